@@ -1,0 +1,301 @@
+"""What all filters share: calibration, thresholds, masks.
+
+A subclass says how its scorer comes about (`_make_scorer`, `_fit_scorer`); everything
+that the guarantee rests on stands here, once.
+"""
+
+import warnings
+from abc import ABCMeta, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..exceptions import CalibrationWarning
+from ..ops.conformal import (
+    check_alpha,
+    claim_alpha,
+    conformal_rank,
+    conformal_threshold,
+    problems_needed,
+)
+from ..ops.hard import nonconformity_scores, path_risk, segment_sum
+from ._jitter import jittered
+from ._validation import check_labels, check_problems, holdout
+
+
+class BaseFilter(BaseEstimator, metaclass=ABCMeta):
+    """Calibrate a scorer on problems, then keep claims below the threshold."""
+
+    ties = "exclude"
+
+    @abstractmethod
+    def _make_scorer(self, batch):
+        """A fresh scorer, its parameters checked."""
+
+    def _fit_scorer(self, scorer, batch, labels, groups, rng):
+        """Train the scorer; ``batch`` holds training problems only."""
+        return scorer.fit(batch, labels)
+
+    def fit(self, X, y, groups=None):
+        """Train the scorer if it learns, then calibrate on problems held out of that.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Rows of an array are problems with one claim each.
+        y : sequence of 1-D 0/1 arrays, one per problem
+            1 for a true claim. For a GraphBatch also one flat array; for an array X a
+            1-D array of two label values, of which the larger means true.
+        groups : array-like of shape (n_problems,), optional
+            Problems of one group (say, of the same question) are held out together.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad problems, labels or parameters, before anything is computed.
+
+        Warns
+        -----
+        CalibrationWarning
+            If there are too few calibration problems for ``alpha``.
+        """
+        self._check_parameters()
+        batch, is_table = check_problems(self, X, reset=True)
+        labels, values = check_labels(y, batch, is_table)
+        scorer = self._make_scorer(batch)
+        rng = check_random_state(self.random_state)
+        seed = int(rng.randint(2**31 - 1))
+        trains = getattr(scorer, "needs_training", hasattr(scorer, "fit"))
+        if trains or self.calibration_size is not None:
+            size = 0.3 if self.calibration_size is None else self.calibration_size
+            rest, held = holdout(len(batch), size, groups, rng)
+            groups = None if groups is None else np.asarray(groups)[rest]
+            (batch, labels), (held, held_labels) = (
+                take(batch, labels, rows) for rows in (rest, held)
+            )
+        else:
+            held, held_labels = batch, labels
+        if hasattr(scorer, "fit"):
+            scorer = self._fit_scorer(scorer, batch, labels, groups, rng)
+        self.scorer_ = scorer
+        self._label_values = values
+        self._seed = seed
+        return self._calibrate(held, held_labels)
+
+    def calibrate(self, X, y):
+        """Calibrate again, on problems of the caller's; the scorer stays as it is.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`; problems that the scorer has not seen.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        CalibrationWarning
+            If there are too few calibration problems for ``alpha``.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        batch, is_table = check_problems(self, X, reset=False)
+        labels, _ = check_labels(y, batch, is_table, self._label_values)
+        return self._calibrate(batch, labels)
+
+    def _calibrate(self, batch, labels):
+        risk = self._path_risk(batch)
+        scores = np.sort(nonconformity_scores(risk, labels, batch.offsets))
+        self.nonconformity_scores_ = scores
+        self.n_calibration_ = len(scores)
+        self.threshold_ = self.threshold()
+        return self
+
+    def threshold(self, alpha=None):
+        """The conformal threshold: claims with a smaller path risk are kept.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+
+        Returns
+        -------
+        float
+            The floor(alpha (n + 1))-th smallest nonconformity score; -inf (nothing is
+            kept) if that rank is 0, +inf (everything is kept) if so many calibration
+            problems are free of errors.
+
+        Warns
+        -----
+        CalibrationWarning
+            If the rank is 0.
+        """
+        check_is_fitted(self, "nonconformity_scores_")
+        alpha = check_alpha(self.alpha if alpha is None else alpha)
+        n = self.n_calibration_
+        if conformal_rank(n, alpha) == 0:
+            warnings.warn(
+                f"{n} calibration problems are too few for alpha = {alpha:g}: nothing "
+                f"can be kept. At least {problems_needed(alpha)} are needed, or "
+                f"alpha >= {1 / (n + 1):.4g}.",
+                CalibrationWarning,
+                stacklevel=3,
+            )
+        return conformal_threshold(self.nonconformity_scores_, alpha)
+
+    def predict(self, X, alpha=None):
+        """Which claims are kept.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        alpha : float in (0, 1), optional
+            None is the filter's own. Kept sets are nested in alpha.
+
+        Returns
+        -------
+        object ndarray of shape (n_problems,) with one boolean mask per problem, or a
+        boolean ndarray of shape (n_problems,) for an array X.
+        """
+        margin, batch, is_table = self._margin(X, alpha)
+        return _shaped(margin > 0, batch, is_table)
+
+    def predict_alpha(self, X):
+        """The smallest alpha at which each claim is kept.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+
+        Returns
+        -------
+        object ndarray of shape (n_problems,) with one array per problem, or an ndarray
+        for an array X. ``predict(X, alpha=a)`` is ``predict_alpha(X) <= a``; 1 says
+        that the claim is never kept.
+        """
+        risk, batch, is_table = self._checked_risk(X)
+        levels = claim_alpha(self.nonconformity_scores_, risk, self.ties)
+        return _shaped(levels, batch, is_table)
+
+    def path_risk(self, X):
+        """The largest risk among each claim and its ancestors.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+
+        Returns
+        -------
+        Shaped as in `predict_alpha`. Without ``coherent``, the claim's own risk.
+        """
+        return _shaped(*self._checked_risk(X))
+
+    def decision_function(self, X):
+        """Threshold minus path risk: positive exactly where `predict` keeps.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+
+        Returns
+        -------
+        Shaped as in `predict_alpha`; -inf everywhere where nothing may be kept.
+        """
+        return _shaped(*self._margin(X, None))
+
+    def filter(self, X, alpha=None):
+        """The problems with their kept claims only.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        alpha : float in (0, 1), optional
+
+        Returns
+        -------
+        list of ReasoningGraph
+        """
+        margin, batch, _ = self._margin(X, alpha)
+        masks = batch.split(margin > 0)
+        return [g.subgraph(mask) for g, mask in zip(batch, masks, strict=True)]
+
+    def score(self, X, y):
+        """Retention: mean number of true claims kept per problem, at ``self.alpha``.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        margin, batch, is_table = self._margin(X, None)
+        labels, _ = check_labels(y, batch, is_table, self._label_values)
+        return float(np.sum(labels & (margin > 0)) / len(batch))
+
+    def _margin(self, X, alpha):
+        risk, batch, is_table = self._checked_risk(X)
+        threshold = self.threshold(alpha)
+        if self.ties == "include" and np.isfinite(threshold):
+            threshold = np.nextafter(threshold, np.inf)
+        return threshold - risk, batch, is_table
+
+    def _checked_risk(self, X):
+        check_is_fitted(self, "nonconformity_scores_")
+        batch, is_table = check_problems(self, X, reset=False)
+        return self._path_risk(batch), batch, is_table
+
+    def _path_risk(self, batch):
+        """R of each claim, shape (n_claims,): all that calibration and prediction see."""
+        confidence = np.asarray(self.scorer_.confidence(batch), dtype=np.float64)
+        if confidence.shape != (batch.n_claims,):
+            raise ValueError(
+                f"the scorer returned shape {confidence.shape} for {batch.n_claims} "
+                "claims"
+            )
+        if not np.isfinite(confidence).all():
+            i = int(np.argmin(np.isfinite(confidence)))
+            raise ValueError(
+                f"the scorer's confidence of claim {i - batch.offsets[batch.problem_of[i]]} "
+                f"in {batch.name_of(batch.problem_of[i])} is {confidence[i]}: "
+                "confidences must be finite"
+            )
+        risk = -confidence
+        if self.ties == "jitter":
+            risk = jittered(risk, batch, self._seed)
+        return path_risk(risk, batch) if self.coherent else risk
+
+    def _check_parameters(self):
+        check_alpha(self.alpha)
+        if self.ties not in ("exclude", "include", "jitter"):
+            raise ValueError(
+                f'ties is {self.ties!r}: "exclude", "include" or "jitter" expected'
+            )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def take(batch, labels, rows):
+    """Problems ``rows``, increasing, with their labels."""
+    chosen = np.zeros(len(batch), dtype=bool)
+    chosen[rows] = True
+    return batch[rows], labels[chosen[batch.problem_of]]
+
+
+def _shaped(values, batch, is_table):
+    return values if is_table else batch.split(values)

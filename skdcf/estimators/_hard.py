@@ -1,0 +1,86 @@
+"""Coherent factuality with a given scorer."""
+
+from ..scorers import as_scorer
+from ._base import BaseFilter
+
+
+class HardCF(BaseFilter):
+    """Coherent factuality: keep claims whose path risk is below a conformal threshold.
+
+    With probability at least ``1 - alpha`` over problems, no kept claim is false, and
+    no claim is kept without all claims that it builds on.
+
+    Parameters
+    ----------
+    scorer : str, int, scorer, classifier, callable or None, default=None
+        Where the confidence of a claim comes from: a feature's name or column number,
+        a scorer of `skdcf.scorers`, any scikit-learn classifier or pipeline (trained
+        on claims), or a function of a GraphBatch. None is `FrequencyScorer` where a
+        feature is called "frequency-score", else logistic regression on claims.
+    alpha : float, default=0.1
+        Share of problems, in (0, 1), that may keep a false claim.
+    coherent : bool, default=True
+        Whether a claim needs all its ancestors. False treats claims as independent.
+    ties : {"exclude", "include", "jitter"}, default="exclude"
+        What to do with a claim whose path risk equals the threshold. "exclude" keeps
+        the guarantee. "include" reproduces the code of the method's authors and
+        loses the guarantee where scores are tied. "jitter" breaks ties by a
+        seeded hash of the problem, which keeps the guarantee and more claims.
+    calibration_size : float or int, optional
+        Share or number of the problems held out of training for calibration. None
+        is 0.3 for a scorer that learns; without one, all problems calibrate.
+    random_state : int, RandomState or None, default=None
+        Seeds the split and the jitter.
+
+    Attributes
+    ----------
+    nonconformity_scores_ : ndarray of shape (n_calibration_,)
+        Sorted; +inf for a problem without a false claim.
+    threshold_ : float
+        Conformal threshold at ``alpha``.
+    n_calibration_ : int
+        Number of calibration problems.
+    scorer_ : object
+        The fitted scorer.
+    n_features_in_ : int
+        Number of features per claim.
+    feature_names_in_ : ndarray of str
+        Where the features are named.
+
+    References
+    ----------
+    M. Rubin-Toles, M. Gambhir, K. Ramji, A. Roth, S. Goel. Conformal Language Model
+    Reasoning with Coherent Factuality. ICLR 2025.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score", alpha=0.1).fit(graphs[:200], y[:200])
+    >>> kept = cf.predict(graphs[200:])
+    >>> len(kept), kept[0].dtype
+    (100, dtype('bool'))
+    >>> bool((cf.predict_alpha(graphs[200:])[0] <= 0.1).tolist() == kept[0].tolist())
+    True
+    """
+
+    def __init__(
+        self,
+        scorer=None,
+        *,
+        alpha=0.1,
+        coherent=True,
+        ties="exclude",
+        calibration_size=None,
+        random_state=None,
+    ):
+        self.scorer = scorer
+        self.alpha = alpha
+        self.coherent = coherent
+        self.ties = ties
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def _make_scorer(self, batch):
+        return as_scorer(self.scorer, batch)

@@ -1,0 +1,63 @@
+"""Hard coherent factuality in closed form (Rubin-Toles et al., ICLR 2025).
+
+=====  ========================================================================
+r_v    risk of claim v
+R_v    path risk, the maximum of r over v and all its ancestors
+s_i    nonconformity score, the minimum of R over the false claims of problem i
+=====  ========================================================================
+
+The claims with R_v < t are closed under ancestors, and free of false claims exactly
+where t <= s: neither a grid of thresholds nor a list of subgraphs is needed.
+"""
+
+import numpy as np
+
+
+def path_risk(risk, batch):
+    """Maximum of ``risk``, shape (n_claims,), over each claim and its ancestors.
+
+    One pass over the edges by depth: O(claims + edges).
+    """
+    out = np.array(risk, dtype=np.float64)
+    for parents, children, starts in batch.levels:
+        inherited = np.maximum.reduceat(out[parents], starts)
+        out[children] = np.maximum(out[children], inherited)
+    return out
+
+
+def segment_min(values, offsets):
+    """Minimum per segment, shape (n,); +inf for an empty one."""
+    padded = np.append(values, np.inf)
+    out = np.minimum.reduceat(padded, offsets[:-1])
+    out[offsets[:-1] == offsets[1:]] = np.inf
+    return out
+
+
+def segment_sum(values, offsets):
+    """Sum per segment, shape (n,)."""
+    running = np.cumsum(values)
+    total = np.zeros(len(running) + 1, dtype=running.dtype)
+    total[1:] = running
+    return total[offsets[1:]] - total[offsets[:-1]]
+
+
+def nonconformity_scores(path_risk, labels, offsets):
+    """Smallest path risk of a false claim per problem, shape (n_graphs,).
+
+    Parameters
+    ----------
+    path_risk : ndarray of shape (n_claims,)
+    labels : ndarray of bool, shape (n_claims,)
+        True where the claim is true.
+    offsets : ndarray of shape (n_graphs + 1,)
+
+    Returns
+    -------
+    ndarray of shape (n_graphs,); +inf where no claim is false.
+    """
+    return segment_min(np.where(labels, np.inf, path_risk), offsets)
+
+
+def coherent_labels(labels, batch):
+    """True where a claim and all its ancestors are true, shape (n_claims,)."""
+    return path_risk(~labels, batch) == 0

@@ -1,0 +1,246 @@
+"""Each error names the problem, the value and the bound, before any work."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph, SingleFeatureCF
+from skdcf.metrics import coverage_score, evaluate_filter, leave_one_out, retention_score
+
+ONE = np.zeros((3, 1))
+
+
+@pytest.fixture
+def problems():
+    rng = np.random.default_rng(0)
+    graphs = [
+        ReasoningGraph(
+            rng.normal(size=(3, 2)), [(0, 1)], feature_names=["a", "b"], id=f"id-{i}"
+        )
+        for i in range(20)
+    ]
+    return graphs, [rng.integers(0, 2, 3) for _ in graphs]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((ONE, [(0, 1), (1, 2), (2, 0)]), "cycle: 0 -> 1 -> 2 -> 0"),
+        ((ONE, [(1, 1)]), "claim 1 is its own parent (a self-loop)"),
+        ((ONE, [(0, 3)]), "edge (0, 3) but only 3 claims"),
+        ((ONE, [(-1, 0)]), "edge (-1, 0) but only 3 claims"),
+        (([[0.0], [np.nan]], []), "claim 1, feature 0 is nan"),
+        (([[0.0], [np.inf]], []), "claim 1, feature 0 is inf"),
+        (([0.0, 1.0], []), "must have shape (n_claims, n_features), got (2,)"),
+        (([[0.0], [1.0, 2.0]], []), "not a table of numbers"),
+        (([["a"]], []), "not a table of numbers"),
+        ((ONE, [(0.5, 1)]), "pairs of whole numbers"),
+        ((ONE, [(0, 1, 2)]), "pairs of whole numbers"),
+        ((None, []), "features and claims are both None"),
+    ],
+)
+def test_bad_graph(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ReasoningGraph(*arguments)
+    with pytest.raises(ValueError, match=re.escape('problem "x": ')):
+        ReasoningGraph(*arguments, id="x")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"claims": ["a"]}, "1 claim texts but 3 rows of features"),
+        ({"feature_names": ["a", "b"]}, "2 feature names but 1 features"),
+        ({"feature_names": ["a", "a"]}, "more than once: ['a']"),
+    ],
+)
+def test_bad_graph_fields(fields, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ReasoningGraph(ONE, [], **fields)
+
+
+@pytest.mark.parametrize(
+    ("edges", "message"),
+    [
+        ([(0, 1), (2, 3), (3, 4), (4, 2)], 'problem 1 ("q"): the claims depend on each other in a cycle: 0 -> 1 -> 2 -> 0'),
+        ([(3, 3)], 'problem 1 ("q"), claim 1 is its own parent'),
+        ([(0, 5)], "edge (0, 5) but only 5 claims in all"),
+        ([(1, 2)], "edge (1, 2) goes from problem 0 to problem 1"),
+    ],
+)
+def test_bad_flat_edges(edges, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        GraphBatch.from_arrays(np.zeros((5, 1)), [0, 2, 5], edges, ids=["p", "q"])
+
+
+@pytest.mark.parametrize(
+    ("features", "offsets", "message"),
+    [
+        ([[0.0], [np.nan]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
+        ([[0.0]], [0, 2], "the offsets end at 2 claims"),
+        ([[0.0]], [1, 1], "must start with 0"),
+        ([[0.0]], [0, 2, 1], "never decrease"),
+        ([[0.0]], [0], "at least two whole numbers"),
+        (None, [0, 1], "both None"),
+    ],
+)
+def test_bad_flat_arrays(features, offsets, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        GraphBatch.from_arrays(features, offsets)
+
+
+def test_graphs_that_disagree():
+    with pytest.raises(ValueError, match="problem 1: 2 features but 1 in problem 0"):
+        GraphBatch.pack([ReasoningGraph(ONE, []), ReasoningGraph(np.zeros((1, 2)), [])])
+    named = ReasoningGraph(ONE, [], feature_names=["b"], id="n")
+    with pytest.raises(ValueError, match=r'problem 1 \("n"\): feature names'):
+        GraphBatch.pack([ReasoningGraph(ONE, [], feature_names=["a"]), named])
+    with pytest.raises(ValueError, match="problem 1: some problems have features"):
+        GraphBatch.pack([ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims="a")])
+    with pytest.raises(ValueError, match="problem 1 is a int"):
+        GraphBatch.pack([ReasoningGraph(ONE, []), 3])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda y: [*y[:7], [0, 1], *y[8:]], 'problem 7 ("id-7"): 2 labels but 3 claims'),
+        (lambda y: [*y[:7], [0, 1, 2], *y[8:]], 'problem 7 ("id-7"), claim 2: the label is'),
+        (lambda y: [*y[:7], [0, 1, np.nan], *y[8:]], 'problem 7 ("id-7"), claim 2: the label'),
+        (lambda y: [*y[:7], list("abc"), *y[8:]], "labels are 1 (true) or 0 (false)"),
+        (lambda y: y[:-1], "20 problems, but y has 19 entries"),
+        (lambda y: None, "y is None"),
+        (lambda y: np.zeros(59, int), "59 labels but 60 claims"),
+    ],
+)
+@pytest.mark.parametrize("filter", [HardCF(0), IndependentFactuality(0), SingleFeatureCF(0)])
+def test_bad_labels(problems, filter, change, message):
+    graphs, y = problems
+    with pytest.raises(ValueError, match=re.escape(message)):
+        filter.fit(graphs, change(y))
+    assert not hasattr(filter, "nonconformity_scores_")
+
+
+@pytest.mark.parametrize("X", [[], (), np.empty((0, 2)), np.empty(0, object)])
+def test_no_problems(X):
+    with pytest.raises(ValueError, match=r"X is empty|0 sample|Expected 2D"):
+        HardCF().fit(X, [])
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, np.nan, "0.1", None])
+def test_alpha_outside(problems, alpha):
+    graphs, y = problems
+    with pytest.raises(ValueError, match="between 0 and 1, both excluded"):
+        HardCF(0, alpha=alpha).fit(graphs, y)
+    if alpha is not None:
+        fitted = HardCF(0).fit(graphs, y)
+        with pytest.raises(ValueError, match="between 0 and 1, both excluded"):
+            fitted.predict(graphs, alpha=alpha)
+
+
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        (HardCF("c"), "no feature 'c'; there are ['a', 'b']"),
+        (HardCF(2), "feature 2 but only 2 features"),
+        (HardCF(1.5), "scorer is 1.5: expected None, a feature's name"),
+        (HardCF(ties="keep"), "ties is 'keep'"),
+        (SingleFeatureCF("a", beta_mix=2), "beta_mix is 2"),
+        (SingleFeatureCF("a", over="parents"), "over is 'parents'"),
+        (HardCF(calibration_size=1.5), "calibration_size is 1.5"),
+        (HardCF(calibration_size=20), "cannot hold out 20 of n_samples = 20"),
+        (HardCF(lambda b: np.zeros(3)), "returned shape (3,) for 60 claims"),
+        (
+            HardCF(lambda b: np.full(b.n_claims, np.nan)),
+            'claim 0 in problem 0 ("id-0") is nan',
+        ),
+    ],
+)
+def test_bad_parameters(problems, filter, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        filter.fit(*problems)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_features_that_differ_from_fit(problems):
+    graphs, y = problems
+    fitted = HardCF("a").fit(graphs, y)
+    swapped = [g.replace(feature_names=["b", "a"]) for g in graphs]
+    with pytest.raises(ValueError, match="feature names differ from those seen in fit"):
+        fitted.predict(swapped)
+    renamed = [g.replace(feature_names=["a", "c"]) for g in graphs]
+    with pytest.raises(ValueError, match=re.escape("unknown ['c'], missing ['b']")):
+        fitted.predict(renamed)
+    with pytest.raises(ValueError, match="X has 1 features, but HardCF is expecting 2"):
+        fitted.predict([ReasoningGraph(ONE, [])])
+    with pytest.raises(ValueError, match="X has 3 features"):
+        fitted.predict(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="no features yet"):
+        HardCF("a").fit([ReasoningGraph(None, [], claims=["t"])], [[1]])
+
+
+@pytest.mark.parametrize(
+    "method", ["predict", "predict_alpha", "path_risk", "decision_function", "filter"]
+)
+def test_before_fit(problems, method):
+    with pytest.raises(NotFittedError):
+        getattr(HardCF(0), method)(problems[0])
+    with pytest.raises(NotFittedError):
+        HardCF(0).calibrate(*problems)
+    with pytest.raises(NotFittedError):
+        HardCF(0).threshold()
+
+
+def test_too_few_problems_keeps_nothing_and_says_so(problems):
+    graphs, y = problems
+    from skdcf.exceptions import CalibrationWarning
+
+    match = r"20 calibration problems are too few for alpha = 0.01.*At least 99 are needed"
+    with pytest.warns(CalibrationWarning, match=match):
+        fitted = HardCF(0, alpha=0.01).fit(graphs, [np.ones(3, int)] * 20)
+    assert fitted.threshold_ == -np.inf
+    with pytest.warns(CalibrationWarning):
+        assert all(g.n_claims == 0 for g in fitted.filter(graphs))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([0, 1, 2] * 7, "3 distinct values"),
+        ([5] * 21, "1 distinct values"),
+        ([0, 1], "2 labels but 21 problems"),
+        ([0.0, np.nan] * 10 + [1], "NaN"),
+    ],
+)
+def test_bad_labels_of_a_table(y, message):
+    with pytest.raises(ValueError, match=message):
+        HardCF(0).fit(np.zeros((21, 2)), y)
+
+
+def test_groups(problems):
+    graphs, y = problems
+    from sklearn.naive_bayes import GaussianNB
+
+    with pytest.raises(ValueError, match=re.escape("groups has shape (3,)")):
+        HardCF(GaussianNB()).fit(graphs, y, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="all problems are in one group"):
+        HardCF(GaussianNB()).fit(graphs, y, groups=np.zeros(20))
+
+
+def test_metrics(problems):
+    graphs, y = problems
+    fitted = HardCF(0).fit(graphs, y)
+    with pytest.raises(ValueError, match="alphas is empty"):
+        evaluate_filter(fitted, graphs, y, [])
+    with pytest.raises(ValueError, match='ties="exclude"'):
+        leave_one_out(HardCF(0, ties="include").fit(graphs, y), graphs, y)
+    with pytest.raises(ValueError, match="at least two problems"):
+        leave_one_out(fitted, graphs[:1], y[:1])
+    with pytest.raises(ValueError, match="problem 1: 3 labels but 2 entries"):
+        coverage_score([[1], [1, 0, 0]], [[True], [True, True]])
+    with pytest.raises(ValueError, match="values other than 0 and 1"):
+        retention_score([[2]], [[True]])
+    with pytest.raises(ValueError, match='"true" or "all"'):
+        retention_score([[1]], [[True]], claims="some")

@@ -1,0 +1,275 @@
+"""The filters as scikit-learn estimators."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    cross_val_predict,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
+
+from skdcf import (
+    GraphBatch,
+    HardCF,
+    IndependentFactuality,
+    ReasoningGraph,
+    SingleFeatureCF,
+)
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer
+
+FILTERS = [HardCF(), IndependentFactuality(), SingleFeatureCF()]
+names = [type(f).__name__ for f in FILTERS]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_reasoning_graphs(240, random_state=0, return_X_y=True)
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("filter", FILTERS, ids=names)
+def test_scikit_learns_own_checks(filter):
+    """No expected failures, and no wrong tag that would collect almost no checks."""
+    assert len(list(estimator_checks_generator(filter))) >= 41
+    results = check_estimator(filter, on_skip=None)
+    skipped = {r["check_name"] for r in results if r["status"] != "passed"}
+    assert skipped <= {"check_array_api_input"}  # runs where SCIPY_ARRAY_API is set
+
+
+@pytest.mark.parametrize("filter", FILTERS, ids=names)
+def test_a_table_is_one_claim_per_row(filter):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + rng.normal(size=60) > 0
+    table = clone(filter).set_params(alpha=0.3, random_state=0).fit(X, y)
+    graphs = [ReasoningGraph(row[None], []) for row in X]
+    packed = clone(filter).set_params(alpha=0.3, random_state=0)
+    packed.fit(graphs, [np.array([int(v)]) for v in y])
+    assert table.predict(X).dtype == bool
+    assert table.predict(X).shape == (60,)
+    np.testing.assert_array_equal(table.predict(X), np.concatenate(packed.predict(graphs)))
+    assert table.score(X, y) == packed.score(graphs, [[int(v)] for v in y])
+    for labels in (np.where(y, "yes", "no"), np.where(y, 7, -3)):
+        again = clone(table).fit(X, labels)
+        np.testing.assert_array_equal(again.predict(X), table.predict(X))
+    assert [g.n_claims for g in table.filter(X)] == table.predict(X).astype(int).tolist()
+
+
+@pytest.mark.parametrize("filter", FILTERS, ids=names)
+def test_labels_in_every_form(filter, data):
+    graphs, y = data
+    flat = np.concatenate(y)
+    forms = [y, tuple(y), [list(map(int, row)) for row in y], flat, flat.astype(bool)]
+    masks = [clone(filter).fit(graphs, form).threshold_ for form in forms]
+    assert len(set(masks)) == 1
+    assert clone(filter).fit(list(graphs), y).threshold_ == masks[0]
+
+
+def test_model_selection(data):
+    graphs, y = data
+    search = GridSearchCV(
+        SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 0.5, 1.0]}, n_jobs=2, cv=3
+    ).fit(graphs, y)
+    assert search.best_score_ == max(search.cv_results_["mean_test_score"])
+    nested = GridSearchCV(
+        HardCF(make_pipeline(StandardScaler(), LogisticRegression()), random_state=0),
+        {"scorer__logisticregression__C": [0.01, 1.0]},
+        cv=3,
+    ).fit(graphs, y)
+    assert nested.best_params_["scorer__logisticregression__C"] in (0.01, 1.0)
+    scores = cross_val_score(
+        HardCF(), graphs, y, cv=GroupKFold(3), groups=np.arange(240) % 50
+    )
+    assert scores.shape == (3,)
+    kept = cross_val_predict(HardCF(), graphs, y, n_jobs=2)
+    assert [len(k) for k in kept] == [g.n_claims for g in graphs]
+
+
+def test_splitters_slice_a_batch_whole(data, monkeypatch):
+    graphs, y = data
+    batch = GraphBatch.pack(graphs)
+
+    def repacked(*args, **kwargs):
+        raise AssertionError("a batch was taken apart and packed again")
+
+    monkeypatch.setattr(GraphBatch, "_unpack", repacked)
+    monkeypatch.setattr(ReasoningGraph, "__init__", repacked)
+    train, test, y_train, y_test = train_test_split(batch, y, random_state=0)
+    assert isinstance(train, GraphBatch)
+    assert len(train) == len(y_train) == 180
+    filter = HardCF(LogisticRegression(max_iter=5000), random_state=0)
+    filter.fit(train, y_train).predict(test)
+    assert np.isfinite(filter.score(test, y_test))
+    assert cross_val_score(HardCF(), batch, y, cv=3).shape == (3,)
+    cross_val_predict(HardCF(), batch, y, cv=3)
+
+
+def test_pipeline_with_a_feature_step(data):
+    graphs, y = data
+
+    def double(batch):
+        return batch.replace_features(batch.features * 2, batch.feature_names)
+
+    pipe = make_pipeline(FunctionTransformer(double), HardCF("frequency-score"))
+    pipe.fit(graphs, y)
+    plain = HardCF("frequency-score").fit(graphs, y)
+    assert pipe[-1].threshold_ == 2 * plain.threshold_
+    np.testing.assert_array_equal(
+        np.concatenate(pipe.predict(graphs)), np.concatenate(plain.predict(graphs))
+    )
+
+
+def test_every_kind_of_scorer(data):
+    graphs, y = data
+    column = graphs.feature_names.index("frequency-score")
+    same = [
+        HardCF(),
+        HardCF("frequency-score"),
+        HardCF(column),
+        HardCF(FeatureScorer("frequency-score")),
+        HardCF(FrequencyScorer()),
+        HardCF(lambda batch: batch.features[:, column]),
+        SingleFeatureCF(),
+    ]
+    thresholds = {f.fit(graphs, y).threshold_ for f in same}
+    assert len(thresholds) == 1
+    assert all(f.n_calibration_ == 240 for f in same)
+    classifier = LogisticRegression(max_iter=5000)
+    trained = HardCF(classifier, random_state=0).fit(graphs, y)
+    assert trained.n_calibration_ == 72
+    assert not hasattr(classifier, "coef_")
+    wrapped = HardCF(ClassifierScorer(classifier), random_state=0).fit(graphs, y)
+    assert wrapped.threshold_ == trained.threshold_
+    unnamed = graphs.replace_features(graphs.features)
+    assert isinstance(HardCF().fit(unnamed, y).scorer_, ClassifierScorer)
+
+
+def test_a_scorer_of_ones_own(data):
+    graphs, y = data
+
+    class Longest:
+        needs_training = False
+
+        def confidence(self, batch):
+            return -batch.sizes[batch.problem_of].astype(float)
+
+    filter = HardCF(Longest()).fit(graphs, y)
+    assert filter.n_calibration_ == 240
+    for graph, mask in zip(graphs, filter.predict(graphs), strict=True):
+        assert mask.all() or not mask.any(), graph
+
+
+def test_calibrating_again_and_again(data):
+    graphs, y = data
+    filter = HardCF(LogisticRegression(max_iter=5000), random_state=0).fit(graphs, y)
+    scorer, first = filter.scorer_, filter.threshold_
+    assert filter.calibrate(graphs[:50], y[:50]) is filter
+    assert filter.n_calibration_ == 50
+    assert filter.scorer_ is scorer
+    filter.calibrate(graphs[50:100], y[50:100])
+    again = clone(filter).fit(graphs, y)
+    assert again.threshold_ == first
+
+
+def test_another_alpha_needs_no_refit(data):
+    graphs, y = data
+    filter = HardCF().fit(graphs, y)
+    fresh = HardCF(alpha=0.3).fit(graphs, y)
+    assert filter.threshold(0.3) == fresh.threshold_
+    np.testing.assert_array_equal(
+        np.concatenate(filter.predict(graphs, alpha=0.3)),
+        np.concatenate(fresh.predict(graphs)),
+    )
+    assert filter.set_params(alpha=0.3).score(graphs, y) == fresh.score(graphs, y)
+
+
+def test_filter_returns_the_kept_claims(data):
+    graphs, y = data
+    filter = HardCF(alpha=0.15).fit(graphs, y)
+    for graph, mask, kept in zip(
+        graphs, filter.predict(graphs), filter.filter(graphs), strict=True
+    ):
+        assert kept == graph.subgraph(mask)
+
+
+def test_score_is_true_claims_kept_per_problem(data):
+    graphs, y = data
+    filter = HardCF(alpha=0.15).fit(graphs, y)
+    kept = filter.predict(graphs)
+    expected = np.mean([(m & (row == 1)).sum() for m, row in zip(kept, y, strict=True)])
+    assert filter.score(graphs, y) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("filter", FILTERS, ids=names)
+def test_clone_pickle_refit(filter, data):
+    graphs, y = data
+    fitted = clone(filter).fit(graphs, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(
+        np.concatenate(again.predict_alpha(graphs)),
+        np.concatenate(fitted.predict_alpha(graphs)),
+    )
+    first = fitted.threshold_
+    assert fitted.fit(graphs, y).threshold_ == first
+    assert vars(clone(fitted)) == vars(clone(filter))
+
+
+def test_groups_stay_together(data):
+    graphs, y = data
+    groups = np.arange(240) // 4
+    marked = graphs.replace_features(np.c_[groups[graphs.problem_of], graphs.features])
+
+    class Remember:
+        def fit(self, batch, labels):
+            self.seen_ = set(batch.features[:, 0])
+            return self
+
+        def confidence(self, batch):
+            self.asked_ = set(batch.features[:, 0])
+            return np.zeros(batch.n_claims)
+
+    filter = HardCF(Remember(), random_state=0).fit(marked, y, groups=groups)
+    assert not filter.scorer_.seen_ & filter.scorer_.asked_
+    assert len(filter.scorer_.seen_ | filter.scorer_.asked_) == 60
+    assert filter.n_calibration_ == 72
+
+
+def test_one_class_of_claims_keeps_all_or_nothing(data):
+    graphs, _ = data
+    true = [np.ones(g.n_claims, int) for g in graphs]
+    filter = HardCF(LogisticRegression()).fit(graphs, true)
+    assert filter.threshold_ == np.inf
+    assert np.concatenate(filter.predict(graphs)).all()
+    false = [np.zeros(g.n_claims, int) for g in graphs]
+    filter = HardCF(LogisticRegression()).fit(graphs, false)
+    assert not np.concatenate(filter.predict(graphs)).any()
+
+
+def test_frequency_scorer_against_a_loop(data):
+    import networkx as nx
+
+    graphs, _ = data
+    for over in ("descendants", "children"):
+        found = FrequencyScorer(0.3, over).confidence(graphs)
+        for graph, row in zip(graphs, graphs.split(found), strict=True):
+            f = graph.features[:, graph.feature_names.index("frequency-score")]
+            nxg = graph.to_networkx()
+            for v in range(graph.n_claims):
+                if over == "children":
+                    risks = sorted(-f[u] for u in nxg.successors(v))
+                    below = -risks[len(risks) // 2] if risks else f[v]
+                else:
+                    values = [f[u] for u in nx.descendants(nxg, v)]
+                    below = np.median(values) if values else f[v]
+                assert row[v] == pytest.approx(0.7 * f[v] + 0.3 * below)

@@ -1,0 +1,133 @@
+"""Coverage over 2,000 random splits lies where theory puts it.
+
+Given a scorer that has seen none of the problems, every estimator calibrates on n of
+them and filters another one: covered with probability at least 1 - k/(n+1), and exactly
+that where scores have no ties.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skdcf import (
+    GraphBatch,
+    HardCF,
+    IndependentFactuality,
+    SingleFeatureCF,
+)
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.exceptions import CalibrationWarning
+from skdcf.ops.conformal import conformal_rank
+
+ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.5)
+SIZES = (9, 19, 50, 200)
+N_SPLITS, N_TEST = 2000, 20
+
+
+def logistic():
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=5000)
+
+
+FILTERS = {
+    "HardCF, frequency": HardCF("frequency-score"),
+    "HardCF, jitter": HardCF("frequency-score", ties="jitter"),
+    "HardCF, logistic": HardCF(logistic(), calibration_size=100),
+    "IndependentFactuality": IndependentFactuality(),
+    "SingleFeatureCF": SingleFeatureCF("nx_reachability", beta_mix=0.5),
+}
+
+
+@pytest.fixture(scope="module")
+def pool():
+    graphs, labels = make_reasoning_graphs(
+        1500, kind="felm", random_state=0, return_X_y=True
+    )
+    return graphs, labels
+
+
+def continuous(graphs, labels):
+    """The problems with errors, a continuous feature in place of the tied one."""
+    wrong = [i for i, y in enumerate(labels) if not np.all(y)]
+    batch = graphs[wrong]
+    labels = [labels[i] for i in wrong]
+    features = np.array(batch.features)
+    rng = np.random.default_rng(0)
+    for name in ("frequency-score", "nx_reachability"):
+        column = batch.feature_names.index(name)
+        features[:, column] += rng.normal(size=len(features))
+    return batch.replace_features(features, batch.feature_names), labels
+
+
+def coverage_over_splits(filter, graphs, labels, n):
+    """Mean coverage per alpha and its standard error over random splits."""
+    rng = np.random.default_rng(n)
+    smallest = np.empty((N_SPLITS, len(ALPHAS)))
+    for split in range(N_SPLITS):
+        rows = rng.permutation(len(graphs))[: n + N_TEST]
+        filter.calibrate(graphs[rows[:n]], [labels[i] for i in rows[:n]])
+        levels = filter.predict_alpha(graphs[rows[n:]])
+        wrong = [
+            np.min(level[np.asarray(labels[i]) == 0], initial=np.inf)
+            for i, level in zip(rows[n:], levels, strict=True)
+        ]
+        smallest[split] = [np.mean(np.array(wrong) > a) for a in ALPHAS]
+    return smallest.mean(axis=0), smallest.std(axis=0) / np.sqrt(N_SPLITS)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("ties", ["tied", "continuous"])
+def test_mean_coverage_is_in_its_band(pool, name, ties):
+    graphs, labels = pool
+    if ties == "continuous":
+        graphs, labels = continuous(graphs, labels)
+    fresh = np.arange(200, len(graphs))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        filter = FILTERS[name].fit(graphs[:200], labels[:200])
+        graphs, labels = graphs[fresh], [labels[i] for i in fresh]
+        for n in SIZES:
+            coverage, error = coverage_over_splits(filter, graphs, labels, n)
+            for alpha, mean, se in zip(ALPHAS, coverage, error, strict=True):
+                exact = 1 - conformal_rank(n, alpha) / (n + 1)
+                assert exact >= 1 - alpha
+                assert mean >= exact - 4 * se - 1e-12
+                if ties == "continuous":
+                    assert mean <= exact + 4 * se + 1e-12
+
+
+def test_including_ties_breaks_the_guarantee(pool):
+    """The band test above can fail: the published tie rule leaves the band."""
+    graphs, labels = pool
+    filter = HardCF("frequency-score", ties="include").fit(graphs[:200], labels[:200])
+    coverage, error = coverage_over_splits(filter, graphs, labels, 19)
+    assert coverage[2] < 0.9 - 4 * error[2]
+
+
+def test_nothing_is_kept_below_the_smallest_alpha(pool):
+    graphs, labels = pool
+    with pytest.warns(CalibrationWarning, match="At least 49 are needed"):
+        filter = HardCF("frequency-score", alpha=0.02).fit(graphs[:48], labels[:48])
+    with pytest.warns(CalibrationWarning):
+        assert not np.concatenate(list(filter.predict(graphs))).any()
+    with pytest.warns(CalibrationWarning):
+        assert (np.concatenate(list(filter.decision_function(graphs))) == -np.inf).all()
+    filter = HardCF("frequency-score", alpha=0.02).fit(graphs[:49], labels[:49])
+    assert filter.threshold_ > -np.inf
+
+
+def test_training_problems_are_never_calibrated_on(pool):
+    """With a memorising classifier, reuse would put the threshold at +inf."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    graphs, labels = pool
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(graphs.n_claims, 3))
+    blind = graphs.replace_features(noise)
+    filter = HardCF(KNeighborsClassifier(1), alpha=0.1, random_state=0)
+    filter.fit(blind[:400], labels[:400])
+    assert filter.n_calibration_ == 120
+    assert filter.threshold_ < 0.9
+    assert isinstance(blind, GraphBatch)

@@ -1,0 +1,148 @@
+"""The closed form against subgraph enumeration, and ranks against whole numbers."""
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from reference_hard import (
+    filtered_set,
+    kth_smallest_by_counting,
+    largest_safe_threshold,
+    random_problem,
+)
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.ops.conformal import (
+    claim_alpha,
+    conformal_rank,
+    conformal_threshold,
+    leave_one_out_alpha,
+    problems_needed,
+)
+from skdcf.ops.hard import coherent_labels, nonconformity_scores, path_risk
+
+EDGE_CASES = [
+    ([1.0], [], [1]),
+    ([1.0], [], [0]),
+    ([1.0, 1.0, 1.0], [(0, 1), (1, 2)], [1, 1, 1]),
+    ([1.0, 1.0, 1.0], [(2, 1), (1, 0)], [0, 0, 0]),
+    ([3.0, 1.0, 2.0, 0.0], [(0, 2), (1, 2)], [1, 1, 0, 1]),
+    ([0.0, 0.0], [(1, 0)], [1, 0]),
+]
+
+
+@pytest.fixture(scope="module")
+def problems():
+    rng = random.Random(0)
+    drawn = [random_problem(rng, levels=rng.choice([None, 2, 4])) for _ in range(2000)]
+    return EDGE_CASES + drawn
+
+
+@pytest.fixture(scope="module")
+def packed(problems):
+    graphs = [ReasoningGraph(np.c_[r], e) for r, e, _ in problems]
+    batch = GraphBatch.pack(graphs)
+    labels = np.concatenate([y for *_, y in problems]).astype(bool)
+    return batch, labels, path_risk(batch.features[:, 0], batch)
+
+
+def test_scores_equal_enumeration(problems, packed):
+    batch, labels, risk = packed
+    scores = nonconformity_scores(risk, labels, batch.offsets)
+    expected = [largest_safe_threshold(*p) for p in problems]
+    np.testing.assert_array_equal(scores, expected)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_filtered_sets_equal_enumeration(problems, packed, strict):
+    batch, _, risk = packed
+    rng = random.Random(1)
+    for (r, edges, _), found in zip(problems, batch.split(risk), strict=True):
+        for t in {*r, rng.gauss(0, 1), math.inf, -math.inf}:
+            kept = found < t if strict else found <= t
+            assert set(np.flatnonzero(kept)) == filtered_set(r, edges, t, strict)
+
+
+@pytest.mark.parametrize("ties", ["exclude", "include"])
+def test_estimator_equals_enumeration(problems, ties):
+    calibration, test = problems[:150], problems[150:400]
+    cf = HardCF(lambda batch: -batch.features[:, 0], ties=ties)
+
+    def graphs(some):
+        return [ReasoningGraph(np.c_[r], e) for r, e, _ in some]
+
+    cf.fit(graphs(calibration), [np.array(y) for *_, y in calibration])
+    scores = [largest_safe_threshold(*p) for p in calibration]
+    for percent in (5, 10, 37, 60):
+        t = kth_smallest_by_counting(scores, percent, 100)
+        kept = cf.predict(graphs(test), alpha=percent / 100)
+        for (r, edges, _), mask in zip(test, kept, strict=True):
+            expected = filtered_set(r, edges, t, strict=ties == "exclude")
+            assert set(np.flatnonzero(mask)) == expected
+
+
+def test_coherent_labels_equal_enumeration(problems, packed):
+    batch, labels, _ = packed
+    found = batch.split(coherent_labels(labels, batch))
+    for (_, edges, y), row in zip(problems, found, strict=True):
+        as_risk = [1.0 - value for value in y]
+        assert set(np.flatnonzero(row)) == filtered_set(as_risk, edges, 0.5)
+
+
+def test_rank_is_exact_in_thousandths():
+    for n in range(1, 201):
+        for thousandths in range(1, 1000):
+            expected = thousandths * (n + 1) // 1000
+            assert conformal_rank(n, thousandths / 1000) == expected
+
+
+def test_rank_is_exact_where_alpha_is_a_quotient():
+    for n in range(1, 120):
+        for k in range(1, n + 1):
+            assert conformal_rank(n, k / (n + 1)) == k
+
+
+def test_rank_never_exceeds_the_real_product():
+    rng = np.random.default_rng(0)
+    for n, alpha in zip(rng.integers(1, 10**6, 2000), rng.random(2000), strict=True):
+        k = conformal_rank(int(n), float(alpha))
+        assert Fraction(k, int(n) + 1) <= Fraction(float(alpha)) * (1 + Fraction(1, 2**52))
+
+
+@pytest.mark.parametrize(("alpha", "needed"), [(0.1, 9), (0.02, 49), (0.5, 1), (0.3, 3)])
+def test_problems_needed(alpha, needed):
+    assert problems_needed(alpha) == needed
+    assert conformal_rank(needed - 1, alpha) == 0 < conformal_rank(needed, alpha)
+
+
+def test_threshold_is_minus_infinity_where_problems_are_too_few():
+    assert conformal_threshold(np.arange(8.0), 0.1) == -math.inf
+    assert conformal_threshold(np.arange(9.0), 0.1) == 0.0
+
+
+@pytest.mark.parametrize("ties", ["exclude", "include"])
+def test_claim_alpha_is_the_smallest_alpha_that_keeps(ties):
+    rng = np.random.default_rng(1)
+    scores = np.sort(rng.integers(0, 6, 19).astype(float))
+    risk = rng.integers(-1, 7, 50).astype(float)
+    levels = claim_alpha(scores, risk, ties)
+    for k in range(1, 20):
+        t = scores[k - 1]
+        kept = risk < t if ties == "exclude" else risk <= t
+        np.testing.assert_array_equal(levels <= k / 20, kept)
+
+
+def test_leave_one_out_equals_recalibration_on_the_others():
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(1, 6, 25)
+    problem_of = np.repeat(np.arange(25), sizes)
+    risk = rng.integers(0, 8, len(problem_of)).astype(float)
+    scores = rng.integers(0, 8, 25).astype(float)
+    scores[::4] = np.inf
+    levels = leave_one_out_alpha(scores, risk, problem_of)
+    for i in range(25):
+        others = np.sort(np.delete(scores, i))
+        mine = problem_of == i
+        np.testing.assert_array_equal(levels[mine], claim_alpha(others, risk[mine]))

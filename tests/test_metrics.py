@@ -1,0 +1,113 @@
+"""Coverage, retention and their intervals."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta, binom
+
+from skdcf import HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.metrics import (
+    coverage_band,
+    coverage_interval,
+    coverage_score,
+    evaluate_filter,
+    leave_one_out,
+    retention_score,
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_reasoning_graphs(300, kind="felm", random_state=1, return_X_y=True)
+
+
+def test_scores_by_hand():
+    y = [[1, 0, 1], [1, 1], [0]]
+    kept = [[True, True, False], [True, True], [False]]
+    kept = [np.array(row) for row in kept]
+    assert coverage_score(y, kept) == pytest.approx(2 / 3)
+    assert retention_score(y, kept) == 1.0
+    assert retention_score(y, kept, claims="all") == pytest.approx(4 / 3)
+    assert retention_score(y, kept, unit="share") == pytest.approx(3 / 4)
+    assert retention_score(y, kept, claims="all", unit="share") == pytest.approx(4 / 6)
+    assert coverage_score([1, 0], np.array([True, True])) == 0.5
+
+
+def test_clopper_pearson_by_its_definition():
+    for covered, n in ((0, 10), (7, 10), (10, 10), (90, 100)):
+        low, high = coverage_interval(covered, n)
+        if covered:
+            assert binom.sf(covered - 1, n, low) == pytest.approx(0.025)
+        if covered < n:
+            assert binom.cdf(covered, n, high) == pytest.approx(0.025)
+    with pytest.raises(ValueError, match="11 of 10"):
+        coverage_interval(11, 10)
+
+
+def test_band_by_simulation():
+    rng = np.random.default_rng(0)
+    scores = np.sort(rng.random((20000, 50)), axis=1)
+    coverage = 1 - scores[:, 4]  # k = floor(0.1 * 51) = 5
+    low, high = coverage_band(50, 0.1)
+    assert np.mean(coverage < low) == pytest.approx(0.025, abs=0.005)
+    assert np.mean(coverage > high) == pytest.approx(0.025, abs=0.005)
+    assert (low, high) == pytest.approx(beta.ppf([0.025, 0.975], 46, 5))
+    observed = rng.binomial(40, coverage) / 40
+    low, high = coverage_band(50, 0.1, n_test=40)
+    assert np.mean((observed < low) | (observed > high)) <= 0.05
+    assert coverage_band(8, 0.1) == (1.0, 1.0)
+
+
+def test_report_equals_the_plain_scores(data):
+    graphs, y = data
+    filter = HardCF().fit(graphs[:100], y[:100])
+    test, labels = graphs[100:], y[100:]
+    report = evaluate_filter(filter, test, labels, alphas=[0.05, 0.1, 0.3])
+    for i, alpha in enumerate(report.alpha):
+        kept = filter.predict(test, alpha=alpha)
+        assert report.coverage[i] == pytest.approx(coverage_score(labels, kept))
+        assert report.retention[i] == pytest.approx(retention_score(labels, kept))
+        assert report.abstention[i] == np.mean([not mask.any() for mask in kept])
+        assert report.threshold[i] == filter.threshold(alpha)
+        counts = [(m & (row == 1)).sum() for m, row in zip(kept, labels, strict=True)]
+        error = np.std(counts, ddof=1) / np.sqrt(200)
+        assert report.retention_error[i] == pytest.approx(error)
+    assert report.n_problems == 200
+    assert report.n_calibration == 100
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+def test_leave_one_out_equals_refitting(data, ties):
+    graphs, y = data
+    graphs, y = graphs[:60], y[:60]
+    alphas = [0.01, 0.05, 0.1, 0.3, 0.8]
+    filter = HardCF(ties=ties, random_state=0).fit(graphs, y)
+    report = leave_one_out(filter, graphs, y, alphas)
+    kept = []
+    for i in range(60):
+        rest = np.delete(np.arange(60), i)
+        filter.calibrate(graphs[rest], [y[j] for j in rest])
+        kept.append([filter.predict(graphs[[i]], alpha=a)[0] for a in alphas])
+    for j in range(len(alphas)):
+        masks = [row[j] for row in kept]
+        assert report.coverage[j] == pytest.approx(coverage_score(y, masks))
+        assert report.retention[j] == pytest.approx(retention_score(y, masks))
+
+
+def test_report_prints_and_becomes_a_frame(data):
+    graphs, y = data
+    report = evaluate_filter(HardCF().fit(graphs, y), graphs, y, alphas=[0.1, 0.2])
+    text = str(report)
+    assert "300 problems, 300 for calibration" in text
+    assert len(text.splitlines()) == 4
+    frame = report.to_frame()
+    assert frame.shape == (2, 11)
+    np.testing.assert_array_equal(frame["retention"], report.retention)
+
+
+def test_report_for_a_table():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 1)), rng.integers(0, 2, 80)
+    report = evaluate_filter(HardCF(0).fit(X, y), X, y, alphas=0.2)
+    assert report.coverage[0] == coverage_score(y, HardCF(0, alpha=0.2).fit(X, y).predict(X))

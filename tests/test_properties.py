@@ -1,0 +1,228 @@
+"""What holds for every problem, filter and alpha (hypothesis)."""
+
+import pickle
+import warnings
+
+import networkx as nx
+import numpy as np
+import pytest
+from assertions import (
+    assert_coherent,
+    assert_nested_in_alpha,
+    assert_permutation_equivariant,
+    reorder_claims,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
+from skdcf.exceptions import CalibrationWarning
+
+# Problems of arbitrary size may be too few for an arbitrary alpha, and say so.
+pytestmark = pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+
+
+@st.composite
+def graphs(draw, n_features=2, min_claims=0):
+    n = draw(st.integers(min_claims, 7))
+    order = draw(st.permutations(range(n)))
+    pairs = [(order[i], order[j]) for j in range(n) for i in range(j)]
+    edges = draw(st.lists(st.sampled_from(pairs), max_size=12)) if pairs else []
+    values = st.one_of(st.integers(-2, 2).map(float), st.floats(-5, 5))
+    features = [[draw(values) for _ in range(n_features)] for _ in range(n)]
+    text = st.one_of(st.none(), st.lists(st.text(max_size=5), min_size=n, max_size=n))
+    return ReasoningGraph(
+        np.reshape(features, (n, n_features)),
+        edges,
+        claims=draw(text),
+        problem=draw(st.one_of(st.none(), st.text(max_size=5))),
+        id=draw(st.one_of(st.none(), st.integers(0, 9).map(str))),
+    )
+
+
+@st.composite
+def data(draw, min_size=1):
+    problems = draw(st.lists(graphs(), min_size=min_size, max_size=12))
+    labels = [
+        np.array(draw(st.lists(st.integers(0, 1), min_size=g.n_claims, max_size=g.n_claims)), int)
+        for g in problems
+    ]
+    return problems, labels
+
+
+filters = st.builds(
+    HardCF,
+    st.just(0),
+    alpha=st.floats(0.01, 0.99),
+    coherent=st.booleans(),
+    ties=st.sampled_from(["exclude", "include", "jitter"]),
+    random_state=st.just(0),
+)
+alphas = st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4)
+
+
+@given(data(), filters, alphas)
+def test_kept_sets_are_coherent_and_nested(data, filter, alphas):
+    problems, labels = data
+    filter.fit(problems, labels)
+    if filter.coherent:
+        assert_coherent(filter.predict(problems), problems)
+    assert_nested_in_alpha(filter, problems, alphas)
+
+
+@given(data(), filters, st.integers(0, 12), st.floats(0.01, 0.99))
+def test_predict_is_predict_alpha_thresholded(data, filter, k, alpha):
+    problems, labels = data
+    filter.fit(problems, labels)
+    levels = np.concatenate(list(filter.predict_alpha(problems)))
+    on_grid = min(max(k, 1), len(problems)) / (len(problems) + 1)
+    for a in (alpha, on_grid):
+        kept = np.concatenate(list(filter.predict(problems, alpha=a)))
+        np.testing.assert_array_equal(kept, levels <= a)
+    margin = np.concatenate(list(filter.decision_function(problems)))
+    kept = np.concatenate(list(filter.predict(problems)))
+    np.testing.assert_array_equal(margin > 0, kept)
+
+
+@given(data(min_size=2), filters)
+def test_order_of_problems_does_not_matter(data, filter):
+    problems, labels = data
+    filter.fit(problems, labels)
+    assert_permutation_equivariant(filter, problems, np.random.default_rng(0))
+    threshold = filter.threshold_
+    filter.fit(problems[::-1], labels[::-1])
+    assert filter.threshold_ == threshold
+
+
+@given(data(), filters, st.randoms())
+def test_order_of_claims_does_not_matter(data, filter, random):
+    problems, labels = data
+    if filter.ties == "jitter":
+        filter.set_params(ties="exclude")
+    plain = filter.fit(problems, labels).predict(problems)
+    orders = [random.sample(range(g.n_claims), g.n_claims) for g in problems]
+    orders = [np.array(order, dtype=int) for order in orders]
+    mixed = [reorder_claims(g, o) for g, o in zip(problems, orders, strict=True)]
+    mixed_labels = [y[o] for y, o in zip(labels, orders, strict=True)]
+    found = filter.fit(mixed, mixed_labels).predict(mixed)
+    for mask, order, expected in zip(found, orders, plain, strict=True):
+        np.testing.assert_array_equal(mask, expected[order])
+
+
+@given(data())
+def test_no_false_claim_is_kept_from_a_calibration_problem_below_its_score(data):
+    """The deterministic core of the guarantee: at most k - 1 problems err in sample."""
+    problems, labels = data
+    n = len(problems)
+    filter = HardCF(0).fit(problems, labels)
+    for k in range(1, n + 1):
+        kept = filter.predict(problems, alpha=k / (n + 1))
+        wrong = sum((m & (y == 0)).any() for m, y in zip(kept, labels, strict=True))
+        assert wrong <= k - 1
+
+
+@given(data())
+def test_coherence_off_is_the_independent_preset(data):
+    problems, labels = data
+    off = HardCF(0, coherent=False).fit(problems, labels)
+    preset = IndependentFactuality(0).fit(problems, labels)
+    for a, b in zip(off.predict(problems), preset.predict(problems), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@given(st.lists(graphs(), min_size=1, max_size=8))
+def test_unpacking_undoes_packing(problems):
+    batch = GraphBatch.pack(problems)
+    assert list(batch) == problems
+    assert [batch[i] for i in range(-len(problems), 0)] == problems
+    assert GraphBatch.pack(list(batch)).edges.tolist() == batch.edges.tolist()
+    again = GraphBatch.from_arrays(
+        batch.features,
+        batch.offsets,
+        batch.edges[::-1],
+        claims=batch.claims,
+        problems=batch.problems,
+        ids=batch.ids,
+    )
+    assert list(again) == problems
+
+
+@given(st.lists(graphs(), min_size=1, max_size=8), st.data())
+def test_slicing_a_batch_slices_the_sequence(problems, data):
+    batch = GraphBatch.pack(problems)
+    n = len(problems)
+    rows = data.draw(st.lists(st.integers(-n, n - 1), max_size=10))
+    assert list(batch[rows]) == [problems[i] for i in rows]
+    assert list(batch[1::2]) == problems[1::2]
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    assert list(batch[mask]) == [g for g, keep in zip(problems, mask, strict=True) if keep]
+    assert list(batch[np.array(rows, int), ...]) == [problems[i] for i in rows]
+    if rows:
+        chosen = batch[rows]
+        fresh = GraphBatch.pack([problems[i] for i in rows])
+        np.testing.assert_array_equal(chosen.depth, fresh.depth)
+        np.testing.assert_array_equal(chosen.ancestors[1], fresh.ancestors[1])
+
+
+@given(graphs())
+def test_structure_equals_networkx(graph):
+    nxg = graph.to_networkx()
+    batch = GraphBatch.pack([graph])
+    indptr, indices = batch.ancestors
+    for v in range(graph.n_claims):
+        expected = sorted(nx.ancestors(nxg, v))
+        assert graph.ancestors(v).tolist() == expected
+        row = indices[indptr[v] : indptr[v + 1]]
+        assert row.tolist() == sorted([*expected, v])
+    generation = {
+        v: i for i, layer in enumerate(nx.topological_generations(nxg)) for v in layer
+    }
+    assert batch.depth.tolist() == [generation[v] for v in range(graph.n_claims)]
+
+
+@given(graphs())
+def test_graph_round_trips(graph):
+    assert ReasoningGraph.from_dict(graph.to_dict()) == graph
+    assert pickle.loads(pickle.dumps(graph)) == graph
+    if graph.n_claims:
+        assert ReasoningGraph.from_networkx(graph.to_networkx()) == graph
+    matrix = np.zeros((graph.n_claims,) * 2, int)
+    matrix[graph.edges[:, 0], graph.edges[:, 1]] = 1
+    same = {"claims": graph.claims, "problem": graph.problem, "id": graph.id}
+    rebuilt = ReasoningGraph.from_adjacency(
+        matrix, graph.features, orientation="parent_row", **same
+    )
+    assert rebuilt == graph
+    assert ReasoningGraph.from_adjacency(matrix.T, graph.features, **same) == graph
+    parents = [graph.edges[graph.edges[:, 1] == v, 0] for v in range(graph.n_claims)]
+    assert ReasoningGraph.from_parents(parents, graph.features, **same) == graph
+
+
+@given(graphs(), st.data())
+def test_subgraph_is_networkx_subgraph(graph, data):
+    n = graph.n_claims
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
+    sub = graph.subgraph(mask)
+    expected = graph.to_networkx().subgraph(np.flatnonzero(mask).tolist())
+    kept = np.flatnonzero(mask)
+    assert sorted((kept[u], kept[v]) for u, v in sub.edges) == sorted(expected.edges)
+    np.testing.assert_array_equal(sub.features, graph.features[mask])
+
+
+def test_jitter_does_not_depend_on_company_or_call():
+    rng = np.random.default_rng(0)
+    problems = [
+        ReasoningGraph(rng.integers(0, 3, (4, 2)), [(0, 1), (1, 2)]) for _ in range(60)
+    ]
+    labels = [rng.integers(0, 2, 4) for _ in problems]
+    filter = HardCF(0, ties="jitter", random_state=1, alpha=0.3).fit(problems, labels)
+    whole = filter.path_risk(problems)
+    for problem, expected in zip(problems, whole, strict=True):
+        np.testing.assert_array_equal(filter.path_risk([problem])[0], expected)
+    risks = np.concatenate(list(whole))
+    assert len(np.unique(risks)) > len(np.unique(np.round(risks, 6)))
+    np.testing.assert_allclose(risks, np.round(risks), atol=1e-8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        other = HardCF(0, ties="jitter", random_state=2).fit(problems, labels)
+    assert (np.concatenate(list(other.path_risk(problems))) != risks).any()

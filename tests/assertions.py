@@ -1,5 +1,7 @@
 """Properties that every filter has, as sentences."""
 
+import itertools
+
 import numpy as np
 
 
@@ -13,7 +15,7 @@ def assert_coherent(masks, graphs):
 def assert_nested_in_alpha(filter, X, alphas):
     """A larger alpha keeps at least as much."""
     kept = [np.concatenate(list(filter.predict(X, alpha=a))) for a in sorted(alphas)]
-    for smaller, larger in zip(kept[:-1], kept[1:], strict=True):
+    for smaller, larger in itertools.pairwise(kept):
         assert (smaller <= larger).all()
 
 

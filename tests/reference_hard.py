@@ -6,7 +6,11 @@ import random
 
 def filtered_set(risk, edges, threshold, strict=True):
     """Claims below the threshold, minus, again and again, those that lack a parent."""
-    kept = {v for v, r in enumerate(risk) if r < threshold or (r == threshold and not strict)}
+    kept = {
+        v
+        for v, r in enumerate(risk)
+        if r < threshold or (r == threshold and not strict)
+    }
     while True:
         orphans = {v for u, v in edges if v in kept and u not in kept}
         if not orphans:

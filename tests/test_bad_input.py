@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph, SingleFeatureCF
-from skdcf.metrics import coverage_score, evaluate_filter, leave_one_out, retention_score
+from skdcf import (
+    GraphBatch,
+    HardCF,
+    IndependentFactuality,
+    ReasoningGraph,
+    SingleFeatureCF,
+)
+from skdcf.metrics import (
+    coverage_score,
+    evaluate_filter,
+    leave_one_out,
+    retention_score,
+)
 
 ONE = np.zeros((3, 1))
 
@@ -64,7 +75,10 @@ def test_bad_graph_fields(fields, message):
 @pytest.mark.parametrize(
     ("edges", "message"),
     [
-        ([(0, 1), (2, 3), (3, 4), (4, 2)], 'problem 1 ("q"): the claims depend on each other in a cycle: 0 -> 1 -> 2 -> 0'),
+        (
+            [(0, 1), (2, 3), (3, 4), (4, 2)],
+            'problem 1 ("q"): the claims depend on each other in a cycle: 0 -> 1 -> 2 -> 0',
+        ),
         ([(3, 3)], 'problem 1 ("q"), claim 1 is its own parent'),
         ([(0, 5)], "edge (0, 5) but only 5 claims in all"),
         ([(1, 2)], "edge (1, 2) goes from problem 0 to problem 1"),
@@ -106,16 +120,27 @@ def test_graphs_that_disagree():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda y: [*y[:7], [0, 1], *y[8:]], 'problem 7 ("id-7"): 2 labels but 3 claims'),
-        (lambda y: [*y[:7], [0, 1, 2], *y[8:]], 'problem 7 ("id-7"), claim 2: the label is'),
-        (lambda y: [*y[:7], [0, 1, np.nan], *y[8:]], 'problem 7 ("id-7"), claim 2: the label'),
+        (
+            lambda y: [*y[:7], [0, 1], *y[8:]],
+            'problem 7 ("id-7"): 2 labels but 3 claims',
+        ),
+        (
+            lambda y: [*y[:7], [0, 1, 2], *y[8:]],
+            'problem 7 ("id-7"), claim 2: the label is',
+        ),
+        (
+            lambda y: [*y[:7], [0, 1, np.nan], *y[8:]],
+            'problem 7 ("id-7"), claim 2: the label',
+        ),
         (lambda y: [*y[:7], list("abc"), *y[8:]], "labels are 1 (true) or 0 (false)"),
         (lambda y: y[:-1], "20 problems, but y has 19 entries"),
         (lambda y: None, "y is None"),
         (lambda y: np.zeros(59, int), "59 labels but 60 claims"),
     ],
 )
-@pytest.mark.parametrize("filter", [HardCF(0), IndependentFactuality(0), SingleFeatureCF(0)])
+@pytest.mark.parametrize(
+    "filter", [HardCF(0), IndependentFactuality(0), SingleFeatureCF(0)]
+)
 def test_bad_labels(problems, filter, change, message):
     graphs, y = problems
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -154,7 +179,7 @@ def test_alpha_outside(problems, alpha):
         (HardCF(lambda b: np.zeros(3)), "returned shape (3,) for 60 claims"),
         (
             HardCF(lambda b: np.full(b.n_claims, np.nan)),
-            'claim 0 in problem 0 ("id-0") is nan',
+            'of problem 0 ("id-0"), claim 0 is nan',
         ),
     ],
 )
@@ -194,10 +219,12 @@ def test_before_fit(problems, method):
 
 
 def test_too_few_problems_keeps_nothing_and_says_so(problems):
-    graphs, y = problems
+    graphs, _ = problems
     from skdcf.exceptions import CalibrationWarning
 
-    match = r"20 calibration problems are too few for alpha = 0.01.*At least 99 are needed"
+    match = (
+        r"20 calibration problems are too few for alpha = 0.01.*At least 99 are needed"
+    )
     with pytest.warns(CalibrationWarning, match=match):
         fitted = HardCF(0, alpha=0.01).fit(graphs, [np.ones(3, int)] * 20)
     assert fitted.threshold_ == -np.inf

@@ -58,12 +58,16 @@ def test_a_table_is_one_claim_per_row(filter):
     packed.fit(graphs, [np.array([int(v)]) for v in y])
     assert table.predict(X).dtype == bool
     assert table.predict(X).shape == (60,)
-    np.testing.assert_array_equal(table.predict(X), np.concatenate(packed.predict(graphs)))
+    np.testing.assert_array_equal(
+        table.predict(X), np.concatenate(packed.predict(graphs))
+    )
     assert table.score(X, y) == packed.score(graphs, [[int(v)] for v in y])
     for labels in (np.where(y, "yes", "no"), np.where(y, 7, -3)):
         again = clone(table).fit(X, labels)
         np.testing.assert_array_equal(again.predict(X), table.predict(X))
-    assert [g.n_claims for g in table.filter(X)] == table.predict(X).astype(int).tolist()
+    assert [g.n_claims for g in table.filter(X)] == table.predict(X).astype(
+        int
+    ).tolist()
 
 
 @pytest.mark.parametrize("filter", FILTERS, ids=names)

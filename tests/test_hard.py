@@ -108,10 +108,14 @@ def test_rank_never_exceeds_the_real_product():
     rng = np.random.default_rng(0)
     for n, alpha in zip(rng.integers(1, 10**6, 2000), rng.random(2000), strict=True):
         k = conformal_rank(int(n), float(alpha))
-        assert Fraction(k, int(n) + 1) <= Fraction(float(alpha)) * (1 + Fraction(1, 2**52))
+        assert Fraction(k, int(n) + 1) <= Fraction(float(alpha)) * (
+            1 + Fraction(1, 2**52)
+        )
 
 
-@pytest.mark.parametrize(("alpha", "needed"), [(0.1, 9), (0.02, 49), (0.5, 1), (0.3, 3)])
+@pytest.mark.parametrize(
+    ("alpha", "needed"), [(0.1, 9), (0.02, 49), (0.5, 1), (0.3, 3)]
+)
 def test_problems_needed(alpha, needed):
     assert problems_needed(alpha) == needed
     assert conformal_rank(needed - 1, alpha) == 0 < conformal_rank(needed, alpha)

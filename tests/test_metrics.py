@@ -110,4 +110,6 @@ def test_report_for_a_table():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 1)), rng.integers(0, 2, 80)
     report = evaluate_filter(HardCF(0).fit(X, y), X, y, alphas=0.2)
-    assert report.coverage[0] == coverage_score(y, HardCF(0, alpha=0.2).fit(X, y).predict(X))
+    assert report.coverage[0] == coverage_score(
+        y, HardCF(0, alpha=0.2).fit(X, y).predict(X)
+    )

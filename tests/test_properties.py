@@ -44,7 +44,10 @@ def graphs(draw, n_features=2, min_claims=0):
 def data(draw, min_size=1):
     problems = draw(st.lists(graphs(), min_size=min_size, max_size=12))
     labels = [
-        np.array(draw(st.lists(st.integers(0, 1), min_size=g.n_claims, max_size=g.n_claims)), int)
+        np.array(
+            draw(st.lists(st.integers(0, 1), min_size=g.n_claims, max_size=g.n_claims)),
+            int,
+        )
         for g in problems
     ]
     return problems, labels
@@ -155,7 +158,9 @@ def test_slicing_a_batch_slices_the_sequence(problems, data):
     assert list(batch[rows]) == [problems[i] for i in rows]
     assert list(batch[1::2]) == problems[1::2]
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    assert list(batch[mask]) == [g for g, keep in zip(problems, mask, strict=True) if keep]
+    assert list(batch[mask]) == [
+        g for g, keep in zip(problems, mask, strict=True) if keep
+    ]
     assert list(batch[np.array(rows, int), ...]) == [problems[i] for i in rows]
     if rows:
         chosen = batch[rows]

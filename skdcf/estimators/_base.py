@@ -20,7 +20,7 @@ from ..ops.conformal import (
     conformal_threshold,
     problems_needed,
 )
-from ..ops.hard import nonconformity_scores, path_risk, segment_sum
+from ..ops.hard import nonconformity_scores, path_risk
 from ._jitter import jittered
 from ._validation import check_labels, check_problems, holdout
 
@@ -257,7 +257,7 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         return self._path_risk(batch), batch, is_table
 
     def _path_risk(self, batch):
-        """R of each claim, shape (n_claims,): all that calibration and prediction see."""
+        """R of each claim: all that calibration and prediction see."""
         confidence = np.asarray(self.scorer_.confidence(batch), dtype=np.float64)
         if confidence.shape != (batch.n_claims,):
             raise ValueError(
@@ -265,10 +265,9 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
                 "claims"
             )
         if not np.isfinite(confidence).all():
-            i = int(np.argmin(np.isfinite(confidence)))
+            row = int(np.argmin(np.isfinite(confidence)))
             raise ValueError(
-                f"the scorer's confidence of claim {i - batch.offsets[batch.problem_of[i]]} "
-                f"in {batch.name_of(batch.problem_of[i])} is {confidence[i]}: "
+                f"the scorer's confidence of {batch.locate(row)} is {confidence[row]}: "
                 "confidences must be finite"
             )
         risk = -confidence

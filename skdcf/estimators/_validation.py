@@ -5,8 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from ..graphs import GraphBatch, as_batch, pack_labels
-from ..graphs._batch import is_graphs
+from ..graphs import GraphBatch, as_batch, is_graphs, pack_labels
 
 
 def check_problems(estimator, X, *, reset):

@@ -20,23 +20,28 @@ from numbers import Integral
 
 import numpy as np
 
-from ._graph import (
-    ReasoningGraph,
-    check_finite,
+from ._checks import (
+    check_flat_edges,
+    check_flat_features,
     check_names,
+    check_offsets,
     cycle_message,
     edge_array,
+    locate,
+    name_problem,
 )
+from ._graph import ReasoningGraph
+from ._pack import check_graphs, column
 from ._ragged import offsets_of, ranges, read_only, segment_ids, split
-from ._structure import closure, depths, find_cycle, levels, sort_edges
+from ._structure import closure, depths, find_cycle, levels
 
 
 class GraphBatch(Sequence):
     """A packed sequence of `ReasoningGraph`, flat inside.
 
     Made by `pack` or `from_arrays`; ``batch[i]`` is a `ReasoningGraph`, and
-    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches, made
-    without touching single problems. scikit-learn's splitters slice a batch whole.
+    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches,
+    made without touching single problems: scikit-learn's splitters slice a batch whole.
 
     Attributes
     ----------
@@ -92,7 +97,7 @@ class GraphBatch(Sequence):
         if isinstance(graphs, GraphBatch):
             return graphs
         graphs = list(graphs)
-        _check_graphs(graphs)
+        check_graphs(graphs)
         first = graphs[0]
         offsets = offsets_of(np.array([g.n_claims for g in graphs]))
         edge_offsets = offsets_of(np.array([len(g.edges) for g in graphs]))
@@ -111,8 +116,8 @@ class GraphBatch(Sequence):
             edges=read_only(edges),
             edge_offsets=read_only(edge_offsets),
             claims=claims,
-            problems=_column(graphs, "problem"),
-            ids=_column(graphs, "id"),
+            problems=column(graphs, "problem"),
+            ids=column(graphs, "id"),
             feature_names=first.feature_names,
         )
 
@@ -151,27 +156,21 @@ class GraphBatch(Sequence):
         ValueError
             Under the conditions of `ReasoningGraph`, naming problem and claim.
         """
-        offsets = _check_offsets(offsets)
+        offsets = check_offsets(offsets)
         n_claims, n_graphs = int(offsets[-1]), len(offsets) - 1
-        claims = _objects(claims, n_claims, "claims")
-        problems = _objects(problems, n_graphs, "problems")
-        ids = _objects(ids, n_graphs, "ids")
+        claims = object_column(claims, n_claims, "claims")
+        problems = object_column(problems, n_graphs, "problems")
+        ids = object_column(ids, n_graphs, "ids")
         names = None if feature_names is None else tuple(map(str, feature_names))
         if features is not None:
-            features = np.ascontiguousarray(features, dtype=np.float64)
-            if features.ndim != 2 or len(features) != n_claims:
-                raise ValueError(
-                    f"features have shape {features.shape}, but the offsets end at "
-                    f"{n_claims} claims"
-                )
-            check_finite(features, "", lambda row: _locate(row, offsets, ids))
+            features = check_flat_features(features, offsets, ids)
         elif claims is None:
             raise ValueError("features and claims are both None: give one")
         check_names(features, names, "")
-        edges = _check_flat_edges(edge_array(edges), offsets, ids)
+        edges = check_flat_edges(edge_array(edges), offsets, ids)
         bounds = np.searchsorted(edges[:, 1], offsets)
         batch = cls._trusted(
-            features=None if features is None else read_only(features),
+            features=features,
             offsets=read_only(offsets),
             edges=read_only(edges),
             edge_offsets=read_only(bounds),
@@ -180,7 +179,7 @@ class GraphBatch(Sequence):
             ids=ids,
             feature_names=names,
         )
-        if (batch.depth < 0).any():
+        if not batch._forward and (batch.depth < 0).any():
             cycle = find_cycle(edges, batch.depth)
             i = np.searchsorted(offsets, cycle[0], side="right") - 1
             message = cycle_message([v - offsets[i] for v in cycle])
@@ -220,10 +219,18 @@ class GraphBatch(Sequence):
         """Longest path from a source to each claim, shape (n_claims,)."""
         return depths(self.edges, self.n_claims)
 
+    @property
+    def _forward(self):
+        """Whether every parent stands before its child, so that no cycle can be."""
+        return bool((self.edges[:, 0] < self.edges[:, 1]).all())
+
     @cached_property
     def levels(self):
-        """Edges by depth of their child, ready for one ``reduceat`` per level."""
-        return levels(self.edges, self.depth)
+        """Edges in an order that visits parents first, one ``reduceat`` per level."""
+        if not self._forward:
+            return levels(self.edges, self.depth)
+        position = np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
+        return levels(self.edges, position)
 
     @cached_property
     def ancestors(self):
@@ -237,6 +244,10 @@ class GraphBatch(Sequence):
     def name_of(self, i):
         """How messages name problem ``i``."""
         return name_problem(i, self.ids)
+
+    def locate(self, row):
+        """How messages name the claim in row ``row``."""
+        return locate(row, self.offsets, self.ids)
 
     def replace_features(self, features, feature_names=None):
         """The same problems with other features; the structure is shared.
@@ -252,14 +263,7 @@ class GraphBatch(Sequence):
         """
         names = None if feature_names is None else tuple(map(str, feature_names))
         if features is not None:
-            features = np.ascontiguousarray(features, dtype=np.float64)
-            if features.ndim != 2 or len(features) != self.n_claims:
-                raise ValueError(
-                    f"features have shape {features.shape}, but there are "
-                    f"{self.n_claims} claims"
-                )
-            check_finite(features, "", lambda r: _locate(r, self.offsets, self.ids))
-            features = read_only(features)
+            features = check_flat_features(features, self.offsets, self.ids)
         check_names(features, names, "")
         fields = self.__dict__ | {"features": features, "feature_names": names}
         return self._trusted(**fields)
@@ -325,169 +329,3 @@ class GraphBatch(Sequence):
         if "depth" in self.__dict__:
             fields["depth"] = self.depth[claims]
         return self._trusted(**fields)
-
-
-def as_batch(X):
-    """A sequence of graphs, a GraphBatch or a 2-D array as a GraphBatch.
-
-    In a 2-D array each row is a problem with one claim.
-    """
-    if isinstance(X, GraphBatch):
-        return X
-    if not is_graphs(X):
-        X = np.asarray(X, dtype=np.float64)
-        return GraphBatch.from_arrays(X, np.arange(len(X) + 1))
-    return GraphBatch.pack(X)
-
-
-def is_graphs(X):
-    """Whether X is a sequence of reasoning graphs (packed or not), not a table."""
-    if isinstance(X, GraphBatch):
-        return True
-    flat = isinstance(X, (list, tuple)) or (
-        isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1
-    )
-    return flat and any(isinstance(item, ReasoningGraph) for item in X)
-
-
-def pack_labels(y, batch):
-    """Labels of a batch as a flat boolean array, shape (n_claims,), true = correct.
-
-    Parameters
-    ----------
-    y : sequence of 1-D 0/1 arrays, one per problem, or one flat 0/1 array
-    batch : GraphBatch
-
-    Returns
-    -------
-    ndarray of bool, shape (n_claims,)
-
-    Raises
-    ------
-    ValueError
-        If numbers of labels and claims differ, or a label is not 0 or 1.
-    """
-    flat = _flat_labels(y, batch)
-    try:
-        right = np.isin(flat, (0, 1))
-    except TypeError:
-        right = np.zeros(len(flat), dtype=bool)
-    if flat.dtype.kind not in "biuf" or not right.all():
-        row = int(np.argmin(right)) if flat.dtype.kind in "biuf" else 0
-        where = _locate(row, batch.offsets, batch.ids)
-        raise ValueError(
-            f"{where}: the label is {flat[row]!r}; labels are 1 (true) or 0 (false)"
-        )
-    return flat.astype(bool)
-
-
-def _flat_labels(y, batch):
-    if isinstance(y, np.ndarray) and y.dtype != object and y.ndim == 1:
-        if len(y) != batch.n_claims:
-            raise ValueError(f"{len(y)} labels but {batch.n_claims} claims")
-        return y
-    if not hasattr(y, "__len__") or len(y) != len(batch):
-        found = f"{len(y)} entries" if hasattr(y, "__len__") else repr(y)
-        raise ValueError(
-            f"y must hold one array of labels per problem: {len(batch)} problems, "
-            f"but y has {found}"
-        )
-    if len(batch) == batch.n_claims and all(np.ndim(row) == 0 for row in y):
-        return np.asarray(y)
-    lengths = np.fromiter((np.size(row) for row in y), dtype=np.int64, count=len(y))
-    wrong = np.flatnonzero(lengths != batch.sizes)
-    if wrong.size:
-        i = wrong[0]
-        raise ValueError(
-            f"{batch.name_of(i)}: {lengths[i]} labels but {batch.sizes[i]} claims"
-        )
-    return np.concatenate([np.ravel(row) for row in y])
-
-
-def name_problem(i, ids):
-    """How messages name problem i."""
-    named = ids is not None and ids[i] is not None
-    return f'problem {i} ("{ids[i]}")' if named else f"problem {i}"
-
-
-def _locate(row, offsets, ids):
-    i = np.searchsorted(offsets, row, side="right") - 1
-    return f"{name_problem(i, ids)}, claim {row - offsets[i]}"
-
-
-def _check_graphs(graphs):
-    if not graphs:
-        raise ValueError("no problems: X is empty, at least one is needed")
-    first = graphs[0]
-    for i, g in enumerate(graphs):
-        if not isinstance(g, ReasoningGraph):
-            raise ValueError(
-                f"problem {i} is a {type(g).__name__}, not a ReasoningGraph"
-            )
-        if (g.features is None) != (first.features is None):
-            raise ValueError(f"{_name(i, g)}: some problems have features and some have none")
-        if g.features is not None and g.features.shape[1] != first.features.shape[1]:
-            raise ValueError(
-                f"{_name(i, g)}: {g.features.shape[1]} features but "
-                f"{first.features.shape[1]} in problem 0"
-            )
-        if g.feature_names is not first.feature_names and (
-            g.feature_names != first.feature_names
-        ):
-            raise ValueError(
-                f"{_name(i, g)}: feature names {g.feature_names} differ from those of "
-                f"problem 0, {first.feature_names}"
-            )
-
-
-def _name(i, graph):
-    return name_problem(i, {i: graph.id})
-
-
-def _column(graphs, name):
-    values = [getattr(g, name) for g in graphs]
-    if all(v is None for v in values):
-        return None
-    return np.fromiter(values, dtype=object, count=len(values))
-
-
-def _objects(values, length, name):
-    if values is None:
-        return None
-    values = list(values)
-    if len(values) != length:
-        raise ValueError(f"{len(values)} {name}, but the offsets say {length}")
-    return np.fromiter(values, dtype=object, count=length)
-
-
-def _check_offsets(offsets):
-    offsets = np.asarray(offsets)
-    if offsets.ndim != 1 or len(offsets) < 2 or offsets.dtype.kind not in "iu":
-        raise ValueError(
-            "offsets must be at least two whole numbers, got "
-            f"{offsets.dtype} of shape {offsets.shape}"
-        )
-    offsets = offsets.astype(np.int64)
-    if offsets[0] != 0 or (np.diff(offsets) < 0).any():
-        raise ValueError("offsets must start with 0 and never decrease")
-    return offsets
-
-
-def _check_flat_edges(edges, offsets, ids):
-    n_claims = int(offsets[-1])
-    if not len(edges):
-        return edges
-    if edges.min() < 0 or edges.max() >= n_claims:
-        u, v = edges[((edges < 0) | (edges >= n_claims)).any(axis=1)][0]
-        raise ValueError(f"edge ({u}, {v}) but only {n_claims} claims in all")
-    problem_of = segment_ids(offsets)
-    home = problem_of[edges]
-    bad = np.flatnonzero(home[:, 0] != home[:, 1])
-    if bad.size:
-        (u, v), (i, j) = edges[bad[0]], home[bad[0]]
-        raise ValueError(f"edge ({u}, {v}) goes from problem {i} to problem {j}")
-    loop = np.flatnonzero(edges[:, 0] == edges[:, 1])
-    if loop.size:
-        where = _locate(edges[loop[0], 0], offsets, ids)
-        raise ValueError(f"{where} is its own parent (a self-loop)")
-    return sort_edges(edges, n_claims)

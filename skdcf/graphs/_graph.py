@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ._checks import check_edges, check_features, check_names
 from ._ragged import read_only
-from ._structure import depths, find_cycle, levels, closure, sort_edges
+from ._structure import closure, depths, levels
 
 _FIELDS = ("features", "edges", "claims", "problem", "feature_names", "id")
 
@@ -52,20 +53,13 @@ class ReasoningGraph:
     array([0, 1])
     """
 
-    __slots__ = _FIELDS + ("n_claims",)
+    __slots__ = (*_FIELDS, "n_claims")
 
     def __init__(
-        self,
-        features,
-        edges,
-        *,
-        claims=None,
-        problem=None,
-        feature_names=None,
-        id=None,
+        self, features, edges, *, claims=None, problem=None, feature_names=None, id=None
     ):
         where = f'problem "{id}": ' if id is not None else ""
-        features = _check_features(features, where)
+        features = check_features(features, where)
         claims = None if claims is None else tuple(claims)
         if features is None and claims is None:
             raise ValueError(f"{where}features and claims are both None: give one")
@@ -77,7 +71,7 @@ class ReasoningGraph:
         if feature_names is not None:
             feature_names = tuple(map(str, feature_names))
         check_names(features, feature_names, where)
-        edges = _check_edges(edges, n_claims, where)
+        edges = check_edges(edges, n_claims, where)
         self._set(features, edges, claims or None, problem, feature_names, id, n_claims)
 
     def _set(self, features, edges, claims, problem, feature_names, id, n_claims):
@@ -316,7 +310,9 @@ class ReasoningGraph:
         return cls(features, edges, **fields)
 
     @classmethod
-    def from_adjacency(cls, matrix, features=None, *, orientation="child_row", **fields):
+    def from_adjacency(
+        cls, matrix, features=None, *, orientation="child_row", **fields
+    ):
         """From a square 0/1 matrix.
 
         Parameters
@@ -350,82 +346,3 @@ class ReasoningGraph:
         rows, columns = np.nonzero(matrix)
         pair = (columns, rows) if orientation == "child_row" else (rows, columns)
         return cls(features, np.stack(pair, axis=1), **fields)
-
-
-def _check_features(features, where):
-    if features is None:
-        return None
-    try:
-        features = np.array(features, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{where}features are not a table of numbers: {error}"
-        ) from error
-    if features.ndim != 2:
-        raise ValueError(
-            f"{where}features must have shape (n_claims, n_features), "
-            f"got {features.shape}"
-        )
-    check_finite(features, where)
-    return read_only(features)
-
-
-def check_finite(features, where, locate=lambda row: f"claim {row}"):
-    """Raise ValueError at the first NaN or infinite feature."""
-    if np.isfinite(features.sum()) or np.isfinite(features).all():
-        return
-    row, column = np.argwhere(~np.isfinite(features))[0]
-    raise ValueError(
-        f"{where}{locate(row)}, feature {column} is {features[row, column]}: "
-        "features must be finite; impute or drop them first"
-    )
-
-
-def check_names(features, names, where):
-    """Raise ValueError unless there is one distinct name per feature column."""
-    if names is None:
-        return
-    if len(set(names)) < len(names):
-        twice = sorted({n for n in names if names.count(n) > 1})
-        raise ValueError(f"{where}feature names occur more than once: {twice}")
-    if features is not None and features.shape[1] != len(names):
-        raise ValueError(
-            f"{where}{len(names)} feature names but {features.shape[1]} features"
-        )
-
-
-def edge_array(edges, where=""):
-    """Edges as an int64 array of shape (n_edges, 2)."""
-    if not isinstance(edges, np.ndarray):
-        edges = np.array([tuple(e) for e in edges])
-    if edges.size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        raise ValueError(
-            f"{where}edges must be pairs of whole numbers (parent, child), got "
-            f"{edges.dtype} of shape {edges.shape}"
-        )
-    return edges.astype(np.int64, copy=False)
-
-
-def _check_edges(edges, n_claims, where):
-    edges = edge_array(edges, where)
-    if len(edges):
-        if edges.min() < 0 or edges.max() >= n_claims:
-            u, v = edges[((edges < 0) | (edges >= n_claims)).any(axis=1)][0]
-            raise ValueError(f"{where}edge ({u}, {v}) but only {n_claims} claims")
-        if (edges[:, 0] == edges[:, 1]).any():
-            v = edges[edges[:, 0] == edges[:, 1]][0, 0]
-            raise ValueError(f"{where}claim {v} is its own parent (a self-loop)")
-        edges = sort_edges(edges, n_claims)
-        if (edges[:, 0] > edges[:, 1]).any():
-            depth = depths(edges, n_claims)
-            if (depth < 0).any():
-                raise ValueError(where + cycle_message(find_cycle(edges, depth)))
-    return read_only(np.ascontiguousarray(edges))
-
-
-def cycle_message(cycle):
-    """Name a cycle."""
-    path = " -> ".join(str(v) for v in [*cycle, cycle[0]])
-    return f"the claims depend on each other in a cycle: {path}"

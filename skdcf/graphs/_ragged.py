@@ -30,7 +30,7 @@ def ranges(starts, lengths):
 def split(values, offsets):
     """Object array, shape (n,), with one view of ``values`` per segment."""
     bounds = offsets.tolist()
-    views = (values[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+    views = map(values.__getitem__, map(slice, bounds[:-1], bounds[1:]))
     return np.fromiter(views, dtype=object, count=len(bounds) - 1)
 
 

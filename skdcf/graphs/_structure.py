@@ -5,6 +5,8 @@ sorted by (child, parent). All functions work on one graph and on many graphs
 laid side by side: a packed batch is one large graph without edges between problems.
 """
 
+import itertools
+
 import numpy as np
 
 from ._ragged import offsets_of, ranges
@@ -12,11 +14,13 @@ from ._ragged import offsets_of, ranges
 
 def sort_edges(edges, n_claims):
     """Distinct edges sorted by (child, parent)."""
-    key = edges[:, 1] * np.int64(max(n_claims, 1)) + edges[:, 0]
-    step = np.diff(key)
-    if (step > 0).all():
+    shift = int(n_claims).bit_length()
+    key = (edges[:, 1] << shift) | edges[:, 0]
+    if (key[1:] > key[:-1]).all():
         return edges
-    return edges[np.unique(key, return_index=True)[1]]
+    key.sort()
+    key = key[np.concatenate([[True], key[1:] > key[:-1]])]
+    return np.stack([key & ((1 << shift) - 1), key >> shift], axis=1)
 
 
 def depths(edges, n_claims):
@@ -25,8 +29,6 @@ def depths(edges, n_claims):
     Kahn's algorithm, one level at a time for all graphs: O(claims + edges).
     """
     parent, child = edges[:, 0], edges[:, 1]
-    if (parent < child).all() and len(edges) <= 64:
-        return _depths_ordered(edges, n_claims)
     by_parent = np.argsort(parent, kind="stable")
     children = child[by_parent]
     n_children = np.bincount(parent, minlength=n_claims)
@@ -47,14 +49,6 @@ def depths(edges, n_claims):
     return depth
 
 
-def _depths_ordered(edges, n_claims):
-    """The same for a few edges, sorted by child, that all point forwards."""
-    depth = [0] * n_claims
-    for parent, child in edges.tolist():
-        depth[child] = max(depth[child], depth[parent] + 1)
-    return np.array(depth, dtype=np.int32)
-
-
 def find_cycle(edges, depth):
     """Claims of one cycle in order of dependence, where ``depth`` has a -1."""
     stuck = depth < 0
@@ -69,20 +63,20 @@ def find_cycle(edges, depth):
     return cycle[start:] + cycle[:start]
 
 
-def levels(edges, depth):
-    """Edges by depth of their child, as (parents, children, starts) per level.
+def levels(edges, rank):
+    """Edges by rank of their child, as (parents, children, starts) per level.
 
-    ``children`` are distinct, and the parents of ``children[i]`` are
-    ``parents[starts[i]:starts[i + 1]]``: what one ``reduceat`` needs.
+    ``rank`` grows along every edge. ``children`` are distinct, and the parents of
+    ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``: what ``reduceat`` needs.
     """
-    child_depth = depth[edges[:, 1]]
-    if child_depth.size and child_depth.max() < 2**15:
-        child_depth = child_depth.astype(np.int16)  # radix sort
-    order = np.argsort(child_depth, kind="stable")
+    rank = rank[edges[:, 1]]
+    if rank.size and rank.max() < 2**15:
+        rank = rank.astype(np.int16)  # radix sort
+    order = np.argsort(rank, kind="stable")
     parent, child = edges[order, 0], edges[order, 1]
-    bounds = offsets_of(np.bincount(child_depth))[1:] if len(edges) else []
+    bounds = np.unique(offsets_of(np.bincount(rank)))
     out = []
-    for a, b in zip(bounds[:-1], bounds[1:], strict=True):
+    for a, b in itertools.pairwise(bounds):
         new = np.flatnonzero(np.diff(child[a:b], prepend=-1))
         out.append((parent[a:b], child[a:b][new], new))
     return out
@@ -104,8 +98,9 @@ def closure(levels, n_claims):
             np.repeat(np.arange(len(children)), n_parents), length[parents]
         )
         key = np.concatenate([owner, np.arange(len(children))]) * np.int64(n_claims)
-        key = np.unique(key + np.concatenate([inherited, children]))
-        owner, members = np.divmod(key, n_claims)
+        key += np.concatenate([inherited, children])
+        key.sort()
+        owner, members = np.divmod(key[np.diff(key, prepend=-1) > 0], n_claims)
         length[children] = np.bincount(owner, minlength=len(children))
         start[children] = used + offsets_of(length[children])[:-1]
         if used + members.size > pool.size:

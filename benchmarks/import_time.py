@@ -1,0 +1,41 @@
+"""Import time of skdcf, as a ratio to that of sklearn.model_selection in one run."""
+
+import statistics
+import subprocess
+import sys
+
+CODE = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+HEAVY = ("autograd", "matplotlib", "networkx", "pandas", "pooch", "xgboost")
+
+
+def seconds(module):
+    """Seconds that one fresh interpreter takes."""
+    run = [sys.executable, "-c", CODE.format(module)]
+    return float(subprocess.run(run, capture_output=True, check=True).stdout)
+
+
+def main(repeats=15):
+    """Print the ratio of medians of alternating runs."""
+    names = ("sklearn.model_selection", "skdcf")
+    times = {name: [] for name in names}
+    for name in names * (repeats + 1):
+        times[name].append(seconds(name))
+    medians = {name: statistics.median(rows[1:]) for name, rows in times.items()}
+    for name, median in medians.items():
+        print(f"{name:26s} {median:.3f} s")
+    ratio = medians["skdcf"] / medians["sklearn.model_selection"]
+    print(f"ratio {ratio:.2f} (bound 1.3)")
+    code = (
+        "import sys, sklearn.model_selection; before = set(sys.modules); import skdcf; "
+        f"print([m for m in {HEAVY} if m in set(sys.modules) - before])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True
+    )
+    print(
+        "heavy modules imported beyond scikit-learn's:", found.stdout.decode().strip()
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""Pictures of filters and problems, as Display classes like scikit-learn's."""
+
+import numpy as np
+
+__all__ = ["FilterReportDisplay", "ReasoningGraphDisplay"]
+
+KEPT, DROPPED, FALSE = "#1b7f5c", "#b9b9b9", "#c0392b"
+
+
+class FilterReportDisplay:
+    """Coverage and retention against alpha, one line per report.
+
+    Parameters
+    ----------
+    reports : dict of str to FilterReport
+        By the name that the legend shows.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of two matplotlib Axes
+        Coverage on the left, retention on the right.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.metrics import evaluate_filter
+    >>> from skdcf.plots import FilterReportDisplay
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> report = evaluate_filter(HardCF().fit(graphs[:150], y[:150]), graphs, y)
+    >>> display = FilterReportDisplay.from_reports({"frequency": report})
+    >>> len(display.axes_)
+    2
+    """
+
+    def __init__(self, reports):
+        self.reports = reports
+
+    @classmethod
+    def from_reports(cls, reports, *, axes=None):
+        """Draw reports.
+
+        Parameters
+        ----------
+        reports : FilterReport, or dict of str to FilterReport
+        axes : sequence of two matplotlib Axes, optional
+
+        Returns
+        -------
+        FilterReportDisplay
+        """
+        if not isinstance(reports, dict):
+            reports = {"": reports}
+        return cls(reports).plot(axes=axes)
+
+    def plot(self, *, axes=None):
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, optional
+
+        Returns
+        -------
+        self
+        """
+        import matplotlib.pyplot as plt
+
+        if axes is None:
+            _, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+        left, right = axes
+        for name, report in self.reports.items():
+            left.errorbar(
+                report.alpha,
+                report.coverage,
+                yerr=np.abs(report.coverage_interval.T - report.coverage).clip(min=0),
+                marker="o",
+                capsize=2,
+                label=name,
+            )
+            right.errorbar(
+                report.alpha,
+                report.retention,
+                yerr=report.retention_error,
+                marker="o",
+                capsize=2,
+                label=name,
+            )
+        alpha = np.unique(np.concatenate([r.alpha for r in self.reports.values()]))
+        left.plot(alpha, 1 - alpha, "k--", lw=1, label="promised: 1 - alpha")
+        left.set(xlabel="alpha", ylabel="coverage (no false claim kept)")
+        right.set(xlabel="alpha", ylabel="true claims kept per problem", ylim=(0, None))
+        left.legend(frameon=False)
+        self.axes_ = np.array([left, right])
+        self.figure_ = left.figure
+        return self
+
+
+class ReasoningGraphDisplay:
+    """One problem: its claims from premises down, kept ones in green.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+    kept : ndarray of bool, shape (n_claims,), optional
+    labels : ndarray of shape (n_claims,), optional
+        False claims get a red border.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.plots import ReasoningGraphDisplay
+    >>> graph = ReasoningGraph([[0.9], [0.8], [0.1]], [(0, 1), (0, 2)])
+    >>> display = ReasoningGraphDisplay.from_graph(graph, kept=[True, True, False])
+    >>> display.ax_.get_title()
+    '2 of 3 claims kept'
+    """
+
+    def __init__(self, graph, *, kept=None, labels=None):
+        self.graph = graph
+        self.kept = kept
+        self.labels = labels
+
+    @classmethod
+    def from_graph(cls, graph, *, kept=None, labels=None, ax=None):
+        """Draw a problem.
+
+        Parameters
+        ----------
+        graph : ReasoningGraph
+        kept : array-like of bool, shape (n_claims,), optional
+        labels : array-like of 0/1, shape (n_claims,), optional
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        ReasoningGraphDisplay
+        """
+        for name, values in (("kept", kept), ("labels", labels)):
+            if values is not None and np.shape(values) != (graph.n_claims,):
+                raise ValueError(
+                    f"{name} has shape {np.shape(values)}, but there are "
+                    f"{graph.n_claims} claims"
+                )
+        kept = None if kept is None else np.asarray(kept, dtype=bool)
+        labels = None if labels is None else np.asarray(labels, dtype=bool)
+        return cls(graph, kept=kept, labels=labels).plot(ax=ax)
+
+    def _positions(self):
+        """Depth downwards, claims of one depth side by side and centred."""
+        from .graphs import GraphBatch
+
+        depth = GraphBatch.pack([self.graph]).depth
+        where = np.zeros((len(depth), 2))
+        for level in np.unique(depth):
+            row = np.flatnonzero(depth == level)
+            shift = 0.25 if level % 2 else -0.25  # so that chains do not hide edges
+            where[row, 0] = np.arange(len(row)) - (len(row) - 1) / 2 + shift
+            where[row, 1] = -level
+        return where
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        self
+        """
+        import matplotlib.pyplot as plt
+
+        where = self._positions()
+        if ax is None:
+            height = 1.2 - 0.75 * where[:, 1].min(initial=0)
+            _, ax = plt.subplots(figsize=(5, height), layout="constrained")
+        for parent, child in self.graph.edges:
+            ax.annotate(
+                "",
+                where[child],
+                where[parent],
+                arrowprops={
+                    "arrowstyle": "->",
+                    "color": "0.5",
+                    "shrinkA": 11,
+                    "shrinkB": 11,
+                    "connectionstyle": "arc3,rad=0.12",
+                },
+            )
+        kept = np.ones(len(where), bool) if self.kept is None else self.kept
+        false = np.zeros(len(where), bool) if self.labels is None else ~self.labels
+        ax.scatter(
+            *where.T,
+            s=420,
+            zorder=3,
+            color=np.where(kept, KEPT, DROPPED),
+            edgecolors=np.where(false, FALSE, "white"),
+            linewidths=np.where(false, 3.0, 1.0),
+        )
+        for v, point in enumerate(where):
+            ax.annotate(
+                str(v), point, ha="center", va="center", color="white", zorder=4
+            )
+        ax.margins(0.25, 0.12)
+        ax.set_axis_off()
+        if self.kept is not None:
+            ax.set_title(f"{int(kept.sum())} of {len(kept)} claims kept")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

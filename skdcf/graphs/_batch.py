@@ -29,6 +29,7 @@ from ._checks import (
     edge_array,
     locate,
     name_problem,
+    object_column,
 )
 from ._graph import ReasoningGraph
 from ._pack import check_graphs, column

@@ -1,13 +1,23 @@
 """Filters for language-model reasoning that keep no false claim, with a guarantee."""
 
-from .estimators import HardCF, IndependentFactuality, SingleFeatureCF
+from .estimators import (
+    BoostedIndependentFactuality,
+    CoherentConformalFilter,
+    HardCF,
+    IndependentFactuality,
+    SingleFeatureCF,
+    XGBoostCF,
+)
 from .graphs import GraphBatch, ReasoningGraph
 
 __all__ = [
+    "BoostedIndependentFactuality",
+    "CoherentConformalFilter",
     "GraphBatch",
     "HardCF",
     "IndependentFactuality",
     "ReasoningGraph",
     "SingleFeatureCF",
+    "XGBoostCF",
 ]
 __version__ = "0.1.0.dev0"

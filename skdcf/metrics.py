@@ -158,7 +158,7 @@ def coverage_band(n_calibration, alpha, *, confidence=0.95, n_test=None):
     >>> from skdcf.metrics import coverage_band
     >>> low, high = coverage_band(99, 0.1)
     >>> round(low, 3), round(high, 3)
-    (0.833, 0.951)
+    (0.834, 0.95)
     """
     from scipy.stats import beta, betabinom
 

@@ -1,6 +1,19 @@
 """Layer 5, estimators: the scikit-learn face."""
 
+from ._conformal import CoherentConformalFilter
 from ._hard import HardCF
-from .baselines import IndependentFactuality, SingleFeatureCF
+from .baselines import (
+    BoostedIndependentFactuality,
+    IndependentFactuality,
+    SingleFeatureCF,
+    XGBoostCF,
+)
 
-__all__ = ["HardCF", "IndependentFactuality", "SingleFeatureCF"]
+__all__ = [
+    "BoostedIndependentFactuality",
+    "CoherentConformalFilter",
+    "HardCF",
+    "IndependentFactuality",
+    "SingleFeatureCF",
+    "XGBoostCF",
+]

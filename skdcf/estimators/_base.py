@@ -34,9 +34,13 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
     def _make_scorer(self, batch):
         """A fresh scorer, its parameters checked."""
 
+    def _trains(self, scorer):
+        """Whether the scorer learns, so that calibration needs other problems."""
+        return getattr(scorer, "needs_training", hasattr(scorer, "fit"))
+
     def _fit_scorer(self, scorer, batch, labels, groups, rng):
-        """Train the scorer; ``batch`` holds training problems only."""
-        return scorer.fit(batch, labels)
+        """The fitted scorer; ``batch`` holds training problems only."""
+        return scorer.fit(batch, labels) if hasattr(scorer, "fit") else scorer
 
     def fit(self, X, y, groups=None):
         """Train the scorer if it learns, then calibrate on problems held out of that.
@@ -69,24 +73,19 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         batch, is_table = check_problems(self, X, reset=True)
         labels, values = check_labels(y, batch, is_table)
         scorer = self._make_scorer(batch)
-        rng = check_random_state(self.random_state)
-        seed = int(rng.randint(2**31 - 1))
-        trains = getattr(scorer, "needs_training", hasattr(scorer, "fit"))
-        if trains or self.calibration_size is not None:
+        seed = self._draw_seed(batch, labels)
+        rng = np.random.RandomState(seed)
+        held, held_labels = batch, labels
+        if self._trains(scorer) or self.calibration_size is not None:
             size = 0.3 if self.calibration_size is None else self.calibration_size
-            rest, held = holdout(len(batch), size, groups, rng)
+            rest, rows = holdout(len(batch), size, groups, rng)
             groups = None if groups is None else np.asarray(groups)[rest]
-            (batch, labels), (held, held_labels) = (
-                take(batch, labels, rows) for rows in (rest, held)
-            )
-        else:
-            held, held_labels = batch, labels
-        if hasattr(scorer, "fit"):
-            scorer = self._fit_scorer(scorer, batch, labels, groups, rng)
-        self.scorer_ = scorer
-        self._label_values = values
-        self._seed = seed
-        return self._calibrate(held, held_labels)
+            held, held_labels = take(batch, labels, rows)
+            batch, labels = take(batch, labels, rest)
+        scorer = self._fit_scorer(scorer, batch, labels, groups, rng)
+        scores = self._scores(scorer, seed, held, held_labels)
+        self.scorer_, self._seed, self._label_values = scorer, seed, values
+        return self._store(scores)
 
     def calibrate(self, X, y):
         """Calibrate again, on problems of the caller's; the scorer stays as it is.
@@ -109,11 +108,17 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         self._check_parameters()
         batch, is_table = check_problems(self, X, reset=False)
         labels, _ = check_labels(y, batch, is_table, self._label_values)
-        return self._calibrate(batch, labels)
+        return self._store(self._scores(self.scorer_, self._seed, batch, labels))
 
-    def _calibrate(self, batch, labels):
-        risk = self._path_risk(batch)
-        scores = np.sort(nonconformity_scores(risk, labels, batch.offsets))
+    def _draw_seed(self, batch, labels):
+        """The number that all randomness of one fit starts from."""
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _scores(self, scorer, seed, batch, labels):
+        risk = self._path_risk(scorer, seed, batch)
+        return np.sort(nonconformity_scores(risk, labels, batch.offsets))
+
+    def _store(self, scores):
         self.nonconformity_scores_ = scores
         self.n_calibration_ = len(scores)
         self.threshold_ = self.threshold()
@@ -254,11 +259,11 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
     def _checked_risk(self, X):
         check_is_fitted(self, "nonconformity_scores_")
         batch, is_table = check_problems(self, X, reset=False)
-        return self._path_risk(batch), batch, is_table
+        return self._path_risk(self.scorer_, self._seed, batch), batch, is_table
 
-    def _path_risk(self, batch):
+    def _path_risk(self, scorer, seed, batch):
         """R of each claim: all that calibration and prediction see."""
-        confidence = np.asarray(self.scorer_.confidence(batch), dtype=np.float64)
+        confidence = np.asarray(scorer.confidence(batch), dtype=np.float64)
         if confidence.shape != (batch.n_claims,):
             raise ValueError(
                 f"the scorer returned shape {confidence.shape} for {batch.n_claims} "
@@ -272,7 +277,7 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
             )
         risk = -confidence
         if self.ties == "jitter":
-            risk = jittered(risk, batch, self._seed)
+            risk = jittered(risk, batch, seed)
         return path_risk(risk, batch) if self.coherent else risk
 
     def _check_parameters(self):

@@ -34,7 +34,7 @@ class HardCF(BaseFilter):
 
     Attributes
     ----------
-    nonconformity_scores_ : ndarray of shape (n_calibration_,)
+    nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted; +inf for a problem without a false claim.
     threshold_ : float
         Conformal threshold at ``alpha``.

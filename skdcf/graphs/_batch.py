@@ -32,7 +32,7 @@ from ._checks import (
     object_column,
 )
 from ._graph import ReasoningGraph
-from ._pack import check_graphs, column
+from ._pack import packed
 from ._ragged import offsets_of, ranges, read_only, segment_ids, split
 from ._structure import closure, depths, find_cycle, levels
 
@@ -97,30 +97,7 @@ class GraphBatch(Sequence):
         """
         if isinstance(graphs, GraphBatch):
             return graphs
-        graphs = list(graphs)
-        check_graphs(graphs)
-        first = graphs[0]
-        offsets = offsets_of(np.array([g.n_claims for g in graphs]))
-        edge_offsets = offsets_of(np.array([len(g.edges) for g in graphs]))
-        edges = np.concatenate([g.edges for g in graphs])
-        edges += np.repeat(offsets[:-1], np.diff(edge_offsets))[:, None]
-        features = None
-        if first.features is not None:
-            features = read_only(np.concatenate([g.features for g in graphs]))
-        claims = None
-        if any(g.claims is not None for g in graphs):
-            texts = (t for g in graphs for t in g.claims or (None,) * g.n_claims)
-            claims = np.fromiter(texts, dtype=object, count=offsets[-1])
-        return cls._trusted(
-            features=features,
-            offsets=read_only(offsets),
-            edges=read_only(edges),
-            edge_offsets=read_only(edge_offsets),
-            claims=claims,
-            problems=column(graphs, "problem"),
-            ids=column(graphs, "id"),
-            feature_names=first.feature_names,
-        )
+        return cls._trusted(**packed(list(graphs)))
 
     @classmethod
     def from_arrays(
@@ -145,8 +122,9 @@ class GraphBatch(Sequence):
         edges : array-like of int, shape (n_edges, 2)
             (parent, child) as row numbers of ``features``; both in one problem.
         claims : sequence of str, length n_claims, optional
-        problems, ids : sequence of length n_graphs, optional
+        problems : sequence of str, length n_graphs, optional
         feature_names : sequence of str, optional
+        ids : sequence, length n_graphs, optional
 
         Returns
         -------
@@ -239,15 +217,44 @@ class GraphBatch(Sequence):
         return closure(self.levels, self.n_claims)
 
     def split(self, values):
-        """One view of the flat ``values``, shape (n_claims, ...), per problem."""
+        """One view of flat values per problem.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_claims, ...)
+
+        Returns
+        -------
+        object ndarray of shape (n_graphs,)
+        """
         return split(values, self.offsets)
 
     def name_of(self, i):
-        """How messages name problem ``i``."""
+        """How messages name a problem.
+
+        Parameters
+        ----------
+        i : int
+            Position of the problem.
+
+        Returns
+        -------
+        str
+        """
         return name_problem(i, self.ids)
 
     def locate(self, row):
-        """How messages name the claim in row ``row``."""
+        """How messages name a claim.
+
+        Parameters
+        ----------
+        row : int
+            Row number of the claim.
+
+        Returns
+        -------
+        str
+        """
         return locate(row, self.offsets, self.ids)
 
     def replace_features(self, features, feature_names=None):

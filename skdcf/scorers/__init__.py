@@ -7,6 +7,9 @@ more trustworthy, and, if it learns, ``fit(batch, labels) -> self``. A class att
 
 from ._classifier import ClassifierScorer
 from ._fixed import FeatureScorer, FrequencyScorer, FunctionScorer
+from ._linear import LinearScorer
+from ._mlp import MLPScorer
+from ._neyman_pearson import NeymanPearsonScorer
 from ._resolve import as_scorer
 
 __all__ = [
@@ -14,5 +17,8 @@ __all__ = [
     "FeatureScorer",
     "FrequencyScorer",
     "FunctionScorer",
+    "LinearScorer",
+    "MLPScorer",
+    "NeymanPearsonScorer",
     "as_scorer",
 ]

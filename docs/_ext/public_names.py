@@ -1,0 +1,93 @@
+"""A build fails where a public name has no docstring or no place in the reference.
+
+Public are the names in ``__all__`` of `skdcf` and of its modules that api.rst lists,
+and the public methods and properties of the classes among them. A module of `skdcf`
+that is neither listed there nor in ``internal_modules`` of conf.py is reported too, so
+that none is forgotten. Members inherited from other packages are documented there.
+"""
+
+import inspect
+import pkgutil
+from importlib import import_module
+
+from sphinx.util import logging
+
+PACKAGE = "skdcf"
+logger = logging.getLogger(__name__)
+
+
+def setup(app):
+    """Connect the checks to the build."""
+    app.add_config_value("internal_modules", [], "env")
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("env-check-consistency", check)
+    return {"parallel_read_safe": True}
+
+
+def skip_foreign(app, what, name, obj, skip, options):
+    """Leave out what a class inherits from another package."""
+    return True if skip or not is_own(obj) else None
+
+
+def check(app, env):
+    """Report every public name that lacks a docstring or an entry."""
+    documented = set(env.get_domain("py").objects)
+    for module in public_modules(app.config.internal_modules):
+        if module.__name__ not in documented:
+            report(module.__name__, "is not listed in docs/api.rst, nor internal")
+            continue
+        for name, obj in public_names(module):
+            if not (obj.__doc__ or "").strip():
+                report(name, "has no docstring")
+            if name not in documented:
+                report(name, "does not appear in the API reference")
+
+
+def report(name, problem):
+    """Warn, which ``-W`` makes an error."""
+    logger.warning("public name %s %s", name, problem, type="public_names")
+
+
+def public_modules(internal):
+    """The package and its top-level modules that are not internal."""
+    package = import_module(PACKAGE)
+    yield package
+    for _, name, _ in pkgutil.iter_modules(package.__path__):
+        if not name.startswith("_") and name not in internal:
+            yield import_module(f"{PACKAGE}.{name}")
+
+
+def public_names(module):
+    """Qualified names and objects: ``__all__``, and the members of its classes."""
+    if not hasattr(module, "__all__"):
+        report(module.__name__, "has no __all__")
+    for name in getattr(module, "__all__", ()):
+        obj = getattr(module, name)
+        full = f"{module.__name__}.{name}"
+        if inspect.ismodule(obj):
+            continue
+        if inspect.isclass(obj) or callable(obj):
+            yield full, obj
+        if inspect.isclass(obj):
+            for member, value in inspect.getmembers_static(obj):
+                if not member.startswith("_") and is_function(value) and is_own(value):
+                    yield f"{full}.{member}", value
+
+
+def is_function(member):
+    """Whether a member is a method or a property of some kind."""
+    kinds = (property, classmethod, staticmethod)
+    return inspect.isroutine(member) or isinstance(member, kinds) or is_cached(member)
+
+
+def is_cached(member):
+    """Whether a member is a ``functools.cached_property``."""
+    return hasattr(member, "attrname") and hasattr(member, "func")
+
+
+def is_own(member):
+    """Whether a member was written in this package, or cannot say where."""
+    for inner in ("fget", "func", "__func__", "__objclass__"):
+        member = getattr(member, inner, None) or member
+    origin = getattr(member, "__module__", None)
+    return origin is None or origin.split(".")[0] == PACKAGE

@@ -1,0 +1,62 @@
+"""Sphinx configuration; `make docs` builds with it, warnings being errors."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+import skdcf
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "skdcf"
+author = "The skdcf developers"
+copyright = "The skdcf developers"
+version = release = skdcf.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "public_names",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/**/*.md5"]
+default_role = "py:obj"
+
+# API reference: api.rst names the modules, the templates list what their __all__ holds.
+autosummary_ignore_module_all = False
+autosummary_imported_members = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+_tools = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["tool"]
+numpydoc_validation_checks = set(_tools["numpydoc_validation"]["checks"])
+numpydoc_validation_exclude = set(_tools["numpydoc_validation"]["exclude"])
+
+# Top-level modules of skdcf whose names are not for users, or are exported by `skdcf`
+# itself. Every other one has to stand in api.rst: public_names.py sees to it.
+internal_modules = ["estimators", "graphs", "ops", "training"]
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["gallery"],
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skdcf",),
+    "reference_url": {"skdcf": None},
+    "remove_config_comments": True,
+    "show_memory": False,
+    "download_all_examples": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "skdcf"
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars = {"changelog": []}

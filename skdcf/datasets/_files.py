@@ -1,0 +1,86 @@
+"""Find a published file in the data directory, or download it there."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from ._sources import SOURCES
+
+
+def get_data_home(data_home=None):
+    """The directory in which data sets are kept.
+
+    Parameters
+    ----------
+    data_home : str or path-like, optional
+        Without it, the environment variable ``SKDCF_DATA``, and without that
+        ``~/.cache/skdcf``.
+
+    Returns
+    -------
+    pathlib.Path
+        It need not exist yet.
+
+    Examples
+    --------
+    >>> from skdcf.datasets import get_data_home
+    >>> get_data_home("some/where").name
+    'where'
+    """
+    if data_home is None:
+        data_home = os.environ.get("SKDCF_DATA") or Path.home() / ".cache" / "skdcf"
+    return Path(data_home).expanduser()
+
+
+def local_file(name, data_home=None, download_if_missing=True):
+    """The path of the file called ``name`` in `SOURCES`, checked by its SHA-256.
+
+    Raises
+    ------
+    OSError
+        If the file is not there and may not be or cannot be downloaded.
+    ValueError
+        If the download has another checksum.
+    """
+    source, path = SOURCES[name], get_data_home(data_home) / name
+    found = sha256_of(path) if path.is_file() else "missing"
+    if found == source.sha256:
+        return path
+    if not download_if_missing:
+        state = "is missing" if found == "missing" else f"has SHA-256 {found}"
+        raise FileNotFoundError(
+            f"{path} {state}, expected {source.sha256}; allow the download "
+            f"(download_if_missing=True) or put {source.url} there"
+        )
+    _download(source, path)
+    return path
+
+
+def sha256_of(path):
+    """Checksum of a file as hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download(source, path):
+    """Pooch writes to a temporary file beside the target, checks it and renames it."""
+    try:
+        import pooch
+    except ImportError as error:
+        raise ImportError(
+            f"downloading {source.url} needs pooch: pip install pooch, or put the file "
+            f"at {path} yourself"
+        ) from error
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pooch.retrieve(
+            source.url,
+            known_hash=f"sha256:{source.sha256}",
+            fname=path.name,
+            path=path.parent,
+        )
+    except PermissionError as error:
+        raise PermissionError(
+            f"{path} is not there and its directory cannot be written to: choose "
+            "another data_home (or SKDCF_DATA), or have the file put there"
+        ) from error

@@ -1,0 +1,259 @@
+"""Made-up reasoning graphs whose statistics are those of the paper's two data sets."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils import Bunch, check_random_state
+
+from ..graphs import GraphBatch
+from ..graphs._ragged import offsets_of, split
+from ._metrics import METRICS, graph_metrics
+
+CLEAN, PARTIAL, HALLUCINATED = range(3)
+
+MATH_TOPICS = (
+    "linear_equations",
+    "quadratic_equations",
+    "polynomial_algebra",
+    "rational_expressions",
+    "exponents_logarithms",
+    "inequalities",
+    "sequences_series",
+    "functions",
+    "word_problems",
+    "coordinate_geometry",
+    "abstract_algebra",
+    "complex_numbers",
+)
+FELM_DOMAINS = ("domain_science", "domain_reasoning")
+
+
+class _Setting(NamedTuple):
+    """One kind of data; triples are for clean, partial and hallucinated problems."""
+
+    share: tuple  # of problems
+    extra_claims: tuple  # mean number beyond the first two
+    source: tuple  # probability that a claim builds on nothing
+    more_parents: float  # chance of each of two further parents
+    recency: float  # weight of a parent per step back
+    inherit: float  # probability that an error is passed on
+    frequency: dict  # logit of being supported by a regenerated answer
+
+
+_SETTINGS = {
+    "math": _Setting(
+        (0.812, 0.118, 0.07),
+        (5.7, 4.6, 3.0),
+        (0.11, 0.20, 0.50),
+        0.17,
+        0.55,
+        0.85,
+        {"base": -0.3, "problem": 0.9, "hard": 0.6, "true": 0.9, "hallucinated": 0.7},
+    ),
+    "felm": _Setting(
+        (0.624, 0.336, 0.04),
+        (2.1, 2.1, 1.3),
+        (0.20, 0.24, 0.40),
+        0.12,
+        0.60,
+        0.75,
+        {"base": -0.9, "problem": 0.7, "hard": 0.7, "true": 2.0, "hallucinated": 0.6},
+    ),
+}
+
+
+def make_reasoning_graphs(
+    n_problems=1000, kind="math", *, random_state=None, return_X_y=False
+):
+    """Generate problems with claims, graphs, features and labels.
+
+    Most problems are clean. In *partial* ones some claims go wrong, the difficult ones
+    rather, and hand the error on to what builds on them. In *hallucinated* ones every
+    claim is false, the graph is sparse and the frequency high: these are what a filter
+    by frequency alone cannot see.
+
+    Parameters
+    ----------
+    n_problems : int
+        Number of problems, at least 1.
+    kind : {"math", "felm"}
+        "math": 7.4 claims and 7.2 edges per problem, 81 % clean, frequency says little
+        (AUC 0.61 for true claims). "felm": 4.1 claims, 2.8 edges, 62 % clean, frequency
+        says much (AUC 0.85).
+    random_state : int, RandomState instance or None
+        Seed; the same seed gives the same problems.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch without texts), ``labels`` (list of one 0/1 int array per
+        problem), ``groups`` (problem numbers: all questions differ), ``feature_names``,
+        ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        If ``n_problems`` is below 1 or ``kind`` unknown.
+
+    Notes
+    -----
+    Frequency is binomial over five regenerated answers; its logit falls with the
+    difficulty of the claim. The graph metrics are those of the generated graph.
+    Semantic columns know a little of the label; ``is_well_formed`` and the domain
+    columns know nothing. The statistics follow Hittesdorf, Salzetta, Cheng,
+    *Differentiable Conformal Training for LLM Reasoning Factuality*
+    (arXiv:2604.20098), section 5. These data exercise a method; they do not measure
+    what it gains on real problems.
+
+    Examples
+    --------
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> data = make_reasoning_graphs(100, random_state=0)
+    >>> len(data.graphs), len(data.labels), data.graphs.n_features
+    (100, 100, 31)
+    >>> X, y = make_reasoning_graphs(3, "felm", random_state=0, return_X_y=True)
+    >>> [len(labels) == graph.n_claims for graph, labels in zip(X, y)]
+    [True, True, True]
+    """
+    if kind not in _SETTINGS:
+        raise ValueError(f"kind is {kind!r}: one of {sorted(_SETTINGS)} expected")
+    if not isinstance(n_problems, (int, np.integer)) or n_problems < 1:
+        raise ValueError(f"n_problems is {n_problems!r}: a whole number >= 1 expected")
+    rng, setting = check_random_state(random_state), _SETTINGS[kind]
+    type_of = rng.choice(3, size=n_problems, p=setting.share)
+    sizes = 2 + rng.poisson(rng.gamma(4, np.array(setting.extra_claims)[type_of] / 4))
+    offsets = offsets_of(sizes)
+    edges = _draw_edges(rng, setting, type_of, sizes)
+    blank = np.empty((offsets[-1], 0))
+    batch = GraphBatch.from_arrays(blank, offsets, edges)
+    difficulty = rng.normal(size=batch.n_claims)
+    true = _draw_labels(rng, setting, batch, type_of, difficulty)
+    names, features = _features(rng, kind, batch, type_of, difficulty, true)
+    batch = batch.replace_features(features, names)
+    labels = list(split(true.astype(np.int64), offsets))
+    if return_X_y:
+        return batch, labels
+    return Bunch(
+        graphs=batch,
+        labels=labels,
+        groups=np.arange(n_problems),
+        feature_names=list(names),
+        DESCR=_DESCR.format(kind=kind, n=n_problems),
+    )
+
+
+_DESCR = """Made-up reasoning graphs, {kind}-like
+{n} problems without texts. Labels: 1 true, 0 false. See
+skdcf.datasets.make_reasoning_graphs for how they are drawn.
+"""
+
+
+def _draw_edges(rng, setting, type_of, sizes):
+    """Up to three distinct earlier parents per claim, recent ones likelier."""
+    first = np.repeat(offsets_of(sizes)[:-1], sizes)
+    number = np.arange(len(first))
+    before = number - first
+    is_source = rng.random_sample(len(first)) < np.array(setting.source)[
+        type_of
+    ].repeat(sizes)
+    wanted = 1 + rng.binomial(2, setting.more_parents, size=len(first))
+    wanted = np.where(is_source, 0, np.minimum(wanted, before))
+    back = np.zeros((len(first), 3), dtype=np.int64)
+    pairs = []
+    for k in range(3):
+        rows = np.flatnonzero(wanted > k)
+        taken = np.sort(back[rows, :k], axis=1)
+        back[rows, k] = _draw_lag(rng, setting.recency, before[rows], taken)
+        pairs.append(np.stack([number[rows] - back[rows, k], number[rows]], axis=1))
+    return np.concatenate(pairs)
+
+
+def _draw_lag(rng, weight, longest, taken):
+    """A lag in 1..longest other than those ``taken``, with chance ~ weight ** lag.
+
+    Draws from what is left of the distribution function after cutting out the taken
+    lags, from the smallest on.
+    """
+    at = rng.random_sample(len(longest))
+    mass = weight ** (taken - 1.0) * (1 - weight)
+    at *= 1 - weight**longest - mass.sum(axis=1)
+    for lag, cut in zip(taken.T, mass.T, strict=True):
+        at += np.where(at >= 1 - weight ** (lag - 1.0), cut, 0)
+    lag = 1 + np.floor(np.log1p(-at) / np.log(weight)).astype(np.int64)
+    return np.clip(lag, 1, longest)
+
+
+def _draw_labels(rng, setting, batch, type_of, difficulty):
+    """True or not: own errors where it is difficult, handed on along the edges."""
+    pressure = -2 + 0.9 * difficulty - rng.logistic(size=batch.n_claims)
+    worst = np.maximum.reduceat(pressure, batch.offsets[:-1])[batch.problem_of]
+    wrong = (pressure > 0) | (pressure == worst)  # at least one error
+    partial = (type_of == PARTIAL)[batch.problem_of]
+    wrong &= partial
+    handed_on = partial & (rng.random_sample(batch.n_claims) < setting.inherit)
+    for parents, children, starts in batch.levels:
+        above = np.logical_or.reduceat(wrong[parents], starts)
+        wrong[children] |= above & handed_on[children]
+    return ~(wrong | (type_of == HALLUCINATED)[batch.problem_of])
+
+
+def _features(rng, kind, batch, type_of, difficulty, true):
+    hallucinated = (type_of == HALLUCINATED)[batch.problem_of]
+    frequency = _frequency(rng, kind, batch, hallucinated, difficulty, true)
+    semantic = _semantic(rng, batch, hallucinated, true)
+    domain = _topics(rng, batch) if kind == "math" else _domains(rng, batch)
+    names = ("frequency-score", *semantic, *domain, *METRICS)
+    columns = [frequency, *semantic.values(), *domain.values()]
+    table = np.empty((batch.n_claims, len(names)))
+    table[:, : len(columns)] = np.stack(columns, axis=1)
+    table[:, len(columns) :] = graph_metrics(batch)
+    return names, table
+
+
+def _frequency(rng, kind, batch, hallucinated, difficulty, true):
+    c = _SETTINGS[kind].frequency
+    logit = c["base"] + rng.normal(0, c["problem"], len(batch))[batch.problem_of]
+    logit += c["true"] * true + c["hallucinated"] * hallucinated
+    return rng.binomial(5, expit(logit - c["hard"] * difficulty))
+
+
+def _semantic(rng, batch, hallucinated, true):
+    """What a language model might say of each claim: right a little more than wrong."""
+
+    def flag(if_true, if_false, if_hallucinated=None):
+        chance = np.where(true, if_true, if_false)
+        if if_hallucinated is not None:
+            chance = np.where(hallucinated, if_hallucinated, chance)
+        return rng.random_sample(batch.n_claims) < chance
+
+    gap = np.where(true, 1.2, 1.6) + 0.4 * hallucinated
+    return {
+        "claim_index": np.arange(batch.n_claims) - batch.offsets[batch.problem_of],
+        "coherent_to_ancestors": flag(0.90, 0.80, 0.70),
+        "inference_gap_size": rng.poisson(gap),
+        "has_missing_dependencies": flag(0.15, 0.24, 0.34),
+        "has_unnecessary_dependencies": flag(0.12, 0.12),
+        "problem_relevance": flag(0.90, 0.86, 0.76),
+        "uses_problem_data": flag(0.45, 0.41, 0.32),
+        "is_well_formed": flag(0.95, 0.95),
+    }
+
+
+def _topics(rng, batch):
+    """One main topic per problem and sometimes a second one."""
+    main, second = rng.randint(len(MATH_TOPICS), size=(2, len(batch)))
+    second = np.where(rng.random_sample(len(batch)) < 0.3, second, main)
+    return {
+        topic: ((main == k) | (second == k))[batch.problem_of]
+        for k, topic in enumerate(MATH_TOPICS)
+    }
+
+
+def _domains(rng, batch):
+    """Shares as in FELM; the other two domains are world knowledge and mathematics."""
+    shares = np.array([125, 207, 184, 194]) / 710
+    domain = rng.choice(4, size=len(batch), p=shares)[batch.problem_of]
+    return {name: domain == k for k, name in enumerate(FELM_DOMAINS)}

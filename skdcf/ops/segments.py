@@ -1,0 +1,148 @@
+"""Segment operations, each with its gradient on the next line.
+
+``offsets``, shape (n + 1,), bound contiguous segments that fill ``values`` and may be
+empty; ``index`` says for each value where it comes from or goes to. Only first
+derivatives are defined. Where a minimum or maximum is tied, the tied share its
+gradient equally.
+"""
+
+import numpy as np
+from autograd.extend import defvjp, primitive
+
+
+@primitive
+def take(values, index):
+    """``values[index]``."""
+    return values.take(index)
+
+
+defvjp(take, lambda ans, v, i: lambda g: np.bincount(i, g, len(v)), argnums=(0,))
+
+
+@primitive
+def scatter_sum(values, index, n):
+    """Shape (n,): sums of the values that share an index; 0 where there are none."""
+    return np.bincount(index, values, n)
+
+
+defvjp(scatter_sum, lambda ans, v, i, n: lambda g: g.take(i), argnums=(0,))
+
+
+@primitive
+def segment_sum(values, offsets):
+    """Sum per segment, shape (n,); 0 for an empty one."""
+    return _reduce(np.add, values, offsets, 0.0)
+
+
+defvjp(segment_sum, lambda ans, v, o: lambda g: _spread(g, o), argnums=(0,))
+
+
+@primitive
+def segment_max(values, offsets):
+    """Maximum per segment, shape (n,); -inf for an empty one."""
+    return _reduce(np.maximum, values, offsets, -np.inf)
+
+
+def _segment_extreme_vjp(ans, values, offsets):
+    return lambda g: _share(g, values, ans, offsets)
+
+
+defvjp(segment_max, _segment_extreme_vjp, argnums=(0,))
+
+
+@primitive
+def segment_min(values, offsets):
+    """Minimum per segment, shape (n,); +inf for an empty one."""
+    return _reduce(np.minimum, values, offsets, np.inf)
+
+
+defvjp(segment_min, _segment_extreme_vjp, argnums=(0,))
+
+
+@primitive
+def segment_logsumexp(values, offsets):
+    """``log(sum(exp(values)))`` per segment, shape (n,); -inf for an empty one."""
+    top = _reduce(np.maximum, values, offsets, -np.inf)
+    shifted = np.exp(values - _spread(top, offsets))
+    return top + np.log(_reduce(np.add, shifted, offsets, 1.0))
+
+
+def _segment_logsumexp_vjp(ans, values, offsets):
+    return lambda g: _spread(g, offsets) * np.exp(values - _spread(ans, offsets))
+
+
+defvjp(segment_logsumexp, _segment_logsumexp_vjp, argnums=(0,))
+
+
+@primitive
+def segment_softmax(values, offsets):
+    """``exp(values)`` with every segment scaled to sum 1, in the shape of ``values``."""
+    top = _reduce(np.maximum, values, offsets, -np.inf)
+    out = np.exp(values - _spread(top, offsets))
+    return out / _spread(_reduce(np.add, out, offsets, 1.0), offsets)
+
+
+def _segment_softmax_vjp(ans, values, offsets):
+    def vjp(g):
+        mean = _reduce(np.add, g * ans, offsets, 0.0)
+        return ans * (g - _spread(mean, offsets))
+
+    return vjp
+
+
+defvjp(segment_softmax, _segment_softmax_vjp, argnums=(0,))
+
+
+@primitive
+def segment_minmax(values, offsets):
+    """Every segment moved and scaled to [0, 1]; 0 where it is constant."""
+    low, scale = _low_and_scale(values, offsets)
+    return (values - _spread(low, offsets)) * _spread(scale, offsets)
+
+
+def _segment_minmax_vjp(ans, values, offsets):
+    """Minimum and maximum carry gradient too."""
+
+    def vjp(g):
+        low, scale = _low_and_scale(values, offsets)
+        top = _reduce(np.maximum, values, offsets, -np.inf)
+        rest = _reduce(np.add, g * ans, offsets, 0.0)
+        total = _reduce(np.add, g, offsets, 0.0)
+        out = g * _spread(scale, offsets)
+        out -= _share((total - rest) * scale, values, low, offsets)
+        return out - _share(rest * scale, values, top, offsets)
+
+    return vjp
+
+
+defvjp(segment_minmax, _segment_minmax_vjp, argnums=(0,))
+
+
+def _low_and_scale(values, offsets):
+    """Minimum and 1 / range per segment; scale 0 where the range is 0 (or as good)."""
+    low = _reduce(np.minimum, values, offsets, 0.0)
+    width = _reduce(np.maximum, values, offsets, 0.0) - low
+    flat = width < np.finfo(float).tiny * 1e20
+    return low, np.where(flat, 0.0, 1 / np.where(flat, 1.0, width))
+
+
+def _reduce(ufunc, values, offsets, empty):
+    starts = offsets[:-1]
+    filled = starts < offsets[1:]
+    if filled.all():
+        return ufunc.reduceat(values, starts) if len(starts) else np.empty(0)
+    out = np.full(len(starts), empty)
+    if filled.any():
+        out[filled] = ufunc.reduceat(values, starts[filled])
+    return out
+
+
+def _spread(per_segment, offsets):
+    return np.repeat(per_segment, np.diff(offsets))
+
+
+def _share(g, values, extreme, offsets):
+    """``g`` per segment, split among the values equal to its ``extreme``."""
+    hit = values == _spread(extreme, offsets)
+    count = _reduce(np.add, hit.astype(np.float64), offsets, 1.0)
+    return hit * _spread(g / count, offsets)

@@ -1,0 +1,194 @@
+"""Soft coherent factuality on a grid of thresholds: one function per row of the paper.
+
+Hittesdorf, Salzetta, Cheng, Differentiable Conformal Training for LLM Reasoning
+Factuality (arXiv:2604.20098), section 3 and algorithms 1 and 2.
+
+=========  ===================================================================
+r_v        risk of claim v
+T          grid of a problem: min r - m, the risk of each claim, max r + m
+p_vt       softly, is r_v <= t?
+q_vt       softly, are v and all its ancestors kept at t?
+V_t        softly, is a false claim kept at t? in [0, 1]
+w_t        weight of threshold t
+=========  ===================================================================
+
+A problem with n claims has n + 2 thresholds and n (n + 2) *cells*, one for each claim
+and threshold, stored claim after claim. Problems are sorted by their number of claims
+beforehand, so that all those of one size form a block of shape (problems, n, n + 2):
+coherence is then one stack of matrix products per size, and nothing is padded.
+"""
+
+from dataclasses import dataclass
+
+import autograd.numpy as anp
+import numpy as np
+from autograd.extend import defvjp, primitive
+
+from ..graphs._ragged import offsets_of, ranges, segment_ids
+from .segments import (
+    scatter_sum,
+    segment_max,
+    segment_min,
+    segment_minmax,
+    segment_softmax,
+    segment_sum,
+    take,
+)
+from .soft import log1mexp, log_sigmoid
+
+# sigmoid(600) is 1 to the last bit, but its logarithm, -1e-261, is not 0 yet:
+# log(1 - q) stays finite, and so do all products of gradients.
+LARGEST = 600.0
+
+
+@dataclass(frozen=True)
+class GridLayout:
+    """Where the thresholds and cells of packed problems lie.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_problems + 1,)
+        Claims of each problem.
+    grid_offsets : ndarray of shape (n_problems + 1,)
+        Thresholds of each problem, two more than claims.
+    cell_offsets : ndarray of shape (n_claims + 1,)
+        Cells of each claim.
+    cell_claim, cell_threshold : ndarray of shape (n_cells,)
+    grid : ndarray of shape (n_thresholds,)
+        Puts the lowest thresholds of all problems, the risks and the highest
+        thresholds, one after the other, into the order of the grid.
+    """
+
+    offsets: np.ndarray
+    grid_offsets: np.ndarray
+    cell_offsets: np.ndarray
+    cell_claim: np.ndarray
+    cell_threshold: np.ndarray
+    grid: np.ndarray
+
+    @classmethod
+    def of(cls, sizes):
+        """Layout of problems with the given numbers of claims, shape (n_problems,)."""
+        n, offsets, grid_offsets = len(sizes), offsets_of(sizes), offsets_of(sizes + 2)
+        of_claim = segment_ids(offsets)
+        width = sizes[of_claim] + 2
+        cell_offsets = offsets_of(width)
+        grid = np.empty(grid_offsets[-1], dtype=np.int64)
+        grid[grid_offsets[:-1]] = np.arange(n)
+        grid[np.arange(len(of_claim)) + 2 * of_claim + 1] = n + np.arange(len(of_claim))
+        grid[grid_offsets[1:] - 1] = n + len(of_claim) + np.arange(n)
+        return cls(
+            offsets=offsets,
+            grid_offsets=grid_offsets,
+            cell_offsets=cell_offsets,
+            cell_claim=segment_ids(cell_offsets),
+            cell_threshold=ranges(grid_offsets[:-1][of_claim], width),
+            grid=grid,
+        )
+
+
+def threshold_grid(risk, layout, margin):
+    """Thresholds of all problems, shape (n_thresholds,); not sorted."""
+    low = segment_min(risk, layout.offsets) - margin
+    high = segment_max(risk, layout.offsets) + margin
+    return take(anp.concatenate([low, risk, high]), layout.grid)
+
+
+def log_keep(risk, thresholds, layout, temperature, shift=0.0):
+    """log p, shape (n_cells,): ``sigmoid((t - r_v + shift) / temperature)``.
+
+    Hard twin: ``r_v <= t``. Theorem 1 takes shift = sqrt(temperature).
+    """
+    t = take(thresholds, layout.cell_threshold)
+    r = take(risk, layout.cell_claim)
+    return log_sigmoid(anp.minimum((t - r + shift) / temperature, LARGEST))
+
+
+@primitive
+def log_coherence(log_p, blocks):
+    """log q, shape (n_cells,): weighted mean of log p over each claim and its ancestors.
+
+    Hard twin: all of them are kept.
+
+    Parameters
+    ----------
+    log_p : ndarray of shape (n_cells,)
+    blocks : list of ndarray of shape (n_problems of this size, size, size)
+        In the order of the cells; row v holds the weights of v and its ancestors,
+        which sum to 1.
+    """
+    return _product(log_p, blocks)
+
+
+def _log_coherence_vjp(ans, log_p, blocks):
+    return lambda g: _product(g, [np.swapaxes(b, 1, 2) for b in blocks])
+
+
+defvjp(log_coherence, _log_coherence_vjp, argnums=(0,))
+
+
+def _product(cells, blocks):
+    out, start = np.empty_like(cells), 0
+    for block in blocks:
+        count, n, _ = block.shape
+        stop = start + count * n * (n + 2)
+        shape = count, n, n + 2
+        np.matmul(
+            block, cells[start:stop].reshape(shape), out=out[start:stop].reshape(shape)
+        )
+        start = stop
+    return out
+
+
+def violation(log_q, false_cells, false_thresholds, false_share, temperature):
+    """V, shape (n_thresholds,): ``1 - exp(mean of log(1 - q) / temperature)``.
+
+    The mean is over the false claims of the problem; V is 0 where there are none.
+    Hard twin: some false claim is kept.
+
+    Parameters
+    ----------
+    log_q : ndarray of shape (n_cells,)
+    false_cells, false_thresholds : ndarray of int
+        Cells of the false claims, and the threshold of each.
+    false_share : ndarray of shape (n_thresholds,)
+        One over the number of false claims of the problem, 0 where there are none.
+    temperature : float
+    """
+    valid = log1mexp(take(log_q, false_cells))
+    log_valid = scatter_sum(valid, false_thresholds, len(false_share)) * false_share
+    return -anp.expm1(log_valid / temperature)
+
+
+def soft_supremum(thresholds, violations, layout, sharpness, weight):
+    """Nonconformity score per problem, shape (n_problems,).
+
+    Mean of the thresholds under ``softmax(sharpness (minmax(t) - weight minmax(V_t)))``.
+    The weight stands before V, as in the paper's algorithm 1 and its tables, not before
+    t, as in its text. At weight 1 the lowest and the highest threshold are tied (0 - 0
+    and 1 - 1) wherever only the lowest is safe; the limit needs more than 1.
+    Hard twin: the last safe threshold.
+    """
+    scaled = segment_minmax(thresholds, layout.grid_offsets)
+    unsafe = segment_minmax(violations, layout.grid_offsets)
+    w = segment_softmax(sharpness * (scaled - weight * unsafe), layout.grid_offsets)
+    return segment_sum(w * thresholds, layout.grid_offsets)
+
+
+def gated_weights(thresholds, bound, layout, sharpness, temperature, shift=0.0):
+    """w, shape (n_thresholds,): ``exp(sharpness t) sigmoid((bound - t - shift) / T)``.
+
+    Scaled to sum 1 per problem. Hard twin: the largest threshold below ``bound``.
+    Theorem 2 takes shift = sqrt(temperature).
+    """
+    gate = log_sigmoid((bound - thresholds - shift) / temperature)
+    return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
+
+
+def grid_retention(log_q, weights, layout):
+    """q, shape (n_claims,): mean of q_vt under the weights of the thresholds.
+
+    Hard twin: is v in the filtered set?
+    """
+    cells = anp.exp(log_q) * take(weights, layout.cell_threshold)
+    return segment_sum(cells, layout.cell_offsets)

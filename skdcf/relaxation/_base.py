@@ -1,0 +1,133 @@
+"""What both relaxations share: scores, threshold, retention, loss, in this order."""
+
+from abc import ABCMeta, abstractmethod
+from numbers import Real
+
+import autograd.numpy as anp
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..ops.segments import take
+
+
+class Relaxation(BaseEstimator, metaclass=ABCMeta):
+    """Soft calibration and prediction; all methods are differentiable by autograd.
+
+    A plan, made once by `plan`, holds what follows from structure and labels alone. It
+    has at least ``n_problems``, ``problem_of`` and ``labels``.
+    """
+
+    @abstractmethod
+    def validate(self):
+        """Raise ValueError unless the parameters make sense together."""
+
+    @abstractmethod
+    def plan(self, batch, labels, coherent=True):
+        """What follows from structure and labels alone, to be computed once.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+        labels : ndarray of bool, shape (n_claims,)
+            True where the claim is true.
+        coherent : bool
+            False takes each claim for its own only ancestor.
+        """
+
+    @abstractmethod
+    def soft_threshold(self, scores, alpha):
+        """Soft conformal threshold.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_problems,)
+            From `soft_scores`.
+        alpha : float
+
+        Returns
+        -------
+        float
+        """
+
+    @abstractmethod
+    def _state(self, risk, plan):
+        """What scores and retention have in common."""
+
+    @abstractmethod
+    def _scores(self, state, plan):
+        """Soft nonconformity scores, shape (n_problems,)."""
+
+    @abstractmethod
+    def _retention(self, state, threshold, plan):
+        """Soft retention, shape (n_claims,)."""
+
+    def soft_scores(self, risk, plan):
+        """Soft nonconformity scores.
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        plan : object
+            From `plan`.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+        """
+        return self._scores(self._state(risk, plan), plan)
+
+    def soft_retention(self, risk, threshold, plan):
+        """How much of each claim is kept, in [0, 1].
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        threshold : float
+        plan : object
+            From `plan`.
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+        return self._retention(self._state(risk, plan), threshold, plan)
+
+    def retention(self, risk, plan, alpha, calibration=None, prediction=None):
+        """Soft number of true claims kept per problem.
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        plan : object
+            From `plan`.
+        alpha : float
+        calibration, prediction : ndarray of int, optional
+            The problems that set the threshold, and those that the claims are kept of.
+            None is all of them.
+
+        Returns
+        -------
+        float
+        """
+        state = self._state(risk, plan)
+        scores = self._scores(state, plan)
+        if calibration is not None:
+            scores = take(scores, calibration)
+        kept = self._retention(state, self.soft_threshold(scores, alpha), plan)
+        weight, count = plan.labels, plan.n_problems
+        if prediction is not None:
+            chosen = np.bincount(prediction, minlength=count)
+            weight, count = weight * chosen[plan.problem_of], len(prediction)
+        return anp.dot(kept, weight) / count
+
+    def loss(self, risk, plan, alpha, calibration=None, prediction=None):
+        """Minus the `retention`: the paper's training objective (its section 3.5)."""
+        return -self.retention(risk, plan, alpha, calibration, prediction)
+
+
+def check_number(name, value, low, *, above=True):
+    """ValueError unless ``value`` is a finite number above (or at least) ``low``."""
+    good = isinstance(value, Real) and not isinstance(value, bool) and value < np.inf
+    if not (good and (value > low if above else value >= low)):
+        bound = f"{'above' if above else 'of at least'} {low:g}"
+        raise ValueError(f"{name} is {value!r}: a finite number {bound} is needed")

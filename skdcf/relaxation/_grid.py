@@ -1,0 +1,329 @@
+"""The relaxation of the paper, and the settings printed there."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..graphs._ragged import offsets_of, ranges
+from ..ops.conformal import check_alpha, conformal_rank
+from ..ops.segments import take
+from ..ops.soft_grid import (
+    GridLayout,
+    gated_weights,
+    grid_retention,
+    log_coherence,
+    log_keep,
+    soft_supremum,
+    threshold_grid,
+    violation,
+)
+from ..ops.soft_quantile import neural_sort
+from ._base import Relaxation, check_number
+from ._published import published
+
+
+@dataclass(frozen=True)
+class GridPlan:
+    """Problems sorted by size, ancestor weights, and the cells of false claims.
+
+    Attributes
+    ----------
+    n_problems : int
+    problem_of : ndarray of shape (n_claims,)
+    labels : ndarray of float, shape (n_claims,)
+    claims, claims_back : ndarray of shape (n_claims,)
+        The claims in the order of the layout, and the way back.
+    problems_back : ndarray of shape (n_problems,)
+    layout : GridLayout
+    blocks : list of ndarray or None
+        Ancestor weights, as `skdcf.ops.soft_grid.log_coherence` takes them; None where
+        claims are independent.
+    false_cells, false_thresholds, false_share : ndarray
+        As `skdcf.ops.soft_grid.violation` takes them.
+    """
+
+    n_problems: int
+    problem_of: np.ndarray
+    labels: np.ndarray
+    claims: np.ndarray
+    claims_back: np.ndarray
+    problems_back: np.ndarray
+    layout: GridLayout
+    blocks: list | None
+    false_cells: np.ndarray
+    false_thresholds: np.ndarray
+    false_share: np.ndarray
+
+
+class GridRelaxation(Relaxation):
+    """Relax filtering on a grid of thresholds, step by step, as the paper does.
+
+    Each problem has the grid {min risk - margin, all risks, max risk + margin}. The
+    defaults train well from a warm start; `from_paper` has the published settings, which
+    are much softer, and `at` those under which the relaxation becomes exact.
+
+    Parameters
+    ----------
+    keep_temperature : float, default=0.1
+        T_p, of "risk below threshold". In units of the risk, like all temperatures but
+        the third.
+    ancestor_weight : float, default=1.0
+        gamma, weight of an ancestor against that of the claim itself.
+    violation_weight : float, default=1.5
+        lambda, weight of keeping false claims in the soft supremum. Above 1 in the
+        theorem: at 1 the lowest and the highest threshold can tie.
+    violation_temperature : float, default=0.3
+        tau_s, of "a false claim is kept".
+    sharpness : float, default=20.0
+        beta, of both softmaxes over thresholds.
+    gate_temperature : float, default=0.02
+        tau_z, of "threshold below the conformal one". Its product with ``sharpness``
+        must be below 1.
+    quantile_strength : float, default=10.0
+        rho of the soft order statistic, NeuralSort.
+    margin : float, default=1.0
+        m, how far the grid reaches beyond the risks.
+    keep_shift, gate_shift : float, default=0.0
+        Added to and subtracted from the differences of the first and the last sigmoid.
+        Only the theorems need them.
+
+    References
+    ----------
+    N. Hittesdorf, M. Salzetta, L. Cheng. Differentiable Conformal Training for LLM
+    Reasoning Factuality. arXiv:2604.20098.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf import GraphBatch
+    >>> from skdcf.relaxation import GridRelaxation
+    >>> batch = GraphBatch.from_arrays(np.zeros((3, 1)), [0, 2, 3], [(0, 1)])
+    >>> relaxation = GridRelaxation.at(1e-6)
+    >>> plan = relaxation.plan(batch, np.array([True, False, True]))
+    >>> relaxation.soft_scores(np.array([0.5, 0.2, 0.1]), plan).round(6)
+    array([0.2, 1.1])
+    """
+
+    def __init__(
+        self,
+        *,
+        keep_temperature=0.1,
+        ancestor_weight=1.0,
+        violation_weight=1.5,
+        violation_temperature=0.3,
+        sharpness=20.0,
+        gate_temperature=0.02,
+        quantile_strength=10.0,
+        margin=1.0,
+        keep_shift=0.0,
+        gate_shift=0.0,
+    ):
+        self.keep_temperature = keep_temperature
+        self.ancestor_weight = ancestor_weight
+        self.violation_weight = violation_weight
+        self.violation_temperature = violation_temperature
+        self.sharpness = sharpness
+        self.gate_temperature = gate_temperature
+        self.quantile_strength = quantile_strength
+        self.margin = margin
+        self.keep_shift = keep_shift
+        self.gate_shift = gate_shift
+
+    @classmethod
+    def from_paper(cls, dataset, alpha=None):
+        """The published settings.
+
+        Parameters
+        ----------
+        dataset : {"math", "felm", "validation"}
+            "validation" are those that the paper compares soft with hard at.
+        alpha : float, optional
+            Of the table's row; none for "validation".
+
+        Returns
+        -------
+        GridRelaxation
+
+        Raises
+        ------
+        ValueError
+            If the paper has no such row.
+
+        Notes
+        -----
+        The paper prints no quantile strength: the default stands. The sharpness for
+        MATH and the margin of both tables are not printed either and are taken from
+        its validation settings.
+        """
+        return cls(**published(dataset, alpha))
+
+    @classmethod
+    def at(cls, T, *, s=0.5, a=1.0, b=3.0):
+        """The settings of the theorems; exact as T falls to 0.
+
+        Parameters
+        ----------
+        T : float in (0, 1)
+            keep_temperature; its root is keep_shift.
+        s : float in (0, 1)
+            violation_temperature is ``T**s``.
+        a, b : float, a > 0 and b > 2
+            sharpness is ``T**-a``, gate_temperature ``T**(a b)``, gate_shift its root.
+
+        Returns
+        -------
+        GridRelaxation
+        """
+        check_number("T", T, 0)
+        if not (T < 1 and 0 < s < 1 and a > 0 and b > 2):
+            raise ValueError(
+                f"T = {T!r}, s = {s!r}, a = {a!r}, b = {b!r}: the theorems need "
+                "T < 1, 0 < s < 1, a > 0 and b > 2"
+            )
+        return cls(
+            keep_temperature=T,
+            keep_shift=T**0.5,
+            violation_temperature=T**s,
+            sharpness=T**-a,
+            gate_temperature=T ** (a * b),
+            gate_shift=T ** (a * b / 2),
+            quantile_strength=1 / T,
+        )
+
+    def validate(self):
+        """Raise ValueError unless all parameters are in range, alone and together."""
+        for name in (
+            "keep_temperature",
+            "ancestor_weight",
+            "violation_weight",
+            "violation_temperature",
+            "sharpness",
+            "gate_temperature",
+            "quantile_strength",
+        ):
+            check_number(name, getattr(self, name), 0)
+        for name in ("margin", "keep_shift", "gate_shift"):
+            check_number(name, getattr(self, name), 0, above=False)
+        product = self.sharpness * self.gate_temperature
+        if product >= 1:
+            raise ValueError(
+                f"sharpness * gate_temperature is {self.sharpness:g} * "
+                f"{self.gate_temperature:g} = {product:g}, but must be below 1: above, "
+                "exp(sharpness * t) grows faster than the gate closes, every claim is "
+                "kept and the gradient is 0. Lower one of the two."
+            )
+
+    def plan(self, batch, labels, coherent=True):
+        """Layout of thresholds and cells, ancestor weights, cells of false claims.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+        labels : ndarray of bool, shape (n_claims,)
+            True where the claim is true.
+        coherent : bool
+            False takes each claim for its own only ancestor.
+
+        Returns
+        -------
+        GridPlan
+        """
+        order = np.argsort(batch.sizes, kind="stable")
+        sizes = batch.sizes[order]
+        claims = ranges(batch.offsets[order], sizes)
+        layout = GridLayout.of(sizes)
+        false = np.flatnonzero(~labels[claims])
+        width = np.diff(layout.cell_offsets)[false]
+        false_cells = ranges(layout.cell_offsets[false], width)
+        n_false = np.bincount(batch.problem_of[~labels], minlength=len(batch))[order]
+        share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)
+        return GridPlan(
+            n_problems=len(batch),
+            problem_of=batch.problem_of,
+            labels=labels.astype(np.float64),
+            claims=claims,
+            claims_back=np.argsort(claims),
+            problems_back=np.argsort(order),
+            layout=layout,
+            blocks=self._blocks(batch, claims, sizes) if coherent else None,
+            false_cells=false_cells,
+            false_thresholds=layout.cell_threshold[false_cells],
+            false_share=np.repeat(share, sizes + 2),
+        )
+
+    def _blocks(self, batch, claims, sizes):
+        """Normalised ancestor weights, one stack of square matrices per size."""
+        indptr, indices = batch.ancestors
+        count = np.diff(indptr)[claims]
+        ancestor = indices[ranges(indptr[claims], count)]
+        total = 1 + self.ancestor_weight * (count - 1)
+        weight = np.repeat(self.ancestor_weight / total, count)
+        itself = ancestor == np.repeat(claims, count)
+        weight[itself] = 1 / total
+        size = np.repeat(sizes, sizes)
+        row_offsets = offsets_of(size)
+        column = ancestor - batch.offsets[batch.problem_of[ancestor]]
+        flat = np.zeros(row_offsets[-1])
+        flat[np.repeat(row_offsets[:-1], count) + column] = weight
+        distinct, first = np.unique(sizes, return_index=True)
+        bounds = np.append(offsets_of(sizes**2)[first], len(flat))
+        return [
+            flat[i:j].reshape(-1, n, n)
+            for n, (i, j) in zip(distinct.tolist(), pairwise(bounds), strict=True)
+        ]
+
+    def soft_threshold(self, scores, alpha):
+        """Soft conformal threshold: the k-th smallest score, k = max(1, rank).
+
+        The rank is 0 for small training sets only to be raised to 1 here; at
+        deployment 0 means that nothing is kept.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_problems,)
+            From `soft_scores`.
+        alpha : float
+
+        Returns
+        -------
+        float
+        """
+        k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
+        return neural_sort(scores, k, self.quantile_strength)
+
+    def _state(self, risk, plan):
+        risk = take(risk, plan.claims)
+        thresholds = threshold_grid(risk, plan.layout, self.margin)
+        log_q = log_keep(
+            risk, thresholds, plan.layout, self.keep_temperature, self.keep_shift
+        )
+        if plan.blocks is not None:
+            log_q = log_coherence(log_q, plan.blocks)
+        return thresholds, log_q
+
+    def _scores(self, state, plan):
+        thresholds, log_q = state
+        unsafe = violation(
+            log_q,
+            plan.false_cells,
+            plan.false_thresholds,
+            plan.false_share,
+            self.violation_temperature,
+        )
+        scores = soft_supremum(
+            thresholds, unsafe, plan.layout, self.sharpness, self.violation_weight
+        )
+        return take(scores, plan.problems_back)
+
+    def _retention(self, state, threshold, plan):
+        thresholds, log_q = state
+        weights = gated_weights(
+            thresholds,
+            threshold,
+            plan.layout,
+            self.sharpness,
+            self.gate_temperature,
+            self.gate_shift,
+        )
+        return take(grid_retention(log_q, weights, plan.layout), plan.claims_back)

@@ -1,0 +1,168 @@
+"""Soft maximum over ancestors, soft order statistic, sigmoid."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from autograd.tracer import getval
+
+from ..graphs._ragged import offsets_of
+from ..ops.conformal import check_alpha
+from ..ops.hard import coherent_labels
+from ..ops.segments import take
+from ..ops.soft_path import path_retention, soft_nonconformity_scores, soft_path_risk
+from ..ops.soft_quantile import smooth_quantile
+from ._base import Relaxation, check_number
+
+
+@dataclass(frozen=True)
+class PathPlan:
+    """Ancestor pairs and the false claims that decide about the scores.
+
+    Attributes
+    ----------
+    n_problems : int
+    problem_of : ndarray of shape (n_claims,)
+    labels : ndarray of float, shape (n_claims,)
+    indptr, indices : ndarray
+        Each claim with its ancestors.
+    false_claims : ndarray of int
+        False claims below true ones only, problem after problem.
+    false_offsets : ndarray of shape (n_problems + 1,)
+    """
+
+    n_problems: int
+    problem_of: np.ndarray
+    labels: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    false_claims: np.ndarray
+    false_offsets: np.ndarray
+
+
+class PathRelaxation(Relaxation):
+    """Relax the closed form: one soft maximum per claim instead of a grid.
+
+    The path risk R of a claim is the maximum of the risk over it and its ancestors; the
+    score of a problem is the minimum of R over its false claims; the threshold t is a
+    smooth order statistic of the scores; a claim is kept to the degree
+    ``sigmoid((t - R) / keep_temperature)``.
+
+    Parameters
+    ----------
+    keep_temperature : float, default=0.3
+        Temperature of the last step, in units of the risk. Training standardises risks
+        to unit deviation, which is what the defaults are made for.
+    quantile_temperature : float, default=0.3
+        Temperature of the distribution function whose quantile is the threshold.
+    max_temperature : float, default=0.0
+        Temperature of maximum and minimum; 0 is the hard ones with their subgradients,
+        ties sharing it equally.
+
+    Notes
+    -----
+    Only false claims without a false ancestor enter the minimum. For the hard one the
+    others make no difference, as a claim's path risk is at least that of its ancestors.
+
+    A problem without false claims has the score +inf and only counts in n: the
+    threshold solves ``sum over the others of sigmoid((t - s) / quantile_temperature) =
+    alpha (n + 1) - 1/2``, the right side held between 0.4 and 0.4 less than the number of
+    the others. Where there are none, the threshold is +inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf import GraphBatch
+    >>> from skdcf.relaxation import PathRelaxation
+    >>> batch = GraphBatch.from_arrays(np.zeros((3, 1)), [0, 2, 3], [(0, 1)])
+    >>> relaxation = PathRelaxation()
+    >>> plan = relaxation.plan(batch, np.array([True, False, True]))
+    >>> scores = relaxation.soft_scores(np.array([0.5, 0.2, 0.1]), plan)
+    >>> scores
+    array([0.5, inf])
+    >>> round(float(relaxation.soft_threshold(scores, 0.3)), 3)
+    0.378
+    """
+
+    def __init__(
+        self, *, keep_temperature=0.3, quantile_temperature=0.3, max_temperature=0.0
+    ):
+        self.keep_temperature = keep_temperature
+        self.quantile_temperature = quantile_temperature
+        self.max_temperature = max_temperature
+
+    def validate(self):
+        """Raise ValueError unless all temperatures are positive (or the last one 0)."""
+        check_number("keep_temperature", self.keep_temperature, 0)
+        check_number("quantile_temperature", self.quantile_temperature, 0)
+        check_number("max_temperature", self.max_temperature, 0, above=False)
+
+    def plan(self, batch, labels, coherent=True):
+        """Ancestor pairs and deciding false claims.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+        labels : ndarray of bool, shape (n_claims,)
+            True where the claim is true.
+        coherent : bool
+            False takes each claim for its own only ancestor.
+
+        Returns
+        -------
+        PathPlan
+        """
+        decides = ~labels
+        if coherent:
+            indptr, indices = batch.ancestors
+            decides &= _first_errors(labels, batch)
+        else:
+            indptr, indices = np.arange(batch.n_claims + 1), np.arange(batch.n_claims)
+        count = np.bincount(batch.problem_of[decides], minlength=len(batch))
+        return PathPlan(
+            n_problems=len(batch),
+            problem_of=batch.problem_of,
+            labels=labels.astype(np.float64),
+            indptr=indptr,
+            indices=indices,
+            false_claims=np.flatnonzero(decides),
+            false_offsets=offsets_of(count),
+        )
+
+    def soft_threshold(self, scores, alpha):
+        """Soft conformal threshold; +inf where no score is finite.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_problems,)
+            From `soft_scores`.
+        alpha : float
+
+        Returns
+        -------
+        float
+        """
+        check_alpha(alpha)
+        errors = np.flatnonzero(np.isfinite(getval(scores)))
+        if not errors.size:
+            return np.inf
+        count = alpha * (len(scores) + 1) - 0.5
+        count = float(np.clip(count, 0.4, errors.size - 0.4))
+        return smooth_quantile(take(scores, errors), count, self.quantile_temperature)
+
+    def _state(self, risk, plan):
+        return soft_path_risk(risk, plan.indptr, plan.indices, self.max_temperature)
+
+    def _scores(self, state, plan):
+        return soft_nonconformity_scores(
+            state, plan.false_claims, plan.false_offsets, self.max_temperature
+        )
+
+    def _retention(self, state, threshold, plan):
+        return path_retention(state, threshold, self.keep_temperature)
+
+
+def _first_errors(labels, batch):
+    """Claims all of whose proper ancestors are true."""
+    above = ~coherent_labels(labels, batch)
+    parent, child = batch.edges.T
+    return np.bincount(child, above[parent], batch.n_claims) == 0

@@ -1,0 +1,59 @@
+"""Where training starts: the scorer as a classifier of claims."""
+
+import numpy as np
+from autograd import value_and_grad
+from autograd.extend import defvjp, primitive
+from scipy.special import expit
+
+from ._optimizers import lbfgs
+
+C = 0.3
+
+
+def logistic_start(scorer, X, target, x, unflatten, C=C):
+    """Parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
+
+    With `LinearScorer` this is logistic regression; the intercept is free.
+
+    Parameters
+    ----------
+    scorer : object
+    X : ndarray of shape (n_claims, n_features)
+        Standardised features.
+    target : ndarray of bool, shape (n_claims,)
+    x : ndarray of shape (n_params,)
+        Flat parameters to start from.
+    unflatten : callable
+    C : float
+        Inverse strength of the penalty.
+
+    Returns
+    -------
+    ndarray of shape (n_params,)
+    """
+    if target.all() or not target.any():
+        return np.zeros_like(x)
+    sign = np.where(target, 1.0, -1.0)
+
+    data_term = value_and_grad(
+        lambda flat: _log_loss(scorer(unflatten(flat[:-1]), X) + flat[-1], sign)
+    )
+
+    def penalised(flat, _):
+        value, gradient = data_term(flat)
+        weights = np.append(flat[:-1], 0.0)
+        return C * value + weights @ weights / 2, C * gradient + weights
+
+    start = np.append(x, np.log(target.mean() / (1 - target.mean())))
+    best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)
+    return best[:-1]
+
+
+@primitive
+def _log_loss(scores, sign):
+    return np.logaddexp(0, -sign * scores).sum()
+
+
+defvjp(
+    _log_loss, lambda ans, z, sign: lambda g: -g * sign * expit(-sign * z), argnums=(0,)
+)

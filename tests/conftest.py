@@ -1,0 +1,35 @@
+"""Where the tests find data, and how they behave the same on every machine."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+BESIDE = CHECKOUT.parent / "shared" / "data"
+if "SKDCF_DATA" not in os.environ and BESIDE.is_dir():
+    os.environ["SKDCF_DATA"] = str(BESIDE)
+
+# The machine that runs the tests may be slow, and a failure has to come back.
+settings.register_profile("skdcf", deadline=None, derandomize=True)
+settings.load_profile("skdcf")
+
+
+@pytest.fixture(scope="session")
+def checkout():
+    """The root of the repository."""
+    return CHECKOUT
+
+
+@pytest.fixture(scope="session")
+def data_home():
+    """The folder with the published data; without it the test is skipped."""
+    folder = os.environ.get("SKDCF_DATA")
+    if not folder:
+        pytest.skip(f"no real data: SKDCF_DATA is not set and {BESIDE} does not exist")
+    if not Path(folder, "coherent_factuality").is_dir():
+        pytest.skip(f"no real data: SKDCF_DATA={folder} has no coherent_factuality/")
+    return Path(folder)

@@ -1,0 +1,91 @@
+"""Random problems for the differentiable part, with ancestors found by walking."""
+
+import numpy as np
+
+from skdcf import GraphBatch
+
+
+def ancestors_by_walking(n, edges):
+    """For each claim the sorted list of its proper ancestors."""
+    parents = {v: {u for u, w in edges if w == v} for v in range(n)}
+    out = []
+    for v in range(n):
+        found, todo = set(), list(parents[v])
+        while todo:
+            u = todo.pop()
+            if u not in found:
+                found.add(u)
+                todo.extend(parents[u])
+        out.append(sorted(found))
+    return out
+
+
+def random_edges(rng, n, density):
+    """Edges in a random order of the claims, so that parents may have higher numbers."""
+    order = rng.permutation(n)
+    return [
+        (int(order[i]), int(order[j]))
+        for j in range(n)
+        for i in range(j)
+        if rng.uniform() < density
+    ]
+
+
+def chain(n):
+    return [(i, i + 1) for i in range(n - 1)]
+
+
+class Problems:
+    """Some problems in both forms: packed, and as lists with one entry per problem."""
+
+    def __init__(self, rng, edges, sizes, labels=None, features=None, share_false=0.35):
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        flat = [
+            (u + o, v + o)
+            for o, some in zip(offsets[:-1], edges, strict=True)
+            for u, v in some
+        ]
+        n = int(offsets[-1])
+        if features is None:
+            features = rng.normal(size=(n, 4))
+        self.batch = GraphBatch.from_arrays(features, offsets, flat)
+        if labels is None:
+            labels = rng.uniform(size=n) > share_false
+            labels[: sizes[0]] = True  # one problem without errors at least
+        self.labels, self.offsets = labels, offsets
+        self.ancestors = [
+            ancestors_by_walking(m, e) for m, e in zip(sizes, edges, strict=True)
+        ]
+        self.label_lists = self.lists(labels.astype(float))
+
+    def lists(self, flat):
+        """One slice of ``flat`` per problem; autograd may look."""
+        bounds = zip(self.offsets[:-1], self.offsets[1:], strict=True)
+        return [flat[a:b] for a, b in bounds]
+
+
+    @staticmethod
+    def packed_only(edges, sizes, rng):
+        """(batch, labels, risk) without the lists, for problems too large to walk."""
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        pairs = zip(offsets[:-1], edges, strict=True)
+        flat = [(u + o, v + o) for o, some in pairs for u, v in some]
+        n = int(offsets[-1])
+        batch = GraphBatch.from_arrays(rng.normal(size=(n, 2)), offsets, flat)
+        return batch, rng.uniform(size=n) > 0.2, rng.normal(size=n)
+
+
+def random_problems(seed, n_problems=8, largest=7, density=0.4, **more):
+    rng = np.random.RandomState(seed)
+    sizes = rng.randint(1, largest + 1, n_problems)
+    edges = [random_edges(rng, n, density) for n in sizes]
+    return Problems(rng, edges, sizes, **more)
+
+
+def spaced_risks(rng, offsets, gap):
+    """Risks at random, any two of one problem at least ``gap`` apart."""
+    parts = [
+        gap * (1.5 * rng.permutation(n) + rng.uniform(0, 0.5, n))
+        for n in np.diff(offsets)
+    ]
+    return np.concatenate(parts)

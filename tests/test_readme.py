@@ -1,0 +1,38 @@
+"""What README.md shows runs as it stands, and the files it names exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+TEXT = README.read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def test_every_block_is_found():
+    assert len(SNIPPETS) == TEXT.count("```python") >= 2
+
+
+@pytest.mark.parametrize("number", range(len(SNIPPETS)))
+def test_snippet_runs(number):
+    exec(compile(SNIPPETS[number], f"{README.name}[{number}]", "exec"), {})
+
+
+def test_first_snippet_keeps_its_promise(capsys):
+    exec(compile(SNIPPETS[0], README.name, "exec"), {})
+    shown = capsys.readouterr().out
+    assert float(re.search(r"false claim: +([\d.]+)%", shown)[1]) >= 85
+    assert float(re.search(r"kept per problem: +([\d.]+)", shown)[1]) > 1
+
+
+def test_files_exist():
+    named = re.findall(r"`((?:docs/|LICENSE)[\w./]*)`", TEXT)
+    assert named
+    assert [name for name in named if not (README.parent / name).exists()] == []
+
+
+def test_make_targets_exist():
+    makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
+    for target in set(re.findall(r"make (demo|test|lint|docs|bench)\b", TEXT)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

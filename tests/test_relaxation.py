@@ -1,0 +1,290 @@
+"""Whole losses against per-problem references, numerical gradients and limits."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+import reference_grid
+import reference_path
+from autograd import value_and_grad
+from autograd.test_util import check_grads
+from random_graphs import Problems, chain, random_problems
+from sklearn.base import clone
+
+from skdcf.relaxation import GridRelaxation, PathRelaxation
+
+SOFT = {
+    "keep_temperature": 0.4,
+    "ancestor_weight": 1.7,
+    "violation_temperature": 0.6,
+    "sharpness": 3.0,
+    "gate_temperature": 0.2,
+    "quantile_strength": 1.5,
+    "margin": 0.8,
+}
+RELAXATIONS = {
+    "grid": GridRelaxation(),
+    "grid, soft": GridRelaxation(**SOFT),
+    "grid, m = 0": GridRelaxation(margin=0.0),
+    "grid, math": GridRelaxation.from_paper("math", 0.05),
+    "grid, felm": GridRelaxation.from_paper("felm", 0.03),
+    "path": PathRelaxation(),
+    "path, smooth": PathRelaxation(max_temperature=0.1),
+    "path, sharp": PathRelaxation(keep_temperature=0.05, quantile_temperature=0.02),
+}
+LETTERS = {
+    "T_p": "keep_temperature",
+    "gamma": "ancestor_weight",
+    "lambda": "violation_weight",
+    "tau_s": "violation_temperature",
+    "beta": "sharpness",
+    "tau_z": "gate_temperature",
+    "rho": "quantile_strength",
+    "m": "margin",
+    "keep_shift": "keep_shift",
+    "gate_shift": "gate_shift",
+    "T_m": "max_temperature",
+    "T_s": "quantile_temperature",
+    "T_q": "keep_temperature",
+}
+
+
+def reference_loss(relaxation, problems, alpha, coherent=True, **halves):
+    """The loss as a function of the flat risk, by loops that share no code."""
+    setting = {
+        letter: getattr(relaxation, name)
+        for letter, name in LETTERS.items()
+        if hasattr(relaxation, name)
+    }
+    ancestors = problems.ancestors
+    if not coherent:
+        ancestors = [[[] for _ in above] for above in ancestors]
+    n = len(halves.get("calibration", ancestors))
+    if isinstance(relaxation, PathRelaxation):
+        module, level = reference_path, alpha
+    else:
+        module, level = reference_grid, max(int(alpha * (n + 1) + 1e-9), 1)
+
+    def loss(risk):
+        lists = problems.lists(risk)
+        labels = problems.label_lists
+        return module.loss(lists, ancestors, labels, level, setting, **halves)
+
+    return loss
+
+
+@pytest.fixture(params=RELAXATIONS)
+def relaxation(request):
+    return RELAXATIONS[request.param]
+
+
+def both(relaxation, problems, risk, alpha, coherent=True, **halves):
+    plan = relaxation.plan(problems.batch, problems.labels, coherent)
+    return value_and_grad(lambda r: relaxation.loss(r, plan, alpha, **halves))(risk)
+
+
+def assert_equal_to_reference(relaxation, problems, risk, *args, **halves):
+    value, gradient = both(relaxation, problems, risk, *args, **halves)
+    loss = reference_loss(relaxation, problems, *args, **halves)
+    expected, slope = value_and_grad(loss)(risk)
+    np.testing.assert_allclose(value, expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("coherent", [True, False])
+def test_equal_to_the_reference(relaxation, seed, coherent):
+    problems = random_problems(seed)
+    risk = np.random.RandomState(seed).normal(size=problems.batch.n_claims)
+    assert_equal_to_reference(relaxation, problems, risk, 0.3, coherent)
+
+
+def test_halves_equal_to_the_reference(relaxation):
+    problems = random_problems(11, n_problems=12)
+    rng = np.random.RandomState(0)
+    order = rng.permutation(12)
+    assert_equal_to_reference(
+        relaxation,
+        problems,
+        rng.normal(size=problems.batch.n_claims),
+        0.2,
+        calibration=order[:5],
+        prediction=order[5:],
+    )
+
+
+def test_gradient_is_the_numerical_one(relaxation):
+    problems = random_problems(2)
+    plan = relaxation.plan(problems.batch, problems.labels)
+    risk = np.random.RandomState(1).normal(size=problems.batch.n_claims)
+    check_grads(lambda r: relaxation.loss(r, plan, 0.3), modes=["rev"], order=1)(risk)
+
+
+def test_gradient_at_ties_is_finite_and_symmetric(relaxation):
+    """Two equal problems, each with two false claims that play the same part."""
+    edges, labels = [(0, 1), (0, 2), (0, 3)], [True, False, False, True]
+    problems = Problems(
+        np.random.RandomState(0),
+        [edges, edges, []],
+        np.array([4, 4, 1]),
+        labels=np.array([*labels, *labels, True]),
+    )
+    risk = np.array([0.0, 0.1, 0.1, 0.1, 0.0, 0.1, 0.1, 0.1, 0.1])
+    value, gradient = both(relaxation, problems, risk, 0.4)
+    assert np.isfinite(value) and np.isfinite(gradient).all()
+    assert np.abs(gradient).max() > 0
+    size = np.abs(gradient).max()
+    np.testing.assert_allclose(gradient[1], gradient[2], atol=1e-9 * size)
+    np.testing.assert_allclose(gradient[:4], gradient[4:8], atol=1e-9 * size)
+
+
+def test_all_risks_equal(relaxation):
+    problems = random_problems(4)
+    value, gradient = both(relaxation, problems, np.zeros(problems.batch.n_claims), 0.3)
+    assert np.isfinite(value) and np.isfinite(gradient).all()
+
+
+def test_a_common_shift_of_all_risks_changes_nothing(relaxation):
+    problems = random_problems(7)
+    risk = np.random.RandomState(7).normal(size=problems.batch.n_claims)
+    value, gradient = both(relaxation, problems, risk, 0.3)
+    shifted, _ = both(relaxation, problems, risk + 5, 0.3)
+    assert value == pytest.approx(shifted, abs=1e-9)
+    assert gradient.sum() == pytest.approx(0, abs=1e-9)
+
+
+def test_order_of_problems_does_not_matter(relaxation):
+    problems = random_problems(9, n_problems=10)
+    risk = np.random.RandomState(9).normal(size=problems.batch.n_claims)
+    plan = relaxation.plan(problems.batch, problems.labels)
+    scores = relaxation.soft_scores(risk, plan)
+    kept = problems.lists(relaxation.soft_retention(risk, 0.2, plan))
+    order = np.random.RandomState(1).permutation(10)
+    labels = np.concatenate([problems.lists(problems.labels)[i] for i in order])
+    mixed_risk = np.concatenate([problems.lists(risk)[i] for i in order])
+    mixed = relaxation.plan(problems.batch[order], labels)
+    np.testing.assert_allclose(
+        relaxation.soft_scores(mixed_risk, mixed), scores[order], rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        relaxation.soft_retention(mixed_risk, 0.2, mixed),
+        np.concatenate([kept[i] for i in order]),
+        rtol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_one_label_only(relaxation, value):
+    problems = random_problems(3)
+    problems.labels = np.full(problems.batch.n_claims, value)
+    problems.label_lists = problems.lists(problems.labels.astype(float))
+    risk = np.random.RandomState(3).normal(size=problems.batch.n_claims)
+    result, gradient = both(relaxation, problems, risk, 0.3)
+    assert np.isfinite(result) and np.isfinite(gradient).all()
+    assert_equal_to_reference(relaxation, problems, risk, 0.3)
+
+
+def test_extremely_spread_risks_give_no_infinities(relaxation):
+    problems = random_problems(8)
+    risk = 1e4 * np.random.RandomState(8).normal(size=problems.batch.n_claims)
+    value, gradient = both(relaxation, problems, risk, 0.3)
+    assert np.isfinite(value) and np.isfinite(gradient).all()
+
+
+def test_problems_without_errors_count_in_n_only():
+    relaxation = PathRelaxation()
+    scores = np.array([0.3, np.inf, -0.2, np.inf])
+    twice = np.append(scores, [np.inf] * 5)
+    expected = reference_path.threshold([0.3, -0.2], 4, 0.3, 0.3)
+    assert relaxation.soft_threshold(scores, 0.3) == pytest.approx(expected)
+    assert relaxation.soft_threshold(twice, 0.3) > expected
+    assert relaxation.soft_threshold(scores[[1, 3]], 0.3) == np.inf
+
+
+def test_rank_of_zero_is_raised_to_one_in_training():
+    scores = np.array([0.3, 1.0, -0.2, 2.0])
+    sharp = GridRelaxation(quantile_strength=1e6)
+    assert sharp.soft_threshold(scores, 0.01) == pytest.approx(-0.2)
+    assert sharp.soft_threshold(scores, 0.4) == pytest.approx(0.3)
+
+
+def test_thousand_claims_in_one_problem(relaxation):
+    """Loss and gradient in well under 2 GB, although 500,000 pairs are ancestors."""
+    problem = Problems.packed_only([chain(1000)], [1000], np.random.RandomState(0))
+    batch, labels, risk = problem
+    tracemalloc.start()
+    plan = relaxation.plan(batch, labels)
+    value, gradient = value_and_grad(lambda r: relaxation.loss(r, plan, 0.3))(risk)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.isfinite(value) and np.isfinite(gradient).all()
+    assert peak < 1e9
+
+
+WRONG = [
+    (GridRelaxation(keep_temperature=0), "keep_temperature is 0"),
+    (GridRelaxation(margin=-1.0), "margin is -1.0"),
+    (GridRelaxation(sharpness=np.nan), "sharpness is nan"),
+    (GridRelaxation(ancestor_weight="1"), "ancestor_weight is '1'"),
+    (GridRelaxation(gate_temperature=np.inf), "gate_temperature is inf"),
+    (GridRelaxation(gate_temperature=0.05), r"20 \* 0.05 = 1, .* gradient is 0"),
+    (PathRelaxation(quantile_temperature=-0.3), "quantile_temperature is -0.3"),
+    (PathRelaxation(max_temperature=-0.1), "at least 0"),
+    (PathRelaxation(keep_temperature=True), "keep_temperature is True"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG)
+def test_wrong_parameters(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        wrong.validate()
+
+
+def test_a_gate_that_never_closes_has_no_gradient():
+    """What `validate` refuses: everything is kept, whatever the risks."""
+    problems = random_problems(2)
+    useless = GridRelaxation(sharpness=20.0, gate_temperature=0.2, margin=20.0)
+    risk = np.random.RandomState(1).normal(size=problems.batch.n_claims)
+    value, gradient = both(useless, problems, risk, 0.3)
+    assert value == pytest.approx(-problems.labels.sum() / len(problems.batch))
+    assert np.abs(gradient).max() < 1e-9
+
+
+def test_parameters_as_sklearn_wants_them(relaxation):
+    relaxation.validate()
+    copy = clone(relaxation)
+    assert copy is not relaxation and copy.get_params() == relaxation.get_params()
+    assert clone(copy.set_params(keep_temperature=7.0)).keep_temperature == 7.0
+
+
+def test_settings_of_the_paper(data_home):
+    path = data_home.parent / "paper" / "tables.json"
+    if not path.exists():
+        pytest.skip(f"{path} does not exist")
+    tables = json.loads(path.read_text("utf-8"))
+    felm, math = tables["hyperparameters_felm"], tables["hyperparameters_math"]
+    for name, table in (("felm", felm), ("math", math)):
+        for row in table["rows"]:
+            printed = dict(zip(table["columns"], row, strict=True))
+            printed |= table.get("shared", {})
+            relaxation = GridRelaxation.from_paper(name, printed.pop("alpha"))
+            relaxation.validate()
+            del printed["lr"]
+            for letter, value in printed.items():
+                assert getattr(relaxation, LETTERS[letter]) == value
+    for letter, value in tables["hyperparameters_validation"].items():
+        assert getattr(GridRelaxation.from_paper("validation"), LETTERS[letter]) == value
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("math", 0.2), r"alpha = 0.2; there are \[0.03"),
+        (("nq", 0.05), "dataset is 'nq'"),
+        (("validation", 0.05), "no alpha, but got 0.05"),
+    ],
+)
+def test_settings_that_are_not_in_the_paper(args, message):
+    with pytest.raises(ValueError, match=message):
+        GridRelaxation.from_paper(*args)

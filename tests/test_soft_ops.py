@@ -1,0 +1,193 @@
+"""The rows of the paper's table: each gradient, and each hard twin in the limit."""
+
+import math
+
+import numpy as np
+import pytest
+from autograd import elementwise_grad, grad
+from autograd.test_util import check_grads
+from random_graphs import random_problems, spaced_risks
+
+from skdcf.ops import hard, soft, soft_grid, soft_path
+from skdcf.relaxation import GridRelaxation, PathRelaxation
+
+PROBLEMS = random_problems(5)
+RNG = np.random.RandomState(6)
+RISK = spaced_risks(RNG, PROBLEMS.offsets, 0.2)
+GRID = GridRelaxation(margin=0.7).plan(PROBLEMS.batch, PROBLEMS.labels)
+PATH = PathRelaxation().plan(PROBLEMS.batch, PROBLEMS.labels)
+LAYOUT = GRID.layout
+THRESHOLDS = soft_grid.threshold_grid(RISK[GRID.claims], LAYOUT, 0.7)
+LOG_Q = np.log(RNG.uniform(0.05, 0.95, len(LAYOUT.cell_claim)))
+FALSE = (GRID.false_cells, GRID.false_thresholds, GRID.false_share)
+
+
+def check(fun, *args):
+    check_grads(fun, modes=["rev"], order=1)(*args)
+
+
+@pytest.mark.parametrize("x", [-800.0, -30.0, -1.0, 0.0, 1.0, 30.0, 600.0])
+def test_log_sigmoid(x):
+    exact = -math.log1p(math.exp(-x)) if x > -30 else x - math.exp(x)
+    assert soft.log_sigmoid(np.array([x]))[0] == pytest.approx(exact, rel=1e-14)
+
+
+@pytest.mark.parametrize("x", [-1e-261, -1e-20, -0.5, -1.0, -40.0, -800.0])
+def test_log1mexp(x):
+    if x > -1e-10:
+        exact = math.log(-x)  # 1 - exp(x) is -x to the last digit
+    else:
+        exact = math.log1p(-math.exp(x)) if x < -0.7 else math.log(-math.expm1(x))
+    assert soft.log1mexp(np.array([x]))[0] == pytest.approx(exact, rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "log_sigmoid", "log1mexp"])
+def test_gradients_of_stable_forms(name):
+    check(getattr(soft, name), -np.array([0.01, 0.3, 1.0, 4.0, 20.0]))
+    slopes = elementwise_grad(getattr(soft, name))(-np.array([1e-261, 700.0, 1e6]))
+    assert np.isfinite(slopes).all()
+
+
+def test_layout_visits_each_claim_and_threshold_once():
+    pairs = set(zip(LAYOUT.cell_claim, LAYOUT.cell_threshold, strict=True))
+    sizes = np.diff(LAYOUT.offsets)
+    assert len(pairs) == len(LAYOUT.cell_claim) == (sizes * (sizes + 2)).sum()
+    assert (np.diff(LAYOUT.grid_offsets) == sizes + 2).all()
+    for i, n in enumerate(sizes):
+        own = RISK[GRID.claims][LAYOUT.offsets[i] : LAYOUT.offsets[i + 1]]
+        grid = THRESHOLDS[LAYOUT.grid_offsets[i] : LAYOUT.grid_offsets[i + 1]]
+        np.testing.assert_allclose(grid, [own.min() - 0.7, *own, own.max() + 0.7])
+        assert n == len(own)
+
+
+def test_threshold_grid_gradient():
+    check(lambda r: soft_grid.threshold_grid(r, LAYOUT, 0.7), RISK)
+
+
+def test_keep():
+    check(lambda r, t: soft_grid.log_keep(r, t, LAYOUT, 0.3), RISK, THRESHOLDS)
+    sharp = np.exp(soft_grid.log_keep(RISK, THRESHOLDS, LAYOUT, 1e-9, 1e-5))
+    kept = THRESHOLDS[LAYOUT.cell_threshold] >= RISK[LAYOUT.cell_claim]
+    np.testing.assert_allclose(sharp, kept, atol=1e-12)
+
+
+def test_keep_far_above_the_risk_stays_below_one():
+    log_p = soft_grid.log_keep(RISK, THRESHOLDS + 1e9, LAYOUT, 1e-3)
+    assert (log_p < 0).all()
+    slope = grad(lambda t: soft_grid.log_keep(RISK, t, LAYOUT, 1e-3).sum())
+    assert np.isfinite(slope(THRESHOLDS + 1e9)).all()
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.0, 4.0])
+def test_coherence_is_the_weighted_geometric_mean(weight):
+    plan = GridRelaxation(ancestor_weight=weight).plan(PROBLEMS.batch, PROBLEMS.labels)
+    check(lambda x: soft_grid.log_coherence(x, plan.blocks), LOG_Q)
+    log_q = soft_grid.log_coherence(LOG_Q, plan.blocks)
+    cells = np.split(LOG_Q, plan.layout.cell_offsets[1:-1])
+    out = np.split(log_q, plan.layout.cell_offsets[1:-1])
+    place = plan.claims_back
+    for i, ancestors in enumerate(PROBLEMS.ancestors):
+        first = PROBLEMS.offsets[i]
+        for v, above in enumerate(ancestors):
+            total = cells[place[first + v]] + sum(
+                weight * cells[place[first + u]] for u in above
+            )
+            np.testing.assert_allclose(
+                out[place[first + v]], total / (1 + weight * len(above)), atol=1e-12
+            )
+
+
+def test_violation():
+    check(lambda x: soft_grid.violation(x, *FALSE, 0.4), LOG_Q)
+    V = soft_grid.violation(LOG_Q, *FALSE, 0.4)
+    assert (V[GRID.false_share == 0] == 0).all() and (V[GRID.false_share > 0] > 0).all()
+    kept = RNG.uniform(size=len(LOG_Q)) < 0.3
+    V = soft_grid.violation(np.where(kept, -1e-200, -200.0), *FALSE, 1e-3)
+    bad = np.bincount(FALSE[1], kept[FALSE[0]], len(V)) > 0
+    np.testing.assert_allclose(V, bad, atol=1e-12)
+
+
+def test_soft_supremum():
+    V = RNG.uniform(size=len(THRESHOLDS))
+    check(
+        lambda t, v: soft_grid.soft_supremum(t, v, LAYOUT, 3.0, 1.3), THRESHOLDS, V
+    )
+    safe_below = RNG.uniform(0.2, 1.0, GRID.n_problems)
+    spread = np.repeat(safe_below, np.diff(LAYOUT.grid_offsets))
+    unsafe = (THRESHOLDS > spread).astype(float)
+    limit = soft_grid.soft_supremum(THRESHOLDS, unsafe, LAYOUT, 1e7, 1.5)
+    for i in range(GRID.n_problems):
+        own = slice(*LAYOUT.grid_offsets[i : i + 2])
+        assert limit[i] == THRESHOLDS[own][unsafe[own] == 0].max()
+
+
+def test_weight_of_one_ties_nothing_with_everything():
+    """Where only the lowest threshold is safe, 0 - 0 equals 1 - 1."""
+    layout = soft_grid.GridLayout.of(np.array([1]))
+    thresholds, unsafe = np.array([-1.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
+    at_one = soft_grid.soft_supremum(thresholds, unsafe, layout, 1e6, 1.0)
+    above = soft_grid.soft_supremum(thresholds, unsafe, layout, 1e6, 1.05)
+    assert at_one[0] == pytest.approx(0) and above[0] == pytest.approx(-1)
+
+
+def test_gated_weights():
+    check(
+        lambda t, b: soft_grid.gated_weights(t, b, LAYOUT, 2.0, 0.3), THRESHOLDS, 0.45
+    )
+    weights = soft_grid.gated_weights(THRESHOLDS, 0.45, LAYOUT, 1e4, 1e-9, 1e-5)
+    for i in range(GRID.n_problems):
+        own = slice(*LAYOUT.grid_offsets[i : i + 2])
+        below = np.where(THRESHOLDS[own] < 0.45, THRESHOLDS[own], -np.inf)
+        np.testing.assert_allclose(weights[own], below == below.max(), atol=1e-9)
+
+
+def test_grid_retention():
+    weights = RNG.uniform(size=len(THRESHOLDS))
+    check(
+        lambda x, w: soft_grid.grid_retention(x, w, LAYOUT), LOG_Q, weights
+    )
+    hand = np.zeros(len(RISK))
+    for cell, (v, t) in enumerate(
+        zip(LAYOUT.cell_claim, LAYOUT.cell_threshold, strict=True)
+    ):
+        hand[v] += weights[t] * np.exp(LOG_Q[cell])
+    np.testing.assert_allclose(
+        soft_grid.grid_retention(LOG_Q, weights, LAYOUT), hand
+    )
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.1])
+def test_path_risk_and_scores(temperature):
+    def risk(r):
+        return soft_path.soft_path_risk(r, PATH.indptr, PATH.indices, temperature)
+
+    with_errors = np.diff(PATH.false_offsets) > 0
+
+    def scores(r):
+        return soft_path.soft_nonconformity_scores(
+            r, PATH.false_claims, PATH.false_offsets, temperature
+        )
+
+    check(risk, RISK)
+    check(lambda r: scores(r)[with_errors], RISK)
+    check(lambda r, t: soft_path.path_retention(r, t, 0.3), RISK, 0.4)
+    assert (scores(RISK)[~with_errors] == np.inf).all() and not with_errors.all()
+
+
+def test_path_limit_is_the_hard_twin():
+    R = hard.path_risk(RISK, PROBLEMS.batch)
+    s = hard.nonconformity_scores(R, PROBLEMS.labels, PROBLEMS.batch.offsets)
+    finite = np.isfinite(s)
+    errors = []
+    for temperature in (1.0, 0.1, 0.01, 1e-6, 0.0):
+        soft_R = soft_path.soft_path_risk(RISK, PATH.indptr, PATH.indices, temperature)
+        soft_s = soft_path.soft_nonconformity_scores(
+            soft_R, PATH.false_claims, PATH.false_offsets, temperature
+        )
+        assert (np.isfinite(soft_s) == finite).all()
+        errors.append(
+            max(np.abs(soft_R - R).max(), np.abs(soft_s[finite] - s[finite]).max())
+        )
+    assert errors == sorted(errors, reverse=True) and errors[-1] == 0
+    kept = soft_path.path_retention(R, 0.45, 1e-9)
+    np.testing.assert_allclose(kept, R < 0.45, atol=1e-12)

@@ -1,0 +1,119 @@
+"""Segment operations against loops, and their gradients against differences."""
+
+import numpy as np
+import pytest
+from autograd import elementwise_grad
+from autograd.extend import defvjp, primitive
+from autograd.test_util import check_grads
+
+from skdcf.ops import segments
+
+OFFSETS = np.array([0, 0, 3, 4, 9, 9])
+VALUES = np.random.RandomState(0).normal(size=9)
+SLICES = [slice(a, b) for a, b in zip(OFFSETS[:-1], OFFSETS[1:], strict=True)]
+
+
+def check(fun, *args):
+    check_grads(fun, modes=["rev"], order=1)(*args)
+
+
+def minmax(x):
+    return (x - x.min()) / (x.max() - x.min()) if len(x) and np.ptp(x) else 0 * x
+
+
+PER_SEGMENT = {
+    "segment_sum": (np.sum, 0.0),
+    "segment_max": (np.max, -np.inf),
+    "segment_min": (np.min, np.inf),
+    "segment_logsumexp": (lambda x: np.log(np.sum(np.exp(x))), -np.inf),
+}
+PER_VALUE = {
+    "segment_softmax": lambda x: np.exp(x) / np.exp(x).sum(),
+    "segment_minmax": minmax,
+}
+
+
+@pytest.mark.parametrize("name", PER_SEGMENT)
+def test_reductions(name):
+    plain, empty = PER_SEGMENT[name]
+    expected = [plain(VALUES[s]) if s.start < s.stop else empty for s in SLICES]
+    np.testing.assert_allclose(getattr(segments, name)(VALUES, OFFSETS), expected)
+
+
+@pytest.mark.parametrize("name", PER_VALUE)
+def test_transformations(name):
+    expected = np.concatenate([PER_VALUE[name](VALUES[s]) for s in SLICES])
+    np.testing.assert_allclose(getattr(segments, name)(VALUES, OFFSETS), expected)
+
+
+@pytest.mark.parametrize("name", [*PER_SEGMENT, *PER_VALUE])
+def test_gradients(name):
+    offsets = np.unique(OFFSETS)  # differences of infinities are no numbers
+    check(lambda x: getattr(segments, name)(x, offsets), VALUES)
+
+
+@pytest.mark.parametrize("name", [*PER_SEGMENT, *PER_VALUE])
+def test_empty_segments_take_no_gradient_and_give_none(name):
+    gradient = elementwise_grad(lambda x: getattr(segments, name)(x, OFFSETS))(VALUES)
+    assert np.isfinite(gradient).all()
+
+
+def test_take_and_scatter():
+    index = np.array([3, 0, 3, 8])
+    np.testing.assert_array_equal(segments.take(VALUES, index), VALUES[index])
+    check(lambda x: segments.take(x, index), VALUES)
+    expected = np.zeros(5)
+    for i, x in zip([4, 1, 4], [1.0, 2.0, 3.0], strict=True):
+        expected[i] += x
+    summed = segments.scatter_sum(np.array([1.0, 2.0, 3.0]), np.array([4, 1, 4]), 5)
+    np.testing.assert_array_equal(summed, expected)
+    check(lambda x: segments.scatter_sum(x, index[:3] % 2, 2), VALUES[:3])
+
+
+def test_no_values_at_all():
+    none, offsets = np.empty(0), np.zeros(3, dtype=int)
+    assert segments.segment_sum(none, offsets).tolist() == [0, 0]
+    assert segments.segment_min(none, offsets).tolist() == [np.inf, np.inf]
+    assert segments.segment_softmax(none, offsets).shape == (0,)
+    assert segments.segment_sum(none, np.array([0])).shape == (0,)
+
+
+@pytest.mark.parametrize("name", ["segment_max", "segment_min"])
+def test_ties_share_the_gradient_of_an_extreme(name):
+    gradient = elementwise_grad(lambda x: getattr(segments, name)(x, np.array([0, 3])))
+    assert gradient(np.array([1.0, 1.0, 1.0])).tolist() == [1 / 3] * 3
+
+
+def test_minmax_at_ties_is_the_mean_of_both_sides():
+    """Half of the gradient on one tied value, half on the other."""
+    offsets, values = np.array([0, 4]), np.array([0.0, 0.0, 1.0, 3.0])
+    third = elementwise_grad(lambda x: segments.segment_minmax(x, offsets)[2:3])(values)
+    low_alone = -(3 - 1) / 9  # d/d low of (1 - low) / (3 - low) at low = 0
+    np.testing.assert_allclose(third, [low_alone / 2, low_alone / 2, 1 / 3, -1 / 9])
+
+
+def test_constant_segment_is_zero_with_finite_gradient():
+    offsets, values = np.array([0, 3]), np.full(3, 2.0)
+    assert segments.segment_minmax(values, offsets).tolist() == [0, 0, 0]
+    gradient = elementwise_grad(lambda x: segments.segment_minmax(x, offsets))(values)
+    assert gradient.tolist() == [0, 0, 0]
+
+
+def test_large_values_do_not_overflow():
+    offsets, values = np.array([0, 3]), np.array([1e5, 1e5, -1e5])
+    np.testing.assert_allclose(
+        segments.segment_softmax(values, offsets), [0.5, 0.5, 0.0]
+    )
+    np.testing.assert_allclose(
+        segments.segment_logsumexp(values, offsets), 1e5 + np.log(2)
+    )
+
+
+def test_the_checker_catches_a_wrong_gradient():
+    @primitive
+    def wrong(x):
+        return x**2
+
+    defvjp(wrong, lambda ans, x: lambda g: g * x)
+    with pytest.raises(AssertionError):
+        check(wrong, VALUES)

@@ -199,7 +199,7 @@ def evaluate_filter(filter, X, y, alphas=(0.02, 0.05, 0.1, 0.2)):
     >>> report.retention.shape, report.n_calibration
     ((2,), 200)
     """
-    alphas = _check_alphas(alphas)
+    alphas = check_alphas(alphas)
     batch, labels = _problems(filter, X, y)
     levels = np.concatenate(list(filter.predict_alpha(X)), axis=None)
     thresholds = [conformal_threshold(filter.nonconformity_scores_, a) for a in alphas]
@@ -237,7 +237,7 @@ def leave_one_out(filter, X, y, alphas=(0.02, 0.05, 0.1, 0.2)):
     >>> leave_one_out(HardCF().fit(graphs, y), graphs, y, alphas=[0.1]).n_calibration
     199
     """
-    alphas = _check_alphas(alphas)
+    alphas = check_alphas(alphas)
     if filter.ties == "include":
         raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
     batch, labels = _problems(filter, X, y)
@@ -256,7 +256,8 @@ def _problems(filter, X, y):
     return batch, check_labels(y, batch, is_table, filter._label_values)[0]
 
 
-def _check_alphas(alphas):
+def check_alphas(alphas):
+    """Alphas as an array, or ValueError."""
     alphas = np.array([check_alpha(a) for a in np.atleast_1d(alphas).tolist()])
     if not len(alphas):
         raise ValueError("alphas is empty")

@@ -575,6 +575,27 @@ def test_missing_file(tmp_path, monkeypatch):
         fetch_coherent_math(data_home=tmp_path)
 
 
+@pytest.mark.parametrize("subset", ["gsm8k", "math", "metamathqa", "orcamath"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_perl_file_has_a_source(tmp_path, subset, kind):
+    with pytest.raises(FileNotFoundError, match=rf"{subset}_{kind}\.json is missing"):
+        fetch_perl(subset, kind, data_home=tmp_path, download_if_missing=False)
+
+
+@pytest.mark.parametrize(
+    ("version", "file"),
+    [
+        ("gpt", "MATH_annotations"),
+        ("llama", "MATH_open_subclaims_with_scores"),
+        ("llama-uncorrected", "misc/MATH_open_subclaims_with_scores"),
+        ("llama-unscored", "MATH_open_annotations"),
+    ],
+)
+def test_every_version_has_a_source(tmp_path, version, file):
+    with pytest.raises(FileNotFoundError, match=rf"factuality/{file}\.json is missing"):
+        fetch_coherent_math(version, data_home=tmp_path, download_if_missing=False)
+
+
 def test_changed_file_is_not_used(tmp_path):
     path = tmp_path / COHERENT
     path.parent.mkdir()

@@ -18,16 +18,26 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
 from skdcf import (
+    BoostedIndependentFactuality,
+    CoherentConformalFilter,
     GraphBatch,
     HardCF,
     IndependentFactuality,
     ReasoningGraph,
     SingleFeatureCF,
+    XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer
 
-FILTERS = [HardCF(), IndependentFactuality(), SingleFeatureCF()]
+FILTERS = [
+    HardCF(),
+    IndependentFactuality(),
+    SingleFeatureCF(),
+    XGBoostCF(random_state=0),
+    CoherentConformalFilter(random_state=0),
+    BoostedIndependentFactuality(random_state=0),
+]
 names = [type(f).__name__ for f in FILTERS]
 
 
@@ -37,6 +47,7 @@ def data():
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("filter", FILTERS, ids=names)
 def test_scikit_learns_own_checks(filter):

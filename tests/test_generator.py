@@ -1,5 +1,6 @@
 """Generated problems: their statistics, their graph metrics, their speed."""
 
+import statistics
 import time
 
 import networkx as nx
@@ -110,21 +111,22 @@ def test_reachability_tells_true_claims_in_math_like_problems():
 
 def mixed_frequency(graph, frequency, weight):
     """Own frequency and the median of those of all descendants."""
-    descendants = [[] for _ in range(graph.n_claims)]
-    for v in range(graph.n_claims):
-        for u in graph.ancestors(v):
-            descendants[u].append(frequency[v])
-    return np.array(
-        [
-            (1 - weight) * own + weight * np.median(below) if below else own
-            for own, below in zip(frequency, descendants, strict=True)
-        ]
-    )
+    ancestors = [set() for _ in range(graph.n_claims)]
+    below = [[] for _ in range(graph.n_claims)]
+    for parent, child in graph.edges.tolist():  # sorted by child; parents come first
+        ancestors[child] |= ancestors[parent] | {parent}
+    for v, above in enumerate(ancestors):
+        for u in above:
+            below[u].append(frequency[v])
+    median = [
+        statistics.median(b) if b else f for b, f in zip(below, frequency, strict=True)
+    ]
+    return (1 - weight) * frequency + weight * np.array(median)
 
 
 def path_risk(graph, risk):
     out = list(risk)
-    for parent, child in graph.edges.tolist():  # parents come first
+    for parent, child in graph.edges.tolist():
         out[child] = max(out[child], out[parent])
     return np.array(out)
 

@@ -23,15 +23,18 @@ class TrainedScorer:
         Of the training problems.
     scale : float
         Deviation of the scores over the training claims.
+    loss_curve : tuple of float
+        Training objective per step.
     trained_on : bytes
         Digest of the training problems.
     """
 
-    def __init__(self, scorer, params, standardizer, scale, trained_on):
+    def __init__(self, scorer, params, standardizer, scale, loss_curve, trained_on):
         self.scorer = scorer
         self.params = params
         self.standardizer = standardizer
         self.scale = scale
+        self.loss_curve = loss_curve
         self.trained_on = trained_on
 
     def confidence(self, batch):
@@ -95,16 +98,32 @@ class TrainedFilter(BaseFilter):
         )
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
-        self.loss_curve_ = list(result.loss_curve)
-        self.n_iter_ = result.n_iter
-        if hasattr(self, "coef_"):
-            del self.coef_
-        if isinstance(scorer, LinearScorer):
-            raw = result.standardizer.raw_weights(result.params)
-            self.coef_ = raw / result.scale
         return TrainedScorer(
-            scorer, result.params, result.standardizer, result.scale, digest
+            scorer,
+            result.params,
+            result.standardizer,
+            result.scale,
+            tuple(result.loss_curve),
+            digest,
         )
+
+    @property
+    def coef_(self):
+        """Weights of a linear scorer, per unit of the features as passed."""
+        if type(self.scorer_.scorer) is not LinearScorer:
+            raise AttributeError("coef_: the scorer is not linear")
+        weights = self.scorer_.standardizer.raw_weights(self.scorer_.params)
+        return weights / self.scorer_.scale
+
+    @property
+    def loss_curve_(self):
+        """Training objective per step."""
+        return list(self.scorer_.loss_curve)
+
+    @property
+    def n_iter_(self):
+        """Number of training steps."""
+        return len(self.scorer_.loss_curve)
 
     def _start(self, digest):
         """Where training starts; with ``warm_start`` where it ended, if it may."""

@@ -22,7 +22,9 @@ def make_splits(cv, n, groups, protocol, rng):
     rng : RandomState
     """
     shares = SHARES[protocol]
-    codes = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    codes = (
+        np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    )
     if cv is None or isinstance(cv, Integral):
         repeats = REPEATS[protocol] if cv is None else int(cv)
         if repeats < 1:
@@ -30,7 +32,9 @@ def make_splits(cv, n, groups, protocol, rng):
         rows = np.arange(n)
         splits = [cut(rows, codes, shares, rng) for _ in range(repeats)]
     else:
-        splits = [given(split, n, codes, shares, rng) for split in listed(cv, n, groups)]
+        splits = [
+            given(split, n, codes, shares, rng) for split in listed(cv, n, groups)
+        ]
         if not splits:
             raise ValueError("cv gives no splits")
     for number, parts in enumerate(splits):

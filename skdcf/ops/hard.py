@@ -58,6 +58,32 @@ def nonconformity_scores(path_risk, labels, offsets):
     return segment_min(np.where(labels, np.inf, path_risk), offsets)
 
 
+def last_safe_thresholds(risk, scores, offsets, margin):
+    """Largest grid threshold per problem at which no false claim is kept.
+
+    The grid of a problem is {min r - margin, all r, max r + margin} and a claim is kept
+    at t where R <= t. This is what a relaxation of the grid has as its limit; the
+    nonconformity score is the first *unsafe* threshold instead.
+
+    Parameters
+    ----------
+    risk : ndarray of shape (n_claims,)
+    scores : ndarray of shape (n_graphs,)
+        Nonconformity scores.
+    offsets : ndarray of shape (n_graphs + 1,)
+    margin : float
+
+    Returns
+    -------
+    ndarray of shape (n_graphs,)
+    """
+    safe = risk < np.repeat(scores, np.diff(offsets))
+    last = -segment_min(np.where(safe, -risk, np.inf), offsets)
+    lowest = segment_min(risk, offsets) - margin
+    highest = -segment_min(-risk, offsets) + margin
+    return np.where(np.isinf(scores), highest, np.maximum(last, lowest))
+
+
 def coherent_labels(labels, batch):
     """True where a claim and all its ancestors are true, shape (n_claims,)."""
     return path_risk(~labels, batch) == 0

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._standardize import Standardizer
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -32,27 +34,24 @@ class Selection:
 
 @dataclass(frozen=True)
 class LinearScore:
-    """A trained linear scorer: weights of standardised, clipped features.
+    """A trained linear scorer.
 
     Attributes
     ----------
-    coef, mean, scale : ndarray of shape (n_features,)
-    clip : float
-        In deviations.
+    coef : ndarray of shape (n_features,)
+        Weights of the standardised features.
+    standardizer : Standardizer
     loss_curve : list of float
         Training loss per step.
     """
 
     coef: np.ndarray
-    mean: np.ndarray
-    scale: np.ndarray
-    clip: float
+    standardizer: Standardizer
     loss_curve: list
 
     def confidence(self, batch):
         """Confidence of each claim, shape (n_claims,)."""
-        X = np.clip((batch.features - self.mean) / self.scale, -self.clip, self.clip)
-        return X @ self.coef
+        return self.standardizer(batch.features) @ self.coef
 
 
 class MixtureScorer:
@@ -89,11 +88,6 @@ class MixtureScorer:
         -------
         ndarray of shape (n_claims,)
         """
-        each = [scorer.confidence(batch) for scorer in self.members.values()]
-        return mixed(np.array(each), self.centre, self.scale, self.selection_.weights)
-
-
-def mixed(confidences, centre, scale, weights):
-    """Weighted sum of standardised confidences, shape (n_members, n_claims)."""
-    standardised = (confidences - centre[:, None]) / scale[:, None]
-    return weights @ standardised
+        each = np.array([s.confidence(batch) for s in self.members.values()])
+        each -= self.centre[:, None]
+        return (self.selection_.weights / self.scale) @ each

@@ -17,13 +17,11 @@ ancestors.
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
-from ..ops.hard import coherent_labels, path_risk, segment_sum
+from ..graphs import GraphBatch
+from ..ops.hard import coherent_labels, path_risk
+from ._standardize import Standardizer
 
-CLIP = 3.0  # deviations
 CERTAIN = 30.0  # largest log odds of a hazard: 1e-13 from certainty
 
 
@@ -37,6 +35,9 @@ class NeymanPearsonScorer(BaseEstimator):
 
     Parameters
     ----------
+    coherent : bool, default=True
+        Whether a claim needs all its ancestors. False takes each claim for its own
+        only ancestor.
     n_rounds : int, default=150
         Rounds of boosting.
     random_state : int, RandomState or None, default=None
@@ -73,7 +74,8 @@ class NeymanPearsonScorer(BaseEstimator):
 
     needs_training = True
 
-    def __init__(self, *, n_rounds=150, random_state=None):
+    def __init__(self, *, coherent=True, n_rounds=150, random_state=None):
+        self.coherent = coherent
         self.n_rounds = n_rounds
         self.random_state = random_state
 
@@ -100,14 +102,13 @@ class NeymanPearsonScorer(BaseEstimator):
                 "the hazards are learnt from features, but the problems have none yet: "
                 "add some with skdcf.features"
             )
-        self._d = batch.n_features
-        self._scaler = StandardScaler().fit(_design(batch))
-        at_risk = below_true_claims(labels, batch)
+        at_risk = below_true_claims(labels, self._structure(batch))
         false = ~labels[at_risk]
         self.hazards_ = []
         # With half an error more, and half a true claim: finite for whatever was seen.
         self._base = np.log((false.sum() + 0.5) / ((~false).sum() + 0.5))
-        if self._d and false.any() and not false.all():
+        if batch.n_features and false.any() and not false.all():
+            self._standardizer = Standardizer.fit(_design(batch))
             views = self._views(batch)
             for model, X in zip(self._models(), views, strict=True):
                 self.hazards_.append(model.fit(X[at_risk], false))
@@ -140,9 +141,17 @@ class NeymanPearsonScorer(BaseEstimator):
         -------
         ndarray of shape (n_claims,)
         """
-        return -log_price(self.hazard(batch), batch)
+        return -log_price(self.hazard(batch), self._structure(batch))
+
+    def _structure(self, batch):
+        if self.coherent:
+            return batch
+        return GraphBatch.from_arrays(batch.features, batch.offsets)
 
     def _models(self):
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.linear_model import LogisticRegression
+
         trees = HistGradientBoostingClassifier(
             max_iter=self.n_rounds,
             learning_rate=0.05,
@@ -160,8 +169,8 @@ class NeymanPearsonScorer(BaseEstimator):
 
     def _views(self, batch):
         """What each of the models sees."""
-        X = np.clip(self._scaler.transform(_design(batch)), -CLIP, CLIP)
-        return X[:, : self._d], X, X[:, : self._d]
+        X = self._standardizer(_design(batch))
+        return X[:, : batch.n_features], X, X[:, : batch.n_features]
 
 
 def _design(batch):

@@ -71,11 +71,12 @@ def adam(fun, x, max_iter, seen, learning_rate=0.015):
     x : ndarray of shape (n,)
     finite : bool
     """
-    mean, square = np.zeros_like(x), np.zeros_like(x)
+    mean, square, last = np.zeros_like(x), np.zeros_like(x), x
     for step in range(max_iter):
         value, gradient = fun(x, step)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return x, False
+            return last, False
+        last = x
         mean = 0.9 * mean + 0.1 * gradient
         square = 0.999 * square + 0.001 * gradient**2
         unbiased = mean / (1 - 0.9 ** (step + 1))

@@ -1,6 +1,7 @@
 """One training run, from packed problems to parameters."""
 
 from dataclasses import dataclass, field, replace
+from numbers import Real
 
 import numpy as np
 from autograd import value_and_grad
@@ -8,9 +9,9 @@ from autograd.misc import flatten
 
 from ..ops.conformal import check_alpha
 from ..ops.hard import coherent_labels
+from ..scorers._standardize import Standardizer
 from ._objective import LOSSES, Objective, standardised
 from ._optimizers import adam, lbfgs
-from ._standardize import Standardizer
 from ._start import logistic_start
 
 # Arguments of `train` that make it the procedure of arXiv:2604.20098.
@@ -21,6 +22,9 @@ PAPER = {
     "shrinkage": 0.0,
     "unit_variance": False,
 }
+
+
+_STEPS = {"lbfgs": 30, "adam": 100}
 
 
 @dataclass
@@ -148,7 +152,13 @@ def train(
     >>> out.params.shape, out.converged, out.loss_curve[-1] < out.loss_curve[0]
     ((31,), True, True)
     """
-    _check(optimizer, loss, start, shrinkage, validation)
+    max_iter = _STEPS.get(optimizer, 1) if max_iter is None else max_iter
+    positive = {
+        "max_iter": max_iter,
+        "learning_rate": learning_rate,
+        "patience": patience,
+    }
+    _check(optimizer, loss, start, validation, positive, shrinkage)
     check_alpha(alpha)
     relaxation.validate()
     rng = np.random.RandomState() if rng is None else rng
@@ -221,7 +231,7 @@ class _Watch:
 
 def _run_lbfgs(objective, x, unflatten, watch, max_iter, learning_rate, rng):
     both = value_and_grad(lambda flat: objective(unflatten(flat)))
-    return lbfgs(lambda flat, _: both(flat), x, max_iter or 30, watch)
+    return lbfgs(lambda flat, _: both(flat), x, max_iter, watch)
 
 
 def _run_adam(objective, x, unflatten, watch, max_iter, learning_rate, rng):
@@ -233,7 +243,7 @@ def _run_adam(objective, x, unflatten, watch, max_iter, learning_rate, rng):
         halves = (order[: n // 2], order[n // 2 :]) if n > 1 else (order, order)
         return both(flat, *halves)
 
-    return adam(fun, x, max_iter or 100, watch, learning_rate)
+    return adam(fun, x, max_iter, watch, learning_rate)
 
 
 def _start(scorer, start, X, target, rng):
@@ -259,14 +269,17 @@ def _nothing_to_learn(labels, scores):
     return ""
 
 
-def _check(optimizer, loss, start, shrinkage, validation):
-    if optimizer not in ("lbfgs", "adam"):
-        raise ValueError(f'optimizer is {optimizer!r}: "lbfgs" or "adam"')
-    if loss not in LOSSES:
-        raise ValueError(f"loss is {loss!r}: one of {LOSSES}")
-    if isinstance(start, str) and start not in ("coherent", "random"):
-        raise ValueError(f'start is {start!r}: "coherent", "random" or parameters')
-    if not shrinkage >= 0:
-        raise ValueError(f"shrinkage is {shrinkage!r}: at least 0 is needed")
+def _check(optimizer, loss, start, validation, positive, shrinkage):
+    choices = [("optimizer", optimizer, ("lbfgs", "adam")), ("loss", loss, LOSSES)]
+    if isinstance(start, str):
+        choices.append(("start", start, ("coherent", "random")))
+    for name, value, allowed in choices:
+        if value not in allowed:
+            raise ValueError(f"{name} is {value!r}: one of {allowed}")
+    for name, value in positive.items():
+        if not (isinstance(value, Real) and 0 < value < np.inf):
+            raise ValueError(f"{name} is {value!r}: a number above 0 is needed")
+    if not (isinstance(shrinkage, Real) and 0 <= shrinkage < np.inf):
+        raise ValueError(f"shrinkage is {shrinkage!r}: a number of at least 0 is needed")
     if validation is not None and optimizer == "lbfgs":
         raise ValueError('validation problems are of use to optimizer="adam" only')

@@ -1,0 +1,77 @@
+"""What the caller passes, checked before anything is fitted."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from sklearn.base import clone
+
+from ..estimators import HardCF
+from ..estimators._validation import check_labels, check_problems
+from ..ops.conformal import check_alpha
+from ._levels import is_search
+from ._splits import LEAVE_ONE_OUT, SHARES
+
+WANTED = ("fit", "calibrate", "predict_alpha", "path_risk")
+
+
+def check_protocol(protocol):
+    """ValueError unless the protocol is known."""
+    if protocol not in SHARES:
+        raise ValueError(f"protocol is {protocol!r}: one of {list(SHARES)} expected")
+
+
+def check_alphas(alphas):
+    """Alphas as a list of distinct floats."""
+    alphas = [check_alpha(alpha) for alpha in np.atleast_1d(alphas).tolist()]
+    if not alphas:
+        raise ValueError("alphas is empty")
+    if len(set(alphas)) < len(alphas):
+        raise ValueError(f"alphas has repeated values: {alphas}")
+    return alphas
+
+
+def check_filters(filters, alphas, protocol):
+    """Clones of the filters, by name."""
+    if not isinstance(filters, Mapping) or not filters:
+        raise ValueError(
+            f"filters is {filters!r}: a dict of one or more unfitted filters by name"
+        )
+    return {str(k): _check_filter(k, f, alphas, protocol) for k, f in filters.items()}
+
+
+def _check_filter(name, filter, alphas, protocol):
+    if isinstance(filter, Mapping):
+        lacking = [alpha for alpha in alphas if alpha not in filter]
+        if lacking:
+            raise ValueError(
+                f"filter {name!r} has one filter per alpha, but none for {lacking}"
+            )
+        return {a: _check_filter(name, filter[a], alphas, protocol) for a in alphas}
+    inner = filter.estimator if is_search(filter) else filter
+    missing = [m for m in WANTED if not hasattr(inner, m)]
+    if missing or not hasattr(inner, "alpha"):
+        raise ValueError(
+            f"filter {name!r} is a {type(inner).__name__} without "
+            f"{', '.join(missing or ['alpha'])}: a filter of skdcf, or a search around "
+            "one, expected. Feature steps belong before the comparison"
+        )
+    if protocol == LEAVE_ONE_OUT and getattr(inner, "ties", None) == "include":
+        raise ValueError(
+            f'filter {name!r} has ties="include", which leave-one-out evaluation does '
+            'not cover: use protocol="folds", or ties="jitter"'
+        )
+    return clone(filter)
+
+
+def check_input(X, y, groups):
+    """(batch, object array of label arrays, groups as an array or None)."""
+    # A filter of its own, because the names of a table's columns are kept on one.
+    batch, is_table = check_problems(HardCF(), X, reset=True)
+    labels = batch.split(check_labels(y, batch, is_table)[0])
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (len(batch),):
+            raise ValueError(
+                f"groups has shape {groups.shape}, but there are {len(batch)} problems"
+            )
+    return batch, labels, groups

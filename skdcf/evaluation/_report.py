@@ -1,0 +1,204 @@
+"""The result of a comparison: numbers per filter, split and alpha, and their table."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ops.conformal import conformal_rank
+from ._differences import DifferenceReport, corrected_error, percent_change
+from ._splits import LEAVE_ONE_OUT
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonReport:
+    """Coverage and retention per filter, split and alpha; prints as a table.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The filters.
+    alpha : ndarray of shape (n_alphas,)
+    coverage : ndarray of shape (n_filters, n_splits, n_alphas)
+        Share of the test problems of which no false claim is kept.
+    retention : ndarray of shape (n_filters, n_splits, n_alphas)
+        True claims kept per test problem.
+    abstention : ndarray of shape (n_filters, n_splits, n_alphas)
+        Share of the test problems of which nothing is kept.
+    true_claims : ndarray of shape (n_splits,)
+        True claims per test problem, kept or not.
+    sizes : ndarray of shape (n_splits, 3) or (n_splits, 2)
+        Problems to train, calibrate and test, or to train and evaluate.
+    seconds : ndarray of shape (n_filters, n_splits)
+        Time spent in fitting, all alphas together.
+    protocol : {"folds", "leave-one-out"}
+    """
+
+    names: tuple
+    alpha: np.ndarray
+    coverage: np.ndarray
+    retention: np.ndarray
+    abstention: np.ndarray
+    true_claims: np.ndarray
+    sizes: np.ndarray
+    seconds: np.ndarray
+    protocol: str
+
+    @property
+    def coverage_band(self):
+        """Where theory puts the mean coverage over the splits, shape (n_alphas, 2).
+
+        For folds the 95 % band of the mean over independent splits: the number of test
+        problems covered in one is beta-binomial, whatever the filter. Leave-one-out
+        coverage leaves nothing to chance: of n problems, the k = floor(alpha n) with the
+        smallest scores are not covered. Ties, and problems without a false claim, can
+        only raise either; splits by group make the band approximate.
+        """
+        if self.protocol == LEAVE_ONE_OUT:
+            n = self.sizes[:, 1]
+            misses = [[conformal_rank(m - 1, a) / m for m in n] for a in self.alpha]
+            value = 1 - np.mean(misses, axis=1)
+            return np.stack([value, value], axis=1)
+        n_splits, n, m = len(self.sizes), *self.sizes[:, 1:].mean(axis=0).round()
+        bands = [mean_band(int(n), a, int(m), n_splits) for a in self.alpha]
+        return np.array(bands)
+
+    @property
+    def retention_share(self):
+        """Share of the true claims that is kept, shape (n_filters, n_splits, n_alphas)."""
+        return self.retention / self.true_claims[:, None]
+
+    def differences(self, reference=None):
+        """Retention of each filter minus that of one of them.
+
+        Parameters
+        ----------
+        reference : str, optional
+            Name of a filter; None is the first.
+
+        Returns
+        -------
+        DifferenceReport
+        """
+        reference = self._reference(reference)
+        return DifferenceReport._from_comparison(self, reference)
+
+    def rows(self, reference=None):
+        """One dict per alpha and filter: means over the splits.
+
+        Parameters
+        ----------
+        reference : str, optional
+            Filter that ``delta_pct`` compares with; None is the first.
+
+        Returns
+        -------
+        list of dict
+            ``meets_target`` says whether the mean coverage is at least 1 - alpha,
+            ``in_band`` whether it is at least the lower edge of `coverage_band`.
+            ``retention_error`` is the corrected standard error of the mean.
+        """
+        base = self.names.index(self._reference(reference))
+        coverage, retention = self.coverage.mean(axis=1), self.retention.mean(axis=1)
+        target = 1 - self.alpha
+        low, high = self.coverage_band.T
+        columns = {
+            "coverage": coverage,
+            "meets_target": coverage >= target - ROUNDING,
+            "in_band": coverage >= low - ROUNDING,
+            "retention": retention,
+            "retention_error": corrected_error(self.retention, self.sizes),
+            "retention_share": self.retention_share.mean(axis=1),
+            "delta_pct": percent_change(retention, retention[base]),
+            "abstention": self.abstention.mean(axis=1),
+        }
+        return [
+            {
+                "alpha": float(self.alpha[j]),
+                "filter": name,
+                "target": float(target[j]),
+                "band_low": float(low[j]),
+                "band_high": float(high[j]),
+            }
+            | {key: column[i, j].item() for key, column in columns.items()}
+            for j in range(len(self.alpha))
+            for i, name in enumerate(self.names)
+        ]
+
+    def to_frame(self, reference=None):
+        """`rows` as a pandas DataFrame.
+
+        Parameters
+        ----------
+        reference : str, optional
+            As in `rows`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(reference))
+
+    def plot(self, *, axes=None):
+        """Coverage and retention against alpha.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, optional
+
+        Returns
+        -------
+        ComparisonDisplay
+        """
+        from ._display import ComparisonDisplay
+
+        return ComparisonDisplay.from_comparison(self, axes=axes)
+
+    def _reference(self, name):
+        if name is None:
+            return self.names[0]
+        if name not in self.names:
+            raise ValueError(f"reference is {name!r}: one of {list(self.names)}")
+        return name
+
+    def __str__(self):
+        sizes = "/".join(f"{size:.0f}" for size in self.sizes.mean(axis=0))
+        width = max(map(len, (*self.names, "filter")))
+        lines = [
+            f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}; delta is "
+            f"against {self.names[0]!r}",
+            f" alpha  {'filter':{width}}  coverage %  target  meets    retention      "
+            "  delta %  abstains",
+        ]
+        for row in self.rows():
+            meets = {True: "yes", False: "in band" if row["in_band"] else "no"}
+            lines.append(
+                f"{row['alpha']:6.3f}  {row['filter']:{width}}  "
+                f"{100 * row['coverage']:10.1f}  {100 * row['target']:6.1f}  "
+                f"{meets[row['meets_target']]:7}  {row['retention']:6.3f} +- "
+                f"{row['retention_error']:5.3f}  {row['delta_pct']:+8.1f}  "
+                f"{row['abstention']:8.3f}"
+            )
+        return "\n".join(lines)
+
+
+def mean_band(n_calibration, alpha, n_test, n_splits, confidence=0.95):
+    """Band of the mean coverage over independent splits: (low, high).
+
+    The counts of the splits add up, so their distribution is an n_splits-fold
+    convolution, taken as a power of the Fourier transform.
+    """
+    from scipy.stats import betabinom
+
+    k = conformal_rank(n_calibration, alpha)
+    if k == 0:
+        return 1.0, 1.0
+    total = n_splits * n_test
+    one = betabinom.pmf(np.arange(n_test + 1), n_test, n_calibration + 1 - k, k)
+    pmf = np.fft.irfft(np.fft.rfft(one, total + 1) ** n_splits, total + 1)
+    tail = (1 - confidence) / 2
+    edges = np.searchsorted(np.cumsum(pmf), [tail, 1 - tail])
+    return tuple((np.minimum(edges, total) / total).tolist())

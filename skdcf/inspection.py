@@ -1,0 +1,190 @@
+"""Looking into filters: how faithful the relaxation is that they were trained by."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .estimators._validation import check_labels, check_problems
+from .metrics import check_alphas
+from .ops.conformal import conformal_rank, conformal_threshold
+from .ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
+
+__all__ = ["SurrogateReport", "surrogate_agreement"]
+
+
+@dataclass(frozen=True, eq=False)
+class SurrogateReport:
+    """Soft against hard calibration and prediction; prints as the paper's table.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n_alphas,)
+    soft_scores, hard_scores : ndarray of shape (n_with_errors,)
+        Nonconformity scores of the problems with a false claim.
+    soft_thresholds, hard_thresholds : ndarray of shape (n_alphas,)
+    both_included, soft_only, hard_only, both_excluded : ndarray of int, (n_alphas,)
+        Numbers of claims; softly included is a soft retention of at least 1/2.
+    """
+
+    alpha: np.ndarray
+    soft_scores: np.ndarray
+    hard_scores: np.ndarray
+    soft_thresholds: np.ndarray
+    hard_thresholds: np.ndarray
+    both_included: np.ndarray
+    soft_only: np.ndarray
+    hard_only: np.ndarray
+    both_excluded: np.ndarray
+
+    @property
+    def score_pearson(self):
+        """Pearson correlation of the scores; NaN where one side is constant."""
+        return _pearson(self.soft_scores, self.hard_scores)
+
+    @property
+    def score_mae(self):
+        """Mean absolute difference of the scores, in units of the risk."""
+        return float(np.mean(np.abs(self.soft_scores - self.hard_scores)))
+
+    @property
+    def threshold_pearson(self):
+        """Pearson correlation of the thresholds over alphas where both are finite."""
+        return _pearson(*self._finite_thresholds())
+
+    @property
+    def threshold_mae(self):
+        """Mean absolute difference of the thresholds where both are finite."""
+        soft, hard = self._finite_thresholds()
+        return float(np.mean(np.abs(soft - hard))) if len(soft) else np.nan
+
+    @property
+    def agreement(self):
+        """Share of the claims on which both agree, shape (n_alphas,)."""
+        same = self.both_included + self.both_excluded
+        return same / (same + self.soft_only + self.hard_only)
+
+    def _finite_thresholds(self):
+        both = np.isfinite(self.soft_thresholds) & np.isfinite(self.hard_thresholds)
+        return self.soft_thresholds[both], self.hard_thresholds[both]
+
+    def __str__(self):
+        lines = [
+            f"nonconformity scores of {len(self.soft_scores)} problems with errors: "
+            f"r = {self.score_pearson:.3f}, MAE = {self.score_mae:.3f}",
+            f"thresholds: r = {self.threshold_pearson:.3f}, "
+            f"MAE = {self.threshold_mae:.3f}",
+            " alpha  both incl.  soft only  hard only  both excl.   agree",
+        ]
+        rows = (self.both_included, self.soft_only, self.hard_only, self.both_excluded)
+        for alpha, agree, *counts in zip(
+            self.alpha, self.agreement, *rows, strict=True
+        ):
+            a, b, c, d = counts
+            lines.append(
+                f"{alpha:6.3f}  {a:10d}  {b:9d}  {c:9d}  {d:10d}  {agree:6.1%}"
+            )
+        return "\n".join(lines)
+
+    def to_frame(self):
+        """The table of claims as a pandas DataFrame, one row per alpha.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        names = ("alpha", "both_included", "soft_only", "hard_only", "both_excluded")
+        columns = {name: getattr(self, name) for name in names}
+        return pd.DataFrame(columns | {"agree_pct": 100 * self.agreement})
+
+
+def surrogate_agreement(filter, X, y, alphas, *, relaxation=None):
+    """Compare a relaxation with the hard procedure that it stands for.
+
+    The problems calibrate both, and are then filtered by both. For a grid relaxation the
+    hard score is the last safe threshold of its grid, which is its limit; for a path
+    relaxation it is the nonconformity score itself.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        Whose scorer gives the risks.
+    X, y
+        Problems and labels, as in the filter's `fit`; at least one with an error.
+    alphas : sequence of float in (0, 1)
+        Levels for which there are too few problems are refused.
+    relaxation : PathRelaxation or GridRelaxation, optional
+        None is the filter's own.
+
+    Returns
+    -------
+    SurrogateReport
+
+    References
+    ----------
+    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), section on validating the surrogate.
+
+    Examples
+    --------
+    >>> from skdcf import CoherentConformalFilter
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.inspection import surrogate_agreement
+    >>> from skdcf.relaxation import PathRelaxation
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> dcf = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    >>> sharp = PathRelaxation(keep_temperature=1e-4, quantile_temperature=1e-4)
+    >>> report = surrogate_agreement(dcf, graphs, y, [0.05, 0.1], relaxation=sharp)
+    >>> bool((report.agreement > 0.99).all())
+    True
+    """
+    from .relaxation import GridRelaxation, PathRelaxation
+
+    alphas = check_alphas(alphas)
+    batch, is_table = check_problems(filter, X, reset=False)
+    labels, _ = check_labels(y, batch, is_table, filter._label_values)
+    _check_enough(alphas, len(batch), labels)
+    if relaxation is None:
+        relaxation = getattr(filter, "relaxation", None) or PathRelaxation()
+    relaxation.validate()
+    risk = -np.asarray(filter.scorer_.confidence(batch))
+    hard_risk = path_risk(risk, batch) if filter.coherent else risk
+    hard = nonconformity_scores(hard_risk, labels, batch.offsets)
+    wrong = np.isfinite(hard)
+    if isinstance(relaxation, GridRelaxation):
+        hard = last_safe_thresholds(risk, hard, batch.offsets, relaxation.margin)
+    plan = relaxation.plan(batch, labels, filter.coherent)
+    soft = relaxation.soft_scores(risk, plan)
+    ordered = np.sort(hard)
+    soft_t = np.array([relaxation.soft_threshold(soft, a) for a in alphas])
+    hard_t = np.array([conformal_threshold(ordered, a) for a in alphas])
+    kept = np.array([relaxation.soft_retention(risk, t, plan) >= 0.5 for t in soft_t])
+    truly = hard_risk < hard_t[:, None]
+    return SurrogateReport(
+        alpha=alphas,
+        soft_scores=soft[wrong],
+        hard_scores=hard[wrong],
+        soft_thresholds=soft_t,
+        hard_thresholds=hard_t,
+        both_included=(kept & truly).sum(axis=1),
+        soft_only=(kept & ~truly).sum(axis=1),
+        hard_only=(~kept & truly).sum(axis=1),
+        both_excluded=(~kept & ~truly).sum(axis=1),
+    )
+
+
+def _check_enough(alphas, n, labels):
+    if labels.all():
+        raise ValueError("no claim is false: there is no nonconformity score to compare")
+    few = [a for a in alphas.tolist() if conformal_rank(n, a) == 0]
+    if few:
+        raise ValueError(
+            f"{n} problems are too few for alpha = {few[0]:g}: at least "
+            f"alpha = {1 / (n + 1):.4g} is needed"
+        )
+
+
+def _pearson(a, b):
+    if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    return float(np.corrcoef(a, b)[0, 1])

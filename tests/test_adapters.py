@@ -1,0 +1,458 @@
+"""What other tools write becomes graphs, with the right polarity and nothing lost."""
+
+import json
+import math
+import sys
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.adapters import (
+    from_coherent_factuality_json,
+    from_conformal_factuality_json,
+    from_frame,
+    from_lm_polygraph,
+    from_networkx,
+    from_uqlm,
+    to_frame,
+)
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.edges import chain_edges
+
+# --- UQLM: the structures of its long-text and its graph scorers -----------------------
+
+LONG_TEXT = [
+    [
+        {"claim": "Ada was born in 1815.", "removed": False, "entailment": 0.97},
+        {"claim": "She wrote a program.", "removed": False, "entailment": 0.8},
+        {"claim": "She flew to Mars.", "removed": True, "entailment": 0.02},
+    ],
+    [{"sentence": "Paris is in France.", "removed": False, "entailment": 1.0}],
+]
+
+
+def graph_claim(text, original, **scores):
+    kept = {"claim": text, "original_response": original, "scorer_type": "graphuq"}
+    return kept | scores | {"removed": False}
+
+
+GRAPH_SCORES = [
+    [
+        graph_claim("a", True, closeness_centrality=0.9, page_rank=0.3),
+        graph_claim("only in a sample", False, closeness_centrality=0.1, page_rank=0.1),
+        graph_claim("b", True, closeness_centrality=0.4, page_rank=math.nan),
+    ],
+    [graph_claim("only in a sample", False, closeness_centrality=0.2, page_rank=0.2)],
+]
+
+
+def test_uqlm_long_text():
+    data = from_uqlm(LONG_TEXT, problems=["Ada?", "Paris?"], edges=chain_edges)
+    first, second = data.graphs
+    assert first.claims == tuple(claim["claim"] for claim in LONG_TEXT[0])
+    assert first.features.tolist() == [[0.97], [0.8], [0.02]]  # higher: more confident
+    assert first.feature_names == ("entailment",)  # and not "removed"
+    assert first.edges.tolist() == [[0, 1], [1, 2]]
+    assert (first.problem, first.id) == ("Ada?", "uqlm/0")
+    assert second.claims == ("Paris is in France.",)
+    assert data.labels is None
+
+
+def test_uqlm_leaves_out_claims_of_other_responses():
+    edges = [[(0, 1)], []]
+    data = from_uqlm(GRAPH_SCORES, edges=edges, missing="median", labels=[[1, 0], []])
+    first, second = data.graphs
+    assert first.claims == ("a", "b")
+    assert first.edges.tolist() == [[0, 1]]
+    assert first.features.tolist() == [[0.9, 0.3], [0.4, 0.3]]
+    assert second.n_claims == 0
+    assert [y.tolist() for y in data.labels] == [[1, 0], []]
+
+
+@pytest.mark.parametrize(
+    ("missing", "expected"), [("mean", 0.3), ("median", 0.3), (0, 0.0), (-1.5, -1.5)]
+)
+def test_uqlm_missing_scores(missing, expected):
+    features = from_uqlm(GRAPH_SCORES, missing=missing).graphs.features
+    assert features[1, 1] == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r'1 missing.*"page_rank" of claim 1'):
+        from_uqlm(GRAPH_SCORES)
+    chosen = from_uqlm(GRAPH_SCORES, scorers=["closeness_centrality"]).graphs
+    assert chosen.features.tolist() == [[0.9], [0.4]]
+
+
+def test_uqlm_absent_scores_are_missing():
+    claims = [[{"claim": "a", "x": 1.0}, {"claim": "b", "x": None}, {"claim": "c"}]]
+    features = from_uqlm(claims, missing="mean").graphs.features
+    assert features.tolist() == [[1.0]] * 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": [[1, 0, 1]]}, "1 lists of labels but 2 problems"),
+        ({"labels": [[1, 0], [1]]}, r"problem 0: labels of shape \(2,\) but 3 claims"),
+        ({"labels": [[1, 0, 2], [1]]}, "problem 0: labels are"),
+        ({"problems": ["?"]}, "1 problems but 2 problems"),
+        ({"edges": [[]]}, "1 lists of edges but 2 problems"),
+        ({"missing": "zero"}, "missing is 'zero'"),
+        ({"scorers": ["entailed"]}, r"no claim has \['entailed'\]; there are \['ent"),
+    ],
+)
+def test_uqlm_bad_input(change, message):
+    with pytest.raises(ValueError, match=message):
+        from_uqlm(LONG_TEXT, **change)
+
+
+def test_uqlm_other_structures():
+    with pytest.raises(ValueError, match="neither 'claim' nor 'sentence'"):
+        from_uqlm([[{"text": "a", "entailment": 1.0}]])
+    with pytest.raises(ValueError, match="no claim has a score"):
+        from_uqlm([[{"claim": "a"}]])
+    with pytest.raises(ValueError, match="a score is 'high'"):
+        from_uqlm([[{"claim": "a", "x": 1.0}, {"claim": "b", "x": "high"}]])
+
+
+# --- LM-Polygraph: Claim objects beside flat estimates -----------------------------------
+
+
+@dataclass
+class Claim:
+    """As in lm_polygraph.stat_calculators.extract_claims."""
+
+    claim_text: str
+    sentence: str
+    aligned_token_ids: list[int]
+
+
+CLAIMS = [
+    [Claim("a", "a b.", [0]), Claim("b", "a b.", [1])],
+    [],
+    [Claim("c", "c.", [0])],
+]
+ESTIMATES = {
+    ("claim", "MaximumClaimProbability"): [0.1, 7.5, 2.0],
+    ("claim", "PTrueClaim"): [-0.9, -0.2, -0.5],
+    ("sequence", "Perplexity"): [1.0, 2.0, 3.0],
+}
+
+
+def test_lm_polygraph_polarity():
+    """Uncertain is high there and label 1 is false; here it is the other way round."""
+    labels = [0, 1, 0]
+    data = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels)
+    assert data.graphs.feature_names == (
+        "neg_MaximumClaimProbability",
+        "neg_PTrueClaim",
+    )
+    assert data.graphs.features.tolist() == [[-0.1, 0.9], [-7.5, 0.2], [-2.0, 0.5]]
+    assert [y.tolist() for y in data.labels] == [[1, 0], [], [1]]
+    assert [graph.n_claims for graph in data.graphs] == [2, 0, 1]
+    assert data.graphs[0].claims == ("a", "b")
+
+
+def test_lm_polygraph_nested_lists_are_the_same():
+    nested = {"Max": [[0.1, 7.5], [], [2.0]]}
+    flat = {"Max": [0.1, 7.5, 2.0]}
+    a = from_lm_polygraph(CLAIMS, nested, labels=[[0, 1], [], [0]])
+    b = from_lm_polygraph(CLAIMS, flat, labels=np.array([0, 1, 0.0]))
+    assert list(a.graphs) == list(b.graphs)
+    assert all((x == y).all() for x, y in zip(a.labels, b.labels, strict=True))
+
+
+def test_lm_polygraph_undecided_claims():
+    labels = [0, math.nan, 0]
+    data = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, edges=chain_edges)
+    assert [y.tolist() for y in data.labels] == [[1, 0], [], [1]]
+    dropped = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="drop")
+    assert [graph.claims for graph in dropped.graphs] == [("a",), None, ("c",)]
+    assert [y.tolist() for y in dropped.labels] == [[1], [], [1]]
+    with pytest.raises(ValueError, match="1 claims have no verdict"):
+        from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="raise")
+    with pytest.raises(ValueError, match="undecided is 'true'"):
+        from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="true")
+
+
+def test_lm_polygraph_missing_estimates():
+    estimates = {"Max": [0.1, math.nan, 2.1]}
+    with pytest.raises(ValueError, match='"neg_Max" of claim 1'):
+        from_lm_polygraph(CLAIMS, estimates)
+    data = from_lm_polygraph(CLAIMS, estimates, missing="mean")
+    np.testing.assert_allclose(data.graphs.features.ravel(), [-0.1, -1.1, -2.1])
+    with pytest.raises(ValueError, match='"neg_Max" has no value at all'):
+        from_lm_polygraph(CLAIMS, {"Max": [math.nan] * 3}, missing="median")
+
+
+@pytest.mark.parametrize(
+    ("estimates", "labels", "message"),
+    [
+        ({"Max": [1.0, 2.0]}, None, "2 values of Max but 3 claims"),
+        ({"Max": [[1.0], [], [2.0, 3.0]]}, None, "problem 0: 1 values of Max but 2"),
+        ({("sequence", "P"): [1.0]}, None, "no estimate of level 'claim'"),
+        ({"Max": [1.0, 2.0, 3.0]}, [0, 1], "2 values of labels but 3 claims"),
+        ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2: labels are"),
+    ],
+)
+def test_lm_polygraph_bad_input(estimates, labels, message):
+    with pytest.raises(ValueError, match=message):
+        from_lm_polygraph(CLAIMS, estimates, labels=labels)
+
+
+# --- the two published layouts -------------------------------------------------------------
+
+
+def published(**more):
+    claim = {"subclaim": "x", "frequency-score": 3.0, "gpt-score": 0.9}
+    claim |= {"manual_annotation": "1.0", "annotation": "N", "optimal-score": 1}
+    claims = [claim, claim | {"manual_annotation": "0.0", "frequency-score": -2.0}]
+    return {"prompt": "?", "claims": claims, "dep_graph": [[0, 0], [1, 0]]} | more
+
+
+@pytest.mark.parametrize("as_file", [True, False])
+def test_coherent_factuality(tmp_path, as_file):
+    source = {"data": [published()]}
+    if as_file:
+        path = tmp_path / "a.json"
+        path.write_text(json.dumps(source))
+        source = path
+    data = from_coherent_factuality_json(source)
+    graph = data.graphs[0]
+    assert graph.edges.tolist() == [[0, 1]]  # row = child, column = parent
+    assert graph.features.tolist() == [[3.0, 0.9], [-2.0, 0.9]]
+    assert data.labels[0].tolist() == [1, 0]
+    assert graph.id == "problem/0"
+
+
+def test_coherent_factuality_choices():
+    source = [published()]
+    own = from_coherent_factuality_json(source, label="annotation")
+    assert own.labels[0].tolist() == [0, 0]
+    bare = from_coherent_factuality_json(source, label=None, features=None)
+    assert bare.labels is None
+    assert bare.graphs.features is None
+    one = from_coherent_factuality_json(source, features=["gpt-score"], name="mine")
+    assert one.graphs.feature_names == ("gpt-score",)
+    assert one.graphs.ids[0] == "mine/0"
+    with pytest.raises(ValueError, match="graph is 'graph'"):
+        from_coherent_factuality_json(source, graph="graph")
+    with pytest.raises(ValueError, match="the field 'noise' is missing"):
+        from_coherent_factuality_json(source, features=["noise"])
+    with pytest.raises(ValueError, match=r'"problem/1": .*shape \(1, 1\)'):
+        from_coherent_factuality_json([published(), published(dep_graph=[[0]])])
+
+
+def test_conformal_factuality():
+    data = from_conformal_factuality_json([published()], edges=chain_edges)
+    assert data.graphs[0].edges.tolist() == [[0, 1]]
+    assert data.labels[0].tolist() == [0, 0]
+    alone = from_conformal_factuality_json([published()], label=False)
+    assert len(alone.graphs.edges) == 0
+    assert alone.labels is None
+
+
+# --- networkx ----------------------------------------------------------------------------
+
+
+def test_networkx_round_trip():
+    graphs, labels = make_reasoning_graphs(30, random_state=0, return_X_y=True)
+    sources = [graph.to_networkx() for graph in graphs]
+    for source, y in zip(sources, labels, strict=True):
+        nx.set_node_attributes(source, dict(enumerate(y.tolist())), "label")
+    data = from_networkx(sources)
+    assert list(data.graphs) == list(graphs)
+    assert all((a == b).all() for a, b in zip(data.labels, labels, strict=True))
+
+
+def test_networkx_attributes_by_name():
+    graph = nx.DiGraph(problem="?", id=7)
+    graph.add_node("late", claim="b", p=0.5, ok=0)
+    graph.add_node("early", claim="a", p=0.25, ok=1)
+    graph.add_edge("early", "late")
+    data = from_networkx([graph], features=["p"], label="ok")
+    assert data.graphs[0] == ReasoningGraph(
+        [[0.5], [0.25]],
+        [(1, 0)],
+        claims=["b", "a"],
+        problem="?",
+        feature_names=["p"],
+        id=7,
+    )
+    assert data.labels[0].tolist() == [0, 1]
+    assert from_networkx([graph], features=["p"]).labels is None
+
+
+def test_networkx_bad_input():
+    graph = nx.DiGraph([("a", "b")])
+    graph.nodes["a"]["label"] = 1
+    with pytest.raises(ValueError, match="problem 0: node 'a' has no 'p', only"):
+        from_networkx([graph], features=["p"])
+    nx.set_node_attributes(graph, 1.0, "p")
+    with pytest.raises(ValueError, match="problem 0: node 'b' has no 'label'"):
+        from_networkx([graph], features=["p"])
+    graph.nodes["b"]["label"] = "yes"
+    with pytest.raises(ValueError, match="problem 0: labels are"):
+        from_networkx([graph], features=["p"])
+
+
+# --- frames -----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def library(request):
+    return pytest.importorskip(request.param)
+
+
+def test_frame_round_trip(library):
+    graphs, labels = make_reasoning_graphs(40, random_state=1, return_X_y=True)
+    frame = to_frame(graphs, labels, backend=library.__name__)
+    assert isinstance(frame, library.DataFrame)
+    assert frame.shape == (graphs.n_claims, 4 + graphs.n_features)
+    data = from_frame(frame)
+    assert [g.replace(id=None) for g in data.graphs] == list(graphs)
+    assert all((a == b).all() for a, b in zip(data.labels, labels, strict=True))
+
+
+def text_graphs():
+    """Texts, ids, and a parent that comes after its child."""
+    first = ReasoningGraph(
+        [[1.0, 0.0], [2.5, 1.0], [0.0, 0.0]],
+        [(2, 0), (0, 1), (2, 1)],
+        claims=["$x$", "", "שלום 🧮"],
+        problem="Why?",
+        feature_names=["score", "flag"],
+        id="p-1",
+    )
+    return [first, first.replace(id="p-2", problem="How?", edges=[])]
+
+
+def test_frame_with_texts(library):
+    frame = to_frame(text_graphs(), backend=library.__name__)
+    assert list(frame["parents"]) == ["2", "0 2", "", "", "", ""]
+    data = from_frame(frame)
+    assert list(data.graphs) == text_graphs()
+    assert data.labels is None
+
+
+def test_frame_rows_in_any_order(library):
+    graphs, labels = make_reasoning_graphs(20, random_state=2, return_X_y=True)
+    frame = to_frame(graphs, labels, backend=library.__name__)
+    order = np.random.default_rng(0).permutation(len(frame))
+    frame = frame.iloc[order] if library.__name__ == "pandas" else frame[order]
+    data = from_frame(frame)
+    found = {
+        g.id: (g.replace(id=None), y)
+        for g, y in zip(data.graphs, data.labels, strict=True)
+    }
+    for i, (graph, y) in enumerate(zip(graphs, labels, strict=True)):
+        assert found[i][0] == graph
+        assert found[i][1].tolist() == y.tolist()
+
+
+def test_frame_through_a_csv_file(library, tmp_path):
+    path = str(tmp_path / "a.csv")
+    frame = to_frame(text_graphs(), [[1, 0, 1], [0, 0, 0]], backend=library.__name__)
+    if library.__name__ == "pandas":
+        frame.to_csv(path, index=False)
+    else:
+        frame.write_csv(path)
+    back = library.read_csv(path)
+    data = from_frame(back, text="no texts, an empty one reads as missing")
+    for graph, expected in zip(data.graphs, text_graphs(), strict=True):
+        assert graph == expected.replace(claims=None)
+    assert [y.tolist() for y in data.labels] == [[1, 0, 1], [0, 0, 0]]
+
+
+def test_frame_columns_of_the_caller(library):
+    frame = library.DataFrame(
+        {
+            "q": ["b", "a", "b"],
+            "sentence": ["s0", "s1", "s2"],
+            "true": [True, False, True],
+            "p": [0.5, 0.25, 1.0],
+            "other": [1, 2, 3],
+        }
+    )
+    data = from_frame(
+        frame,
+        features=["p"],
+        problem="q",
+        text="sentence",
+        label="true",
+        edges=chain_edges,
+    )
+    assert list(data.graphs.ids) == ["b", "a"]
+    assert data.graphs[0].claims == ("s0", "s2")
+    assert data.graphs[0].edges.tolist() == [[0, 1]]
+    assert data.graphs.feature_names == ("p",)
+    assert [y.tolist() for y in data.labels] == [[1, 1], [0]]
+
+
+def test_frame_lists_of_parents(library):
+    parents = [[], [0], [0, 1]]
+    frame = library.DataFrame(
+        {"problem": [1, 1, 1], "x": [1, 2, 3], "parents": parents}
+    )
+    edges = from_frame(frame).graphs.edges.tolist()
+    assert edges == [[0, 1], [0, 2], [1, 2]]
+
+
+def test_frame_missing_features(library):
+    frame = library.DataFrame({"problem": [1, 1, 2], "x": [1.0, None, 3.0]})
+    with pytest.raises(ValueError, match='"x" of claim 1'):
+        from_frame(frame)
+    data = from_frame(frame, missing="mean")
+    assert data.graphs.features.ravel().tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ({"p": [1]}, {}, "no column 'problem'"),
+        ({"problem": [1], "x": [1]}, {"features": ["y"]}, r"no columns \['y'\]"),
+        ({"problem": [1, 1], "claim": [0, 2], "x": [1, 2]}, {}, "2 stands where 1"),
+        ({"problem": [1], "parents": ["1"], "x": [1]}, {}, "row 0: parent 1, but"),
+        ({"problem": [1], "label": [2], "x": [1]}, {}, "the label is .*2"),
+        ({"problem": [1], "x": [1]}, {"edges": chain_edges}, "there are none"),
+    ],
+)
+def test_frame_bad_input(library, columns, options, message):
+    with pytest.raises(ValueError, match=message):
+        from_frame(library.DataFrame(columns), **options)
+
+
+def test_frames_without_narwhals(monkeypatch):
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(ImportError, match="pip install narwhals"):
+        to_frame([ReasoningGraph([[1.0]], [])])
+
+
+def test_frame_clashing_names():
+    pytest.importorskip("narwhals")
+    graph = ReasoningGraph([[1.0]], [], feature_names=["label"])
+    with pytest.raises(ValueError, match=r"features called \['label'\] clash"):
+        to_frame([graph])
+
+
+# --- all together ---------------------------------------------------------------------------
+
+
+def test_adapters_import_nothing_of_the_tools():
+    names = {name.split(".")[0] for name in sys.modules}
+    assert names.isdisjoint({"uqlm", "lm_polygraph", "torch", "langchain"})
+
+
+def test_what_an_adapter_gives_can_be_filtered():
+    rng = np.random.default_rng(0)
+    claims = [[Claim(str(v), "", []) for v in range(4)] for _ in range(60)]
+    wrong = rng.random(240) < 0.2
+    estimates = {"Max": rng.random(240) + wrong}
+    data = from_lm_polygraph(claims, estimates, labels=wrong.astype(float))
+    assert isinstance(data.graphs, GraphBatch)
+    cf = HardCF("neg_Max", alpha=0.2).fit(data.graphs, data.labels)
+    kept = np.stack(list(cf.predict(data.graphs)))
+    wrong = wrong.reshape(kept.shape)
+    assert 0.1 < (kept & wrong).any(axis=1).mean() <= 0.2
+    assert kept[~wrong].mean() > 0.9

@@ -1,0 +1,334 @@
+"""CoherentConformalFilter: training on some problems, calibrating on others."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skdcf import (
+    BoostedIndependentFactuality,
+    CoherentConformalFilter,
+    HardCF,
+    ReasoningGraph,
+)
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.metrics import leave_one_out
+from skdcf.relaxation import GridRelaxation, PathRelaxation
+from skdcf.scorers import ClassifierScorer, LinearScorer, MLPScorer
+
+
+@pytest.fixture(scope="module")
+def data():
+    graphs, labels = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    return graphs, labels
+
+
+PAPER = CoherentConformalFilter.from_paper("math", 0.1, random_state=0, max_iter=5)
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        CoherentConformalFilter(random_state=0),
+        CoherentConformalFilter(LinearScorer(), optimizer="adam", random_state=0),
+        CoherentConformalFilter(MLPScorer((4,)), random_state=0, max_iter=5),
+        CoherentConformalFilter(relaxation=GridRelaxation(), random_state=0, max_iter=5),
+        CoherentConformalFilter(coherent=False, random_state=0),
+        PAPER,
+        BoostedIndependentFactuality(random_state=0),
+    ],
+)
+def test_bit_reproducible_and_cloneable(filter, data):
+    graphs, y = data
+    first, again = clone(filter).fit(graphs, y), clone(filter).fit(graphs, y)
+    a, b = (np.concatenate(f.path_risk(graphs)) for f in (first, again))
+    np.testing.assert_array_equal(a, b)
+    assert first.loss_curve_ == again.loss_curve_
+    assert first.n_iter_ == len(first.loss_curve_) > 0
+    restored = pickle.loads(pickle.dumps(first))
+    np.testing.assert_array_equal(np.concatenate(restored.path_risk(graphs)), a)
+    assert vars(clone(first)).keys() == vars(clone(filter)).keys()
+
+
+def test_training_never_sees_calibration_problems(data):
+    """Changing the held-out labels changes the scores, not the scorer."""
+    graphs, y = data
+    filter = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    from skdcf.estimators._validation import holdout
+
+    rng = np.random.RandomState(filter._seed)
+    _, held = holdout(len(graphs), 0.3, None, rng)
+    flipped = [1 - row if i in set(held) else row for i, row in enumerate(y)]
+    other = CoherentConformalFilter(random_state=0).fit(graphs, flipped)
+    np.testing.assert_array_equal(filter.coef_, other.coef_)
+    assert (filter.nonconformity_scores_ != other.nonconformity_scores_).any()
+    moved = np.array(graphs.features)
+    moved[np.isin(graphs.problem_of, held)] += 100.0
+    shifted = graphs.replace_features(moved, graphs.feature_names)
+    other = CoherentConformalFilter(random_state=0).fit(shifted, y)
+    np.testing.assert_array_equal(filter.coef_, other.coef_)
+
+
+def test_validation_problems_are_apart_from_training(data, monkeypatch):
+    graphs, y = data
+    import skdcf.training
+
+    seen = {}
+
+    def spy(scorer, relaxation, batch, labels, *, validation, **options):
+        seen["train"] = {g.features.tobytes() for g in batch}
+        seen["validation"] = {g.features.tobytes() for g in validation[0]}
+        return train(
+            scorer, relaxation, batch, labels, validation=validation, **options
+        )
+
+    train = skdcf.training.train
+    monkeypatch.setattr(skdcf.training, "train", spy)
+    filter = CoherentConformalFilter(optimizer="adam", random_state=0, max_iter=3)
+    filter.fit(graphs, y)
+    assert not seen["train"] & seen["validation"]
+    assert len(seen["train"] | seen["validation"]) == 300 - filter.n_calibration_
+
+
+def test_coef_is_in_the_units_of_the_features():
+    rng = np.random.default_rng(0)
+    graphs, y = [], []
+    for _ in range(200):
+        x = rng.uniform(-1.5, 1.5, (4, 2))  # within 3 deviations: nothing is clipped
+        graphs.append(ReasoningGraph(x * [1.0, 1000.0] + [5.0, 0.0], [(0, 1), (1, 2)]))
+        y.append((x[:, 0] + x[:, 1] + rng.normal(size=4) > -2).astype(int))
+    filter = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    assert filter.coef_[0] / filter.coef_[1] == pytest.approx(1000, rel=0.5)
+    risk = np.concatenate(filter.set_params(coherent=False).path_risk(graphs))
+    linear = -np.concatenate([g.features for g in graphs]) @ filter.coef_
+    np.testing.assert_allclose(np.diff(risk), np.diff(linear), atol=1e-9)
+
+
+def test_it_learns_what_the_graph_needs():
+    """More true claims than logistic regression, and than training without the graph."""
+    graphs, y = make_reasoning_graphs(2500, random_state=3, return_X_y=True)
+    train, test = (graphs[:600], y[:600]), (graphs[600:], y[600:])
+    kept = {}
+    for name, filter in {
+        "conformal": CoherentConformalFilter(random_state=0),
+        "logistic": HardCF(ClassifierScorer(), random_state=0),
+        "paper": CoherentConformalFilter.from_paper("math", 0.1, random_state=0),
+    }.items():
+        report = leave_one_out(filter.fit(*train), *test, [0.1])
+        kept[name] = report.retention[0]
+        assert report.coverage[0] == pytest.approx(0.9, abs=0.01)
+    assert kept["conformal"] > 1.02 * kept["logistic"]
+    assert kept["conformal"] > kept["paper"]
+
+
+def test_grid_search_over_the_relaxation(data):
+    graphs, y = data
+    grid = {
+        "relaxation__ancestor_weight": [1.0, 4.0],
+        "relaxation__violation_weight": [1.05, 1.5],
+    }
+    filter = CoherentConformalFilter(
+        relaxation=GridRelaxation(), random_state=0, max_iter=3, alpha=0.2
+    )
+    search = GridSearchCV(filter, grid, cv=2, n_jobs=2).fit(graphs, y)
+    assert set(search.best_params_) == set(grid)
+    assert search.best_estimator_.relaxation.ancestor_weight in (1.0, 4.0)
+    nested = GridSearchCV(
+        CoherentConformalFilter(MLPScorer(), random_state=0, max_iter=3, alpha=0.2),
+        {"scorer__hidden_layer_sizes": [(2,), (4, 2)]},
+        cv=2,
+    ).fit(graphs, y)
+    assert nested.best_params_["scorer__hidden_layer_sizes"] in [(2,), (4, 2)]
+
+
+def test_in_a_pipeline(data):
+    graphs, y = data
+    first_ten = FunctionTransformer(
+        lambda b: b.replace_features(b.features[:, :10], b.feature_names[:10])
+    )
+    pipe = make_pipeline(first_ten, CoherentConformalFilter(random_state=0))
+    pipe.fit(graphs, y)
+    assert pipe[-1].coef_.shape == (10,)
+    assert len(pipe.predict(graphs)) == 300
+    assert np.isfinite(pipe.score(graphs, y))
+
+
+def test_warm_start_goes_on_from_where_it_was(data):
+    graphs, y = data
+    filter = CoherentConformalFilter(warm_start=True, random_state=0, max_iter=5)
+    long = CoherentConformalFilter(random_state=0, max_iter=200).fit(graphs, y)
+    first = filter.fit(graphs, y).loss_curve_[-1]
+    held = set(filter.nonconformity_scores_)
+    for _ in range(6):
+        filter.fit(graphs, y)
+    assert filter.loss_curve_[-1] <= first
+    assert held or long
+
+
+def test_warm_start_on_other_problems_starts_afresh(data):
+    graphs, y = data
+    filter = CoherentConformalFilter(warm_start=True, random_state=0).fit(
+        graphs[:200], y[:200]
+    )
+    with pytest.warns(UserWarning, match="training starts afresh"):
+        filter.fit(graphs[100:], y[100:])
+    fresh = CoherentConformalFilter(random_state=0).fit(graphs[100:], y[100:])
+    np.testing.assert_array_equal(filter.coef_, fresh.coef_)
+    undecided = CoherentConformalFilter(warm_start=True).fit(graphs, y)
+    with pytest.warns(UserWarning, match="integer random_state"):
+        undecided.fit(graphs, y)
+
+
+def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
+    graphs, y = data
+
+    class Breaks(LinearScorer):
+        def __call__(self, params, X):
+            return X @ params + (np.nan if not hasattr(X @ params, "_value") else 0.0)
+
+    filter = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    before = np.concatenate(filter.predict_alpha(graphs))
+    filter.set_params(scorer=Breaks())
+    with (
+        pytest.warns(ConvergenceWarning),
+        pytest.raises(ValueError, match="confidences must be finite"),
+    ):
+        filter.fit(graphs, y)
+    np.testing.assert_array_equal(np.concatenate(filter.predict_alpha(graphs)), before)
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
+@pytest.mark.parametrize("relaxation", [PathRelaxation(), GridRelaxation()])
+def test_difficult_problems_fit_or_say_why_not(data, optimizer, relaxation):
+    graphs, y = data
+    filter = CoherentConformalFilter(
+        optimizer=optimizer, relaxation=relaxation, random_state=0, max_iter=3
+    )
+    cases = {
+        "two problems": (graphs[:2], y[:2]),
+        "all true": (graphs[:40], [np.ones_like(row) for row in y[:40]]),
+        "all false": (graphs[:40], [np.zeros_like(row) for row in y[:40]]),
+        "constant features": (
+            graphs[:40].replace_features(np.ones((graphs[:40].n_claims, 2))),
+            y[:40],
+        ),
+        "one feature": (
+            graphs[:40].replace_features(graphs[:40].features[:, :1]),
+            y[:40],
+        ),
+    }
+    for name, (X, labels) in cases.items():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                filter.fit(X, labels)
+            except ValueError as error:
+                assert name == "two problems", error
+                assert "hold out" in str(error)
+                continue
+            kept = np.concatenate(filter.predict(X))
+        told = " ".join(str(w.message) for w in caught)
+        if name == "all true":
+            assert "no training claim is false" in told
+            assert kept.all()
+        if name == "all false":
+            assert "no training claim is true" in told
+            assert not kept.any()
+        if name == "constant features":
+            assert "no direction to learn in" in told
+            assert not kept.any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scorer": "logistic"}, "scorer is 'logistic'"),
+        ({"scorer": ClassifierScorer()}, "a differentiable scorer"),
+        ({"relaxation": "path"}, "relaxation is 'path'"),
+        (
+            {"relaxation": GridRelaxation(sharpness=10.0, gate_temperature=0.1)},
+            "sharpness \\* gate_temperature is 10 \\* 0.1 = 1",
+        ),
+        ({"optimizer": "sgd"}, "optimizer is 'sgd'"),
+        ({"loss": "hinge"}, "loss is 'hinge'"),
+        ({"start": "zero"}, "start is 'zero'"),
+        ({"shrinkage": -1}, "shrinkage is -1"),
+        ({"calibration_size": 0}, "calibration_size is 0"),
+    ],
+)
+def test_bad_parameters(data, changes, message):
+    graphs, y = data
+    with pytest.raises(ValueError, match=message):
+        CoherentConformalFilter(**changes).fit(graphs[:40], y[:40])
+
+
+def test_features_are_needed():
+    texts = [ReasoningGraph(None, [], claims=["a", "b"])] * 4
+    with pytest.raises(ValueError, match="training needs features"):
+        CoherentConformalFilter().fit(texts, [[1, 0]] * 4)
+
+
+def test_verbose_prints_loss_and_retention(data, capsys):
+    graphs, y = data
+    CoherentConformalFilter(verbose=1, max_iter=2, random_state=0).fit(graphs, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert all("loss" in line and "retention" in line for line in lines)
+
+
+def test_a_non_finite_loss_stops_with_the_last_good_parameters(data):
+    graphs, y = data
+
+    class Explodes(LinearScorer):
+        def __call__(self, params, X):
+            import autograd.numpy as anp
+
+            return X @ params + 0 * anp.sum(anp.log(0.5 - anp.abs(params)))
+
+    filter = CoherentConformalFilter(
+        Explodes(), optimizer="adam", learning_rate=0.2, start="random", random_state=0
+    )
+    with (
+        pytest.warns(ConvergenceWarning, match="was not finite after"),
+        np.errstate(invalid="ignore"),
+    ):
+        filter.fit(graphs, y)
+    assert np.isfinite(np.concatenate(filter.path_risk(graphs))).all()
+
+
+def test_a_scorer_of_ones_own_in_ten_lines(data):
+    graphs, y = data
+
+    class Quadratic(LinearScorer):
+        def init(self, n_features, rng):
+            return rng.normal(scale=0.1, size=(2, n_features))
+
+        def __call__(self, params, X):
+            return X @ params[0] + X**2 @ params[1]
+
+    filter = CoherentConformalFilter(Quadratic(), random_state=0).fit(graphs, y)
+    assert filter.scorer_.params.shape == (2, graphs.n_features)
+    assert not hasattr(filter, "coef_")
+
+
+def test_no_autograd_at_predict(data, tmp_path):
+    graphs, y = data
+    filter = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    path = tmp_path / "filter.pickle"
+    path.write_bytes(pickle.dumps((filter, graphs[:5])))
+    code = (
+        "import pickle, sys\n"
+        f"filter, graphs = pickle.loads(open({str(path)!r}, 'rb').read())\n"
+        "filter.predict(graphs); filter.filter(graphs)\n"
+        "assert 'autograd' not in sys.modules, 'autograd was imported'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

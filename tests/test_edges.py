@@ -1,0 +1,93 @@
+"""Guessed dependency graphs: the rules, the measured agreement, hostile text."""
+
+import re
+import time
+
+import pytest
+
+from skdcf import edges
+from skdcf.datasets import fetch_coherent_math, fetch_perl
+from skdcf.edges import chain_edges, no_edges, number_flow_edges
+
+
+def test_simple_rules():
+    assert no_edges(["a", "b"]) == []
+    assert chain_edges([]) == []
+    assert chain_edges(["a"], "question") == []
+    assert chain_edges(["a", "b", "c"]) == [(0, 1), (1, 2)]
+    assert number_flow_edges([]) == []
+    assert number_flow_edges(["a"], None) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "claims", "expected"),
+    [
+        # numbers of the question are given, results are handed on
+        ("3 bags of 4", ["3 * 4 = 12", "5 + 2 = 7", "12 + 7 = 19"],
+         [(0, 1), (0, 2), (1, 2)]),
+        # the latest mention counts
+        ("", ["12", "12 / 2 = 6", "12 + 6 = 18"], [(0, 1), (1, 2)]),
+        # thousands separators and trailing zeros
+        ("", ["1,200.50 dollars", "7", "1200.5"], [(0, 1), (0, 2)]),
+        ("", ["1{,}200", "7", "1200"], [(0, 1), (0, 2)]),
+        # symbols
+        ("", ["Let $x$ be the age.", "Let $y$ be the height.", "Hence x = 12."],
+         [(0, 1), (0, 2)]),
+        ("", ["a_{n} = 5", "b = 7", "a_n + 3"], [(0, 1), (0, 2)]),
+        # step numbers, 0, 1 and articles link nothing; then the previous claim does
+        ("", ["Step 3: a car", "Step 4: a bus", "Step 7: 3 cars", "1 bus"],
+         [(0, 1), (1, 2), (2, 3)]),
+        # the s of a genitive is no symbol
+        ("", ["Ann's 12 apples", "Tom's 7 pears", "Tom\u2019s and 12"],
+         [(0, 1), (0, 2)]),
+    ],
+)  # fmt: skip
+def test_number_flow(question, claims, expected):
+    assert number_flow_edges(claims, question) == expected
+
+
+def agreement(batch, guess):
+    """Precision and recall over edges, graph by graph."""
+    shared = ours = theirs = 0
+    for graph in batch:
+        guessed = set(guess(graph.claims, graph.problem))
+        published = set(map(tuple, graph.edges.tolist()))
+        assert all(u < v for u, v in guessed)
+        shared += len(guessed & published)
+        ours, theirs = ours + len(guessed), theirs + len(published)
+    return shared / ours, shared / theirs
+
+
+def test_documented_agreement(data_home):
+    """The table in the docstring is what comes out."""
+    rows = re.findall(
+        r"^ +(PERL gsm8k|PERL math|coherent factuality) +([\d.]+) / ([\d.]+) +"
+        r"([\d.]+) / ([\d.]+)$",
+        edges.number_flow_edges.__doc__,
+        flags=re.MULTILINE,
+    )
+    sets = {
+        "PERL gsm8k": fetch_perl("gsm8k", data_home=data_home),
+        "PERL math": fetch_perl("math", data_home=data_home),
+        "coherent factuality": fetch_coherent_math(data_home=data_home),
+    }
+    assert [row[0] for row in rows] == list(sets)
+    for name, *documented in rows:
+        batch = sets[name].graphs
+        found = agreement(batch, number_flow_edges) + agreement(batch, chain_edges)
+        assert [f"{value:.2f}" for value in found] == documented
+
+
+@pytest.mark.parametrize(
+    "piece", ["1", " ", "a_", "step ", "**", "1,", "123,", "{", ".1", "** ", "\0", "٣"]
+)
+def test_hostile_text_takes_linear_time(piece):
+    def seconds(n):
+        text = piece * n
+        start = time.perf_counter()
+        number_flow_edges([text, text], text)
+        return time.perf_counter() - start
+
+    seconds(1000)
+    small, large = (min(seconds(n) for _ in range(3)) for n in (20_000, 200_000))
+    assert large < 40 * small + 0.05

@@ -1,0 +1,88 @@
+"""Soft against hard, counted by a plain loop."""
+
+import numpy as np
+import pytest
+
+from skdcf import CoherentConformalFilter, HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.inspection import surrogate_agreement
+from skdcf.ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
+from skdcf.relaxation import GridRelaxation, PathRelaxation
+
+SHARP_GRID = GridRelaxation(
+    keep_temperature=1e-7,
+    keep_shift=1e-5,
+    violation_temperature=1e-2,
+    violation_weight=1.05,
+    sharpness=1e5,
+    gate_temperature=1e-8,
+    gate_shift=1e-6,
+    quantile_strength=1e7,
+    margin=1.0,
+)
+SHARP_PATH = PathRelaxation(keep_temperature=1e-5, quantile_temperature=1e-5)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    graphs, y = make_reasoning_graphs(500, random_state=0, return_X_y=True)
+    filter = CoherentConformalFilter(random_state=0).fit(graphs[:300], y[:300])
+    return filter, graphs[300:], y[300:]
+
+
+@pytest.mark.parametrize("relaxation", [SHARP_GRID, SHARP_PATH])
+def test_sharp_relaxations_are_the_hard_procedure(fitted, relaxation):
+    alphas = np.arange(1, 16) / 100
+    report = surrogate_agreement(*fitted, alphas, relaxation=relaxation)
+    assert report.score_pearson >= 0.999
+    assert report.threshold_pearson >= 0.999
+    assert (report.agreement >= 0.995).all()
+
+
+def test_lambda_1_ties_the_two_ends_of_the_grid(fitted):
+    tied = SHARP_GRID.get_params() | {"violation_weight": 1.0}
+    report = surrogate_agreement(*fitted, [0.1], relaxation=GridRelaxation(**tied))
+    assert report.score_pearson < 0.95
+
+
+def test_counts_equal_a_plain_loop(fitted):
+    filter, graphs, y = fitted
+    report = surrogate_agreement(filter, graphs, y, [0.05, 0.1])
+    kept = HardCF(lambda b: filter.scorer_.confidence(b)).fit(graphs, y)
+    relaxation = PathRelaxation()
+    risk = -filter.scorer_.confidence(graphs)
+    labels = np.concatenate(y).astype(bool)
+    plan = relaxation.plan(graphs, labels)
+    scores = relaxation.soft_scores(risk, plan)
+    for i, alpha in enumerate((0.05, 0.1)):
+        hard = np.concatenate(kept.predict(graphs, alpha=alpha))
+        threshold = relaxation.soft_threshold(scores, alpha)
+        soft = relaxation.soft_retention(risk, threshold, plan) >= 0.5
+        assert report.both_included[i] == (soft & hard).sum()
+        assert report.soft_only[i] == (soft & ~hard).sum()
+        assert report.hard_only[i] == (~soft & hard).sum()
+        assert report.both_excluded[i] == (~soft & ~hard).sum()
+        assert report.hard_thresholds[i] == kept.threshold(alpha)
+    assert report.to_frame().shape == (2, 6)
+    assert "both incl." in str(report)
+
+
+def test_last_safe_threshold_by_trying_all():
+    graphs, y = make_reasoning_graphs(200, kind="felm", random_state=1, return_X_y=True)
+    risk = np.random.default_rng(0).integers(0, 5, graphs.n_claims).astype(float)
+    labels = np.concatenate(y).astype(bool)
+    r = path_risk(risk, graphs)
+    scores = nonconformity_scores(r, labels, graphs.offsets)
+    found = last_safe_thresholds(risk, scores, graphs.offsets, 2.0)
+    for i, (a, b) in enumerate(zip(graphs.offsets[:-1], graphs.offsets[1:], strict=True)):
+        grid = [min(risk[a:b]) - 2.0, *risk[a:b], max(risk[a:b]) + 2.0]
+        safe = [t for t in grid if labels[a:b][r[a:b] <= t].all()]
+        assert found[i] == max(safe)
+
+
+def test_refusals(fitted):
+    filter, graphs, y = fitted
+    with pytest.raises(ValueError, match="200 problems are too few for alpha = 0.001"):
+        surrogate_agreement(filter, graphs, y, [0.001])
+    with pytest.raises(ValueError, match="no claim is false"):
+        surrogate_agreement(filter, graphs, [np.ones_like(row) for row in y], [0.1])

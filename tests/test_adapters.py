@@ -236,6 +236,10 @@ def test_coherent_factuality_choices():
     one = from_coherent_factuality_json(source, features=["gpt-score"], name="mine")
     assert one.graphs.feature_names == ("gpt-score",)
     assert one.graphs.ids[0] == "mine/0"
+    odd = published()
+    odd["claims"][0]["manual_annotation"] = "yes"
+    with pytest.raises(ValueError, match="'yes', expected 0 or 1"):
+        from_coherent_factuality_json([odd])
     with pytest.raises(ValueError, match="graph is 'graph'"):
         from_coherent_factuality_json(source, graph="graph")
     with pytest.raises(ValueError, match="the field 'noise' is missing"):
@@ -397,6 +401,14 @@ def test_frame_lists_of_parents(library):
     )
     edges = from_frame(frame).graphs.edges.tolist()
     assert edges == [[0, 1], [0, 2], [1, 2]]
+
+
+def test_frame_of_chains_through_a_csv_file(library, tmp_path):
+    """Single parents come back as numbers."""
+    path = tmp_path / "a.csv"
+    path.write_text("problem,parents,x\n1,,0.5\n1,0,0.25\n2,,1.0\n")
+    data = from_frame(library.read_csv(str(path)))
+    assert data.graphs.edges.tolist() == [[0, 1]]
 
 
 def test_frame_missing_features(library):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdcf import HardCF, ReasoningGraph
+from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import (
     iter_jsonl,
     jsonl_schema,
@@ -298,6 +298,7 @@ GRAPH = ReasoningGraph([[1.0], [2.0]], [(0, 1)], claims=["a", "b"])
         (([GRAPH], [[1]]), r"problem 0: labels have shape \(1,\)"),
         (([GRAPH], [[1, 2]]), "problem 0: labels are .*, expected 0 and 1"),
         (([GRAPH], None, [[1, math.nan]]), "problem 0: mask are"),
+        ((GraphBatch.pack([GRAPH]), np.ones(3)), r"\(3,\) values but 2 claims"),
         (([GRAPH.replace(id=(1, 2))],), "problem 0: id must be"),
         (([GRAPH.replace(claims=["a", 1])],), "problem 0: claims must be"),
     ],

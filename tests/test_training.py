@@ -12,7 +12,8 @@ from skdcf.ops.hard import coherent_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers._linear import LinearScorer
 from skdcf.scorers._mlp import MLPScorer
-from skdcf.training import PAPER, Standardizer, train
+from skdcf.scorers._standardize import Standardizer
+from skdcf.training import PAPER, train
 from skdcf.training._optimizers import adam, lbfgs
 from skdcf.training._start import logistic_start
 

@@ -223,7 +223,7 @@ class _Watch:
         if self.validation is None:
             return False
         curve.append(self.validation.retention(params))
-        best = int(np.argmax(curve))
+        best = int(np.argmax(np.nan_to_num(curve, nan=-np.inf)))
         if best == len(curve) - 1:
             self.best = x
         return len(curve) - 1 - best >= self.patience

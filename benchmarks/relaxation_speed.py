@@ -9,6 +9,7 @@ import argparse
 import resource
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -93,10 +94,10 @@ def growth(relaxation, sizes):
     name = type(relaxation).__name__
     for n in sizes:
         batch, y = make_reasoning_graphs(n, random_state=0, return_X_y=True)
-        labels = pack_labels(y, batch)
+        data = batch, pack_labels(y, batch)
         risk = np.random.RandomState(0).normal(size=batch.n_claims)
         batch.__dict__.pop("ancestors", None)  # found by the generator
-        both, planning = seconds(lambda: step(relaxation, batch, labels, risk), 1)
+        both, planning = seconds(partial(step, relaxation, *data, risk), 1)
         _, short = seconds(both, 3)
         print(
             f"  {name}, {n:,} problems: plan {planning:.2f} s once, loss and gradient "
@@ -112,7 +113,9 @@ def one_fit():
     def fit():
         batch.__dict__.pop("ancestors", None)  # a fresh fit finds them itself
         rng = np.random.RandomState(0)
-        return train(LinearScorer(), PathRelaxation(), batch, labels, alpha=ALPHA, rng=rng)
+        return train(
+            LinearScorer(), PathRelaxation(), batch, labels, alpha=ALPHA, rng=rng
+        )
 
     result, short = seconds(fit, 15)
     print(

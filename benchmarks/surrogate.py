@@ -32,11 +32,15 @@ def relaxations():
     }
     return {
         "grid, the paper's validation settings": validation,
-        "the same, violation_weight 1.05": clone_with(validation, violation_weight=1.05),
+        "the same, violation_weight 1.05": clone_with(
+            validation, violation_weight=1.05
+        ),
         "the same, sharpness 200, margin 1": clone_with(
             validation, sharpness=200.0, margin=1.0
         ),
-        "grid, sharp, violation_weight 1": GridRelaxation(violation_weight=1.0, **sharp),
+        "grid, sharp, violation_weight 1": GridRelaxation(
+            violation_weight=1.0, **sharp
+        ),
         "grid, sharp, violation_weight 1.05": GridRelaxation(
             violation_weight=1.05, **sharp
         ),
@@ -52,7 +56,9 @@ def clone_with(relaxation, **changes):
 
 def main(n_problems, seed):
     """Print a report per relaxation."""
-    graphs, y = make_reasoning_graphs(2 * n_problems, random_state=seed, return_X_y=True)
+    graphs, y = make_reasoning_graphs(
+        2 * n_problems, random_state=seed, return_X_y=True
+    )
     dcf = CoherentConformalFilter(alpha=0.05, random_state=seed)
     dcf.fit(graphs[:n_problems], y[:n_problems])
     test, labels = graphs[n_problems:], y[n_problems:]

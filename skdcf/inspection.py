@@ -175,7 +175,9 @@ def surrogate_agreement(filter, X, y, alphas, *, relaxation=None):
 
 def _check_enough(alphas, n, labels):
     if labels.all():
-        raise ValueError("no claim is false: there is no nonconformity score to compare")
+        raise ValueError(
+            "no claim is false: there is no nonconformity score to compare"
+        )
     few = [a for a in alphas.tolist() if conformal_rank(n, a) == 0]
     if few:
         raise ValueError(

@@ -63,7 +63,6 @@ class Problems:
         bounds = zip(self.offsets[:-1], self.offsets[1:], strict=True)
         return [flat[a:b] for a, b in bounds]
 
-
     @staticmethod
     def packed_only(edges, sizes, rng):
         """(batch, labels, risk) without the lists, for problems too large to walk."""

@@ -40,7 +40,9 @@ PAPER = CoherentConformalFilter.from_paper("math", 0.1, random_state=0, max_iter
         CoherentConformalFilter(random_state=0),
         CoherentConformalFilter(LinearScorer(), optimizer="adam", random_state=0),
         CoherentConformalFilter(MLPScorer((4,)), random_state=0, max_iter=5),
-        CoherentConformalFilter(relaxation=GridRelaxation(), random_state=0, max_iter=5),
+        CoherentConformalFilter(
+            relaxation=GridRelaxation(), random_state=0, max_iter=5
+        ),
         CoherentConformalFilter(coherent=False, random_state=0),
         PAPER,
         BoostedIndependentFactuality(random_state=0),

@@ -74,7 +74,9 @@ def test_last_safe_threshold_by_trying_all():
     r = path_risk(risk, graphs)
     scores = nonconformity_scores(r, labels, graphs.offsets)
     found = last_safe_thresholds(risk, scores, graphs.offsets, 2.0)
-    for i, (a, b) in enumerate(zip(graphs.offsets[:-1], graphs.offsets[1:], strict=True)):
+    for i, (a, b) in enumerate(
+        zip(graphs.offsets[:-1], graphs.offsets[1:], strict=True)
+    ):
         grid = [min(risk[a:b]) - 2.0, *risk[a:b], max(risk[a:b]) + 2.0]
         safe = [t for t in grid if labels[a:b][r[a:b] <= t].all()]
         assert found[i] == max(safe)
@@ -82,7 +84,9 @@ def test_last_safe_threshold_by_trying_all():
 
 def test_refusals(fitted):
     filter, graphs, y = fitted
-    with pytest.raises(ValueError, match="200 problems are too few for alpha = 0.001"):
+    with pytest.raises(
+        ValueError, match=r"200 problems are too few for alpha = 0\.001"
+    ):
         surrogate_agreement(filter, graphs, y, [0.001])
     with pytest.raises(ValueError, match="no claim is false"):
         surrogate_agreement(filter, graphs, [np.ones_like(row) for row in y], [0.1])

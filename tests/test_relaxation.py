@@ -274,7 +274,9 @@ def test_settings_of_the_paper(data_home):
             for letter, value in printed.items():
                 assert getattr(relaxation, LETTERS[letter]) == value
     for letter, value in tables["hyperparameters_validation"].items():
-        assert getattr(GridRelaxation.from_paper("validation"), LETTERS[letter]) == value
+        assert (
+            getattr(GridRelaxation.from_paper("validation"), LETTERS[letter]) == value
+        )
 
 
 @pytest.mark.parametrize(

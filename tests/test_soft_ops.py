@@ -109,12 +109,10 @@ def test_violation():
 
 def test_soft_supremum():
     V = RNG.uniform(size=len(THRESHOLDS))
-    check(
-        lambda t, v: soft_grid.soft_supremum(t, v, LAYOUT, 3.0, 1.3), THRESHOLDS, V
-    )
+    check(lambda t, v: soft_grid.soft_supremum(t, v, LAYOUT, 3.0, 1.3), THRESHOLDS, V)
     safe_below = RNG.uniform(0.2, 1.0, GRID.n_problems)
     spread = np.repeat(safe_below, np.diff(LAYOUT.grid_offsets))
-    unsafe = (THRESHOLDS > spread).astype(float)
+    unsafe = (spread < THRESHOLDS).astype(float)
     limit = soft_grid.soft_supremum(THRESHOLDS, unsafe, LAYOUT, 1e7, 1.5)
     for i in range(GRID.n_problems):
         own = slice(*LAYOUT.grid_offsets[i : i + 2])
@@ -143,17 +141,13 @@ def test_gated_weights():
 
 def test_grid_retention():
     weights = RNG.uniform(size=len(THRESHOLDS))
-    check(
-        lambda x, w: soft_grid.grid_retention(x, w, LAYOUT), LOG_Q, weights
-    )
+    check(lambda x, w: soft_grid.grid_retention(x, w, LAYOUT), LOG_Q, weights)
     hand = np.zeros(len(RISK))
     for cell, (v, t) in enumerate(
         zip(LAYOUT.cell_claim, LAYOUT.cell_threshold, strict=True)
     ):
         hand[v] += weights[t] * np.exp(LOG_Q[cell])
-    np.testing.assert_allclose(
-        soft_grid.grid_retention(LOG_Q, weights, LAYOUT), hand
-    )
+    np.testing.assert_allclose(soft_grid.grid_retention(LOG_Q, weights, LAYOUT), hand)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.1])

@@ -31,7 +31,9 @@ def test_neural_sort_equals_the_full_matrix(k, strength):
 
 def test_neural_sort_gradient():
     for k in (1, 5, 17):
-        check_grads(lambda s, k=k: neural_sort(s, k, 2.0), modes=["rev"], order=1)(SCORES)
+        check_grads(lambda s, k=k: neural_sort(s, k, 2.0), modes=["rev"], order=1)(
+            SCORES
+        )
 
 
 def test_neural_sort_at_ties_agrees_with_the_full_matrix():

@@ -1,5 +1,7 @@
 """Segment operations against loops, and their gradients against differences."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from autograd import elementwise_grad
@@ -10,7 +12,7 @@ from skdcf.ops import segments
 
 OFFSETS = np.array([0, 0, 3, 4, 9, 9])
 VALUES = np.random.RandomState(0).normal(size=9)
-SLICES = [slice(a, b) for a, b in zip(OFFSETS[:-1], OFFSETS[1:], strict=True)]
+SLICES = [slice(a, b) for a, b in pairwise(OFFSETS)]
 
 
 def check(fun, *args):

@@ -65,7 +65,9 @@ def risk(problems):
 @pytest.fixture(scope="module")
 def exact_scores(problems, risk):
     rows = zip(
-        problems.lists(risk), problems.ancestors, problems.lists(problems.labels),
+        problems.lists(risk),
+        problems.ancestors,
+        problems.lists(problems.labels),
         strict=True,
     )
     return np.array([last_safe_threshold(*row, margin=1.0) for row in rows])
@@ -117,7 +119,9 @@ def test_soft_threshold_becomes_the_order_statistic(problems, risk, exact_scores
 
 def test_without_the_shifts_the_limit_is_missed(problems, risk, exact_scores):
     """A claim at its own threshold is kept by a half: its violation never gets to 1."""
-    plain = GridRelaxation.at(1e-8).set_params(keep_shift=0.0, violation_temperature=2.0)
+    plain = GridRelaxation.at(1e-8).set_params(
+        keep_shift=0.0, violation_temperature=2.0
+    )
     plan = plain.plan(problems.batch, problems.labels)
     assert np.abs(plain.soft_scores(risk, plan) - exact_scores).max() > 1e-3
 
@@ -146,5 +150,5 @@ def test_an_epsilon_inside_the_logarithm_breaks_the_limit(epsilon):
     "wrong", [{"T": 0}, {"T": 1.0}, {"T": 0.1, "s": 1.0}, {"T": 0.1, "b": 2.0}]
 )
 def test_schedules_outside_of_the_theorems(wrong):
-    with pytest.raises(ValueError, match="T = |T is 0"):
+    with pytest.raises(ValueError, match=r"T = |T is 0"):
         GridRelaxation.at(**wrong)

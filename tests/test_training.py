@@ -1,8 +1,10 @@
 """Training: starts, optimisers, curves, reproducibility, and what cannot be learnt."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from skdcf import GraphBatch
@@ -10,8 +12,7 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import coherent_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers._linear import LinearScorer
-from skdcf.scorers._mlp import MLPScorer
+from skdcf.scorers import LinearScorer, MLPScorer
 from skdcf.scorers._standardize import Standardizer
 from skdcf.training import PAPER, train
 from skdcf.training._optimizers import adam, lbfgs
@@ -68,7 +69,9 @@ def test_first_step_of_adam_has_the_length_of_the_rate():
 @pytest.mark.parametrize("optimizer", [lbfgs, adam])
 def test_watching_may_stop_a_run(optimizer):
     steps = []
-    optimizer(quadratic, np.ones(3), 50, lambda step, *_: steps.append(step) or step == 1)
+    optimizer(
+        quadratic, np.ones(3), 50, lambda step, *_: steps.append(step) or step == 1
+    )
     assert steps == [0, 1]
 
 
@@ -141,7 +144,7 @@ def test_training_retains_more_than_its_start(scorer, relaxation, optimizer):
 
 def test_steps_of_lbfgs_never_raise_the_loss():
     curve = run().loss_curve
-    assert all(a >= b for a, b in zip(curve[:-1], curve[1:], strict=True))
+    assert all(a >= b for a, b in pairwise(curve))
 
 
 def test_confidence_has_unit_deviation():
@@ -216,9 +219,7 @@ def test_validation_problems_are_standardised_like_training_problems():
     held, held_labels = problems(30, seed=1)
     moved = held.replace_features(held.features + 100.0)
     result = run(**PAPER, validation=(moved, held_labels), max_iter=3)
-    np.testing.assert_array_equal(
-        result.standardizer.mean, BATCH.features.mean(axis=0)
-    )
+    np.testing.assert_array_equal(result.standardizer.mean, BATCH.features.mean(axis=0))
 
 
 def test_each_epoch_has_halves_of_its_own():
@@ -235,53 +236,6 @@ def test_each_epoch_has_halves_of_its_own():
         both = np.concatenate([calibration, prediction])
         assert sorted(both) == list(range(80)) and len(calibration) == 40
     assert len({tuple(sorted(c)) for c, _ in seen}) == 4
-
-
-# ---- scorers
-
-
-def test_mlp_without_hidden_layers_is_linear():
-    scorer, X = MLPScorer(()), np.random.RandomState(0).normal(size=(5, 3))
-    params = scorer.init(3, np.random.RandomState(1))
-    ((weights, bias),) = params
-    np.testing.assert_allclose(scorer(params, X), X @ weights[:, 0] + bias)
-
-
-def test_mlp_by_hand():
-    scorer, X = MLPScorer((2,)), np.array([[1.0, -2.0]])
-    (w, b), (v, c) = scorer.init(2, np.random.RandomState(1))
-    hidden = [np.tanh(X[0] @ w[:, j] + b[j]) for j in range(2)]
-    expected = hidden[0] * v[0, 0] + hidden[1] * v[1, 0] + c[0]
-    assert scorer([(w, b), (v, c)], X)[0] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("sizes", [(0,), (2, -1), (1.5,), 0])
-def test_mlp_with_impossible_layers(sizes):
-    with pytest.raises(ValueError, match="hidden_layer_sizes"):
-        MLPScorer(sizes).init(3, np.random.RandomState(0))
-
-
-def test_scorers_are_cloned_with_their_parameters():
-    assert clone(MLPScorer((4, 2))).get_params() == {"hidden_layer_sizes": (4, 2)}
-    assert clone(LinearScorer()).get_params() == {}
-
-
-class Bilinear(BaseEstimator):
-    """A user's own scorer, with parameters in a dict."""
-
-    def init(self, n_features, rng):
-        return {"a": rng.normal(size=n_features), "b": rng.normal(size=n_features)}
-
-    def __call__(self, params, X):
-        import autograd.numpy as np
-
-        return X @ params["a"] + np.tanh(X @ params["b"])
-
-
-def test_own_scorer():
-    result = run(Bilinear(), shrinkage=0.0)
-    assert result.loss_curve[-1] < result.loss_curve[0]
-    assert set(result.params) == {"a", "b"}
 
 
 # ---- what cannot go well
@@ -329,11 +283,15 @@ def test_constant_features_teach_nothing(relaxation):
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
-@pytest.mark.parametrize("kind", [{}, {"optimizer": "adam", "max_iter": 5}, PAPER], ids=str)
+@pytest.mark.parametrize(
+    "kind", [{}, {"optimizer": "adam", "max_iter": 5}, PAPER], ids=str
+)
 def test_little_data(relaxation, kind):
     one = BATCH.replace_features(BATCH.features[:, :1])
     assert np.isfinite(run(relaxation=relaxation, batch=one, **kind).params).all()
-    two = GraphBatch.from_arrays([[0.3], [0.1], [0.9], [0.2]], [0, 2, 4], [(0, 1), (2, 3)])
+    two = GraphBatch.from_arrays(
+        [[0.3], [0.1], [0.9], [0.2]], [0, 2, 4], [(0, 1), (2, 3)]
+    )
     labels = np.array([True, False, True, True])
     result = run(relaxation=relaxation, batch=two, labels=labels, **kind)
     assert result.converged and np.isfinite(result.params).all()

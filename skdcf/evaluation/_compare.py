@@ -116,12 +116,12 @@ def compare_filters(
     rng = check_random_state(random_state)
     splits = make_splits(cv, len(batch), groups, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    _warn_of_abstention(splits, alphas, protocol)
     results = {}
     if resume is not None:
         key = _key(filters, batch, labels, groups, alphas, protocol, splits, seeds)
         resume = _open(resume, key, random_state)
         results = resume.results
+    _warn_of_abstention(splits, alphas, protocol)
     missing = [number for number in range(len(splits)) if number not in results]
     tasks = (
         delayed(run_split)(
@@ -201,12 +201,12 @@ def calibration_sizes(splits, protocol):
 
 def _warn_of_abstention(splits, alphas, protocol):
     n = int(calibration_sizes(splits, protocol).min())
-    low = [alpha for alpha in alphas if conformal_rank(n, alpha) == 0]
+    low = [alpha for alpha in sorted(alphas) if conformal_rank(n, alpha) == 0]
     if low:
         warnings.warn(
             f"{n} calibration problems per split are too few for alpha = "
             f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept. "
-            f"{min(low):g} needs {problems_needed(min(low))}.",
+            f"{low[0]:g} needs {problems_needed(low[0])}.",
             CalibrationWarning,
             stacklevel=3,
         )

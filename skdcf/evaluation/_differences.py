@@ -39,6 +39,11 @@ def percent_change(new, old):
     return 100 * (ratio - 1)
 
 
+def signed(percent, width):
+    """A change as text, or a dash where there is nothing to compare with."""
+    return f"{'-':>{width}}" if np.isnan(percent) else f"{percent:+{width}.1f}"
+
+
 def p_values(difference, error, n_splits):
     """Two-sided, of Student's t with n_splits - 1 degrees of freedom."""
     from scipy.stats import t
@@ -138,7 +143,7 @@ class DifferenceReport:
             lines.append(
                 f"{row['alpha']:6.3f}  {row['filter']:{width}}  "
                 f"{row['difference']:+10.3f}  {row['naive_error']:6.3f}  "
-                f"{row['corrected_error']:9.3f}  {row['percent']:+7.1f}  "
+                f"{row['corrected_error']:9.3f}  {signed(row['percent'], 7)}  "
                 f"{row['p_value']:6.3f}"
             )
         return "\n".join(lines)

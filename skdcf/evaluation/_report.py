@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ops.conformal import conformal_rank
-from ._differences import DifferenceReport, corrected_error, percent_change
+from ._differences import DifferenceReport, corrected_error, percent_change, signed
 from ._splits import LEAVE_ONE_OUT
 
 ROUNDING = 1e-9
@@ -179,7 +179,7 @@ class ComparisonReport:
                 f"{row['alpha']:6.3f}  {row['filter']:{width}}  "
                 f"{100 * row['coverage']:10.1f}  {100 * row['target']:6.1f}  "
                 f"{meets[row['meets_target']]:7}  {row['retention']:6.3f} +- "
-                f"{row['retention_error']:5.3f}  {row['delta_pct']:+8.1f}  "
+                f"{row['retention_error']:5.3f}  {signed(row['delta_pct'], 8)}  "
                 f"{row['abstention']:8.3f}"
             )
         return "\n".join(lines)

@@ -83,7 +83,7 @@ def positions(part, n):
     if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
         raise ValueError("a part of a split must be a 1-D array of problem numbers")
     part = np.sort(part.astype(np.int64))
-    if part.size and not (0 <= part[0] and part[-1] < n):
+    if part.size and not (part[0] >= 0 and part[-1] < n):
         wrong = part[-1] if part[-1] >= n else part[0]
         raise ValueError(f"a split names problem {wrong}, but there are {n} problems")
     return part

@@ -56,7 +56,7 @@ def pack_labels(y, batch):
         row = int(np.argmin(right)) if flat.dtype.kind in "biuf" else 0
         where = locate(row, batch.offsets, batch.ids)
         raise ValueError(
-            f"{where}: the label is {flat[row]!r}; labels are 1 (true) or 0 (false)"
+            f"{where}: the label is {flat[row].item()!r}; labels are 1 (true) or 0 (false)"
         )
     return flat.astype(bool)
 

@@ -280,6 +280,8 @@ def _check(optimizer, loss, start, validation, positive, shrinkage):
         if not (isinstance(value, Real) and 0 < value < np.inf):
             raise ValueError(f"{name} is {value!r}: a number above 0 is needed")
     if not (isinstance(shrinkage, Real) and 0 <= shrinkage < np.inf):
-        raise ValueError(f"shrinkage is {shrinkage!r}: a number of at least 0 is needed")
+        raise ValueError(
+            f"shrinkage is {shrinkage!r}: a number of at least 0 is needed"
+        )
     if validation is not None and optimizer == "lbfgs":
         raise ValueError('validation problems are of use to optimizer="adam" only')

@@ -149,7 +149,8 @@ def _mixture(alpha, whole, folds):
     if folds:
         for fold in folds:
             confidences[:, fold.rows] = fold.confidences(alpha)
-        retention = np.array([_retention(c, whole, alpha) for c in confidences])
+        setting = batch, whole.labels, alpha, whole.coherent
+        retention = np.array([_retention(c, *setting) for c in confidences])
     weights = _weights(retention, alpha, len(batch))
     deviation = confidences.std(axis=1)
     return MixtureScorer(
@@ -160,10 +161,10 @@ def _mixture(alpha, whole, folds):
     )
 
 
-def _retention(confidence, whole, alpha):
+def _retention(confidence, batch, labels, alpha, coherent):
     """True claims kept per problem, by leave-one-out, averaged over levels."""
-    batch, labels, n = whole.batch, whole.labels, len(whole.batch)
-    risk = path_risk(-confidence, batch) if whole.coherent else -confidence
+    n = len(batch)
+    risk = path_risk(-confidence, batch) if coherent else -confidence
     scores = nonconformity_scores(risk, labels, batch.offsets)
     kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)[labels]
     bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)

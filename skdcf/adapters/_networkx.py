@@ -1,0 +1,79 @@
+"""Graphs of networkx."""
+
+import numpy as np
+
+from ..graphs import ReasoningGraph
+from ._collect import pack
+
+
+def from_networkx(graphs, *, features=None, label="label"):
+    """Take over directed networkx graphs, one per problem.
+
+    Edges run parent -> child. Whatever node attributes are used as features, **higher
+    should mean more confident** where a method takes one feature alone.
+
+    Parameters
+    ----------
+    graphs : iterable of networkx.DiGraph
+        The order of the nodes is the order of the claims. Node attribute ``claim`` is
+        the text; graph attributes ``problem`` and ``id`` name question and problem.
+    features : list of str, optional
+        Node attributes to use as features. None reads the node attribute ``features``
+        and the graph attribute ``feature_names``, as ``ReasoningGraph.to_networkx``
+        writes them.
+    label : str
+        Node attribute with the label: 1 true, 0 false. Labels are None where no node
+        has it.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch), ``labels`` (list of 0/1 int arrays or None),
+        ``dropped`` (empty).
+
+    Raises
+    ------
+    ValueError
+        If a node lacks a feature, or has no label while others have.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from skdcf.adapters import from_networkx
+    >>> graph = nx.DiGraph([("a", "b")])
+    >>> nx.set_node_attributes(graph, {"a": 0.9, "b": 0.4}, "score")
+    >>> nx.set_node_attributes(graph, {"a": 1, "b": 0}, "label")
+    >>> data = from_networkx([graph], features=["score"])
+    >>> data.graphs[0].edges.tolist(), data.labels[0].tolist()
+    ([[0, 1]], [1, 0])
+    """
+    graphs = list(graphs)
+    made = [_graph(graph, i, features) for i, graph in enumerate(graphs)]
+    nodes = [data for graph in graphs for _, data in graph.nodes(data=True)]
+    if not any(label in data for data in nodes):
+        return pack(made, None)
+    return pack(made, [_labels(graph, i, label) for i, graph in enumerate(graphs)])
+
+
+def _graph(graph, i, features):
+    if features is None:
+        return ReasoningGraph.from_networkx(graph)
+    columns = [_attribute(graph, i, name) for name in features]
+    table = np.array(columns, dtype=float).reshape(len(features), len(graph)).T
+    return ReasoningGraph.from_networkx(graph, features=table, feature_names=features)
+
+
+def _labels(graph, i, label):
+    values = _attribute(graph, i, label)
+    if not all(value in (0, 1) for value in values):
+        raise ValueError(f"problem {i}: labels are {values}, expected 0 and 1")
+    return np.array(values, dtype=np.int64)
+
+
+def _attribute(graph, i, name):
+    for node, data in graph.nodes(data=True):
+        if name not in data:
+            raise ValueError(
+                f"problem {i}: node {node!r} has no {name!r}, only {sorted(data)}"
+            )
+    return [data[name] for _, data in graph.nodes(data=True)]

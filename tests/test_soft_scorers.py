@@ -1,0 +1,72 @@
+"""Differentiable scorers: by hand, from a seed, and one of a user's own."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.graphs import pack_labels
+from skdcf.relaxation import PathRelaxation
+from skdcf.scorers import LinearScorer, MLPScorer
+from skdcf.training import train
+
+
+def test_mlp_without_hidden_layers_is_linear():
+    scorer, X = MLPScorer(()), np.random.RandomState(0).normal(size=(5, 3))
+    params = scorer.init(3, np.random.RandomState(1))
+    ((weights, bias),) = params
+    np.testing.assert_allclose(scorer(params, X), X @ weights[:, 0] + bias)
+
+
+def test_mlp_by_hand():
+    scorer, X = MLPScorer((2,)), np.array([[1.0, -2.0]])
+    (w, b), (v, c) = scorer.init(2, np.random.RandomState(1))
+    hidden = [np.tanh(X[0] @ w[:, j] + b[j]) for j in range(2)]
+    expected = hidden[0] * v[0, 0] + hidden[1] * v[1, 0] + c[0]
+    assert scorer([(w, b), (v, c)], X)[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sizes", [(0,), (2, -1), (1.5,), 0])
+def test_mlp_with_impossible_layers(sizes):
+    with pytest.raises(ValueError, match="hidden_layer_sizes"):
+        MLPScorer(sizes).init(3, np.random.RandomState(0))
+
+
+def test_scorers_are_cloned_with_their_parameters():
+    assert clone(MLPScorer((4, 2))).get_params() == {"hidden_layer_sizes": (4, 2)}
+    assert clone(LinearScorer()).get_params() == {}
+
+
+class Bilinear(BaseEstimator):
+    """A user's own scorer, with parameters in a dict."""
+
+    def init(self, n_features, rng):
+        return {"a": rng.normal(size=n_features), "b": rng.normal(size=n_features)}
+
+    def __call__(self, params, X):
+        import autograd.numpy as np
+
+        return X @ params["a"] + np.tanh(X @ params["b"])
+
+
+def test_own_scorer():
+    batch, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    labels, rng = pack_labels(y, batch), np.random.RandomState(0)
+    more = {"alpha": 0.1, "shrinkage": 0.0, "rng": rng}
+    result = train(Bilinear(), PathRelaxation(), batch, labels, **more)
+    assert result.loss_curve[-1] < result.loss_curve[0]
+    assert set(result.params) == {"a", "b"}
+
+
+def test_predicting_needs_no_autograd():
+    code = (
+        "import sys, numpy as np; from skdcf.scorers import LinearScorer, MLPScorer\n"
+        "rng, X = np.random.RandomState(0), np.ones((2, 3))\n"
+        "for scorer in (LinearScorer(), MLPScorer()): scorer(scorer.init(3, rng), X)\n"
+        "print('autograd' in sys.modules)"
+    )
+    run = [sys.executable, "-c", code]
+    assert subprocess.check_output(run, text=True).strip() == "False"

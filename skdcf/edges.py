@@ -8,6 +8,8 @@ how many claims fall with a false one.
 
 import re
 
+__all__ = ["chain_edges", "no_edges", "number_flow_edges"]
+
 _STEP = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
 _MARKUP = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
 _NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")

@@ -131,11 +131,10 @@ def iter_jsonl(path, *, on_invalid="raise"):
     on_invalid : {"raise", "drop"}
         As for `read_jsonl`.
 
-    Yields
-    ------
-    graph : ReasoningGraph
-    labels : ndarray of 0/1 or None
-    mask : ndarray of bool or None
+    Returns
+    -------
+    iterator of (graph, labels, mask)
+        A ReasoningGraph, an ndarray of 0/1 or None, an ndarray of bool or None.
     """
     return _read(path, on_invalid, [])
 

@@ -121,7 +121,21 @@ class Relaxation(BaseEstimator, metaclass=ABCMeta):
         return anp.dot(kept, weight) / count
 
     def loss(self, risk, plan, alpha, calibration=None, prediction=None):
-        """Minus the `retention`: the paper's training objective (its section 3.5)."""
+        """Minus the `retention`: the paper's training objective (its section 3.5).
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        plan : object
+            From `plan`.
+        alpha : float
+        calibration, prediction : ndarray of int, optional
+            As in `retention`.
+
+        Returns
+        -------
+        float
+        """
         return -self.retention(risk, plan, alpha, calibration, prediction)
 
 

@@ -29,6 +29,7 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
     """Calibrate a scorer on problems, then keep claims below the threshold."""
 
     ties = "exclude"
+    trains_for_alpha = False  # whether another alpha would give another scorer
 
     @abstractmethod
     def _make_scorer(self, batch):

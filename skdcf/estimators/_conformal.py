@@ -55,6 +55,8 @@ class TrainedScorer:
 class TrainedFilter(BaseFilter):
     """What `CoherentConformalFilter` and its preset without a graph share."""
 
+    trains_for_alpha = True
+
     def _trains(self, scorer):
         return True
 

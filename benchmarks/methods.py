@@ -1,0 +1,74 @@
+"""The filters that the experiments compare, in one place.
+
+Ties are broken by a seeded jitter everywhere: it lifts filters whose scores are coarse,
+such as a frequency out of five, and would otherwise favour learnt scores.
+"""
+
+import numpy as np
+from sklearn.model_selection import GridSearchCV
+
+from skdcf import (
+    BoostedIndependentFactuality,
+    CoherentConformalFilter,
+    HardCF,
+    IndependentFactuality,
+    SingleFeatureCF,
+    XGBoostCF,
+)
+from skdcf.relaxation import GridRelaxation
+from skdcf.scorers import ClassifierScorer
+from skdcf.training import PAPER
+
+from paper import ALPHAS
+
+FREQUENCY = "CF, frequency"
+LOGISTIC = "CF, logistic regression"
+AUTO, LINEAR, NEYMAN_PEARSON = "auto", "DCF, path relaxation", "Neyman-Pearson"
+OURS = (LINEAR, NEYMAN_PEARSON, AUTO)
+TIES = {"ties": "jitter"}
+
+
+def single_feature(feature):
+    """CF on one feature; the share of the descendants is chosen on training problems."""
+    filter = SingleFeatureCF(feature, **TIES)
+    return GridSearchCV(filter, {"beta_mix": np.arange(11) / 10})
+
+
+def paper_settings(kind, alphas):
+    """The published procedure: one filter per alpha, with the nearest tabled row."""
+    out = {}
+    for alpha in alphas:
+        row = min(ALPHAS[kind], key=lambda tabled: abs(tabled - alpha))
+        changes = TIES | {"alpha": alpha}
+        out[alpha] = CoherentConformalFilter.from_paper(kind, row, **changes)
+    return out
+
+
+def sharpened():
+    """The published procedure from a better start and with a sharper grid."""
+    changes = PAPER | {"start": "coherent"} | TIES
+    return CoherentConformalFilter("linear", relaxation=GridRelaxation(), **changes)
+
+
+def learned(kind, alphas):
+    """Filters that learn from all features, by name; ``kind`` of the tabled settings."""
+    logistic = ClassifierScorer()
+    return {
+        "independent, logistic regression": IndependentFactuality(logistic, **TIES),
+        "independent, boosted": BoostedIndependentFactuality(**TIES),
+        "CF, XGBoost": XGBoostCF(**TIES),
+        LOGISTIC: HardCF(logistic, **TIES),
+        "DCF, paper's grid": paper_settings(kind, alphas),
+        "DCF, sharpened grid": sharpened(),
+        LINEAR: CoherentConformalFilter("linear", **TIES),
+        NEYMAN_PEARSON: CoherentConformalFilter("neyman-pearson", **TIES),
+        AUTO: CoherentConformalFilter("auto", **TIES),
+    }
+
+
+def with_frequency(kind, alphas):
+    """All methods for data with a feature called frequency-score."""
+    return {
+        FREQUENCY: single_feature("frequency-score"),
+        "independent, frequency": IndependentFactuality("frequency-score", **TIES),
+    } | learned(kind, alphas)

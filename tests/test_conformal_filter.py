@@ -20,6 +20,7 @@ from skdcf import (
     ReasoningGraph,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import fit_levels
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, LinearScorer, MLPScorer
@@ -31,6 +32,11 @@ def data():
     return graphs, labels
 
 
+def linear(**parameters):
+    """The filter with the linear scorer and a fixed seed."""
+    return CoherentConformalFilter("linear", **{"random_state": 0} | parameters)
+
+
 PAPER = CoherentConformalFilter.from_paper("math", 0.1, random_state=0, max_iter=5)
 
 
@@ -38,6 +44,8 @@ PAPER = CoherentConformalFilter.from_paper("math", 0.1, random_state=0, max_iter
     "filter",
     [
         CoherentConformalFilter(random_state=0),
+        CoherentConformalFilter("neyman-pearson", random_state=0),
+        linear(),
         CoherentConformalFilter(LinearScorer(), optimizer="adam", random_state=0),
         CoherentConformalFilter(MLPScorer((4,)), random_state=0, max_iter=5),
         CoherentConformalFilter(
@@ -53,8 +61,9 @@ def test_bit_reproducible_and_cloneable(filter, data):
     first, again = clone(filter).fit(graphs, y), clone(filter).fit(graphs, y)
     a, b = (np.concatenate(f.path_risk(graphs)) for f in (first, again))
     np.testing.assert_array_equal(a, b)
-    assert first.loss_curve_ == again.loss_curve_
-    assert first.n_iter_ == len(first.loss_curve_) > 0
+    if filter.scorer != "neyman-pearson":
+        assert first.loss_curve_ == again.loss_curve_
+        assert first.n_iter_ == len(first.loss_curve_) > 0
     restored = pickle.loads(pickle.dumps(first))
     np.testing.assert_array_equal(np.concatenate(restored.path_risk(graphs)), a)
     assert vars(clone(first)).keys() == vars(clone(filter)).keys()
@@ -63,19 +72,19 @@ def test_bit_reproducible_and_cloneable(filter, data):
 def test_training_never_sees_calibration_problems(data):
     """Changing the held-out labels changes the scores, not the scorer."""
     graphs, y = data
-    filter = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    filter = linear().fit(graphs, y)
     from skdcf.estimators._validation import holdout
 
     rng = np.random.RandomState(filter._seed)
     _, held = holdout(len(graphs), 0.3, None, rng)
     flipped = [1 - row if i in set(held) else row for i, row in enumerate(y)]
-    other = CoherentConformalFilter(random_state=0).fit(graphs, flipped)
+    other = linear().fit(graphs, flipped)
     np.testing.assert_array_equal(filter.coef_, other.coef_)
     assert (filter.nonconformity_scores_ != other.nonconformity_scores_).any()
     moved = np.array(graphs.features)
     moved[np.isin(graphs.problem_of, held)] += 100.0
     shifted = graphs.replace_features(moved, graphs.feature_names)
-    other = CoherentConformalFilter(random_state=0).fit(shifted, y)
+    other = linear().fit(shifted, y)
     np.testing.assert_array_equal(filter.coef_, other.coef_)
 
 
@@ -94,7 +103,7 @@ def test_validation_problems_are_apart_from_training(data, monkeypatch):
 
     train = skdcf.training.train
     monkeypatch.setattr(skdcf.training, "train", spy)
-    filter = CoherentConformalFilter(optimizer="adam", random_state=0, max_iter=3)
+    filter = linear(optimizer="adam", max_iter=3)
     filter.fit(graphs, y)
     assert not seen["train"] & seen["validation"]
     assert len(seen["train"] | seen["validation"]) == 300 - filter.n_calibration_
@@ -107,11 +116,11 @@ def test_coef_is_in_the_units_of_the_features():
         x = rng.uniform(-1.5, 1.5, (4, 2))  # within 3 deviations: nothing is clipped
         graphs.append(ReasoningGraph(x * [1.0, 1000.0] + [5.0, 0.0], [(0, 1), (1, 2)]))
         y.append((x[:, 0] + x[:, 1] + rng.normal(size=4) > -2).astype(int))
-    filter = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    filter = linear().fit(graphs, y)
     assert filter.coef_[0] / filter.coef_[1] == pytest.approx(1000, rel=0.5)
     risk = np.concatenate(filter.set_params(coherent=False).path_risk(graphs))
-    linear = -np.concatenate([g.features for g in graphs]) @ filter.coef_
-    np.testing.assert_allclose(np.diff(risk), np.diff(linear), atol=1e-9)
+    weighted = -np.concatenate([g.features for g in graphs]) @ filter.coef_
+    np.testing.assert_allclose(np.diff(risk), np.diff(weighted), atol=1e-9)
 
 
 def test_it_learns_what_the_graph_needs():
@@ -120,7 +129,7 @@ def test_it_learns_what_the_graph_needs():
     train, test = (graphs[:600], y[:600]), (graphs[600:], y[600:])
     kept = {}
     for name, filter in {
-        "conformal": CoherentConformalFilter(random_state=0),
+        "conformal": linear(),
         "logistic": HardCF(ClassifierScorer(), random_state=0),
         "paper": CoherentConformalFilter.from_paper("math", 0.1, random_state=0),
     }.items():
@@ -137,9 +146,7 @@ def test_grid_search_over_the_relaxation(data):
         "relaxation__ancestor_weight": [1.0, 4.0],
         "relaxation__violation_weight": [1.05, 1.5],
     }
-    filter = CoherentConformalFilter(
-        relaxation=GridRelaxation(), random_state=0, max_iter=3, alpha=0.2
-    )
+    filter = linear(relaxation=GridRelaxation(), max_iter=3, alpha=0.2)
     search = GridSearchCV(filter, grid, cv=2, n_jobs=2).fit(graphs, y)
     assert set(search.best_params_) == set(grid)
     assert search.best_estimator_.relaxation.ancestor_weight in (1.0, 4.0)
@@ -156,7 +163,7 @@ def test_in_a_pipeline(data):
     first_ten = FunctionTransformer(
         lambda b: b.replace_features(b.features[:, :10], b.feature_names[:10])
     )
-    pipe = make_pipeline(first_ten, CoherentConformalFilter(random_state=0))
+    pipe = make_pipeline(first_ten, linear())
     pipe.fit(graphs, y)
     assert pipe[-1].coef_.shape == (10,)
     assert len(pipe.predict(graphs)) == 300
@@ -165,8 +172,8 @@ def test_in_a_pipeline(data):
 
 def test_warm_start_goes_on_from_where_it_was(data):
     graphs, y = data
-    filter = CoherentConformalFilter(warm_start=True, random_state=0, max_iter=5)
-    long = CoherentConformalFilter(random_state=0, max_iter=200).fit(graphs, y)
+    filter = linear(warm_start=True, max_iter=5)
+    long = linear(max_iter=200).fit(graphs, y)
     first = filter.fit(graphs, y).loss_curve_[-1]
     held = set(filter.nonconformity_scores_)
     for _ in range(6):
@@ -177,14 +184,12 @@ def test_warm_start_goes_on_from_where_it_was(data):
 
 def test_warm_start_on_other_problems_starts_afresh(data):
     graphs, y = data
-    filter = CoherentConformalFilter(warm_start=True, random_state=0).fit(
-        graphs[:200], y[:200]
-    )
+    filter = linear(warm_start=True).fit(graphs[:200], y[:200])
     with pytest.warns(UserWarning, match="training starts afresh"):
         filter.fit(graphs[100:], y[100:])
-    fresh = CoherentConformalFilter(random_state=0).fit(graphs[100:], y[100:])
+    fresh = linear().fit(graphs[100:], y[100:])
     np.testing.assert_array_equal(filter.coef_, fresh.coef_)
-    undecided = CoherentConformalFilter(warm_start=True).fit(graphs, y)
+    undecided = linear(warm_start=True, random_state=None).fit(graphs, y)
     with pytest.warns(UserWarning, match="integer random_state"):
         undecided.fit(graphs, y)
 
@@ -196,7 +201,7 @@ def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
         def __call__(self, params, X):
             return X @ params + (np.nan if not hasattr(X @ params, "_value") else 0.0)
 
-    filter = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    filter = linear().fit(graphs, y)
     before = np.concatenate(filter.predict_alpha(graphs))
     filter.set_params(scorer=Breaks())
     with (
@@ -208,13 +213,40 @@ def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("scorer", ["auto", "neyman-pearson"])
+def test_one_label_fits(data, scorer):
+    graphs, _ = data
+    true = [np.ones(g.n_claims, int) for g in graphs[:40]]
+    filter = CoherentConformalFilter(scorer, random_state=0).fit(graphs[:40], true)
+    assert filter.threshold_ == np.inf
+    assert np.concatenate(filter.predict(graphs[:40])).all()
+    filter.fit(graphs[:40], [1 - row for row in true])
+    assert np.isfinite(filter.nonconformity_scores_).all()
+
+
+def test_auto_shares_what_knows_no_alpha(data):
+    graphs, y = data
+    filter = CoherentConformalFilter(random_state=0)
+    levels = fit_levels(filter, graphs, y, [0.05, 0.2])
+    members = [levels[a].scorer_.members for a in (0.05, 0.2)]
+    assert members[0]["neyman-pearson"] is members[1]["neyman-pearson"]
+    alone = clone(filter).set_params(alpha=0.05).fit(graphs, y)
+    assert levels[0.05].threshold_ == alone.threshold_
+    selection = alone.selection_
+    assert selection.members == ("linear", "neyman-pearson")
+    assert selection.weights.sum() == pytest.approx(1)
+    assert (selection.retention >= 0).all()
+    for a, b in zip(levels[0.05].predict(graphs), alone.predict(graphs), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 @pytest.mark.parametrize("relaxation", [PathRelaxation(), GridRelaxation()])
 def test_difficult_problems_fit_or_say_why_not(data, optimizer, relaxation):
     graphs, y = data
-    filter = CoherentConformalFilter(
-        optimizer=optimizer, relaxation=relaxation, random_state=0, max_iter=3
-    )
+    filter = linear(optimizer=optimizer, relaxation=relaxation, max_iter=3)
     cases = {
         "two problems": (graphs[:2], y[:2]),
         "all true": (graphs[:40], [np.ones_like(row) for row in y[:40]]),
@@ -253,7 +285,7 @@ def test_difficult_problems_fit_or_say_why_not(data, optimizer, relaxation):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"scorer": "logistic"}, "scorer is 'logistic'"),
+        ({"scorer": "logistic"}, 'scorer is \'logistic\': "auto", "linear"'),
         ({"scorer": ClassifierScorer()}, "a differentiable scorer"),
         ({"relaxation": "path"}, "relaxation is 'path'"),
         (
@@ -271,6 +303,10 @@ def test_bad_parameters(data, changes, message):
     graphs, y = data
     with pytest.raises(ValueError, match=message):
         CoherentConformalFilter(**changes).fit(graphs[:40], y[:40])
+    with pytest.raises(ValueError, match=message):
+        CoherentConformalFilter(**{"scorer": "linear"} | changes).fit(
+            graphs[:40], y[:40]
+        )
 
 
 def test_features_are_needed():
@@ -281,7 +317,7 @@ def test_features_are_needed():
 
 def test_verbose_prints_loss_and_retention(data, capsys):
     graphs, y = data
-    CoherentConformalFilter(verbose=1, max_iter=2, random_state=0).fit(graphs, y)
+    linear(verbose=1, max_iter=2).fit(graphs, y)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
     assert all("loss" in line and "retention" in line for line in lines)
@@ -324,7 +360,7 @@ def test_a_scorer_of_ones_own_in_ten_lines(data):
 
 def test_no_autograd_at_predict(data, tmp_path):
     graphs, y = data
-    filter = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    filter = linear().fit(graphs, y)
     path = tmp_path / "filter.pickle"
     path.write_bytes(pickle.dumps((filter, graphs[:5])))
     code = (

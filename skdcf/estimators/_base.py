@@ -6,6 +6,7 @@ that the guarantee rests on stands here, once.
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from types import SimpleNamespace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -70,22 +71,43 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         """
+        parts = self._prepare(X, y, groups)
+        scorer = self._fit_scorer(
+            parts.scorer, parts.batch, parts.labels, parts.groups, parts.rng
+        )
+        return self._finish(scorer, parts)
+
+    def _prepare(self, X, y, groups):
+        """Check everything, and set the calibration problems apart."""
         self._check_parameters()
         batch, is_table = check_problems(self, X, reset=True)
         labels, values = check_labels(y, batch, is_table)
         scorer = self._make_scorer(batch)
-        seed = self._draw_seed(batch, labels)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.RandomState(seed)
-        held, held_labels = batch, labels
+        held = batch, labels
         if self._trains(scorer) or self.calibration_size is not None:
             size = 0.3 if self.calibration_size is None else self.calibration_size
             rest, rows = holdout(len(batch), size, groups, rng)
             groups = None if groups is None else np.asarray(groups)[rest]
-            held, held_labels = take(batch, labels, rows)
+            held = take(batch, labels, rows)
             batch, labels = take(batch, labels, rest)
-        scorer = self._fit_scorer(scorer, batch, labels, groups, rng)
-        scores = self._scores(scorer, seed, held, held_labels)
-        self.scorer_, self._seed, self._label_values = scorer, seed, values
+        return SimpleNamespace(
+            scorer=scorer,
+            batch=batch,
+            labels=labels,
+            groups=groups,
+            rng=rng,
+            held=held,
+            seed=seed,
+            values=values,
+        )
+
+    def _finish(self, scorer, parts):
+        """Calibrate; only then is anything stored."""
+        scores = self._scores(scorer, parts.seed, *parts.held)
+        self.scorer_, self._seed = scorer, parts.seed
+        self._label_values = parts.values
         return self._store(scores)
 
     def calibrate(self, X, y):
@@ -110,10 +132,6 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         batch, is_table = check_problems(self, X, reset=False)
         labels, _ = check_labels(y, batch, is_table, self._label_values)
         return self._store(self._scores(self.scorer_, self._seed, batch, labels))
-
-    def _draw_seed(self, batch, labels):
-        """The number that all randomness of one fit starts from."""
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _scores(self, scorer, seed, batch, labels):
         risk = self._path_risk(scorer, seed, batch)

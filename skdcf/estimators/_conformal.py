@@ -1,173 +1,31 @@
 """Coherent factuality with a scorer trained through the whole procedure."""
 
-import warnings
-from hashlib import blake2b
+from copy import copy
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import clone
 
-from ..scorers import LinearScorer
-from ._base import BaseFilter, take
-from ._validation import holdout
+from ..scorers import NeymanPearsonScorer
+from ._trained import TrainedFilter, needs_features
 
-
-class TrainedScorer:
-    """A differentiable scorer with its trained parameters; plain numpy.
-
-    Parameters
-    ----------
-    scorer : differentiable scorer
-    params : object
-        Its parameters, for standardised features.
-    standardizer : Standardizer
-        Of the training problems.
-    scale : float
-        Deviation of the scores over the training claims.
-    loss_curve : tuple of float
-        Training objective per step.
-    trained_on : bytes
-        Digest of the training problems.
-    """
-
-    def __init__(self, scorer, params, standardizer, scale, loss_curve, trained_on):
-        self.scorer = scorer
-        self.params = params
-        self.standardizer = standardizer
-        self.scale = scale
-        self.loss_curve = loss_curve
-        self.trained_on = trained_on
-
-    def confidence(self, batch):
-        """Confidence of each claim.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
-        X = self.standardizer(batch.features)
-        return np.asarray(self.scorer(self.params, X)) / self.scale
-
-
-class TrainedFilter(BaseFilter):
-    """What `CoherentConformalFilter` and its preset without a graph share."""
-
-    trains_for_alpha = True
-
-    def _trains(self, scorer):
-        return True
-
-    def _make_scorer(self, batch):
-        if batch.features is None:
-            raise ValueError(
-                "training needs features, but the problems have none yet: add some "
-                "with skdcf.features"
-            )
-        return as_trainable(self.scorer)
-
-    def _fit_scorer(self, scorer, batch, labels, groups, rng):
-        from ..relaxation import PathRelaxation
-        from ..training import train
-
-        relaxation = PathRelaxation() if self.relaxation is None else self.relaxation
-        validation = None
-        if self.optimizer == "adam" and self.validation_size is not None:
-            rest, rows = holdout(len(batch), self.validation_size, groups, rng)
-            validation = take(batch, labels, rows)
-            batch, labels = take(batch, labels, rest)
-        digest = _digest(batch)
-        result = train(
-            scorer,
-            relaxation,
-            batch,
-            labels,
-            alpha=self.alpha,
-            optimizer=self.optimizer,
-            loss=self.loss,
-            start=self._start(digest),
-            shrinkage=self.shrinkage,
-            unit_variance=self.unit_variance,
-            coherent=self.coherent,
-            max_iter=self.max_iter,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            validation=validation,
-            rng=rng,
-            verbose=bool(self.verbose),
-        )
-        if result.message:
-            warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
-        return TrainedScorer(
-            scorer,
-            result.params,
-            result.standardizer,
-            result.scale,
-            tuple(result.loss_curve),
-            digest,
-        )
-
-    @property
-    def coef_(self):
-        """Weights of a linear scorer, per unit of the features as passed."""
-        if type(self.scorer_.scorer) is not LinearScorer:
-            raise AttributeError("coef_: the scorer is not linear")
-        weights = self.scorer_.standardizer.raw_weights(self.scorer_.params)
-        return weights / self.scorer_.scale
-
-    @property
-    def loss_curve_(self):
-        """Training objective per step."""
-        return list(self.scorer_.loss_curve)
-
-    @property
-    def n_iter_(self):
-        """Number of training steps."""
-        return len(self.scorer_.loss_curve)
-
-    def _start(self, digest):
-        """Where training starts; with ``warm_start`` where it ended, if it may."""
-        last = getattr(self, "scorer_", None)
-        if not self.warm_start or last is None:
-            return self.start
-        if getattr(last, "trained_on", None) == digest:
-            return last.params
-        warnings.warn(
-            "warm_start: the training problems are not those of the last fit. Going on "
-            "from there could calibrate on problems that were trained on, and void the "
-            "guarantee, so training starts afresh. Pass the same problems and an "
-            "integer random_state to go on.",
-            UserWarning,
-            stacklevel=4,
-        )
-        return self.start
-
-    def _check_parameters(self):
-        super()._check_parameters()
-        if self.relaxation is not None:
-            if not hasattr(self.relaxation, "validate"):
-                raise ValueError(
-                    f"relaxation is {self.relaxation!r}: a PathRelaxation, a "
-                    "GridRelaxation or None expected"
-                )
-            self.relaxation.validate()
+AUTO, NEYMAN_PEARSON = "auto", "neyman-pearson"
 
 
 class CoherentConformalFilter(TrainedFilter):
     """Coherent factuality with a scorer that learns to keep true claims.
 
-    The scorer is trained through a soft version of everything that happens to its
-    scores afterwards: coherence over the graph, calibration at ``alpha``, filtering.
-    What is minimised is minus the number of true claims kept. Calibration and
-    prediction then are those of `HardCF`, on problems that training has not seen, and
-    with the same guarantee.
+    The scorer is trained for what happens to its scores afterwards: coherence over the
+    graph, calibration at ``alpha``, filtering. Calibration and prediction then are those
+    of `HardCF`, on problems that training has not seen, and with the same guarantee.
 
     Parameters
     ----------
-    scorer : {"linear"} or differentiable scorer, default="linear"
-        "linear" is `LinearScorer`.
+    scorer : {"auto", "linear", "neyman-pearson"} or differentiable scorer, default="auto"
+        "linear" is `LinearScorer`, trained through a soft version of the procedure to
+        keep as many true claims as possible. "neyman-pearson" is
+        `NeymanPearsonScorer`, which prices claims by their hazards and the graph.
+        "auto" mixes the two, weighed by what they keep in cross-validation on the
+        training problems. What follows from ``optimizer`` down to ``warm_start`` is
+        for "linear" and scorers of one's own.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim; also the level that
         is trained for.
@@ -211,11 +69,13 @@ class CoherentConformalFilter(TrainedFilter):
 
     Attributes
     ----------
+    selection_ : Selection
+        With "auto": members, weights, and the out-of-fold retention of each.
     coef_ : ndarray of shape (n_features,)
         Weights of a linear scorer, per unit of the features as passed. Features more
-        than 3 deviations from their mean count as if they were 3.
+        than 3 deviations from their mean count as if they were 3. Not for "auto".
     loss_curve_ : list of float
-        Training objective per step.
+        Training objective per step; of the linear member with "auto".
     n_iter_ : int
         Number of steps.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
@@ -246,13 +106,13 @@ class CoherentConformalFilter(TrainedFilter):
     >>> frequency = HardCF("frequency-score", alpha=0.1).fit(graphs[:400], y[:400])
     >>> dcf.score(graphs[400:], y[400:]) > frequency.score(graphs[400:], y[400:])
     True
-    >>> dcf.coef_.shape, dcf.n_calibration_
-    ((31,), 120)
+    >>> dcf.n_calibration_, dcf.selection_.members
+    (120, ('linear', 'neyman-pearson'))
     """
 
     def __init__(
         self,
-        scorer="linear",
+        scorer=AUTO,
         *,
         alpha=0.1,
         relaxation=None,
@@ -319,25 +179,53 @@ class CoherentConformalFilter(TrainedFilter):
         from ..training import PAPER
 
         relaxation = GridRelaxation.from_paper(dataset, alpha)
-        return cls(**{"alpha": alpha, "relaxation": relaxation} | PAPER | changes)
+        settings = {"scorer": "linear", "alpha": alpha, "relaxation": relaxation}
+        return cls(**settings | PAPER | changes)
 
+    @property
+    def trains_for_alpha(self):
+        """Whether another alpha would give another scorer."""
+        return not self._is(NEYMAN_PEARSON)
 
-def as_trainable(scorer):
-    """A differentiable scorer from what a user writes for ``scorer=``."""
-    if isinstance(scorer, str) and scorer == "linear":
-        return LinearScorer()
-    if callable(getattr(scorer, "init", None)) and callable(scorer):
-        return scorer
-    raise ValueError(
-        f'scorer is {scorer!r}: "linear", or a differentiable scorer, an object with '
-        "init(n_features, rng) and scorer(params, X), expected. For feature names, "
-        "classifiers and functions there is HardCF"
-    )
+    @property
+    def selection_(self):
+        """Members, weights and out-of-fold retentions of "auto"."""
+        return self.scorer_.selection_
 
+    def _is(self, name):
+        return isinstance(self.scorer, str) and self.scorer == name
 
-def _digest(batch):
-    """Which problems these are, order included."""
-    digest = blake2b(digest_size=16)
-    for array in (batch.features, batch.offsets, batch.edges):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.digest()
+    def _make_scorer(self, batch):
+        needs_features(batch)
+        if self._is(AUTO):
+            return AUTO
+        if self._is(NEYMAN_PEARSON):
+            return NeymanPearsonScorer(coherent=self.coherent)
+        return super()._make_scorer(batch)
+
+    def _fit_scorer(self, scorer, batch, labels, groups, rng):
+        if scorer == AUTO:
+            fitted = self._fit_auto([self.alpha], batch, labels, groups, rng)[0]
+            if self.verbose:
+                print(fitted.selection_)
+            return fitted
+        if self._is(NEYMAN_PEARSON):
+            return scorer.set_params(random_state=rng).fit(batch, labels)
+        return super()._fit_scorer(scorer, batch, labels, groups, rng)
+
+    def _fit_auto(self, alphas, batch, labels, groups, rng):
+        from ..training.auto import fit_auto
+
+        options = {"relaxation": self.relaxation, "coherent": self.coherent}
+        return fit_auto(batch, labels, alphas, groups, rng, **options)
+
+    def _fit_levels(self, X, y, alphas, groups=None):
+        """One fitted filter per alpha; "auto" shares what knows no alpha."""
+        if not self._is(AUTO):
+            return [clone(self).set_params(alpha=a).fit(X, y, groups) for a in alphas]
+        parts = self._prepare(X, y, groups)
+        data = parts.batch, parts.labels, parts.groups, parts.rng
+        return [
+            copy(self).set_params(alpha=alpha)._finish(scorer, parts)
+            for alpha, scorer in zip(alphas, self._fit_auto(alphas, *data), strict=True)
+        ]

@@ -3,7 +3,7 @@
 from ..scorers import ClassifierScorer, FrequencyScorer, as_scorer
 from ..scorers._fixed import FREQUENCY
 from ._base import BaseFilter
-from ._conformal import TrainedFilter
+from ._trained import TrainedFilter
 
 
 class IndependentFactuality(BaseFilter):

@@ -152,13 +152,10 @@ def train(
     >>> out.params.shape, out.converged, out.loss_curve[-1] < out.loss_curve[0]
     ((31,), True, True)
     """
-    max_iter = _STEPS.get(optimizer, 1) if max_iter is None else max_iter
-    positive = {
-        "max_iter": max_iter,
-        "learning_rate": learning_rate,
-        "patience": patience,
-    }
-    _check(optimizer, loss, start, validation, positive, shrinkage)
+    check_options(optimizer, loss, start, shrinkage, max_iter, learning_rate, patience)
+    if validation is not None and optimizer == "lbfgs":
+        raise ValueError('validation problems are of use to optimizer="adam" only')
+    max_iter = _STEPS[optimizer] if max_iter is None else max_iter
     check_alpha(alpha)
     relaxation.validate()
     rng = np.random.RandomState() if rng is None else rng
@@ -269,13 +266,17 @@ def _nothing_to_learn(labels, scores):
     return ""
 
 
-def _check(optimizer, loss, start, validation, positive, shrinkage):
+def check_options(optimizer, loss, start, shrinkage, max_iter, learning_rate, patience):
+    """ValueError unless `train` knows these arguments."""
     choices = [("optimizer", optimizer, ("lbfgs", "adam")), ("loss", loss, LOSSES)]
     if isinstance(start, str):
         choices.append(("start", start, ("coherent", "random")))
     for name, value, allowed in choices:
         if value not in allowed:
             raise ValueError(f"{name} is {value!r}: one of {allowed}")
+    positive = {"learning_rate": learning_rate, "patience": patience}
+    if max_iter is not None:
+        positive["max_iter"] = max_iter
     for name, value in positive.items():
         if not (isinstance(value, Real) and 0 < value < np.inf):
             raise ValueError(f"{name} is {value!r}: a number above 0 is needed")
@@ -283,5 +284,3 @@ def _check(optimizer, loss, start, validation, positive, shrinkage):
         raise ValueError(
             f"shrinkage is {shrinkage!r}: a number of at least 0 is needed"
         )
-    if validation is not None and optimizer == "lbfgs":
-        raise ValueError('validation problems are of use to optimizer="adam" only')

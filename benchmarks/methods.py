@@ -5,10 +5,10 @@ such as a frequency out of five, and would otherwise favour learnt scores.
 """
 
 import numpy as np
+from paper import ALPHAS
 from sklearn.model_selection import GridSearchCV
 
 from skdcf import (
-    BoostedIndependentFactuality,
     CoherentConformalFilter,
     HardCF,
     IndependentFactuality,
@@ -16,10 +16,8 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import ClassifierScorer
+from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
 from skdcf.training import PAPER
-
-from paper import ALPHAS
 
 FREQUENCY = "CF, frequency"
 LOGISTIC = "CF, logistic regression"
@@ -39,8 +37,8 @@ def paper_settings(kind, alphas):
     out = {}
     for alpha in alphas:
         row = min(ALPHAS[kind], key=lambda tabled: abs(tabled - alpha))
-        changes = TIES | {"alpha": alpha}
-        out[alpha] = CoherentConformalFilter.from_paper(kind, row, **changes)
+        filter = CoherentConformalFilter.from_paper(kind, row, **TIES)
+        out[alpha] = filter.set_params(alpha=alpha)
     return out
 
 
@@ -53,15 +51,17 @@ def sharpened():
 def learned(kind, alphas):
     """Filters that learn from all features, by name; ``kind`` of the tabled settings."""
     logistic = ClassifierScorer()
+    # BoostedIndependentFactuality, which has no choice about ties
+    boosted = CoherentConformalFilter("linear", coherent=False, **TIES)
     return {
         "independent, logistic regression": IndependentFactuality(logistic, **TIES),
-        "independent, boosted": BoostedIndependentFactuality(**TIES),
+        "independent, boosted": boosted,
         "CF, XGBoost": XGBoostCF(**TIES),
         LOGISTIC: HardCF(logistic, **TIES),
         "DCF, paper's grid": paper_settings(kind, alphas),
         "DCF, sharpened grid": sharpened(),
         LINEAR: CoherentConformalFilter("linear", **TIES),
-        NEYMAN_PEARSON: CoherentConformalFilter("neyman-pearson", **TIES),
+        NEYMAN_PEARSON: HardCF(NeymanPearsonScorer(), **TIES),
         AUTO: CoherentConformalFilter("auto", **TIES),
     }
 

@@ -79,7 +79,9 @@ def save(path, report, title, seconds):
         "seconds_per_level": {
             name: round(float(value), 4)
             for name, value in zip(
-                report.names, report.seconds.mean(axis=1) / len(report.alpha), strict=True
+                report.names,
+                report.seconds.mean(axis=1) / len(report.alpha),
+                strict=True,
             )
         },
         "versions": versions(),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import HardCF, IndependentFactuality
+from . import CoherentConformalFilter, HardCF, IndependentFactuality
 from .exceptions import CalibrationWarning
 from .metrics import evaluate_filter, leave_one_out
 
@@ -30,15 +30,17 @@ def main(argv=None):
     options = _parser().parse_args(argv)
     warnings.simplefilter("ignore", CalibrationWarning)  # the table shows abstention
     try:
-        graphs, labels = load(options.data, options.n_problems, options.seed)
+        data = load(options.data, options.n_problems, options.seed)
     except (ImportError, OSError, ValueError) as error:
         print(f"skdcf: {error}", file=sys.stderr)
         return 2
-    print(f"{len(graphs)} problems ({options.data}), {graphs.n_claims} claims\n")
-    reports = compare(graphs, labels, options.alpha, options.seed)
+    n_problems, n_claims = len(data.graphs), data.graphs.n_claims
+    print(f"{n_problems} problems ({options.data}), {n_claims} claims\n")
+    rows = halves(data.groups, options.seed)
+    reports, filter = compare(data, *rows, options.alpha, options.seed)
     for name, report in reports.items():
         print(f"{name}\n{report}\n")
-    shown = show_problem(graphs, labels, options.alpha, options.seed)
+    shown = show_problem(filter, data, rows[1])
     write_pictures(reports, shown, Path(options.output))
     if options.data in SOURCES[:2]:
         print("On real data: python -m skdcf --data coherent-math   (or --data perl)")
@@ -56,21 +58,20 @@ def _parser():
 
 
 def load(source, n_problems, seed):
-    """Problems with features, packed, and their labels."""
+    """Problems with features, their labels and groups."""
     from . import datasets
-    from .graphs import GraphBatch
 
     if source in ("math", "felm"):
         return datasets.make_reasoning_graphs(
-            n_problems, kind=source, random_state=seed, return_X_y=True
+            n_problems, kind=source, random_state=seed
         )
     if source == "coherent-math":
-        graphs, labels = datasets.fetch_coherent_math(return_X_y=True)
-        return GraphBatch.pack(graphs), labels
+        return datasets.fetch_coherent_math()
     from .features import reasoning_features
 
-    graphs, labels = datasets.fetch_perl(return_X_y=True)
-    return GraphBatch.pack(reasoning_features().fit_transform(graphs)), labels
+    data = datasets.fetch_perl()
+    data.graphs = reasoning_features().fit_transform(data.graphs)
+    return data
 
 
 def filters(alpha, seed):
@@ -79,37 +80,38 @@ def filters(alpha, seed):
     return {
         "IndependentFactuality": IndependentFactuality(**common),
         "HardCF": HardCF(**common),
+        "CoherentConformalFilter": CoherentConformalFilter(**common),
     }
 
 
-def compare(graphs, labels, alpha, seed):
-    """Reports on the half of the problems that neither trains nor calibrates."""
-    fit, test = halves(len(graphs), seed)
+def compare(data, fit, test, alpha, seed):
+    """Reports on the half of the problems that is new to the filters, and the last one."""
     alphas = sorted({0.02, 0.05, alpha, 0.2})
     out = {}
     for name, filter in filters(alpha, seed).items():
-        filter.fit(graphs[fit], [labels[i] for i in fit])
-        held = graphs[test], [labels[i] for i in test]
+        filter.fit(data.graphs[fit], [data.labels[i] for i in fit], data.groups[fit])
+        held = data.graphs[test], [data.labels[i] for i in test]
         few = len(test) < 200  # then every problem is worth calibrating on
         out[name] = (leave_one_out if few else evaluate_filter)(filter, *held, alphas)
-    return out
+    return out, filter
 
 
-def halves(n, seed):
-    """Positions of two random halves."""
-    order = np.random.default_rng(seed).permutation(n)
-    return order[: n // 2], order[n // 2 :]
+def halves(groups, seed):
+    """Positions of two random halves that share no question."""
+    code = np.unique(groups, return_inverse=True)[1]
+    order = np.random.default_rng(seed).permutation(code.max() + 1)
+    first = np.isin(code, order[: len(order) // 2])
+    return np.flatnonzero(first), np.flatnonzero(~first)
 
 
-def show_problem(graphs, labels, alpha, seed):
+def show_problem(filter, data, test):
     """Print one problem with its kept and dropped claims."""
-    fit, test = halves(len(graphs), seed)
-    filter = filters(alpha, seed)["HardCF"].fit(graphs[fit], [labels[i] for i in fit])
-    masks = filter.predict(graphs[test])
-    truth = [np.asarray(labels[j], dtype=bool) for j in test]
+    masks = filter.predict(data.graphs[test])
+    truth = [np.asarray(data.labels[j], dtype=bool) for j in test]
     i = max(range(len(test)), key=lambda j: _instructive(masks[j], truth[j]))
-    graph, mask, label = graphs[int(test[i])], masks[i], truth[i]
-    print(f"One problem, alpha = {alpha:g}: {graph.problem or graph.id or test[i]}")
+    graph, mask, label = data.graphs[int(test[i])], masks[i], truth[i]
+    title = graph.problem or graph.id or f"problem {test[i]}"
+    print(f"{type(filter).__name__}, alpha = {filter.alpha:g}: {title}")
     for v in range(graph.n_claims):
         parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
         text = graph.claims[v] if graph.claims else f"builds on {parents or 'nothing'}"

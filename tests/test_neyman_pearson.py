@@ -94,86 +94,79 @@ def test_many_merges_in_one_curve():
 # --- prices
 
 
-def expected_price_set(own, above, price):
-    """The best of all closed sets at this price per kept claim, by enumeration.
-
-    `own` is l per claim. Gain and risk are written as they stand in the text.
-    """
-    n = len(own)
-    best = (0.0, frozenset())
-    for size in range(1, n + 1):
-        for kept in itertools.combinations(range(n), size):
-            if any(not above[v] <= set(kept) for v in kept):
-                continue
-            gain = sum(np.exp(-sum(own[u] for u in above[v])) for v in kept)
-            risk = 1 - np.exp(-sum(own[v] for v in kept))
-            best = max(best, (price * gain - risk, frozenset(kept)), key=lambda p: p[0])
-    return best
+Q = (0.0, 0.3, 1.0)
 
 
-def prefix_sets(own, above):
+def gain_of(kept, own, above, q):
+    """Expected true claims: v and all above it true, or v true beside an error."""
+    total = 0.0
+    for v in kept:
+        all_true = np.exp(-sum(own[u] for u in above[v]))
+        above_true = np.exp(-sum(own[u] for u in above[v] if u != v))
+        total += all_true + q * (1 - above_true)
+    return total
+
+
+def risk_of(kept, own):
+    return 1 - np.prod([np.exp(-own[v]) for v in kept])
+
+
+def prefixes(own, above):
     order = sorted(above, key=lambda v: (sum(own[u] for u in above[v]), len(above[v])))
     return [order[:k] for k in range(len(order) + 1)]
 
 
-def lagrangian(kept, own, above, price):
-    gain = sum(np.exp(-sum(own[u] for u in above[v])) for v in kept)
-    return price * gain - (1 - np.exp(-sum(own[v] for v in kept)))
+def drawn(seed, batch, q):
+    """(l, price) per problem for hazards at random."""
+    hazard = np.random.RandomState(seed).normal(-1, 1.5, batch.n_claims)
+    price = batch.split(log_price(hazard, batch, q))
+    return batch.split(np.log1p(np.exp(hazard))), price
 
 
+@pytest.mark.parametrize("q", Q)
 @pytest.mark.parametrize("seed", range(6))
-def test_sets_below_a_price_are_the_best_prefixes(seed):
-    """No prefix has more expected kept claims, less what the risk is worth."""
+def test_sets_below_a_price_are_the_best_prefixes(seed, q):
+    """No prefix has more expected true claims, less what its risk is worth."""
     batch, _ = problems(8, seed)
-    rng = np.random.RandomState(seed)
-    hazard = rng.normal(-1, 1.5, batch.n_claims)
-    prices = batch.split(log_price(hazard, batch))
-    own = batch.split(np.log1p(np.exp(hazard)))
+    own, prices = drawn(seed, batch, q)
     for i, price in itertools.product(range(8), [0.01, 0.1, 0.3, 1.0, 3.0]):
         above = ancestors_of(batch, i)
+
+        def worth(kept, i=i, above=above, price=price):
+            return price * gain_of(kept, own[i], above, q) - risk_of(kept, own[i])
+
         kept = np.flatnonzero(prices[i] < np.log(price))
-        values = [
-            lagrangian(k, own[i], above, price) for k in prefix_sets(own[i], above)
-        ]
-        assert lagrangian(kept, own[i], above, price) >= max(values) - 1e-12
+        assert worth(kept) >= max(map(worth, prefixes(own[i], above))) - 1e-12
 
 
-def test_independent_claims_are_worth_keeping_in_order_of_their_hazard():
-    """Without edges the best prefix is the best of all sets: nothing is lost."""
-    rng = np.random.RandomState(0)
+def test_without_edges_the_best_prefix_is_the_best_set():
     batch = GraphBatch.from_arrays(np.zeros((24, 1)), [0, 6, 12, 18, 24])
-    hazard = rng.normal(-1, 1.5, 24)
-    prices, own = log_price(hazard, batch), np.log1p(np.exp(hazard))
+    own, prices = drawn(0, batch, 0.0)
+    above = {v: {v} for v in range(6)}
+    sets = [c for k in range(7) for c in itertools.combinations(range(6), k)]
     for i, price in itertools.product(range(4), [0.05, 0.2, 0.5, 1.0]):
-        rows = slice(6 * i, 6 * i + 6)
-        above = {v: {v} for v in range(6)}
-        kept = np.flatnonzero(prices[rows] < np.log(price))
-        best, _ = expected_price_set(own[rows], above, price)
-        np.testing.assert_allclose(lagrangian(kept, own[rows], above, price), best)
+
+        def worth(kept, i=i, price=price):
+            return price * gain_of(kept, own[i], above, 0) - risk_of(kept, own[i])
+
+        kept = np.flatnonzero(prices[i] < np.log(price))
+        np.testing.assert_allclose(worth(kept), max(map(worth, sets)))
 
 
-def test_most_expected_claims_at_a_total_risk():
+@pytest.mark.parametrize("q", Q)
+def test_most_expected_claims_at_a_total_risk(q):
     """Across problems: no choice of prefixes keeps more at no more total risk."""
-    rng = np.random.RandomState(3)
     batch, _ = problems(400, 3)
     batch = batch[np.flatnonzero((batch.sizes > 1) & (batch.sizes < 5))[:4]]
-    hazard = rng.normal(-1, 1, batch.n_claims)
-    prices = batch.split(log_price(hazard, batch))
-    own = batch.split(np.log1p(np.exp(hazard)))
+    own, prices = drawn(3, batch, q)
     above = [ancestors_of(batch, i) for i in range(4)]
 
     def totals(sets):
-        gain = sum(
-            np.exp(-sum(own[i][u] for u in above[i][v]))
-            for i, kept in enumerate(sets)
-            for v in kept
-        )
-        risk = sum(
-            1 - np.exp(-sum(own[i][v] for v in kept)) for i, kept in enumerate(sets)
-        )
-        return gain, risk
+        pairs = list(enumerate(sets))
+        gain = sum(gain_of(kept, own[i], above[i], q) for i, kept in pairs)
+        return gain, sum(risk_of(kept, own[i]) for i, kept in pairs)
 
-    choices = [prefix_sets(own[i], above[i]) for i in range(4)]
+    choices = [prefixes(own[i], above[i]) for i in range(4)]
     everything = np.array([totals(sets) for sets in itertools.product(*choices)])
     for price in np.unique(np.concatenate(list(prices))) + 1e-9:
         gain, risk = totals([np.flatnonzero(p < price) for p in prices])
@@ -181,11 +174,15 @@ def test_most_expected_claims_at_a_total_risk():
         assert gain >= everything[affordable, 0].max() - 1e-9
 
 
-@given(st.integers(0, 10**6), st.sampled_from([0.1, 2.0, 40.0, 800.0]))
-def test_price_is_finite_and_never_falls_along_an_edge(seed, spread):
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([0.1, 2.0, 40.0, 800.0]),
+    st.sampled_from(Q),
+)
+def test_price_is_finite_and_never_falls_along_an_edge(seed, spread, q):
     batch, _ = problems(6, seed)
     hazard = np.random.RandomState(seed).normal(0, spread, batch.n_claims)
-    price = log_price(hazard, batch)
+    price = log_price(hazard, batch, q)
     assert np.isfinite(price).all()
     parent, child = batch.edges.T
     assert (price[parent] <= price[child]).all()
@@ -199,10 +196,14 @@ def test_a_single_claim_costs_its_odds():
 
 
 def test_price_by_hand():
-    """A chain: h = 1/4, then 1/3. Risks 1/4, 1/2; gains 3/4, 3/4 + 1/2."""
+    """A chain: h = 1/4, then 1/3. Risks 1/4, 1/2; gains 3/4, then 1/2 + q / 4."""
     batch = GraphBatch.from_arrays(np.zeros((2, 1)), [0, 2], [(0, 1)])
-    price = log_price(np.log([1 / 3, 1 / 2]), batch)
-    np.testing.assert_allclose(np.exp(price), [1 / 3, 1 / 2])
+    hazard = np.log([1 / 3, 1 / 2])
+    np.testing.assert_allclose(np.exp(log_price(hazard, batch)), [1 / 3, 1 / 2])
+    price = log_price(hazard, batch, q=0.4)
+    np.testing.assert_allclose(np.exp(price), [1 / 3, 1 / 2.4])
+    # At q = 1 the second claim is worth 3/4 too, for a risk of 1/4 as well.
+    np.testing.assert_allclose(np.exp(log_price(hazard, batch, q=1)), 1 / 3)
 
 
 # --- the scorer
@@ -216,6 +217,20 @@ def test_trained_where_all_ancestors_are_true():
         above = ancestors_of(batch, i)
         expected = [true[i][sorted(above[v] - {v})].all() for v in sorted(above)]
         assert found[i].tolist() == expected
+
+
+def test_share_of_true_claims_below_a_false_one():
+    batch, labels = problems(60, 4)
+    true = batch.split(labels)
+    below = [
+        true[i][v]
+        for i in range(len(batch))
+        for v, up in ancestors_of(batch, i).items()
+        if not true[i][sorted(up - {v})].all()
+    ]
+    scorer = NeymanPearsonScorer().fit(batch, labels)
+    expected = (sum(below) + 0.5) / (len(below) + 1)
+    assert scorer.after_error_ == pytest.approx(expected)
 
 
 def test_path_risk_is_the_risk():

@@ -4,18 +4,21 @@
 h_v     hazard: chance that claim v is false, given that all its ancestors are true
 l_v     -log(1 - h_v)
 m_v     sum of l over v and its ancestors: they are all true with chance exp(-m_v)
+q       share of true claims among those below a false one, at half its weight
+g_v     exp(-m_v) + q (1 - exp(-(m_v - l_v))): chance that v is true
 L_k     sum of l over the first k claims of a problem, in increasing order of m
 ======  ========================================================================
 
 To keep the first k claims violates with chance 1 - exp(-L_k) and keeps an expected
-number of sum of exp(-m) true claims. The slope of the convex minorant of that curve is
-what one more claim costs: its price. To keep whatever is below a common price
+number of sum of g true claims. The slope of the convex minorant of that curve is what
+one more claim costs: its price. To keep whatever is below a common price
 yields the most claims for the risk, over all problems together (the lemma of Neyman and
 Pearson). m rises along the edges and the price with m, so such sets are closed under
 ancestors.
 """
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import BaseEstimator
 
 from ..graphs import GraphBatch
@@ -23,31 +26,37 @@ from ..ops.hard import coherent_labels, path_risk
 from ._standardize import Standardizer
 
 CERTAIN = 30.0  # largest log odds of a hazard: 1e-13 from certainty
+DOUBT = 0.05  # share of the overall chance in that of the forest
+LARGEST = 5000  # sample of a tree of the forest, in claims
+# True claims beside a false one count, but what is known of them hangs on m, which
+# errs most where it is large: counted in full, they cost claims at low alpha.
+AFTER_ERROR = 0.5
 
 
 class NeymanPearsonScorer(BaseEstimator):
-    """Minus the log price of a claim: the risk of one more kept claim.
+    """Minus the log price of a claim: what it costs in risk to keep one more.
 
-    Three classifiers learn whether a claim is false where all its ancestors are true:
-    logistic regression on the features, logistic regression that sees the problem's
-    mean features and its size too, and boosted trees. The mean of their log odds is the
-    hazard of the claim; hazards and graph give the price. No alpha enters.
+    Four classifiers learn whether a claim is false where all its ancestors are true.
+    Logistic regression and boosted trees see the features of the claim; logistic
+    regression and a random forest see the problem's mean features and its size as well.
+    The mean of their log odds is the hazard of the claim; hazards and graph give the
+    price. No alpha enters.
 
     Parameters
     ----------
     coherent : bool, default=True
         Whether a claim needs all its ancestors. False takes each claim for its own
         only ancestor.
-    n_rounds : int, default=150
-        Rounds of boosting.
-    random_state : int, RandomState or None, default=None
-        Of the boosted trees, which draw at random on large data only.
+    random_state : int, RandomState or None, default=0
+        Of the trees.
 
     Attributes
     ----------
     hazards_ : list of classifiers
-        Fitted on the standardised features, the second one with the problem's; empty
-        where the training claims were all true or all false.
+        The four, fitted on standardised features; empty where nothing was to be
+        learnt: no features, or training claims all true or all false.
+    after_error_ : float
+        Share of true claims among those below a false one, in training.
 
     Notes
     -----
@@ -66,17 +75,15 @@ class NeymanPearsonScorer(BaseEstimator):
     >>> from skdcf.scorers import NeymanPearsonScorer
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     >>> cf = HardCF(NeymanPearsonScorer(), alpha=0.1, random_state=0).fit(graphs, y)
-    >>> cf.score(graphs, y) > HardCF("frequency-score", alpha=0.1).fit(
-    ...     graphs, y
-    ... ).score(graphs, y)
+    >>> frequency = HardCF("frequency-score", alpha=0.1).fit(graphs, y)
+    >>> cf.score(graphs, y) > frequency.score(graphs, y)
     True
     """
 
     needs_training = True
 
-    def __init__(self, *, coherent=True, n_rounds=150, random_state=None):
+    def __init__(self, *, coherent=True, random_state=0):
         self.coherent = coherent
-        self.n_rounds = n_rounds
         self.random_state = random_state
 
     def fit(self, batch, labels):
@@ -104,13 +111,13 @@ class NeymanPearsonScorer(BaseEstimator):
             )
         at_risk = below_true_claims(labels, self._structure(batch))
         false = ~labels[at_risk]
+        self._chance = _share(false)
+        self.after_error_ = _share(labels[~at_risk])
         self.hazards_ = []
-        # With half an error more, and half a true claim: finite for whatever was seen.
-        self._base = np.log((false.sum() + 0.5) / ((~false).sum() + 0.5))
         if batch.n_features and false.any() and not false.all():
             self._standardizer = Standardizer.fit(_design(batch))
-            views = self._views(batch)
-            for model, X in zip(self._models(), views, strict=True):
+            models = _models(len(false), self.random_state)
+            for model, X in zip(models, self._views(batch), strict=True):
                 self.hazards_.append(model.fit(X[at_risk], false))
         return self
 
@@ -126,9 +133,14 @@ class NeymanPearsonScorer(BaseEstimator):
         ndarray of shape (n_claims,)
         """
         if not self.hazards_ or not batch.n_claims:
-            return np.full(batch.n_claims, self._base)
-        pairs = zip(self.hazards_, self._views(batch), strict=True)
-        return np.mean([model.decision_function(X) for model, X in pairs], axis=0)
+            return np.full(batch.n_claims, logit(self._chance))
+        *smooth, forest = self.hazards_
+        *views, last = self._views(batch)
+        total = sum(m.decision_function(X) for m, X in zip(smooth, views, strict=True))
+        # A forest that saw no error nearby says 0, which is too much to say.
+        chance = forest.predict_proba(last)[:, 1]
+        chance = (1 - DOUBT) * chance + DOUBT * self._chance
+        return (total + logit(chance)) / len(self.hazards_)
 
     def confidence(self, batch):
         """Confidence of each claim: minus its log price.
@@ -141,36 +153,50 @@ class NeymanPearsonScorer(BaseEstimator):
         -------
         ndarray of shape (n_claims,)
         """
-        return -log_price(self.hazard(batch), self._structure(batch))
+        q = AFTER_ERROR * self.after_error_
+        return -log_price(self.hazard(batch), self._structure(batch), q)
 
     def _structure(self, batch):
         if self.coherent:
             return batch
         return GraphBatch.from_arrays(batch.features, batch.offsets)
 
-    def _models(self):
-        from sklearn.ensemble import HistGradientBoostingClassifier
-        from sklearn.linear_model import LogisticRegression
-
-        trees = HistGradientBoostingClassifier(
-            max_iter=self.n_rounds,
-            learning_rate=0.05,
-            max_depth=2,
-            l2_regularization=5.0,
-            max_bins=63,
-            early_stopping=False,
-            random_state=self.random_state,
-        )
-        return (
-            LogisticRegression(C=0.3, max_iter=1000),
-            LogisticRegression(C=0.1, max_iter=1000),
-            trees,
-        )
-
     def _views(self, batch):
         """What each of the models sees."""
         X = self._standardizer(_design(batch))
-        return X[:, : batch.n_features], X, X[:, : batch.n_features]
+        own = X[:, : batch.n_features]
+        return own, X, own, X
+
+
+def _models(n_claims, random_state):
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    return (
+        LogisticRegression(C=0.1, max_iter=1000),
+        LogisticRegression(C=0.03, max_iter=1000),
+        HistGradientBoostingClassifier(
+            max_iter=75,
+            max_depth=2,
+            l2_regularization=5.0,
+            max_features=0.5,
+            max_bins=63,
+            early_stopping=False,
+            random_state=random_state,
+        ),
+        RandomForestClassifier(
+            40,
+            min_samples_leaf=8,
+            max_features=0.3,
+            max_samples=min(0.5, LARGEST / n_claims),
+            random_state=random_state,
+        ),
+    )
+
+
+def _share(flags):
+    """With half a claim more of each kind: not certain, whatever was seen."""
+    return (flags.sum() + 0.5) / (len(flags) + 1)
 
 
 def _design(batch):
@@ -190,7 +216,7 @@ def below_true_claims(labels, batch):
     return np.bincount(child, above[parent], batch.n_claims) == 0
 
 
-def log_price(hazard, batch):
+def log_price(hazard, batch, q=0.0):
     """Log of the risk that one more kept claim costs.
 
     Parameters
@@ -198,6 +224,8 @@ def log_price(hazard, batch):
     hazard : ndarray of shape (n_claims,)
         Log odds that a claim is false, given that all its ancestors are true.
     batch : GraphBatch
+    q : float in [0, 1]
+        Chance that a claim is true where an ancestor is not.
 
     Returns
     -------
@@ -215,8 +243,11 @@ def log_price(hazard, batch):
     first = np.minimum(batch.offsets[:-1], len(own) - 1)
     before -= before[first][batch.problem_of]
     log_risk = hazard[order] - own[order] - before
+    with np.errstate(divide="ignore"):
+        beside = np.log(q) + np.log(-np.expm1(-np.maximum(path - own, 0)))
+    log_gain = np.logaddexp(-path, beside)
     price = np.empty(len(own))
-    price[order] = minorant_slopes(log_risk, -path[order], batch.problem_of)
+    price[order] = minorant_slopes(log_risk, log_gain[order], batch.problem_of)
     return price
 
 

@@ -2,7 +2,8 @@
 
 The members are the linear scorer, trained through soft calibration for its alpha, and
 the Neyman-Pearson scorer, which knows no alpha. Their out-of-fold confidences say how
-many true claims each would keep alone; the weights are a softmax of these numbers.
+many true claims each would keep alone; the weights are a softmax of these numbers, and
+lean towards the second member, which is the better one unless they say otherwise.
 """
 
 import numpy as np
@@ -18,6 +19,7 @@ from ._start import logistic_start
 from ._train import train
 
 MEMBERS = ("linear", "neyman-pearson")
+PRIOR = np.array([0.0, 2.0])  # log weights where both keep the same
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
 FEW = 60  # problems; up to here the weights stay closer together
 N_LEVELS = 9
@@ -175,9 +177,9 @@ def _retention(confidence, batch, labels, alpha, coherent):
 def _weights(retention, alpha, n):
     best = retention.max()
     if not best > 0:  # nothing kept, or no cross-validation
-        return np.full(len(retention), 1 / len(retention))
+        return softmax(PRIOR)
     temperature = max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW else TEMPERATURE
-    return softmax(retention / (temperature * best))
+    return softmax(PRIOR + retention / (temperature * best))
 
 
 def _folds(n, groups, n_folds, rng):

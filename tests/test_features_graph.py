@@ -1,0 +1,292 @@
+"""Graph metrics against networkx; unions, given columns, domains and lifted transformers."""
+
+import pickle
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.features import (
+    ClaimTransformer,
+    DomainIndicators,
+    FrequencyFeature,
+    GraphFeatures,
+    GraphUnion,
+    SemanticFeatures,
+    TextFeatures,
+    make_graph_union,
+    paper_features,
+    reasoning_features,
+)
+
+ALL = [*GraphFeatures()._own_names(), "n_ancestors"]
+
+
+def random_graph(rng):
+    """Up to 12 claims in an order that need not be topological."""
+    n = int(rng.integers(1, 13))
+    order = rng.permutation(n)
+    share = rng.random()
+    edges = [
+        (order[i], order[j]) for j in range(n) for i in range(j) if rng.random() < share
+    ]
+    return ReasoningGraph(None, edges, claims=[f"claim {v}" for v in range(n)])
+
+
+def by_networkx(graph):
+    """One row per claim, from networkx alone."""
+    g = nx.DiGraph()
+    g.add_nodes_from(range(graph.n_claims))
+    g.add_edges_from(map(tuple, graph.edges.tolist()))
+    depth = {
+        v: level for level, row in enumerate(nx.topological_generations(g)) for v in row
+    }
+    columns = [
+        dict(g.in_degree()),
+        dict(g.out_degree()),
+        nx.pagerank(g),
+        nx.betweenness_centrality(g),
+        nx.closeness_centrality(g),
+        nx.clustering(g),
+        {v: g.in_degree(v) == 0 for v in g},
+        {v: g.out_degree(v) == 0 for v in g},
+        {v: len(nx.descendants(g, v)) for v in g},
+        depth,
+        {v: len(nx.ancestors(g, v)) for v in g},
+    ]
+    return np.array([[float(column[v]) for column in columns] for v in g])
+
+
+def test_equal_to_networkx_on_500_random_graphs():
+    rng = np.random.default_rng(0)
+    graphs = [random_graph(rng) for _ in range(500)]
+    batch = GraphFeatures(ALL).fit_transform(graphs)
+    expected = np.concatenate([by_networkx(graph) for graph in graphs])
+    np.testing.assert_array_equal(batch.features, expected)
+    assert batch.feature_names == tuple(ALL)
+
+
+def test_case_study_of_the_paper():
+    """Figure and table of the case study: claim 8 of 12."""
+    edges = [(0, 1), (0, 2), (1, 4), (2, 4), (3, 4), (4, 6), (5, 6), (6, 8), (7, 8)]
+    edges += [(8, 9), (9, 10), (10, 11)]
+    graph = ReasoningGraph(np.empty((12, 0)), edges)
+    names = ["nx_reachability", "nx_in_degree", "nx_out_degree", "nx_betweenness"]
+    values = GraphFeatures(names).fit_transform([graph]).features[8]
+    np.testing.assert_array_equal(values.round(2), [3.0, 2.0, 1.0, 0.22])
+
+
+def test_jobs_change_nothing():
+    rng = np.random.default_rng(1)
+    graphs = [random_graph(rng) for _ in range(30)]
+    one = GraphFeatures().fit_transform(graphs).features
+    two = GraphFeatures(n_jobs=2).fit_transform(graphs).features
+    np.testing.assert_array_equal(one, two)
+
+
+def test_no_claims():
+    empty = ReasoningGraph(np.empty((0, 0)), [])
+    full = ReasoningGraph(np.empty((2, 0)), [(0, 1)])
+    batch = GraphFeatures(ALL).fit_transform([empty, full, empty])
+    assert [len(part) for part in batch.split(batch.features)] == [0, 2, 0]
+
+
+def test_unknown_metric_is_named():
+    batch = GraphBatch.from_arrays([[1.0]], [0, 1])
+    with pytest.raises(ValueError, match=r"nx_degree.*known are.*nx_in_degree"):
+        GraphFeatures(["nx_degree"]).fit(batch)
+
+
+@pytest.fixture
+def graphs():
+    texts = ["3 + 4 = 7", "7 * 2 = 14", "so 15"]
+    first = ReasoningGraph(
+        [[5.0, 1.0], [3.0, 0.0], [1.0, 1.0]],
+        [(0, 1), (1, 2)],
+        claims=texts,
+        problem="What is (3 + 4) * 2?",
+        feature_names=["frequency-score", "problem_relevance"],
+        id="a",
+    )
+    return [first, first.replace(id="b", edges=[(0, 2)])]
+
+
+def test_columns_are_appended_and_the_rest_passes_through(graphs):
+    batch = GraphFeatures(["nx_in_degree"]).fit_transform(graphs)
+    names = ("frequency-score", "problem_relevance", "nx_in_degree")
+    assert batch.feature_names == names
+    for graph, before in zip(batch, graphs, strict=True):
+        np.testing.assert_array_equal(graph.features[:, :2], before.features)
+        assert graph.claims == before.claims and graph.id == before.id
+        np.testing.assert_array_equal(graph.edges, before.edges)
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [GraphFeatures(), TextFeatures(), reasoning_features(), FrequencyFeature()],
+    ids=lambda t: type(t).__name__,
+)
+def test_names_idempotent_pickle_clone(transformer, graphs):
+    fitted = clone(transformer).fit(graphs)
+    batch = fitted.transform(graphs)
+    assert tuple(fitted.get_feature_names_out()) == batch.feature_names
+    again = clone(transformer).fit_transform(batch)
+    assert set(again.feature_names) == set(batch.feature_names)
+    order = [again.feature_names.index(name) for name in batch.feature_names]
+    np.testing.assert_array_equal(again.features[:, order], batch.features)
+    loaded = pickle.loads(pickle.dumps(fitted)).transform(graphs)
+    np.testing.assert_array_equal(loaded.features, batch.features)
+
+
+def test_other_columns_than_in_fit_are_refused(graphs):
+    fitted = GraphFeatures().fit(graphs)
+    with pytest.raises(ValueError, match=r"fitted with the columns.*frequency-score"):
+        fitted.transform(
+            [graph.replace(features=None, feature_names=None) for graph in graphs]
+        )
+
+
+def test_union(graphs):
+    union = make_graph_union(
+        GraphFeatures(["nx_in_degree"]),
+        GraphFeatures(["nx_out_degree"]),
+        TextFeatures(),
+    )
+    names = [name for name, _ in union.transformer_list]
+    assert names == ["graphfeatures-1", "graphfeatures-2", "textfeatures"]
+    batch = union.fit_transform(graphs)
+    assert batch.n_features == 2 + 2 + len(TextFeatures()._own_names())
+    assert tuple(union.get_feature_names_out()) == batch.feature_names
+    own = GraphUnion(union.transformer_list, keep_input=False).fit_transform(graphs)
+    assert own.feature_names == batch.feature_names[2:]
+    np.testing.assert_array_equal(own.features, batch.features[:, 2:])
+
+
+def test_union_parameters_reach_the_members():
+    union = reasoning_features().set_params(graph__n_jobs=2)
+    assert clone(union).get_params()["graph__n_jobs"] == 2
+
+
+def test_union_refuses_one_name_twice(graphs):
+    union = GraphUnion([("a", GraphFeatures()), ("b", GraphFeatures())])
+    with pytest.raises(ValueError, match="'a' and 'b' both make.*nx_in_degree"):
+        union.fit(graphs)
+
+
+def test_union_takes_pipelines_whole(graphs):
+    scaled = make_pipeline(GraphFeatures(["nx_in_degree"]), ClaimTransformer(PCA(2)))
+    union = GraphUnion([("pca", scaled)], keep_input=False)
+    assert union.fit_transform(graphs).feature_names == ("pca0", "pca1")
+
+
+def test_pipeline_up_to_a_filter():
+    data = make_reasoning_graphs(120, random_state=0)
+    steps = [GraphFeatures(["n_ancestors"]), ClaimTransformer(StandardScaler())]
+    pipeline = make_pipeline(*steps, HardCF("n_ancestors", alpha=0.2, random_state=0))
+    kept = pipeline.fit(data.graphs, data.labels).predict(data.graphs)
+    assert [len(mask) for mask in kept] == data.graphs.sizes.tolist()
+
+
+def test_claim_transformer_equals_the_transformer_on_the_table(graphs):
+    table = np.concatenate([graph.features for graph in graphs])
+    batch = ClaimTransformer(StandardScaler()).fit_transform(graphs)
+    np.testing.assert_array_equal(batch.features, StandardScaler().fit_transform(table))
+    assert batch.feature_names == graphs[0].feature_names
+    imputed = ClaimTransformer(SimpleImputer()).fit_transform(graphs)
+    np.testing.assert_array_equal(imputed.features, table)
+
+
+def test_claim_transformer_hands_labels_on(graphs):
+    from sklearn.feature_selection import SelectKBest
+
+    labels = [np.array([1, 1, 0]), np.array([1, 1, 0])]
+    best = ClaimTransformer(SelectKBest(k=1)).fit(graphs, labels)
+    assert best.transform(graphs).feature_names == ("frequency-score",)
+
+
+def test_claim_transformer_without_features():
+    graph = ReasoningGraph(None, [], claims=["a"])
+    with pytest.raises(ValueError, match="no features yet"):
+        ClaimTransformer(StandardScaler()).fit([graph])
+
+
+def test_missing_columns_are_named_with_those_there(graphs):
+    with pytest.raises(ValueError, match=r"'frequency'.*'frequency-score', 'problem"):
+        FrequencyFeature("frequency").fit(graphs)
+    with pytest.raises(ValueError, match="'coherent_to_ancestors'.*they have"):
+        SemanticFeatures().fit(graphs)
+    with pytest.raises(ValueError, match="no feature columns"):
+        FrequencyFeature().fit([ReasoningGraph(None, [], claims=["a"])])
+
+
+@pytest.mark.parametrize(
+    "name, kind, width",
+    [("math", "math", 31), ("felm-7", "felm", 7), ("felm-20", "felm", 20)],
+)
+def test_paper_features(name, kind, width):
+    data = make_reasoning_graphs(20, kind, random_state=0)
+    batch = paper_features(name).fit_transform(data.graphs)
+    assert batch.n_features == width
+    before = {n: data.graphs.features[:, j] for j, n in enumerate(data.feature_names)}
+    for column, feature in enumerate(batch.feature_names):
+        np.testing.assert_allclose(
+            batch.features[:, column], before[feature], atol=1e-9
+        )
+
+
+def test_paper_features_unknown_name():
+    with pytest.raises(ValueError, match=r"'felm'.*felm-20.*felm-7.*math"):
+        paper_features("felm")
+
+
+@pytest.mark.parametrize(
+    "question, topic",
+    [
+        ("Solve the system of equations x + y = 3, x - y = 1.", "linear_equations"),
+        ("Find the discriminant of x^2 + 3x + 1.", "quadratic_equations"),
+        ("Factor the polynomial.", "polynomial_algebra"),
+        ("Simplify $\\frac{x + 1}{x - 1}$.", "rational_expressions"),
+        ("What is $\\log_2 8$?", "exponents_logarithms"),
+        ("Solve $6 - x > -9$.", "inequalities"),
+        ("Find the tenth term of the arithmetic sequence.", "sequences_series"),
+        ("Let $f(x) = 3x$. What is the inverse of f?", "functions"),
+        ("How many miles did she walk?", "word_problems"),
+        ("What is the midpoint of the segment?", "coordinate_geometry"),
+        ("What is the multiplicative inverse modulo 7?", "abstract_algebra"),
+        ("Find the imaginary part.", "complex_numbers"),
+    ],
+)
+def test_lexicon(question, topic):
+    for text in (question, question.upper(), question.replace(" ", "\n\n")):
+        graph = ReasoningGraph(None, [], claims=["a", "b"], problem=text)
+        flags = DomainIndicators([topic]).fit_transform([graph]).features
+        np.testing.assert_array_equal(flags, [[1.0], [1.0]])
+    plain = graph.replace(problem="Was it raining?")
+    assert not DomainIndicators().fit_transform([plain]).features.any()
+
+
+def test_domains_from_metadata(graphs):
+    known = {"a": "science", "b": ("science", "history")}
+    domains = DomainIndicators(["history", "science"], metadata=known)
+    flags = domains.fit_transform(graphs).features[:, 2:]
+    np.testing.assert_array_equal(flags[[0, 3]], [[0, 1], [1, 1]])
+    with pytest.raises(ValueError, match="problem.*'b'.*not in the metadata"):
+        DomainIndicators(["science"], metadata={"a": "science"}).fit(graphs)
+    with pytest.raises(ValueError, match="'science', which is none of"):
+        DomainIndicators(["history"], metadata=known).fit(graphs)
+    with pytest.raises(ValueError, match="must map ids"):
+        DomainIndicators(metadata=["science"]).fit(graphs)
+
+
+def test_domains_need_something_to_go_by(graphs):
+    with pytest.raises(ValueError, match="no domain 'history'"):
+        DomainIndicators(["history"]).fit(graphs)
+    with pytest.raises(ValueError, match="no question text"):
+        DomainIndicators().fit([graphs[0].replace(problem=None)])

@@ -1,4 +1,4 @@
-"""Graph metrics against networkx; unions, given columns, domains and lifted transformers."""
+"""Graph metrics against networkx; unions, given columns, domains, lifting."""
 
 import pickle
 
@@ -176,7 +176,7 @@ def test_union_parameters_reach_the_members():
 
 def test_union_refuses_one_name_twice(graphs):
     union = GraphUnion([("a", GraphFeatures()), ("b", GraphFeatures())])
-    with pytest.raises(ValueError, match="'a' and 'b' both make.*nx_in_degree"):
+    with pytest.raises(ValueError, match=r"'a' and 'b' both make.*nx_in_degree"):
         union.fit(graphs)
 
 
@@ -213,16 +213,16 @@ def test_claim_transformer_hands_labels_on(graphs):
 
 def test_claim_transformer_without_features():
     graph = ReasoningGraph(None, [], claims=["a"])
-    with pytest.raises(ValueError, match="no features yet"):
+    with pytest.raises(ValueError, match=r"no features yet"):
         ClaimTransformer(StandardScaler()).fit([graph])
 
 
 def test_missing_columns_are_named_with_those_there(graphs):
     with pytest.raises(ValueError, match=r"'frequency'.*'frequency-score', 'problem"):
         FrequencyFeature("frequency").fit(graphs)
-    with pytest.raises(ValueError, match="'coherent_to_ancestors'.*they have"):
+    with pytest.raises(ValueError, match=r"'coherent_to_ancestors'.*they have"):
         SemanticFeatures().fit(graphs)
-    with pytest.raises(ValueError, match="no feature columns"):
+    with pytest.raises(ValueError, match=r"no feature columns"):
         FrequencyFeature().fit([ReasoningGraph(None, [], claims=["a"])])
 
 
@@ -277,16 +277,16 @@ def test_domains_from_metadata(graphs):
     domains = DomainIndicators(["history", "science"], metadata=known)
     flags = domains.fit_transform(graphs).features[:, 2:]
     np.testing.assert_array_equal(flags[[0, 3]], [[0, 1], [1, 1]])
-    with pytest.raises(ValueError, match="problem.*'b'.*not in the metadata"):
+    with pytest.raises(ValueError, match=r"problem.*'b'.*not in the metadata"):
         DomainIndicators(["science"], metadata={"a": "science"}).fit(graphs)
-    with pytest.raises(ValueError, match="'science', which is none of"):
+    with pytest.raises(ValueError, match=r"'science', which is none of"):
         DomainIndicators(["history"], metadata=known).fit(graphs)
-    with pytest.raises(ValueError, match="must map ids"):
+    with pytest.raises(ValueError, match=r"must map ids"):
         DomainIndicators(metadata=["science"]).fit(graphs)
 
 
 def test_domains_need_something_to_go_by(graphs):
-    with pytest.raises(ValueError, match="no domain 'history'"):
+    with pytest.raises(ValueError, match=r"no domain 'history'"):
         DomainIndicators(["history"]).fit(graphs)
-    with pytest.raises(ValueError, match="no question text"):
+    with pytest.raises(ValueError, match=r"no question text"):
         DomainIndicators().fit([graphs[0].replace(problem=None)])

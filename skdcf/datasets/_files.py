@@ -84,3 +84,8 @@ def _download(source, path):
             f"{path} is not there and its directory cannot be written to: choose "
             "another data_home (or SKDCF_DATA), or have the file put there"
         ) from error
+    except OSError as error:
+        raise OSError(
+            f"{source.url} could not be downloaded ({type(error).__name__}): check the "
+            f"connection, or put the file at {path} yourself"
+        ) from error

@@ -1,0 +1,76 @@
+"""Claims per second of the text features, on one core.
+
+    python benchmarks/text_speed.py [--problems N] [--data-home FOLDER]
+
+PERL gsm8k + math is repeated up to N problems, in each copy with other names: no text
+occurs twice, the arithmetic stays what it is.
+"""
+
+import argparse
+import re
+import time
+import tracemalloc
+
+import numpy as np
+
+from skdcf import GraphBatch
+from skdcf.datasets import fetch_perl
+from skdcf.features import GraphFeatures, TextFeatures
+
+
+def copies(graphs, n_problems):
+    """Problems like those given, as many as asked for."""
+    n = len(graphs)
+    batch = graphs[np.arange(n_problems) % n]
+    copy = np.arange(n_problems) // n
+    renamed = [
+        re.sub(
+            r"\b(the|total)\b", rf"\1 q{'abcdefghij'[k % 10]}{'xyz' * (k % 7)}", text
+        )
+        for k, text in zip(copy[batch.problem_of], batch.claims, strict=True)
+    ]
+    return GraphBatch.from_arrays(
+        None, batch.offsets, batch.edges, claims=renamed, problems=batch.problems
+    )
+
+
+def timed(transformer, batch):
+    """Wall and processor seconds of one transform."""
+    transformer = transformer.fit(batch)
+    wall, cpu = time.perf_counter(), time.process_time()
+    transformer.transform(batch)
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def main(n_problems, data_home, n_jobs):
+    """Print the table."""
+    graphs = fetch_perl(data_home=data_home).graphs
+    batch = copies(graphs, n_problems)
+    size = np.mean([len(text) for text in batch.claims])
+    print(
+        f"{len(batch):,} problems, {batch.n_claims:,} claims of {size:.0f} characters"
+    )
+    for part in (len(batch) // 10, len(batch)):
+        wall, cpu = timed(TextFeatures(), batch[:part])
+        n = batch[:part].n_claims
+        print(
+            f"text, {part:,} problems: {n / wall:,.0f} claims/s "
+            f"({n / cpu:,.0f} per processor second)"
+        )
+    tracemalloc.start()
+    TextFeatures().fit(batch[: len(batch) // 10]).transform(batch[: len(batch) // 10])
+    print(f"peak memory, a tenth: {tracemalloc.get_traced_memory()[1] / 2**20:.0f} MB")
+    tracemalloc.stop()
+    part = batch[: min(len(batch), 5000)]
+    for jobs in (1, n_jobs):
+        wall, _ = timed(GraphFeatures(n_jobs=jobs), part)
+        print(f"graph metrics, n_jobs={jobs}: {part.n_claims / wall:,.0f} claims/s")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--problems", type=int, default=100_000)
+    parser.add_argument("--data-home", help="where the data lie")
+    parser.add_argument("--jobs", type=int, default=2)
+    chosen = parser.parse_args()
+    main(chosen.problems, chosen.data_home, chosen.jobs)

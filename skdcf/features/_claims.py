@@ -1,0 +1,101 @@
+"""scikit-learn's own transformers, on the claims of all problems."""
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..graphs import as_batch, pack_labels
+from ._base import check_same_input, input_names
+
+
+class ClaimTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+    """Any scikit-learn transformer, applied to the claims of all problems stacked.
+
+    Parameters
+    ----------
+    transformer : scikit-learn transformer
+        Such as StandardScaler, SimpleImputer or PCA. A copy is fitted to the table with
+        one row per claim; its output replaces the feature columns.
+
+    Attributes
+    ----------
+    transformer_ : the fitted copy
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from skdcf import GraphBatch
+    >>> from skdcf.features import ClaimTransformer
+    >>> batch = GraphBatch.from_arrays([[1.0], [2.0], [3.0]], [0, 2, 3])
+    >>> ClaimTransformer(StandardScaler()).fit_transform(batch).features.ravel()
+    array([-1.22474487,  0.        ,  1.22474487])
+    """
+
+    def __init__(self, transformer):
+        self.transformer = transformer
+
+    def fit(self, X, y=None):
+        """Fit a copy of the transformer to the claims.
+
+        Parameters
+        ----------
+        X : GraphBatch, sequence of ReasoningGraph, or 2-D array
+        y : sequence of arrays or None
+            Labels per problem, handed to the transformer one per claim.
+
+        Returns
+        -------
+        self
+        """
+        batch = as_batch(X)
+        labels = None if y is None else pack_labels(y, batch).astype(int)
+        self.transformer_ = clone(self.transformer).fit(claim_table(batch), labels)
+        self.feature_names_in_ = np.array(input_names(batch), dtype=object)
+        self.n_features_in_ = batch.n_features
+        return self
+
+    def transform(self, X):
+        """Replace the feature columns by the transformer's output.
+
+        Parameters
+        ----------
+        X : GraphBatch, sequence of ReasoningGraph, or 2-D array
+
+        Returns
+        -------
+        GraphBatch
+        """
+        check_is_fitted(self)
+        batch = as_batch(X)
+        check_same_input(self, batch)
+        table = self.transformer_.transform(claim_table(batch))
+        table = table.toarray() if hasattr(table, "toarray") else np.asarray(table)
+        return batch.replace_features(table, self._names(table.shape[1]))
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of the transformed problems.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of the input columns; those seen in `fit` by default.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        given = self.feature_names_in_ if input_features is None else input_features
+        return self.transformer_.get_feature_names_out(np.array(given, dtype=object))
+
+    def _names(self, width):
+        if hasattr(self.transformer_, "get_feature_names_out"):
+            return self.get_feature_names_out()
+        return self.feature_names_in_ if width == self.n_features_in_ else None
+
+
+def claim_table(batch):
+    """The features, or a ValueError where there are none."""
+    if batch.features is None:
+        raise ValueError("the problems have no features yet: add some first")
+    return batch.features

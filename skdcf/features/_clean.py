@@ -1,0 +1,115 @@
+"""From text to plain text and to numbers, in linear time."""
+
+import re
+from functools import lru_cache
+
+# White space and mark-up say where a text comes from, not whether it is true.
+_MARKUP = re.compile(r"\*\*|\\?\$|\\[()\[\]]|`")
+_POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
+_LABEL = re.compile(r"#*\s*step\s*\d{1,9}\s*[:.)]?\s*")
+_STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
+_POINT = re.compile(r"(?<![\d.])\.(?=\d)")
+NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
+_NUMBER = re.compile(NUMBER)
+_WORD = re.compile(r"[a-z]+")
+LONGEST_NUMBER = 30  # characters; more is not a quantity
+IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
+
+
+def _count(words, start, step=1):
+    return {word: start + step * i for i, word in enumerate(words.split())}
+
+
+_UNITS = _count("one two three four five six seven eight nine", 1)
+_TEENS = _count(
+    "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+    10,
+)
+_TENS = _count("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
+_PARTS = _count("third fourth fifth sixth seventh eighth", 3)
+_PARTS |= {word + "s": n for word, n in _PARTS.items()}
+_PARTS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
+_SCALES = {"hundred": 100, "thousand": 1000}
+NUMBER_WORDS = {w: float(n) for w, n in (_UNITS | _TEENS | _TENS | _PARTS).items()}
+
+
+def clean(text):
+    """Lower case, without mark-up, a leading "Step k:" and white space but blanks.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+    """
+    if "**" in text:
+        text = _POWER.sub("^", text)
+    if "$" in text or "\\" in text or "**" in text or "`" in text:
+        text = _MARKUP.sub("", text)
+    text = " ".join(text.casefold().split())
+    label = _LABEL.match(text)
+    if label:
+        text = text[label.end() :]
+    if " ." in text or "(." in text or text[:1] == ".":
+        text = _POINT.sub("0.", text)
+    return text
+
+
+def numbers(text):
+    """The numbers of a clean text in order of appearance, without 0, 1, 2 and 100.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    list of float
+    """
+    if "step" in text:
+        text = _STEP.sub("", text)
+    if "{,}" in text:
+        text = text.replace("{,}", ",")
+    return [n for n in map(_counting, _NUMBER.findall(text)) if n]
+
+
+@lru_cache(4096)
+def to_number(token):
+    """Value of a numeral with thousands separators; NaN if it is absurdly long."""
+    if "," in token:
+        token = token.replace(",", "")
+    return float(token) if len(token) <= LONGEST_NUMBER else float("nan")
+
+
+@lru_cache(4096)
+def _counting(token):
+    """Value of a numeral, 0 if it does not count."""
+    value = to_number(token)
+    return 0.0 if value != value or value in IGNORED else value
+
+
+def number_words(text):
+    """Numbers that a clean text spells out: "twenty-five", "three hundred", "dozen".
+
+    Of a fraction the denominator counts, "two-thirds" gives 3.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    list of float
+    """
+    found, before = [], ""
+    for word in _WORD.findall(text):
+        if word in _UNITS and before in _TENS:
+            found[-1] += _UNITS[word]
+        elif word in _SCALES and before in NUMBER_WORDS and found:
+            found[-1] *= _SCALES[word]
+        elif word in NUMBER_WORDS:
+            found.append(NUMBER_WORDS[word])
+        before = word
+    return [n for n in found if n not in IGNORED]

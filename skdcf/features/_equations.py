@@ -1,0 +1,286 @@
+"""The arithmetic of a text: which of its equalities can be checked, and which hold.
+
+A text is cut into clauses at punctuation, and a clause into sides at the signs of
+equality. Of a side counts what touches the sign: in "so 3 * 5 = 15 eggs in all" that
+is ``3 * 5`` and ``15``. Units between numbers are skipped. Whatever could mean
+something else (a variable, a function, a word where a number should be) leaves the
+equality unchecked: a false alarm costs more than a missed error.
+"""
+
+import re
+from functools import lru_cache
+from itertools import islice, pairwise
+
+from ._clean import NUMBER, to_number
+from ._expression import UNKNOWN, is_bare, verdict
+from ._latex import plain
+
+WORD = "word"
+_UNREADABLE = [UNKNOWN]
+MOST_SIDES = 200  # of one clause and of one text
+LONGEST_SIDE = 1000  # characters; what is longer is not read as arithmetic
+
+# A clause ends at punctuation, unless that stands inside a number or an ellipsis.
+_CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*")
+_PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
+# Every token brings the blank before it: that is how "5-digit" differs from "5 - 3".
+_TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
+_DIGIT = re.compile(r"\d")
+_SIMPLE = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
+_COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
+_PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
+_SIGNS = {" - ": "m"} | {sign: sign for sign in "-+*/"}
+_SYMBOLS = frozenset("-+*/^(){}[]%!√∁")
+_OPERATORS = frozenset("+-*/^Crm")
+
+_SPOKEN = {
+    "x": "*",
+    "times": "*",
+    "multiplied by": "*",
+    "plus": "+",
+    "minus": "-",
+    "divided by": "/",
+}
+
+
+def _words(text):
+    return frozenset(text.split())
+
+
+# What may follow a number without a blank.
+_UNITS = _words(
+    "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
+    "kwh am pm ft in st nd rd th"
+)
+# Words that change what stands beside them.
+_CHANGING = _words(
+    "than half twice double triple third quarter thirds quarters percent square "
+    "squared cube cubed root times plus minus less more hundred thousand million "
+    "billion dozen base mod modulo sin cos tan log ln pi choose by from remainder"
+)
+
+
+def equalities(text):
+    """Check the equalities of a clean text.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    right, wrong : list of (list, list)
+        Both sides, as expressions, of the equalities that hold and that fail.
+    """
+    right, wrong = [], []
+    if "=" not in text and "≈" not in text and "\\approx" not in text:
+        return right, wrong
+    for left, follow, rounded in islice(_pairs(plain(text)), MOST_SIDES):
+        holds = verdict(left, follow, rounded)
+        if holds is not None:
+            (right if holds else wrong).append((left, follow))
+    return right, wrong
+
+
+def _pairs(text):
+    """What stands left and right of each sign, and whether that says "about"."""
+    name = last = None
+    for clause in _CLAUSE.finditer(text):
+        whole = clause[0]
+        rounded = "≈" in whole
+        sides = whole.replace("≈", "=").split("=", MOST_SIDES)
+        if len(sides) == 1:
+            continue
+        left = _UNREADABLE
+        if sides[0].strip() == name:  # a new sentence about the same thing
+            left = _calculation(_read(last)[0])
+        elif _DIGIT.search(sides[0]):
+            left = _read(sides[0])[1]
+        for i in range(1, len(sides) - 1):
+            head, tail = _read_between(sides, i)
+            yield left, head, rounded
+            left = tail
+        name, last = sides[0].strip(), sides[-1]
+        asked = text[clause.end() : clause.end() + 1] == "?"
+        if left is not _UNREADABLE and not asked and _DIGIT.search(last):
+            yield left, _read(last)[0], rounded
+
+
+def _read_between(sides, i):
+    """Head and tail of side i, without the name of what the next side is about."""
+    side = sides[i]
+    if not _DIGIT.search(side):
+        return _UNREADABLE, _UNREADABLE
+    n = _shared_ending(sides[i - 1], side)
+    if not n:
+        return _read(side)
+    side = side.rstrip()
+    head, _ = _read(side[: len(side) - n].rstrip(" -"))
+    return head, _calculation(head)
+
+
+def _shared_ending(one, other):
+    """Length of the name that two sides end with, 0 if there is none.
+
+    Line by line, "cost = 3 * 5, cost = 15" states ``3 * 5 = 15``; without line ends the
+    name of the second line follows the value of the first.
+    """
+    if other.rstrip()[-2:] != one.rstrip()[-2:]:
+        return 0
+    one, other = one.split(), other.split()
+    n, limit = 0, min(len(one), len(other))
+    while n < limit and one[-1 - n] == other[-1 - n]:
+        n += 1
+    if n < len(one) and one[-1 - n] in _OPERATORS:
+        return 0  # 6 + x = 2, x = 2 - 6
+    unit = 0  # 3 * 5 miles, distance = 15 miles
+    while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
+        unit += 1
+    words = other[len(other) - n :]
+    whole = n == len(one) or not unit
+    named = any(w[-1].isalpha() for w in words) and unit <= 3 and (whole or n > 1)
+    return len(" ".join(words)) if named else 0
+
+
+def _calculation(items):
+    """The items if they calculate something; names are used again for other things."""
+    return _UNREADABLE if is_bare(items) else items
+
+
+@lru_cache(4096)
+def _read(side):
+    """The expressions at the head and at the tail of one side."""
+    if len(side) > LONGEST_SIDE:
+        return _UNREADABLE, _UNREADABLE
+    return _read_simple(side) or _read_tokens(side)
+
+
+def _read_simple(side):
+    """What `_read_tokens` finds in mere arithmetic and in "12 eggs", but faster."""
+    if _SIMPLE.fullmatch(side):
+        items = [_SIGNS.get(p) or to_number(p) for p in _PIECE.findall(side)]
+        return items, items
+    count = _COUNT.fullmatch(side)
+    if not count:
+        return None
+    words = count[2].split()
+    if words[0] == "of" or not _CHANGING.isdisjoint(words):
+        return _UNREADABLE, _UNREADABLE
+    return [to_number(count[1])], _UNREADABLE
+
+
+def _read_tokens(side):
+    items, before = [], ""
+    for token, after in pairwise([*_TOKEN.findall(side), ""]):
+        text = token.lstrip(" ")
+        first = text[0]
+        if first.isdecimal():
+            if _is_value(items):
+                items.append(UNKNOWN)
+            items.append(to_number(text))
+        elif first.isalpha():
+            _take_prose(items, before, token, after)
+        elif first in _SYMBOLS:
+            _take_symbol(items, text, token == text, after)
+        else:
+            items.append(UNKNOWN)
+        before = text
+    return _ends(items)
+
+
+def _take_prose(items, before, token, after):
+    """Words are an operator, a unit that is skipped, or an end of the expression."""
+    words, glued = token.split(), token[0] != " "
+    has_value = _is_value(items)
+    if has_value:
+        spoken = _spoken_operator(items, words, glued, after)
+        if spoken:
+            items.append(spoken)
+            return
+    if before == "/" and glued and len(token) > 1 and items[-1:] == ["/"]:
+        items.pop()  # km/h, 5/hour
+        return
+    share = has_value and words[0] == "of"  # 30% of the total
+    touches = glued and before[-1:].isdecimal()
+    if share or _is_variable(words, touches) or not _CHANGING.isdisjoint(words):
+        items += (UNKNOWN, WORD, UNKNOWN)
+    elif not (has_value and len(words) <= 4 and _closes(after)):
+        items.append(WORD)
+    elif not after and (len(words) > 2 or is_bare(_tail(items))):
+        items += (WORD, UNKNOWN)  # 3 hours = 3 * 60 minutes
+
+
+def _is_value(items):
+    return bool(items) and (isinstance(items[-1], float) or items[-1] in (")", "%"))
+
+
+def _is_variable(words, touches):
+    if touches and words[0] not in _UNITS:
+        return True  # 2lw
+    return any([len(w) == 1 and w not in "ai" for w in words])
+
+
+def _closes(after):
+    return not after or after.lstrip(" ")[0] in "+-*/)]}"
+
+
+def _spoken_operator(items, words, glued, after):
+    """The symbol that a word between two numbers stands for, or None."""
+    follow = after.lstrip(" ")[:1]
+    if not (follow.isdecimal() or (follow and follow in "([{√")):
+        return None
+    if words == ["of"] and (items[-1] == "%" or "/" in items[-4:]):
+        return "*"
+    for n in (1, 2):
+        symbol, unit = _SPOKEN.get(" ".join(words[-n:])), words[:-n]
+        if symbol and 1 not in map(len, unit) and _CHANGING.isdisjoint(unit):
+            # 5x3, 5 x 3 and 5 m x 3, but 5x (3) is a product with a variable
+            even = (glued and not unit) == (after[0] != " ")
+            return symbol if words[-1] != "x" or even else None
+    return None
+
+
+def _take_symbol(items, text, glued, after):
+    if text in "([{√":
+        if _is_value(items):
+            items += ("*",) if glued and text != "{" else (WORD, UNKNOWN)
+        items.append("r" if text == "√" else "(")
+    elif text in ")]}":
+        if items[-2:] == ["(", WORD]:
+            del items[-2:]  # 3 (breakfast)
+        else:
+            items.append(")")
+    elif text == "-":
+        if after[:1].isalpha() and len(after) > 1:
+            return  # 5-digit
+        items.append("m" if after[:1] == " " and (not glued or not items) else "-")
+    elif text == "!":
+        if _closes(after):
+            items.append("!")
+    else:
+        items.append("C" if text == "∁" else text)
+
+
+def _ends(items):
+    """What of one side touches the sign before it, and what the sign after it."""
+    if WORD not in items:
+        return items, items
+    first = items.index(WORD)
+    head, tail = items[:first], _tail(items)
+    if _first_other(items[first:]) in _OPERATORS:
+        head = _UNREADABLE
+    before = _first_other(items[len(items) - len(tail) - 1 :: -1])
+    if is_bare(tail) or before in _OPERATORS or tail[0] in _OPERATORS:
+        tail = _UNREADABLE
+    return head, tail
+
+
+def _first_other(items):
+    return next((item for item in items if item != WORD), None)
+
+
+def _tail(items):
+    """The items behind the last word."""
+    if WORD not in items:
+        return items
+    return items[len(items) - items[::-1].index(WORD) :]

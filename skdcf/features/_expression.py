@@ -1,0 +1,190 @@
+"""Values of arithmetic expressions: two stacks, no recursion, no ``eval``.
+
+An expression is a list of floats and one-character symbols: ``+ - * / ^``, ``m`` (a
+minus between blanks), ``C`` (binomial), ``r`` (square root), ``!`` and ``%`` behind a
+number, and parentheses. Inside, ``~`` is the sign of a negative number.
+"""
+
+import math
+
+_BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
+_PREFIX = {"-": "~", "m": "~"}
+_OPENING = frozenset("(r-m")
+UNKNOWN = "unknown"  # stands in an expression for what cannot be read
+_LARGEST = 1e300
+
+
+def value_of(items):
+    """Value of an expression.
+
+    Parameters
+    ----------
+    items : list of float and str
+
+    Returns
+    -------
+    float or None
+        None where the list is not one well-formed expression, or has no value.
+    """
+    if len(items) == 1 and isinstance(items[0], float):
+        return items[0] if abs(items[0]) < _LARGEST else None
+    values, waiting, complete = [], [], False
+    try:
+        for item in items:
+            if isinstance(item, float):
+                if complete:
+                    return None
+                values.append(item)
+                complete = True
+            elif complete:
+                complete = _after_value(item, values, waiting)
+            elif item in _OPENING:
+                waiting.append(_PREFIX.get(item, item))
+            else:
+                return None
+        if not complete:
+            return None
+        while waiting:
+            _apply(waiting.pop(), values)
+    except (ArithmeticError, ValueError, IndexError, KeyError):
+        return None
+    (value,) = values
+    return value if abs(value) < _LARGEST else None
+
+
+def _after_value(item, values, waiting):
+    """Take a symbol that follows a value; return whether a value is still complete."""
+    if item == "%":
+        values[-1] /= 100
+        return True
+    if item == "!":
+        values[-1] = _factorial(values[-1])
+        return True
+    if item == ")":
+        while waiting[-1] != "(":
+            _apply(waiting.pop(), values)
+        waiting.pop()
+        return True
+    binding = _BINDING[item] if item in _BINARY else None
+    if binding is None:
+        raise ValueError
+    if item == "^":
+        binding += 1  # a ^ b ^ c is a ^ (b ^ c)
+    while waiting and waiting[-1] != "(" and _BINDING[waiting[-1]] >= binding:
+        _apply(waiting.pop(), values)
+    waiting.append(item)
+    return False
+
+
+def _apply(symbol, values):
+    right = values.pop()
+    if symbol == "~":
+        values.append(-right)
+    elif symbol == "r":
+        values.append(math.sqrt(right))
+    else:
+        values.append(_BINARY[symbol](values.pop(), right))
+
+
+def _power(base, exponent):
+    result = math.pow(base, exponent)
+    if abs(result) > _LARGEST:
+        raise OverflowError
+    return result
+
+
+def _choose(n, k):
+    if n != int(n) or k != int(k) or not 0 <= k <= n <= 1000:
+        raise ValueError
+    return float(math.comb(int(n), int(k)))
+
+
+def _factorial(n):
+    if n != int(n) or not 0 <= n <= 100:
+        raise ValueError
+    return float(math.factorial(int(n)))
+
+
+_BINARY = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "m": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "^": _power,
+    "C": _choose,
+}
+
+
+def verdict(left, right, rounded=False):
+    """Whether the two sides of an equality agree.
+
+    Parameters
+    ----------
+    left, right : list of float and str
+        Expressions.
+    rounded : bool
+        Whether the sign says "about".
+
+    Returns
+    -------
+    bool or None
+        None where that cannot be decided: a side cannot be read, neither calculates
+        anything (a definition, a change of units), or the gap may come from rounding.
+    """
+    if is_bare(left) and is_bare(right):
+        return None
+    a, b = value_of(left), value_of(right)
+    if a is None or b is None:
+        return None
+    if _agree(a, b) or _agree_as_list(left, right):
+        return True
+    return _near(a, b, left, right, rounded)
+
+
+def is_bare(items):
+    """Whether an expression is a mere number, or nothing."""
+    return len(items) < 2 or (len(items) == 2 and items[0] in ("-", "m"))
+
+
+def _agree(a, b):
+    return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+
+
+def _agree_as_list(left, right):
+    """Whether they agree where a minus is a bullet: "4 = 2 * 2 - 6 = 2 * 3"."""
+    if "m" not in left and "m" not in right:
+        return False
+    n = len(left) - left[::-1].index("m") if "m" in left else 0
+    m = right.index("m") if "m" in right[1:] else len(right)
+    for tail in (left, left[n:]):
+        for head in (right, right[:m]):
+            a, b = value_of(tail), value_of(head)
+            bare = is_bare(tail) and is_bare(head)
+            if not bare and a is not None and b is not None and _agree(a, b):
+                return True
+    return False
+
+
+def _near(a, b, left, right, rounded):
+    """True for a gap that rounding explains, None for one that it may explain."""
+    gap = abs(a - b)
+    for value, items in ((a, left), (b, right)):
+        if is_bare(items) and gap < _last_place(value) * (1 - 1e-6):
+            return True if value != int(value) or rounded else None
+    if gap <= 0.005 * max(abs(a), abs(b)) and any(map(_is_decimal, left + right)):
+        return None
+    percent = "%" in left or "%" in right
+    if percent and (_agree(a, 100 * b) or _agree(100 * a, b)):
+        return None
+    return False
+
+
+def _is_decimal(item):
+    return isinstance(item, float) and 0 < _last_place(item) < 0.05
+
+
+def _last_place(value):
+    """What one unit of the last written digit is worth; 1 for whole numbers."""
+    digits = repr(value).partition(".")[2]
+    return 1.0 if digits == "0" or "e" in digits else 10.0 ** -len(digits)

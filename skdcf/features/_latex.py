@@ -1,0 +1,77 @@
+"""Arithmetic in LaTeX and in typographic signs, rewritten as plain text."""
+
+import re
+
+_COMMAND = re.compile(
+    r"\\(?:text|textbf|textit|mathrm|mathbf|mbox|operatorname)\s?\{([^{}]*)\}"
+    r"|\\(?:dfrac|tfrac|times|cdot|ast|div|left|right|displaystyle|approx|implies"
+    r"|rightarrow|to|quad|qquad|boxed|ldots|cdots|dots)(?![a-z])"
+    r"|\\[,;: %!\\]|\{,\}|\^\s?\{?\\circ\}?"
+)
+_PLAIN = {
+    r"\dfrac": r"\frac",
+    r"\tfrac": r"\frac",
+    r"\times": "*",
+    r"\cdot": "*",
+    r"\ast": "*",
+    r"\div": "/",
+    r"\approx": "≈",
+    r"\implies": ";",
+    r"\rightarrow": ";",
+    r"\to": ";",
+    r"\ldots": "…",
+    r"\cdots": "…",
+    r"\dots": "…",
+    r"\%": "%",
+    "\\\\": ";",
+    "{,}": ",",
+    r"\!": "",
+}
+_SIGNS = str.maketrans(
+    dict.fromkeys("×·⋅∙", "*")  # noqa: RUF001
+    | dict.fromkeys("÷∕", "/")  # noqa: RUF001
+    | dict.fromkeys("−–", "-")  # noqa: RUF001
+    | dict.fromkeys("°€£¥₹", "")
+    | dict.fromkeys("→⇒", ";")
+    | {"²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
+)
+_TWO_PARTS = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
+_ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
+_DEEPEST = 3  # fractions within fractions
+# "(first day)" between numbers; not the argument of a function
+_NOTE = re.compile(r"(?<![a-z])\((?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
+_UNEQUAL = re.compile(r"!=|[<>]=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|[≠≤≥≡]")
+_NEVER = "¿"  # stands for every relation that is not an equality
+
+
+def plain(text):
+    """Arithmetic of a clean text in plain signs, with "∁" for a binomial coefficient.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+    """
+    if not text.isascii():
+        text = text.translate(_SIGNS)
+    if "\\" in text or "{,}" in text:
+        text = _COMMAND.sub(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
+        for _ in range(_DEEPEST):
+            text, n = _TWO_PARTS.subn(_in_brackets, text)
+            if not n:
+                break
+    if "sqrt" in text:
+        text = _ROOT.sub("√", text)
+    if "(" in text:
+        text = _NOTE.sub("", text)
+    if "==" in text or not text.isascii() or any(sign in text for sign in "!<>\\"):
+        text = _UNEQUAL.sub(_NEVER, text)
+    return text
+
+
+def _in_brackets(match):
+    sign = "/" if match[1] == "frac" else "∁"
+    return f"(({match[2]}){sign}({match[3]}))"

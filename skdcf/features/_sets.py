@@ -1,0 +1,127 @@
+"""Ready-made sets of features."""
+
+from ._domains import DomainIndicators
+from ._given import FrequencyFeature, SemanticFeatures
+from ._graph import GraphFeatures
+from ._text import TextFeatures
+from ._union import GraphUnion
+
+_STRUCTURE = (
+    "nx_in_degree",
+    "nx_out_degree",
+    "n_ancestors",
+    "nx_depth_from_sources",
+    "nx_betweenness",
+    "nx_is_source",
+    "nx_is_sink",
+)
+_FELM_7 = (
+    ("coherent_to_ancestors", "inference_gap_size", "has_missing_dependencies"),
+    (),
+    ("nx_pagerank", "nx_reachability", "nx_out_degree"),
+)
+_FELM_20 = (
+    (
+        "claim_index",
+        "has_unnecessary_dependencies",
+        "problem_relevance",
+        "uses_problem_data",
+    ),
+    ("domain_science", "domain_reasoning"),
+    (
+        "nx_in_degree",
+        "nx_betweenness",
+        "nx_closeness",
+        "nx_clustering",
+        "nx_is_source",
+        "nx_is_sink",
+        "nx_depth_from_sources",
+    ),
+)
+_PAPER = {
+    "math": (None, None, None),
+    "felm-7": _FELM_7,
+    "felm-20": tuple(a + b for a, b in zip(_FELM_7, _FELM_20, strict=True)),
+}
+
+
+def reasoning_features(*, n_jobs=None):
+    """The recommended features: all that question, claims and edges say by themselves.
+
+    Thirty columns: seven of the graph (degrees, ancestors, depth, betweenness, source,
+    sink) and the 23 of `TextFeatures`. No model is called and no column of the data
+    is needed; columns that are there (such as ``frequency-score``) stay.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Processes for betweenness.
+
+    Returns
+    -------
+    GraphUnion
+        With the members ``graph`` and ``text``.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import reasoning_features
+    >>> graph = ReasoningGraph.from_parents(
+    ...     [[], [0]], claims=["2 + 3 = 5", "5 * 4 = 20"], problem="(2 + 3) * 4 = ?"
+    ... )
+    >>> reasoning_features().fit_transform([graph])
+    GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=30)
+    """
+    members = [("graph", GraphFeatures(_STRUCTURE, n_jobs=n_jobs))]
+    return GraphUnion([*members, ("text", TextFeatures())])
+
+
+def paper_features(name="math", *, metadata=None, n_jobs=None):
+    """The feature sets of the paper, and no other column.
+
+    Parameters
+    ----------
+    name : {"math", "felm-7", "felm-20"}
+        "math": frequency, eight semantic columns, twelve topics, ten graph metrics.
+        "felm-7" is the paper's choice for alpha up to 0.08, "felm-20" above.
+    metadata : mapping, optional
+        Domain of each problem by its id, see `DomainIndicators`; by default the
+        lexicon decides.
+    n_jobs : int, optional
+        Processes for the graph metrics.
+
+    Returns
+    -------
+    GraphUnion
+        Its input must bring ``frequency-score`` and the semantic columns.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+
+    Notes
+    -----
+    Hittesdorf, Salzetta, Cheng, *Differentiable Conformal Training for LLM Reasoning
+    Factuality* (arXiv:2604.20098), appendix "Feature Descriptions".
+
+    Examples
+    --------
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.features import paper_features
+    >>> graphs = make_reasoning_graphs(3, "felm", random_state=0).graphs
+    >>> paper_features("felm-7").fit_transform(graphs).feature_names[:3]
+    ('frequency-score', 'coherent_to_ancestors', 'inference_gap_size')
+    """
+    if name not in _PAPER:
+        raise ValueError(f"name is {name!r}: one of {sorted(_PAPER)} expected")
+    semantic, domains, metrics = _PAPER[name]
+    members = [
+        ("frequency", FrequencyFeature()),
+        ("semantic", SemanticFeatures(semantic)),
+        ("domains", DomainIndicators(domains, metadata=metadata)),
+        ("graph", GraphFeatures(metrics, n_jobs=n_jobs)),
+    ]
+    if domains == ():
+        del members[2]
+    return GraphUnion(members, keep_input=False)

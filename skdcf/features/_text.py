@@ -1,0 +1,341 @@
+"""What a claim's text says, read against the question, its parents and the answer.
+
+Every column is a formula over texts and edges: no model, no label, nothing learned.
+"""
+
+from itertools import islice, pairwise
+
+import numpy as np
+
+from ._base import GraphTransformer
+from ._clean import IGNORED, NUMBER_WORDS, clean, number_words, numbers
+from ._equations import equalities
+from ._given import claim_index
+
+
+def _forms(words):
+    """The words as they stand in a text, with the punctuation that may follow."""
+    return frozenset(word + mark for word in words.split() for mark in ("", *",.:;"))
+
+
+_FLAGS = {
+    "defines": _forms("let let's denote denotes denoted define defined suppose"),
+    "concludes": _forms("therefore thus hence final finally answer"),
+    "hedges": _forms(
+        "about approximately approx assume assumes assumed assuming assumption "
+        "probably perhaps maybe might likely roughly"
+    ),
+    "contrasts": _forms(
+        "not however but cannot can't don't doesn't isn't aren't didn't won't although"
+    ),
+}
+_ANY_FLAG = frozenset().union(*_FLAGS.values())
+_NO_FLAG = [False] * len(_FLAGS)
+# Filled claim by claim; the others follow from the whole batch.
+_COUNTED = (
+    "log_length",
+    "n_numbers",
+    "n_equalities",
+    "new_numbers",
+    "unsupported_numbers",
+    "arithmetic_right",
+    "arithmetic_wrong",
+    "numbers_in_question",
+    "numbers_in_premises",
+    "words_in_premises",
+    "uses_problem_data",
+    *_FLAGS,
+)
+# What the columns of the whole answer need of each claim; bits: asked numbers in it.
+_FACTS = [("wrong", "i8"), ("underived", "i8"), ("largest", "f8"), ("bits", "u8")]
+_LOGARITHMIC = slice(0, 5)
+COLUMNS = (
+    "claim_index",
+    "relative_position",
+    "log_n_claims",
+    "question_unused",
+    "question_covered",
+    "underived_numbers",
+    "arithmetic_wrong_above",
+    "log_magnitude",
+    *_COUNTED,
+)
+_MOST_NUMBERS = 64  # different ones of one text that are compared with others
+_MOST_PARENTS = 64  # of one claim
+_HEAD = 4000  # characters whose words are compared
+
+
+class TextFeatures(GraphTransformer):
+    """Length, position, numbers and arithmetic of each claim.
+
+    Texts are cleaned first: lower case, white space collapsed, ``**``, ``$``, ``\\(``,
+    ``\\)``, ``\\[``, ``\\]`` and backticks removed, as is a leading "Step k:". So
+    none of these changes a column. *Numbers* are numerals with thousands separators and
+    decimals and, for lack of a numeral, words ("three", "dozen"); 0, 1, 2 and 100 do
+    not count. The question also lends each of its numbers over 100, so that "40%" may
+    return as 0.4. *Premises* are the question and the direct parents; an *earlier*
+    claim is one that stands before v. ``Anc[v]`` is v with all its ancestors.
+
+    ==========================  =======================================================
+    column                      value for claim v
+    ==========================  =======================================================
+    ``claim_index``             position, from 0
+    ``relative_position``       position / (n_claims - 1)
+    ``log_n_claims``            log of the number of claims
+    ``question_unused``         share of the question's numbers that no claim uses
+    ``question_covered``        share of the question's numbers found in Anc[v]
+    ``underived_numbers``       log1p of the sum over Anc[v] of unsupported numbers
+                                (below) that an equality refutes or that are not one
+                                operation (+ - * / square root) away from two numbers
+                                of the premises, at most 2 a claim
+    ``arithmetic_wrong_above``  log1p of the failing equalities of v's ancestors, at
+                                most 2 a claim
+    ``log_magnitude``           log10(1 + largest number) minus that of the question
+    ``log_length``              log1p of the number of characters
+    ``n_numbers``               log1p of the number of numerals
+    ``n_equalities``            log1p of the number of signs "="
+    ``new_numbers``             log1p of numbers neither in the question nor earlier
+    ``unsupported_numbers``     log1p of numbers neither in the premises nor on one
+                                side of an equality that holds and whose other side is
+                                supported; results of a failing equality count
+    ``arithmetic_right``        equalities that were checked and hold, at most 3
+    ``arithmetic_wrong``        equalities that were checked and fail, at most 2
+    ``numbers_in_question``     share of v's numbers in the question, 1 if it has none
+    ``numbers_in_premises``     share of v's numbers in the premises, 1 if it has none
+    ``words_in_premises``       share of v's words that occur in a direct parent
+    ``uses_problem_data``       1 if a number of the question occurs in v
+    ``defines``                 1 if v has a word such as "let", "denote"
+    ``concludes``               1 if v has a word such as "therefore", "answer"
+    ``hedges``                  1 if v has a word such as "about", "perhaps", "assume"
+    ``contrasts``               1 if v has a word such as "not", "however", "but"
+    ==========================  =======================================================
+
+    Equalities are checked where both sides are arithmetic: plain or LaTeX, fractions,
+    percent, roots, powers, thousands separators, units between the numbers, chains
+    ``a = b = c``; a result may be rounded to the digits it shows. What cannot be read
+    safely counts as neither right nor wrong.
+
+    Raises
+    ------
+    ValueError
+        If a claim has no text. A missing question counts as an empty one.
+
+    Notes
+    -----
+    Time is linear in the length of the texts. Of one text, 64 different numbers, the
+    words of the first 4,000 characters and 200 equalities are compared with others.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import TextFeatures
+    >>> graph = ReasoningGraph.from_parents(
+    ...     [[], [0]],
+    ...     claims=["Step 1: 3 pens cost 3 * $4 = $12.", "With tax: $12 + $5 = $18."],
+    ...     problem="What do 3 pens at $4 cost?",
+    ... )
+    >>> batch = TextFeatures().fit_transform([graph])
+    >>> for name in "arithmetic_right", "arithmetic_wrong", "unsupported_numbers":
+    ...     print(name, batch.features[:, batch.feature_names.index(name)].round(2))
+    arithmetic_right [1. 0.]
+    arithmetic_wrong [0. 1.]
+    unsupported_numbers [0.  1.1]
+    """
+
+    def _own_names(self):
+        return COLUMNS
+
+    def _check(self, batch):
+        if not batch.n_claims:
+            return
+        if batch.claims is None:
+            raise ValueError("the problems have no claim texts: pass claims=...")
+        for row, text in enumerate(batch.claims):
+            if not isinstance(text, str):
+                i = int(batch.problem_of[row])
+                raise ValueError(
+                    f"{batch.name_of(i)}, claim {row - batch.offsets[i]}: the text is "
+                    f"{text!r}; TextFeatures needs a str for every claim"
+                )
+
+    def _own_columns(self, batch):
+        counted = np.empty((batch.n_claims, len(_COUNTED)))
+        facts = np.zeros(batch.n_claims, dtype=_FACTS)
+        asked = np.zeros((len(batch), 2))
+        bounds, parents = batch.offsets.tolist(), _parents(batch)
+        texts = () if batch.claims is None else batch.claims
+        for i, (a, b) in enumerate(pairwise(bounds)):
+            question = _Question(None if batch.problems is None else batch.problems[i])
+            asked[i] = len(question.asked), question.largest
+            claims = [_Claim(text) for text in texts[a:b]]
+            earlier = set(question.known)
+            rows = []
+            for claim, above in zip(claims, parents[a:b], strict=True):
+                above = [claims[u - a] for u in above]
+                rows.append(_compare(claim, question, above, earlier))
+                earlier.update(claim.found)
+            if rows:
+                counted[a:b] = [row for row, _ in rows]
+                facts[a:b] = [fact for _, fact in rows]
+        counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])
+        return np.column_stack([*_whole_answer(batch, facts, *asked.T), counted])
+
+
+class _Claim:
+    """What can be read from the text of a claim alone."""
+
+    __slots__ = (
+        "flags",
+        "found",
+        "n_equal",
+        "n_numerals",
+        "right",
+        "size",
+        "words",
+        "wrong",
+    )
+
+    def __init__(self, text):
+        text = clean(text)
+        self.size = len(text)
+        self.words = frozenset(text[:_HEAD].split())
+        numerals = numbers(text)
+        self.n_numerals = len(numerals)
+        spelled = (NUMBER_WORDS[word] for word in self.words & _SPELLED)
+        self.found = _different((*numerals, *spelled))
+        self.n_equal = text.count("=")
+        self.right, self.wrong = equalities(text)
+        self.flags = _NO_FLAG
+        if not self.words.isdisjoint(_ANY_FLAG):
+            self.flags = [not self.words.isdisjoint(f) for f in _FLAGS.values()]
+
+
+class _Question:
+    """The numbers of a question, and each over 100."""
+
+    __slots__ = ("asked", "bit_of", "known", "largest")
+
+    def __init__(self, text):
+        text = clean(text or "")
+        self.asked = _different((*numbers(text), *number_words(text)))[:63]
+        self.bit_of = {round(q / 100, 9): 1 << k for k, q in enumerate(self.asked)}
+        self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}
+        self.known = frozenset(self.bit_of)
+        self.largest = max(self.asked, default=0.0)
+
+
+_SPELLED = NUMBER_WORDS.keys() - {
+    word for word, n in NUMBER_WORDS.items() if n in IGNORED
+}
+
+
+def _different(values):
+    return list(dict.fromkeys(values))[:_MOST_NUMBERS]
+
+
+def _parents(batch):
+    parents = [[] for _ in range(batch.n_claims)]
+    for parent, child in batch.edges.tolist():
+        if len(parents[child]) < _MOST_PARENTS:
+            parents[child].append(parent)
+    return parents
+
+
+def _compare(claim, question, above, earlier):
+    """The counted columns of one claim, and its facts."""
+    found, known = claim.found, question.known
+    premises = known.union(*[u.found for u in above]) if above else known
+    supported, refuted = _judge(claim, premises)
+    loose = [x for x in found if x not in supported]
+    underived = [x in refuted or not _is_derived(x, premises) for x in loose]
+    in_question = in_premises = new = bits = 0
+    for x in found:
+        in_premises += x in premises
+        new += x not in earlier
+        if x in known:
+            in_question += 1
+            bits |= question.bit_of[x]
+    n = len(found)
+    words = claim.words
+    new_words = len(words.difference(*[u.words for u in above]) if above else words)
+    return (
+        claim.size,
+        claim.n_numerals,
+        claim.n_equal,
+        new,
+        len(loose),
+        min(len(claim.right), 3),
+        min(len(claim.wrong), 2),
+        in_question / n if n else 1.0,
+        in_premises / n if n else 1.0,
+        1.0 - new_words / (len(words) or 1),
+        in_question > 0,
+        *claim.flags,
+    ), (
+        min(len(claim.wrong), 2),
+        min(sum(underived), 2),
+        max(found, default=0.0),
+        bits,
+    )
+
+
+def _judge(claim, premises):
+    """Numbers that premises and checked equalities support; results that fail."""
+    if not claim.right and not claim.wrong:
+        return premises, ()
+    supported = premises | IGNORED
+    for sides in claim.right:
+        left, right = ({x for x in side if isinstance(x, float)} for side in sides)
+        if left <= supported:
+            supported |= right
+        elif right <= supported:
+            supported |= left
+    refuted = set().union(*[min(sides[::-1], key=len) for sides in claim.wrong])
+    return supported - refuted, refuted
+
+
+def _is_derived(x, known):
+    """Whether x is one operation away from known numbers."""
+    for a in islice(known, _MOST_NUMBERS):
+        # x = b - a, a + b, b / a, a * b, square root of a
+        results = (x + a, x - a, x * a, x / a)
+        if not known.isdisjoint(results) or x * x == a:
+            return True
+        if (x % 1 or a % 1) and not known.isdisjoint([round(r, 6) for r in results]):
+            return True
+    return False
+
+
+def _whole_answer(batch, facts, n_asked, largest_asked):
+    """The columns that look at positions, ancestors and other claims."""
+    index = claim_index(batch)
+    problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
+    indptr, members = batch.ancestors
+    share = 1 / np.maximum(n_asked, 1)
+    used = _n_bits(_reduce(np.bitwise_or, facts["bits"], batch.offsets))
+    covered = _n_bits(_reduce(np.bitwise_or, facts["bits"][members], indptr))
+    underived = _reduce(np.add, facts["underived"][members], indptr)
+    wrong = _reduce(np.add, facts["wrong"][members], indptr)
+    return (
+        index,
+        index / np.maximum(size - 1, 1),
+        np.log(size),
+        ((n_asked - used) * share)[problem_of],
+        covered * share[problem_of],
+        np.log1p(underived),
+        np.log1p(wrong - facts["wrong"]),
+        np.log10(1 + facts["largest"]) - np.log10(1 + largest_asked)[problem_of],
+    )
+
+
+def _reduce(ufunc, values, offsets):
+    """One value per segment; 0 for an empty one."""
+    result = np.zeros(len(offsets) - 1, dtype=values.dtype)
+    filled = np.diff(offsets) > 0
+    if filled.any():
+        result[filled] = ufunc.reduceat(values, offsets[:-1][filled])
+    return result
+
+
+def _n_bits(masks):
+    return np.unpackbits(masks.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)

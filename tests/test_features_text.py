@@ -1,0 +1,261 @@
+"""Text features: each formula by another way, no leak, and their worth on PERL."""
+
+import itertools
+import math
+import random
+import re
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GroupKFold
+
+from skdcf import GraphBatch, ReasoningGraph
+from skdcf.datasets import fetch_perl
+from skdcf.features import TextFeatures, reasoning_features
+
+
+@pytest.fixture(scope="module")
+def perl(data_home):
+    """PERL gsm8k and math with the features, labels of either kind, groups."""
+    data = fetch_perl(label="any", data_home=data_home)
+    native = fetch_perl(label="native", data_home=data_home).labels
+    batch = reasoning_features().fit_transform(data.graphs)
+    labels = {"any": data.labels, "native": native}
+    return batch, labels, np.asarray(data.groups), data.graphs
+
+
+def table_of(graphs):
+    batch = TextFeatures().fit_transform(graphs)
+    columns = zip(batch.feature_names, batch.features.T, strict=True)
+    return {name: column.tolist() for name, column in columns}
+
+
+QUESTION = "Ann has 30 apples and buys five bags of 12. How many are 40%?"
+CLAIMS = [
+    "Step 1: Let x be the number of apples. She buys 5 * 12 = 60 apples.",
+    "She has 30 + 60 = 90 apples.",
+    "Take about 0.4 * 90 = 37 (not 77).",
+    "Therefore the final answer is 37.",
+]
+
+
+@pytest.fixture(scope="module")
+def example():
+    graph = ReasoningGraph.from_parents(
+        [[], [0], [1], [2]], claims=CLAIMS, problem=QUESTION
+    )
+    return table_of([graph])
+
+
+def logs(*values):
+    return pytest.approx([math.log1p(v) for v in values])
+
+
+def test_position_and_length(example):
+    assert example["claim_index"] == [0, 1, 2, 3]
+    assert example["relative_position"] == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert example["log_n_claims"] == pytest.approx([math.log(4)] * 4)
+    bare = [CLAIMS[0].removeprefix("Step 1: "), *CLAIMS[1:]]
+    assert example["log_length"] == logs(*map(len, bare))
+    assert example["n_numbers"] == logs(3, 3, 4, 1)
+    assert example["n_equalities"] == logs(1, 1, 1, 0)
+
+
+def test_question(example):
+    """Asked: 30, 12, 40 (as 0.4) and, spelled out, 5. All are used."""
+    assert example["question_unused"] == [0, 0, 0, 0]
+    assert example["question_covered"] == [0.5, 0.75, 1, 1]
+    assert example["numbers_in_question"] == pytest.approx([2 / 3, 1 / 3, 1 / 4, 0])
+    assert example["uses_problem_data"] == [1, 1, 1, 0]
+    largest = [60, 90, 90, 37]
+    expected = [math.log10(1 + n) - math.log10(1 + 40) for n in largest]
+    assert example["log_magnitude"] == pytest.approx(expected)
+
+
+def test_numbers_and_arithmetic(example):
+    assert example["arithmetic_right"] == [1, 1, 0, 0]
+    assert example["arithmetic_wrong"] == [0, 0, 1, 0]
+    assert example["arithmetic_wrong_above"] == logs(0, 0, 0, 1)
+    assert example["new_numbers"] == logs(1, 1, 2, 0)
+    assert example["unsupported_numbers"] == logs(0, 0, 2, 0)
+    assert example["numbers_in_premises"] == pytest.approx([2 / 3, 2 / 3, 0.5, 1])
+    # 37 is refuted; 77 is no sum, product, ... of two of 30, 12, 40, 5, 60, 90
+    assert example["underived_numbers"] == logs(0, 0, 2, 2)
+
+
+def test_words(example):
+    assert example["defines"] == [1, 0, 0, 0]
+    assert example["concludes"] == [0, 0, 0, 1]
+    assert example["hedges"] == [0, 0, 1, 0]
+    assert example["contrasts"] == [0, 0, 0, 0]  # "(not": brackets are no end of a word
+    words = [set(c.lower().removeprefix("step 1: ").split()) for c in CLAIMS]
+    shared = [0.0] + [len(b & a) / len(b) for a, b in itertools.pairwise(words)]
+    assert example["words_in_premises"] == pytest.approx(shared)
+
+
+@pytest.mark.parametrize(
+    "number, derived",
+    [(42, 1), (18, 1), (360, 1), (2.5, 1), (7, 0), (6, 1), (0.4, 1), (11, 0)],
+)
+def test_one_operation_away(number, derived):
+    """From 30, 12 and 36 (and 1 % of each): + - * /, square root."""
+    graph = ReasoningGraph(
+        None, [], claims=[f"It is {number}."], problem="There are 30, 12, 36."
+    )
+    expected = 0.0 if derived else math.log(2)
+    assert table_of([graph])["underived_numbers"] == pytest.approx([expected])
+
+
+def test_question_unused_and_caps():
+    text = "1 + 1 = 2, 2 + 2 = 4, 3 + 3 = 6, 4 + 4 = 8, 1 + 1 = 3, 2 + 2 = 5, 3 + 3 = 7"
+    graph = ReasoningGraph(None, [], claims=[text], problem="There are 47 and 8.")
+    table = table_of([graph])
+    assert table["arithmetic_right"] == [3]
+    assert table["arithmetic_wrong"] == [2]
+    assert table["question_unused"] == [0.5]
+
+
+def test_problems_do_not_see_each_other():
+    rng = random.Random(0)
+    graphs = [
+        ReasoningGraph(
+            None,
+            [(0, 1)],
+            claims=[
+                f"{rng.randint(3, 99)} + 4 = {rng.randint(3, 99)}" for _ in range(2)
+            ],
+            problem=f"Is it {rng.randint(3, 99)}?",
+        )
+        for _ in range(20)
+    ]
+    together = TextFeatures().fit_transform(graphs).features
+    alone = [TextFeatures().fit_transform([graph]).features for graph in graphs]
+    np.testing.assert_array_equal(together, np.concatenate(alone))
+
+
+def test_order_of_claims_need_not_follow_the_graph():
+    graph = ReasoningGraph(
+        None, [(1, 0)], claims=["so 12 + 7 = 19", "12"], problem="Add 12 and 7"
+    )
+    assert table_of([graph])["question_covered"] == [1, 0.5]
+
+
+def test_empty_things():
+    graphs = [
+        ReasoningGraph(None, [], claims=[]),
+        ReasoningGraph(None, [], claims=["", "   "]),
+        ReasoningGraph(None, [], claims=["no numbers"], problem=""),
+    ]
+    batch = TextFeatures().fit_transform(GraphBatch.pack(graphs))
+    assert np.isfinite(batch.features).all()
+    empty = TextFeatures().fit_transform([graphs[0]])
+    assert empty.features.shape == (0, len(TextFeatures()._own_names()))
+
+
+def test_missing_texts_are_named():
+    with pytest.raises(ValueError, match="no claim texts"):
+        TextFeatures().fit([ReasoningGraph([[1.0]], [])])
+    graphs = [
+        ReasoningGraph([[1.0]], [], claims=["a"], id="first"),
+        ReasoningGraph([[1.0]], [], id="second"),
+    ]
+    with pytest.raises(ValueError, match=r"second.*claim 0.*None"):
+        TextFeatures().fit(graphs)
+
+
+def decorate(text, rng):
+    """Other line breaks, mark-up and case, the same words."""
+    text = text.upper() if rng.random() < 0.5 else text.lower()
+    words = []
+    for word in re.split(r"\s+", text):
+        mark = rng.choice(["", "", "**", "$", "`", "\\("])
+        if any(c in word for c in "*$`\\"):
+            mark = ""  # it has mark-up of its own
+        words.append(mark + word + ("\\)" if mark == "\\(" else mark))
+    return "".join(
+        word + rng.choice([" ", "\n", "\n\n", "\t ", "\r\n"]) for word in words
+    )
+
+
+def changed(graphs, rng):
+    return [
+        graph.replace(
+            claims=[decorate(text, rng) for text in graph.claims],
+            problem=decorate(graph.problem, rng),
+        )
+        for graph in graphs
+    ]
+
+
+def test_line_breaks_mark_up_and_case_change_nothing(perl):
+    batch, _, _, graphs = perl
+    decorated = reasoning_features().fit_transform(changed(graphs, random.Random(0)))
+    different = (decorated.features != batch.features).any(axis=0)
+    assert [n for n, d in zip(batch.feature_names, different, strict=True) if d] == []
+
+
+def test_labels_and_names_are_not_seen(perl):
+    batch, labels, _, graphs = perl
+    rng = np.random.default_rng(0)
+    shuffled = [rng.permutation(y) for y in labels["native"]]
+    anonymous = [graph.replace(id=None) for graph in graphs]
+    again = reasoning_features().fit_transform(anonymous, shuffled)
+    np.testing.assert_array_equal(again.features, batch.features)
+
+
+def test_features_do_not_say_which_file_a_problem_is_from(perl):
+    """True claims before the first error, planted errors against the original."""
+    batch, labels, groups, _ = perl
+    tables = batch.split(batch.features)
+    first = [int(np.argmin(y)) if not np.all(y) else len(y) for y in labels["any"]]
+    kind = [str(name).split("/")[1] for name in batch.ids]
+    perturbed, original = [], []
+    for i, j in itertools.product(range(len(kind)), repeat=2):
+        if groups[i] == groups[j] and kind[i] == kind[j] + "_perturbed":
+            n = min(first[i], first[j])
+            perturbed.append(tables[i][:n])
+            original.append(tables[j][:n])
+    perturbed, original = np.concatenate(perturbed), np.concatenate(original)
+    assert len(original) > 150
+    from_file = np.repeat([1, 0], len(original))
+    for name, *columns in zip(
+        batch.feature_names, perturbed.T, original.T, strict=True
+    ):
+        auc = roc_auc_score(from_file, np.concatenate(columns))
+        assert 0.45 <= auc <= 0.55, name
+
+
+def out_of_fold_auc(features, false, groups):
+    """Logistic regression, standardised and clipped, five folds by question."""
+    score = np.zeros(len(false))
+    for train, test in GroupKFold(5).split(features, false, groups):
+        center, scale = features[train].mean(axis=0), features[train].std(axis=0)
+        z = np.clip((features - center) / np.where(scale > 0, scale, 1), -3, 3)
+        model = LogisticRegression(C=0.3, max_iter=1000).fit(z[train], false[train])
+        score[test] = model.decision_function(z[test])
+    return roc_auc_score(false, score)
+
+
+@pytest.mark.parametrize("label, least", [("any", 0.80), ("native", 0.72)])
+def test_auc_for_false_claims(perl, label, least):
+    batch, labels, groups, _ = perl
+    false = ~np.concatenate(labels[label]).astype(bool)
+    auc = out_of_fold_auc(batch.features, false, groups[batch.problem_of])
+    assert auc >= least
+
+
+def test_precision_of_the_arithmetic_check(perl):
+    batch, labels, _, _ = perl
+    column = batch.feature_names.index("arithmetic_wrong")
+    flagged = batch.features[:, column] > 0
+    false = ~np.concatenate(labels["any"]).astype(bool)
+    assert flagged.sum() >= 40
+    assert false[flagged].mean() >= 0.85
+
+
+def test_recommended_set():
+    graph = ReasoningGraph(None, [], claims=["a"], problem="b")
+    names = reasoning_features().fit([graph]).get_feature_names_out()
+    assert 26 <= len(names) <= 30

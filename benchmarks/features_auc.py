@@ -2,8 +2,8 @@
 
     python benchmarks/features_auc.py [--data-home FOLDER]
 
-Out-of-fold AUC of a logistic regression, by label: "any" false claim, or "native", wrong
-in itself; then the precision of the arithmetic check; then each column on its own. No
+Out-of-fold AUC of a logistic regression, by label: "any" false claim, or "native",
+wrong in itself; then the precision of the arithmetic check; then each column alone. No
 model is called for the features.
 """
 

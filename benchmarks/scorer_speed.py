@@ -33,11 +33,13 @@ def measure(n_problems, n_levels):
     """Seconds per level of `fit_auto`, and of the parts of the other member."""
     batch, y = make_reasoning_graphs(n_problems, random_state=0, return_X_y=True)
     labels = pack_labels(y, batch)
-    batch.ancestors  # structure is worked out once per fit of a filter
+    _ = batch.ancestors  # structure is worked out once per fit of a filter
     repeats = 3 if n_problems < 5000 else 1
     auto = {
         k: timed(
-            lambda k=k: fit_auto(batch, labels, LEVELS[k], rng=np.random.RandomState(0)),
+            lambda k=k: fit_auto(
+                batch, labels, LEVELS[k], rng=np.random.RandomState(0)
+            ),
             repeats,
         )
         / k
@@ -54,7 +56,8 @@ def measure(n_problems, n_levels):
 def main(sizes, n_levels):
     """Print the table."""
     head = "".join(f"{f'auto, {k} levels':>16}" for k in n_levels)
-    print(f"{'problems':>8}{head}{'NP fit':>10}{'NP score':>10}{'prices':>10}   (s; auto: s per level)")
+    print("Seconds; those of auto per level")
+    print(f"{'problems':>8}{head}{'NP fit':>10}{'NP score':>10}{'prices':>10}")
     first = None
     for n in sizes:
         auto, fit, score, price = measure(n, n_levels)
@@ -68,6 +71,8 @@ def main(sizes, n_levels):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 2000, 20_000])
-    parser.add_argument("--levels", type=int, nargs="+", default=[1, 4, 10], choices=LEVELS)
+    parser.add_argument(
+        "--levels", type=int, nargs="+", default=[1, 4, 10], choices=LEVELS
+    )
     options = parser.parse_args()
     main(options.sizes, options.levels)

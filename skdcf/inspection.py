@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .estimators._validation import check_labels, check_problems
-from .metrics import check_alphas
+from .metrics import check_alphas, unwrap
 from .ops.conformal import conformal_rank, conformal_threshold
 from .ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
@@ -141,6 +141,7 @@ def surrogate_agreement(filter, X, y, alphas, *, relaxation=None):
     from .relaxation import GridRelaxation, PathRelaxation
 
     alphas = check_alphas(alphas)
+    filter, X = unwrap(filter, X)
     batch, is_table = check_problems(filter, X, reset=False)
     labels, _ = check_labels(y, batch, is_table, filter._label_values)
     _check_enough(alphas, len(batch), labels)

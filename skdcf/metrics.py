@@ -180,6 +180,7 @@ def evaluate_filter(filter, X, y, alphas=(0.02, 0.05, 0.1, 0.2)):
     Parameters
     ----------
     filter : fitted filter
+        Or a fitted pipeline that ends in one, or a search around one.
     X, y
         Test problems and their labels, as in the filter's `fit`.
     alphas : sequence of float in (0, 1)
@@ -200,6 +201,7 @@ def evaluate_filter(filter, X, y, alphas=(0.02, 0.05, 0.1, 0.2)):
     ((2,), 200)
     """
     alphas = check_alphas(alphas)
+    filter, X = unwrap(filter, X)
     batch, labels = _problems(filter, X, y)
     levels = np.concatenate(list(filter.predict_alpha(X)), axis=None)
     thresholds = [conformal_threshold(filter.nonconformity_scores_, a) for a in alphas]
@@ -238,6 +240,7 @@ def leave_one_out(filter, X, y, alphas=(0.02, 0.05, 0.1, 0.2)):
     199
     """
     alphas = check_alphas(alphas)
+    filter, X = unwrap(filter, X)
     if filter.ties == "include":
         raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
     batch, labels = _problems(filter, X, y)
@@ -249,6 +252,16 @@ def leave_one_out(filter, X, y, alphas=(0.02, 0.05, 0.1, 0.2)):
     ordered = np.sort(scores)
     thresholds = [conformal_threshold(ordered, a) for a in alphas]
     return _report(alphas, levels, labels, batch.offsets, thresholds, len(batch) - 1)
+
+
+def unwrap(filter, X):
+    """The filter in a fitted pipeline or search, and X as that filter sees it."""
+    while hasattr(filter, "best_estimator_") or hasattr(filter, "steps"):
+        if hasattr(filter, "best_estimator_"):
+            filter = filter.best_estimator_
+        else:
+            filter, X = filter[-1], filter[:-1].transform(X)
+    return filter, X
 
 
 def _problems(filter, X, y):

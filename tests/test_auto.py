@@ -91,7 +91,7 @@ def test_weights_are_a_softmax_of_what_was_kept():
         np.testing.assert_allclose(
             chosen.weights, softmax([0, 2] + chosen.retention / (0.05 * best))
         )
-        assert chosen.n_folds == 5
+        assert chosen.n_folds == 3
 
 
 def test_few_problems_keep_the_weights_together():
@@ -127,7 +127,7 @@ def test_out_of_fold_confidences_do_not_know_the_problem():
         for member in scorer.members.values()
     ]
     assert max(scorer.selection_.retention) < by_chance + 0.15
-    assert min(seen) > max(scorer.selection_.retention)
+    assert (seen > scorer.selection_.retention).all()
 
 
 def test_levels_share_what_knows_no_alpha():
@@ -192,7 +192,7 @@ def test_few_problems(n):
     for scorer in fit(batch, labels, [0.02, 0.5]):
         assert np.isfinite(scorer.confidence(batch)).all()
         assert scorer.selection_.weights.sum() == pytest.approx(1)
-        assert scorer.selection_.n_folds == (0 if n == 1 else min(n, 5))
+        assert scorer.selection_.n_folds == (0 if n == 1 else min(n, 3))
 
 
 @pytest.mark.parametrize("truth", [True, False])

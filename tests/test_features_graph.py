@@ -203,12 +203,15 @@ def test_claim_transformer_equals_the_transformer_on_the_table(graphs):
     np.testing.assert_array_equal(imputed.features, table)
 
 
-def test_claim_transformer_hands_labels_on(graphs):
+def test_claim_transformer_refuses_to_learn_from_labels(graphs):
+    """In a pipeline it would see the labels of calibration problems."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.feature_selection import SelectKBest
 
     labels = [np.array([1, 1, 0]), np.array([1, 1, 0])]
-    best = ClaimTransformer(SelectKBest(k=1)).fit(graphs, labels)
-    assert best.transform(graphs).feature_names == ("frequency-score",)
+    for supervised in (SelectKBest(k=1), LinearDiscriminantAnalysis()):
+        with pytest.raises(ValueError, match="voids the guarantee"):
+            ClaimTransformer(supervised).fit(graphs, labels)
 
 
 def test_claim_transformer_without_features():

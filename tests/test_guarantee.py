@@ -5,15 +5,18 @@ them and filters another one: covered with probability at least 1 - k/(n+1), and
 that where scores have no ties.
 """
 
+import copy
 import warnings
 
 import numpy as np
 import pytest
 
 from skdcf import (
+    CoherentConformalFilter,
     GraphBatch,
     HardCF,
     IndependentFactuality,
+    ReasoningGraph,
     SingleFeatureCF,
 )
 from skdcf.datasets import make_reasoning_graphs
@@ -37,6 +40,7 @@ FILTERS = {
     "HardCF, logistic": HardCF(logistic(), calibration_size=100),
     "IndependentFactuality": IndependentFactuality(),
     "SingleFeatureCF": SingleFeatureCF("nx_reachability", beta_mix=0.5),
+    "CoherentConformalFilter": CoherentConformalFilter("linear", random_state=0),
 }
 
 
@@ -131,3 +135,90 @@ def test_training_problems_are_never_calibrated_on(pool):
     assert filter.n_calibration_ == 120
     assert filter.threshold_ < 0.9
     assert isinstance(blind, GraphBatch)
+
+
+def tied_problems(n, rng):
+    """Two kinds of claim only, so that nearly every score is tied with others."""
+    kinds = np.random.default_rng(7).normal(size=(2, 13))
+    graphs, labels = [], []
+    for _ in range(n):
+        kind = rng.integers(0, 2, 3)
+        graphs.append(ReasoningGraph(kinds[kind], []))
+        labels.append((rng.random(3) > 0.02 + 0.2 * kind).astype(int))
+    return GraphBatch.pack(graphs), labels
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        CoherentConformalFilter("linear", alpha=0.2, random_state=0),
+        CoherentConformalFilter("auto", alpha=0.2, random_state=0),
+        HardCF(logistic(), alpha=0.2, random_state=0),
+    ],
+)
+def test_exact_ties_are_dropped_alone_and_in_a_batch(filter):
+    """A sum is rounded differently in a batch; a tied false claim must not slip in."""
+    rng = np.random.default_rng(0)
+    graphs, labels = tied_problems(400, rng)
+    filter.fit(graphs, labels)
+    fresh, _ = tied_problems(60, rng)
+    whole = filter.predict(fresh)
+    for i in range(60):
+        np.testing.assert_array_equal(filter.predict([fresh[i]])[0], whole[i])
+    risk = np.concatenate(filter.path_risk(fresh))
+    kept = np.concatenate(whole)
+    scores = filter.nonconformity_scores_
+    tied = np.isclose(risk, filter.threshold_, rtol=1e-9, atol=1e-9)
+    assert not (tied & kept).any()
+    assert np.isfinite(scores).any()
+
+
+def test_scorers_that_look_at_the_whole_batch_are_refused(pool):
+    graphs, labels = pool
+
+    def rank(batch):
+        return np.argsort(np.argsort(batch.features[:, 0])).astype(float)
+
+    with pytest.raises(ValueError, match="looks at one problem at a time"):
+        HardCF(rank).fit(graphs[:100], labels[:100])
+
+
+def test_changed_parameters_need_a_new_calibration(pool):
+    graphs, labels = pool
+    filter = HardCF("frequency-score", ties="jitter").fit(graphs[:100], labels[:100])
+    for change in ({"coherent": False}, {"ties": "include"}, {"ties": "exclude"}):
+        changed = copy.copy(filter).set_params(**change)
+        with pytest.raises(ValueError, match="call calibrate or fit again"):
+            changed.predict(graphs)
+        changed.calibrate(graphs[:100], labels[:100]).predict(graphs)
+
+
+def test_a_failed_fit_changes_nothing(pool):
+    graphs, labels = pool
+    filter = HardCF("frequency-score").fit(graphs[:100], labels[:100])
+    before = dict(vars(filter))
+    swapped = graphs.replace_features(
+        graphs.features[:, ::-1], graphs.feature_names[::-1]
+    )
+    with pytest.raises(ValueError, match="labels"):
+        filter.fit(swapped[:100], labels[:99])
+    assert vars(filter) == before
+    with pytest.raises(ValueError, match="feature names differ"):
+        filter.predict(swapped)
+
+
+def test_jitter_breaks_ties_between_single_claims():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.integers(0, 5, 400), rng.normal(size=400)].astype(float)
+    y = rng.random(400) < 0.5 + 0.1 * X[:, 0]
+    plain = HardCF(0, alpha=0.3).fit(X, y)
+    jittered = HardCF(0, alpha=0.3, ties="jitter", random_state=0).fit(X, y)
+    assert len(np.unique(jittered.path_risk(X))) == 400
+    assert len(np.unique(plain.path_risk(X))) == 5
+    assert jittered.score(X, y) >= plain.score(X, y)
+    texts = [
+        ReasoningGraph(None, [], claims=[f"claim {i}", "the same"]) for i in range(50)
+    ]
+    flat = HardCF(lambda b: np.zeros(b.n_claims), ties="jitter", random_state=0)
+    flat.fit(texts, [[1, 0]] * 50)
+    assert len(np.unique(np.concatenate(flat.path_risk(texts)))) == 100

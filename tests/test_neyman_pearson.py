@@ -13,8 +13,9 @@ from sklearn.isotonic import isotonic_regression
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
+from skdcf.ops.hard import below_true_claims
 from skdcf.scorers import NeymanPearsonScorer
-from skdcf.scorers._neyman_pearson import below_true_claims, log_price, minorant_slopes
+from skdcf.scorers._neyman_pearson import log_price, minorant_slopes
 
 
 def problems(n, seed=0, kind="math"):
@@ -188,6 +189,14 @@ def test_price_is_finite_and_never_falls_along_an_edge(seed, spread, q):
     assert (price[parent] <= price[child]).all()
 
 
+def test_other_problems_do_not_change_a_price_by_a_bit():
+    batch, _ = problems(300, 7)
+    hazard = np.random.RandomState(0).normal(0, 10, batch.n_claims)
+    whole = batch.split(log_price(hazard, batch, 0.3))
+    for i, own in enumerate(batch.split(hazard)):
+        assert np.array_equal(log_price(own, batch[[i]], 0.3), whole[i])
+
+
 def test_a_single_claim_costs_its_odds():
     """Risk h for a gain of 1 - h."""
     batch = GraphBatch.from_arrays(np.zeros((5, 1)), np.arange(6))
@@ -305,7 +314,9 @@ DEGENERATE = {
     ),
     "one false claim": lambda b, y: (b, np.arange(len(y)) != np.argmin(y)),
     "an empty problem": lambda b, y: (
-        GraphBatch.from_arrays(b.features, np.insert(b.offsets, [0, 3], b.offsets[[0, 3]])),
+        GraphBatch.from_arrays(
+            b.features, np.insert(b.offsets, [0, 3], b.offsets[[0, 3]])
+        ),
         y,
     ),
 }

@@ -22,8 +22,19 @@ from ..ops.conformal import (
     problems_needed,
 )
 from ..ops.hard import nonconformity_scores, path_risk
+from ..scorers import FeatureScorer, FrequencyScorer
 from ._jitter import jittered
-from ._validation import check_labels, check_problems, holdout
+from ._validation import (
+    check_alone,
+    check_groups,
+    check_labels,
+    check_problems,
+    holdout,
+    unchanged_on_error,
+)
+
+EXACT = FeatureScorer, FrequencyScorer  # the same to the last bit in any company
+ROUNDING = 1e-10
 
 
 class BaseFilter(BaseEstimator, metaclass=ABCMeta):
@@ -71,17 +82,19 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         """
-        parts = self._prepare(X, y, groups)
-        scorer = self._fit_scorer(
-            parts.scorer, parts.batch, parts.labels, parts.groups, parts.rng
-        )
-        return self._finish(scorer, parts)
+        with unchanged_on_error(self):
+            parts = self._prepare(X, y, groups)
+            scorer = self._fit_scorer(
+                parts.scorer, parts.batch, parts.labels, parts.groups, parts.rng
+            )
+            return self._finish(scorer, parts)
 
     def _prepare(self, X, y, groups):
         """Check everything, and set the calibration problems apart."""
         self._check_parameters()
         batch, is_table = check_problems(self, X, reset=True)
         labels, values = check_labels(y, batch, is_table)
+        groups = check_groups(groups, len(batch))
         scorer = self._make_scorer(batch)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.RandomState(seed)
@@ -89,7 +102,7 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         if self._trains(scorer) or self.calibration_size is not None:
             size = 0.3 if self.calibration_size is None else self.calibration_size
             rest, rows = holdout(len(batch), size, groups, rng)
-            groups = None if groups is None else np.asarray(groups)[rest]
+            groups = None if groups is None else groups[rest]
             held = take(batch, labels, rows)
             batch, labels = take(batch, labels, rest)
         return SimpleNamespace(
@@ -105,6 +118,7 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
 
     def _finish(self, scorer, parts):
         """Calibrate; only then is anything stored."""
+        check_alone(scorer, parts.held[0])
         scores = self._scores(scorer, parts.seed, *parts.held)
         self.scorer_, self._seed = scorer, parts.seed
         self._label_values = parts.values
@@ -135,12 +149,21 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
 
     def _scores(self, scorer, seed, batch, labels):
         risk = self._path_risk(scorer, seed, batch)
-        return np.sort(nonconformity_scores(risk, labels, batch.offsets))
+        scores = np.sort(nonconformity_scores(risk, labels, batch.offsets))
+        if self.ties == "include" or isinstance(scorer, EXACT):
+            return scores
+        # Sums are rounded differently in batches of different size, so that the risk of
+        # an exact copy of a false claim may come out a few bits below its score.
+        finite = np.isfinite(scores)
+        scores[finite] -= ROUNDING * (1 + np.abs(scores[finite]))
+        return scores
 
     def _store(self, scores):
+        threshold = self._threshold(scores, self.alpha)
         self.nonconformity_scores_ = scores
         self.n_calibration_ = len(scores)
-        self.threshold_ = self.threshold()
+        self.threshold_ = threshold
+        self._calibrated_as = self.coherent, self.ties
         return self
 
     def threshold(self, alpha=None):
@@ -164,17 +187,20 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
             If the rank is 0.
         """
         check_is_fitted(self, "nonconformity_scores_")
+        return self._threshold(self.nonconformity_scores_, alpha)
+
+    def _threshold(self, scores, alpha):
         alpha = check_alpha(self.alpha if alpha is None else alpha)
-        n = self.n_calibration_
+        n = len(scores)
         if conformal_rank(n, alpha) == 0:
             warnings.warn(
                 f"{n} calibration problems are too few for alpha = {alpha:g}: nothing "
                 f"can be kept. At least {problems_needed(alpha)} are needed, or "
                 f"alpha >= {1 / (n + 1):.4g}.",
                 CalibrationWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return conformal_threshold(self.nonconformity_scores_, alpha)
+        return conformal_threshold(scores, alpha)
 
     def predict(self, X, alpha=None):
         """Which claims are kept.
@@ -277,6 +303,13 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
 
     def _checked_risk(self, X):
         check_is_fitted(self, "nonconformity_scores_")
+        if (self.coherent, self.ties) != self._calibrated_as:
+            raise ValueError(
+                "coherent and ties were {} and {!r} at calibration and are {} and {!r} "
+                "now, so the thresholds do not fit: call calibrate or fit again".format(
+                    *self._calibrated_as, self.coherent, self.ties
+                )
+            )
         batch, is_table = check_problems(self, X, reset=False)
         return self._path_risk(self.scorer_, self._seed, batch), batch, is_table
 

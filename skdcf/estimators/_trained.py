@@ -144,6 +144,11 @@ class TrainedFilter(BaseFilter):
         from ..training import check_options
 
         super()._check_parameters()
+        if self.ties == "include":
+            raise ValueError(
+                'ties is "include", which reproduces published code with HardCF and has '
+                'no guarantee: "exclude" or "jitter" expected'
+            )
         check_options(
             self.optimizer,
             self.loss,

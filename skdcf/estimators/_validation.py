@@ -1,11 +1,13 @@
 """The boundary: what users pass, checked and turned into flat arrays."""
 
+import warnings
+from contextlib import contextmanager
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from ..graphs import GraphBatch, as_batch, is_graphs, pack_labels
+from ..graphs import GraphBatch, ReasoningGraph, as_batch, is_graphs, pack_labels
 
 
 def check_problems(estimator, X, *, reset):
@@ -15,6 +17,10 @@ def check_problems(estimator, X, *, reset):
     """
     if is_empty_sequence(X):
         raise ValueError("no problems: X is empty, at least one is needed")
+    if isinstance(X, ReasoningGraph):
+        raise ValueError("X is a single ReasoningGraph: pass a list of them, [graph]")
+    if not is_graphs(X) and getattr(X, "ndim", None) == 1 and is_graphs(list(X)):
+        X = list(X)  # a pandas or polars Series of graphs
     if not is_graphs(X):
         table = validate_data(estimator, X, reset=reset, dtype=np.float64)
         names = getattr(estimator, "feature_names_in_", None)
@@ -25,6 +31,49 @@ def check_problems(estimator, X, *, reset):
         raise ValueError("no problems: X is empty, at least one is needed")
     _check_features(estimator, batch, reset)
     return batch, False
+
+
+@contextmanager
+def unchanged_on_error(estimator):
+    """Put everything back as it was if what is inside fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def check_groups(groups, n):
+    """Groups as an array of shape (n,), or None."""
+    if groups is None:
+        return None
+    groups = np.asarray(groups)
+    if groups.shape != (n,):
+        raise ValueError(f"groups has shape {groups.shape}, but there are {n} problems")
+    return groups
+
+
+def check_alone(scorer, batch, n=3):
+    """ValueError if the scorer looks at other problems of the batch too.
+
+    The guarantee needs risks that are a fixed function of the problem.
+    """
+    whole = np.asarray(scorer.confidence(batch), dtype=np.float64)
+    if whole.shape != (batch.n_claims,) or len(batch) < 2:
+        return
+    for i in range(min(n, len(batch))):
+        part = whole[batch.offsets[i] : batch.offsets[i + 1]]
+        alone = np.asarray(scorer.confidence(batch[[i]]), dtype=np.float64)
+        if alone.shape != part.shape or not np.allclose(
+            alone, part, rtol=1e-6, atol=1e-6, equal_nan=True
+        ):
+            raise ValueError(
+                f"the scorer gives the claims of {batch.name_of(i)} other confidences "
+                "alone than among other problems. The guarantee needs a score that "
+                "looks at one problem at a time: do not rank or scale over the batch"
+            )
 
 
 def is_empty_sequence(X):
@@ -48,6 +97,14 @@ def _check_features(estimator, batch, reset):
             f"{expected} features as input"
         )
     fitted = getattr(estimator, "feature_names_in_", None)
+    if (names is None) != (fitted is None):
+        with_, without = ("X", "fit") if fitted is None else ("fit", "X")
+        warnings.warn(
+            f"the features are named in {with_} but not in {without}: their order "
+            "cannot be checked",
+            UserWarning,
+            stacklevel=5,
+        )
     if names is not None and fitted is not None and tuple(fitted) != names:
         new, gone = set(names) - set(fitted), set(fitted) - set(names)
         detail = f"unknown {sorted(new)}, missing {sorted(gone)}" if new else "order"
@@ -75,6 +132,12 @@ def check_labels(y, batch, is_table, values=None):
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"label {int(np.argmin(np.isfinite(y)))} is NaN or infinite")
     found = np.unique(y)
+    if found.dtype.kind in "UO" and values is None:
+        warnings.warn(
+            f"the labels are text: {str(found[-1])!r}, the last in order, is taken as true",
+            UserWarning,
+            stacklevel=4,
+        )
     known = _label_values(found) if values is None else values
     if not np.isin(found, known).all():
         raise ValueError(
@@ -128,9 +191,6 @@ def holdout(n, size, groups, rng):
     if groups is None:
         order = rng.permutation(n)
         return np.sort(order[count:]), np.sort(order[:count])
-    groups = np.asarray(groups)
-    if groups.shape != (n,):
-        raise ValueError(f"groups has shape {groups.shape}, but there are {n} problems")
     codes = np.unique(groups, return_inverse=True)[1]
     n_groups = codes.max() + 1
     if n_groups < 2:

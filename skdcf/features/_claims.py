@@ -2,9 +2,10 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..graphs import as_batch, pack_labels
+from ..graphs import as_batch
 from ._base import check_same_input, input_names
 
 
@@ -14,12 +15,20 @@ class ClaimTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
     Parameters
     ----------
     transformer : scikit-learn transformer
-        Such as StandardScaler, SimpleImputer or PCA. A copy is fitted to the table with
-        one row per claim; its output replaces the feature columns.
+        Such as StandardScaler or PCA, one that needs no labels. A copy is fitted to the
+        table with one row per claim; its output replaces the feature columns.
 
     Attributes
     ----------
     transformer_ : the fitted copy
+
+    Notes
+    -----
+    In a pipeline this step is fitted before the filter sets calibration problems apart.
+    Labels are therefore not handed on: a transformer that learns from them, on
+    calibration problems too, voids the guarantee. It belongs into the classifier,
+    ``HardCF(make_pipeline(SelectKBest(), LogisticRegression()))``, which is trained on
+    training problems only.
 
     Examples
     --------
@@ -40,16 +49,25 @@ class ClaimTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         Parameters
         ----------
         X : GraphBatch, sequence of ReasoningGraph, or 2-D array
-        y : sequence of arrays or None
-            Labels per problem, handed to the transformer one per claim.
+        y : ignored
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If the transformer needs labels.
         """
+        if get_tags(self.transformer).target_tags.required:
+            raise ValueError(
+                f"{self.transformer!r} learns from labels, and would learn from those of "
+                "calibration problems, which voids the guarantee. Put it into the "
+                "classifier instead: HardCF(make_pipeline(transformer, classifier))"
+            )
         batch = as_batch(X)
-        labels = None if y is None else pack_labels(y, batch).astype(int)
-        self.transformer_ = clone(self.transformer).fit(claim_table(batch), labels)
+        self.transformer_ = clone(self.transformer).fit(claim_table(batch))
         self.feature_names_in_ = np.array(input_names(batch), dtype=object)
         self.n_features_in_ = batch.n_features
         return self

@@ -325,7 +325,9 @@ class GraphBatch(Sequence):
         shift = np.repeat(offsets[:-1] - self.offsets[:-1][rows], n_edges)
         edges = self.edges[ranges(self.edge_offsets[:-1][rows], n_edges)]
         fields = {
-            "features": None if self.features is None else self.features[claims],
+            "features": None
+            if self.features is None
+            else read_only(self.features[claims]),
             "claims": None if self.claims is None else self.claims[claims],
             "problems": None if self.problems is None else self.problems[rows],
             "ids": None if self.ids is None else self.ids[rows],

@@ -1,5 +1,7 @@
 """From what users pass to a batch and flat labels."""
 
+from numbers import Real
+
 import numpy as np
 
 from ._batch import GraphBatch
@@ -48,15 +50,18 @@ def pack_labels(y, batch):
         If numbers of labels and claims differ, or a label is not 0 or 1.
     """
     flat = _flat_labels(y, batch)
+    if flat.dtype == object and all(isinstance(v, (Real, np.bool_)) for v in flat):
+        flat = flat.astype(np.float64)
     try:
         right = np.isin(flat, (0, 1))
     except TypeError:
         right = np.zeros(len(flat), dtype=bool)
     if flat.dtype.kind not in "biuf" or not right.all():
         row = int(np.argmin(right)) if flat.dtype.kind in "biuf" else 0
+        value = flat[row].item() if hasattr(flat[row], "item") else flat[row]
         where = locate(row, batch.offsets, batch.ids)
         raise ValueError(
-            f"{where}: the label is {flat[row].item()!r}; labels are 1 (true) or 0 (false)"
+            f"{where}: the label is {value!r}; labels are 1 (true) or 0 (false)"
         )
     return flat.astype(bool)
 
@@ -66,6 +71,9 @@ def _flat_labels(y, batch):
         if len(y) != batch.n_claims:
             raise ValueError(f"{len(y)} labels but {batch.n_claims} claims")
         return y
+    flat = isinstance(y, (list, tuple)) and len(y) == batch.n_claims != len(batch)
+    if flat and all(np.ndim(value) == 0 for value in y):
+        return np.array(y)
     if not hasattr(y, "__len__") or len(y) != len(batch):
         found = f"{len(y)} entries" if hasattr(y, "__len__") else repr(y)
         raise ValueError(

@@ -84,7 +84,7 @@ def edge_array(edges, where=""):
             f"{where}edges must be pairs of whole numbers (parent, child), got "
             f"{edges.dtype} of shape {edges.shape}"
         )
-    return edges.astype(np.int64, copy=False)
+    return edges.astype(np.int64)  # a copy: what was passed may change later
 
 
 def check_edges(edges, n_claims, where):

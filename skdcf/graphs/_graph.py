@@ -95,7 +95,12 @@ class ReasoningGraph:
         raise AttributeError("ReasoningGraph is immutable")
 
     def __reduce__(self):
-        return type(self)._trusted, tuple(getattr(self, n) for n in self.__slots__)
+        return type(self)._restored, tuple(getattr(self, n) for n in self.__slots__)
+
+    @classmethod
+    def _restored(cls, features, edges, *rest):
+        features = None if features is None else read_only(features)
+        return cls._trusted(features, read_only(edges), *rest)
 
     def __repr__(self):
         parts = [f"n_claims={self.n_claims}", f"n_edges={len(self.edges)}"]

@@ -87,3 +87,10 @@ def last_safe_thresholds(risk, scores, offsets, margin):
 def coherent_labels(labels, batch):
     """True where a claim and all its ancestors are true, shape (n_claims,)."""
     return path_risk(~labels, batch) == 0
+
+
+def below_true_claims(labels, batch):
+    """True where all proper ancestors of a claim are true, shape (n_claims,)."""
+    above = ~coherent_labels(labels, batch)
+    parent, child = batch.edges.T
+    return np.bincount(child, above[parent], batch.n_claims) == 0

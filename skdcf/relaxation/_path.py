@@ -7,7 +7,7 @@ from autograd.tracer import getval
 
 from ..graphs._ragged import offsets_of
 from ..ops.conformal import check_alpha
-from ..ops.hard import coherent_labels
+from ..ops.hard import below_true_claims
 from ..ops.segments import take
 from ..ops.soft_path import path_retention, soft_nonconformity_scores, soft_path_risk
 from ..ops.soft_quantile import smooth_quantile
@@ -114,7 +114,7 @@ class PathRelaxation(Relaxation):
         decides = ~labels
         if coherent:
             indptr, indices = batch.ancestors
-            decides &= _first_errors(labels, batch)
+            decides &= below_true_claims(labels, batch)
         else:
             indptr, indices = np.arange(batch.n_claims + 1), np.arange(batch.n_claims)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
@@ -159,10 +159,3 @@ class PathRelaxation(Relaxation):
 
     def _retention(self, state, threshold, plan):
         return path_retention(state, threshold, self.keep_temperature)
-
-
-def _first_errors(labels, batch):
-    """Claims all of whose proper ancestors are true."""
-    above = ~coherent_labels(labels, batch)
-    parent, child = batch.edges.T
-    return np.bincount(child, above[parent], batch.n_claims) == 0

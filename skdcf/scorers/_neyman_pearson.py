@@ -22,7 +22,7 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator
 
 from ..graphs import GraphBatch
-from ..ops.hard import coherent_labels, path_risk
+from ..ops.hard import below_true_claims, path_risk
 from ._standardize import Standardizer
 
 CERTAIN = 30.0  # largest log odds of a hazard: 1e-13 from certainty
@@ -188,7 +188,7 @@ def _models(n_claims, random_state):
             40,
             min_samples_leaf=8,
             max_features=0.3,
-            max_samples=min(0.5, LARGEST / n_claims),
+            max_samples=min(n_claims // 2 + 1, LARGEST),
             random_state=random_state,
         ),
     )
@@ -207,13 +207,6 @@ def _design(batch):
     )
     problem = np.column_stack([total / sizes[:, None], np.log(sizes)])
     return np.hstack([batch.features, problem[batch.problem_of]])
-
-
-def below_true_claims(labels, batch):
-    """True where all proper ancestors of a claim are true, shape (n_claims,)."""
-    above = ~coherent_labels(labels, batch)
-    parent, child = batch.edges.T
-    return np.bincount(child, above[parent], batch.n_claims) == 0
 
 
 def log_price(hazard, batch, q=0.0):
@@ -239,9 +232,7 @@ def log_price(hazard, batch, q=0.0):
     # The maximum mends rounding, without which m rises along the edges anyway.
     path = path_risk(np.add.reduceat(own[indices], indptr[:-1]), batch)
     order = np.lexsort((batch.depth, path, batch.problem_of))
-    before = np.cumsum(own[order]) - own[order]
-    first = np.minimum(batch.offsets[:-1], len(own) - 1)
-    before -= before[first][batch.problem_of]
+    before = _sum_before(own[order], batch.offsets)
     log_risk = hazard[order] - own[order] - before
     with np.errstate(divide="ignore"):
         beside = np.log(q) + np.log(-np.expm1(-np.maximum(path - own, 0)))
@@ -249,6 +240,17 @@ def log_price(hazard, batch, q=0.0):
     price = np.empty(len(own))
     price[order] = minorant_slopes(log_risk, log_gain[order], batch.problem_of)
     return price
+
+
+def _sum_before(values, offsets):
+    """Sum of those before each value in its segment; other segments do not enter."""
+    out = np.zeros(len(values))
+    at, ends = offsets[:-1], offsets[1:]
+    while len(at):
+        more = at + 1 < ends
+        at, ends = at[more] + 1, ends[more]
+        out[at] = out[at - 1] + values[at - 1]
+    return out
 
 
 def minorant_slopes(log_rise, log_run, segment):

@@ -34,7 +34,7 @@ def fit_auto(
     *,
     relaxation=None,
     coherent=True,
-    n_folds=5,
+    n_folds=3,
 ):
     """One mixture per alpha; what does not depend on alpha is fitted once.
 

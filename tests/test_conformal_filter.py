@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skdcf import (
     BoostedIndependentFactuality,
     CoherentConformalFilter,
+    GraphBatch,
     HardCF,
     ReasoningGraph,
 )
@@ -118,7 +119,7 @@ def test_coef_is_in_the_units_of_the_features():
         y.append((x[:, 0] + x[:, 1] + rng.normal(size=4) > -2).astype(int))
     filter = linear().fit(graphs, y)
     assert filter.coef_[0] / filter.coef_[1] == pytest.approx(1000, rel=0.5)
-    risk = np.concatenate(filter.set_params(coherent=False).path_risk(graphs))
+    risk = -filter.scorer_.confidence(GraphBatch.pack(graphs))
     weighted = -np.concatenate([g.features for g in graphs]) @ filter.coef_
     np.testing.assert_allclose(np.diff(risk), np.diff(weighted), atol=1e-9)
 
@@ -296,6 +297,7 @@ def test_difficult_problems_fit_or_say_why_not(data, optimizer, relaxation):
         ({"loss": "hinge"}, "loss is 'hinge'"),
         ({"start": "zero"}, "start is 'zero'"),
         ({"shrinkage": -1}, "shrinkage is -1"),
+        ({"ties": "include"}, 'ties is "include"'),
         ({"calibration_size": 0}, "calibration_size is 0"),
     ],
 )

@@ -75,8 +75,10 @@ def test_a_table_is_one_claim_per_row(filter):
     assert table.score(X, y) == packed.score(graphs, [[int(v)] for v in y])
     again = clone(table).fit(X, np.where(y, 7, -3))
     np.testing.assert_array_equal(again.predict(X), table.predict(X))
-    with pytest.warns(UserWarning, match="'yes', the last in order, is taken as true"):
-        again = clone(table).fit(X, np.where(y, "yes", "no"))
+    again = clone(table).fit(X, np.where(y, "yes", "no"))
+    np.testing.assert_array_equal(again.predict(X), table.predict(X))
+    with pytest.warns(UserWarning, match="'wrong', the last in order, is taken as"):
+        again = clone(table).fit(X, np.where(y, "wrong", "right"))
     np.testing.assert_array_equal(again.predict(X), table.predict(X))
     assert [g.n_claims for g in table.filter(X)] == table.predict(X).astype(
         int

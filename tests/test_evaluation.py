@@ -324,9 +324,9 @@ def test_tables_and_lists(data, filters):
     assert_same(packed, compare_filters(filters, list(graphs), labels, **run))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
-    y = np.where(X[:, 0] + rng.normal(size=100) > 0, "true", "false")
+    y = np.where(X[:, 0] + rng.normal(size=100) > 0, 2, -1)
     report = compare_filters({"column": HardCF(0)}, X, y, **run)
-    numbers = compare_filters({"column": HardCF(0)}, X, (y == "true") * 1, **run)
+    numbers = compare_filters({"column": HardCF(0)}, X, (y == 2) * 1, **run)
     assert_same(report, numbers)
     assert report.retention.max() > 0
 

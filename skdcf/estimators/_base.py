@@ -30,6 +30,7 @@ from ._validation import (
     check_labels,
     check_problems,
     holdout,
+    take,
     unchanged_on_error,
 )
 
@@ -295,8 +296,10 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         return float(np.sum(labels & (margin > 0)) / len(batch))
 
     def _margin(self, X, alpha):
-        risk, batch, is_table = self._checked_risk(X)
-        threshold = self.threshold(alpha)
+        threshold, (risk, batch, is_table) = (
+            self.threshold(alpha),
+            self._checked_risk(X),
+        )
         if self.ties == "include" and np.isfinite(threshold):
             threshold = np.nextafter(threshold, np.inf)
         return threshold - risk, batch, is_table
@@ -344,13 +347,6 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def take(batch, labels, rows):
-    """Problems ``rows``, increasing, with their labels."""
-    chosen = np.zeros(len(batch), dtype=bool)
-    chosen[rows] = True
-    return batch[rows], labels[chosen[batch.problem_of]]
 
 
 def _shaped(values, batch, is_table):

@@ -76,6 +76,9 @@ def check_alone(scorer, batch, n=3):
             )
 
 
+SPOKEN = ["false", "true"], ["no", "yes"], ["f", "t"], ["n", "y"]
+
+
 def is_empty_sequence(X):
     """Whether X is an empty list, tuple or 1-D array."""
     return isinstance(X, (list, tuple)) and not len(X)
@@ -132,7 +135,8 @@ def check_labels(y, batch, is_table, values=None):
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"label {int(np.argmin(np.isfinite(y)))} is NaN or infinite")
     found = np.unique(y)
-    if found.dtype.kind in "UO" and values is None:
+    text = [str(value).lower() for value in found]
+    if found.dtype.kind in "UO" and values is None and text not in SPOKEN:
         warnings.warn(
             f"the labels are text: {str(found[-1])!r}, the last in order, is taken as true",
             UserWarning,
@@ -200,3 +204,10 @@ def holdout(n, size, groups, rng):
     n_held = int(np.clip(np.searchsorted(members, count) + 1, 1, n_groups - 1))
     held = np.isin(codes, order[:n_held])
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def take(batch, labels, rows):
+    """Problems ``rows``, increasing, with their labels."""
+    chosen = np.zeros(len(batch), dtype=bool)
+    chosen[rows] = True
+    return batch[rows], labels[chosen[batch.problem_of]]

@@ -2,7 +2,6 @@
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..graphs import as_batch
@@ -60,14 +59,18 @@ class ClaimTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         ValueError
             If the transformer needs labels.
         """
-        if get_tags(self.transformer).target_tags.required:
+        batch = as_batch(X)
+        table = claim_table(batch)
+        try:
+            self.transformer_ = clone(self.transformer).fit(table)
+        except (TypeError, ValueError) as error:
+            if "'y'" not in str(error) and "requires y" not in str(error):
+                raise
             raise ValueError(
                 f"{self.transformer!r} learns from labels, and would learn from those of "
                 "calibration problems, which voids the guarantee. Put it into the "
                 "classifier instead: HardCF(make_pipeline(transformer, classifier))"
-            )
-        batch = as_batch(X)
-        self.transformer_ = clone(self.transformer).fit(claim_table(batch))
+            ) from error
         self.feature_names_in_ = np.array(input_names(batch), dtype=object)
         self.n_features_in_ = batch.n_features
         return self

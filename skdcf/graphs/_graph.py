@@ -86,20 +86,19 @@ class ReasoningGraph:
         graph._set(*values)
         return graph
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name, *value):
         raise AttributeError(
             f"ReasoningGraph is immutable: use .replace({name}=...) for a changed copy"
         )
 
-    def __delattr__(self, name):
-        raise AttributeError("ReasoningGraph is immutable")
+    __delattr__ = __setattr__
 
     def __reduce__(self):
         return type(self)._restored, tuple(getattr(self, n) for n in self.__slots__)
 
     @classmethod
     def _restored(cls, features, edges, *rest):
-        features = None if features is None else read_only(features)
+        features = features if features is None else read_only(features)
         return cls._trusted(features, read_only(edges), *rest)
 
     def __repr__(self):
@@ -229,8 +228,7 @@ class ReasoningGraph:
         """
         data = dict(data)
         width = data.pop("n_features", 0)
-        unknown = set(data) - set(_FIELDS)
-        if unknown:
+        if unknown := set(data) - set(_FIELDS):
             raise ValueError(
                 f"unknown keys {sorted(unknown)}; known are {list(_FIELDS)}"
             )
@@ -252,9 +250,8 @@ class ReasoningGraph:
         """
         import networkx as nx
 
-        attributes = {"problem": self.problem, "feature_names": self.feature_names}
-        attributes["id"] = self.id
-        graph = nx.DiGraph(**{k: v for k, v in attributes.items() if v is not None})
+        fields = {name: getattr(self, name) for name in _FIELDS[3:]}
+        graph = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
         graph.add_nodes_from(range(self.n_claims))
         graph.add_edges_from(self.edges.tolist())
         for v in range(self.n_claims):
@@ -341,7 +338,7 @@ class ReasoningGraph:
         matrix = np.asarray(matrix)
         if matrix.size == 0:
             matrix = matrix.reshape(0, 0)
-        given = features if features is not None else fields.get("claims", ())
+        given = fields.get("claims", ()) if features is None else features
         if matrix.ndim != 2 or matrix.shape != (len(given),) * 2:
             raise ValueError(
                 f"the matrix has shape {matrix.shape}, but there are {len(given)} claims"

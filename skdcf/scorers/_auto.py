@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._standardize import Standardizer
-
 
 @dataclass(frozen=True)
 class Selection:
@@ -30,28 +28,6 @@ class Selection:
     weights: np.ndarray
     retention: np.ndarray
     n_folds: int
-
-
-@dataclass(frozen=True)
-class LinearScore:
-    """A trained linear scorer.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_features,)
-        Weights of the standardised features.
-    standardizer : Standardizer
-    loss_curve : list of float
-        Training loss per step.
-    """
-
-    coef: np.ndarray
-    standardizer: Standardizer
-    loss_curve: list
-
-    def confidence(self, batch):
-        """Confidence of each claim, shape (n_claims,)."""
-        return self.standardizer(batch.features) @ self.coef
 
 
 class MixtureScorer:

@@ -13,8 +13,9 @@ from ..ops.conformal import check_alpha, leave_one_out_alpha
 from ..ops.hard import coherent_labels, nonconformity_scores, path_risk
 from ..relaxation import PathRelaxation
 from ..scorers import LinearScorer, NeymanPearsonScorer
-from ..scorers._auto import LinearScore, MixtureScorer, Selection
+from ..scorers._auto import MixtureScorer, Selection
 from ..scorers._standardize import Standardizer
+from ..scorers._trained import TrainedScorer
 from ._start import logistic_start
 from ._train import train
 
@@ -120,8 +121,12 @@ class _Fits:
             start=self.start,
             coherent=self.coherent,
         )
-        return LinearScore(
-            result.params / result.scale, result.standardizer, result.loss_curve
+        return TrainedScorer(
+            LinearScorer(),
+            result.params,
+            result.standardizer,
+            result.scale,
+            tuple(result.loss_curve),
         )
 
 

@@ -308,10 +308,8 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self, "nonconformity_scores_")
         if (self.coherent, self.ties) != self._calibrated_as:
             raise ValueError(
-                "coherent and ties were {} and {!r} at calibration and are {} and {!r} "
-                "now, so the thresholds do not fit: call calibrate or fit again".format(
-                    *self._calibrated_as, self.coherent, self.ties
-                )
+                f"(coherent, ties) was {self._calibrated_as} at calibration and is "
+                f"{(self.coherent, self.ties)} now: call calibrate or fit again"
             )
         batch, is_table = check_problems(self, X, reset=False)
         return self._path_risk(self.scorer_, self._seed, batch), batch, is_table

@@ -153,8 +153,8 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         scores = np.sort(nonconformity_scores(risk, labels, batch.offsets))
         if self.ties == "include" or isinstance(scorer, EXACT):
             return scores
-        # Sums are rounded differently in batches of different size, so that the risk of
-        # an exact copy of a false claim may come out a few bits below its score.
+        # Sums are rounded differently in batches of another size: the risk of an exact
+        # copy of a false claim may come out a few bits below its score.
         finite = np.isfinite(scores)
         scores[finite] -= ROUNDING * (1 + np.abs(scores[finite]))
         return scores
@@ -276,8 +276,8 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         list of ReasoningGraph
         """
         margin, batch, _ = self._margin(X, alpha)
-        masks = batch.split(margin > 0)
-        return [g.subgraph(mask) for g, mask in zip(batch, masks, strict=True)]
+        pairs = zip(batch, batch.split(margin > 0), strict=True)
+        return [graph.subgraph(mask) for graph, mask in pairs]
 
     def score(self, X, y):
         """Retention: mean number of true claims kept per problem, at ``self.alpha``.
@@ -328,9 +328,8 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
                 f"the scorer's confidence of {batch.locate(row)} is {confidence[row]}: "
                 "confidences must be finite"
             )
-        risk = -confidence
-        if self.ties == "jitter":
-            risk = jittered(risk, batch, seed)
+        jitter = self.ties == "jitter"
+        risk = jittered(-confidence, batch, seed) if jitter else -confidence
         return path_risk(risk, batch) if self.coherent else risk
 
     def _check_parameters(self):

@@ -15,7 +15,8 @@ class HardCF(BaseFilter):
     scorer : str, int, scorer, classifier, callable or None, default=None
         Where the confidence of a claim comes from: a feature's name or column number,
         a scorer of `skdcf.scorers`, any scikit-learn classifier or pipeline (trained
-        on claims), or a function of a GraphBatch. None is `FrequencyScorer` where a
+        on claims), or a function of a GraphBatch that looks at each problem by itself.
+        None is `FrequencyScorer` where a
         feature is called "frequency-score", else logistic regression on claims.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.

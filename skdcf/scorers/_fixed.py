@@ -152,7 +152,8 @@ class FunctionScorer(BaseEstimator):
     ----------
     function : callable
         From a GraphBatch to an array of shape (n_claims,), higher meaning more
-        trustworthy.
+        trustworthy. It must look at each problem by itself: ranks or scales taken over
+        the batch void the guarantee, and are refused where they are noticed.
     """
 
     needs_training = False

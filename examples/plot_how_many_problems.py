@@ -32,11 +32,20 @@ from skdcf.metrics import coverage_band
 
 sizes = np.unique(np.geomspace(9, 2000, 200).astype(int))
 band = np.array([coverage_band(int(n), 0.1) for n in sizes])
-figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-ax.fill_between(sizes, *band.T, alpha=0.25, label="95 % of calibration draws")
-ax.axhline(0.9, color="k", ls="--", lw=1, label="promised on average")
-ax.set(xscale="log", xlabel="calibration problems", ylabel="coverage", ylim=(0.6, 1.0))
-ax.legend(frameon=False, loc="lower right")
+
+
+def draw_band():
+    """The band around the promise, on a new figure."""
+    _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    ax.fill_between(sizes, *band.T, alpha=0.25, label="95 % of calibration draws")
+    ax.axhline(0.9, color="k", ls="--", lw=1, label="promised on average")
+    ax.set(xscale="log", xlabel="calibration problems", ylabel="coverage")
+    ax.set_ylim(0.6, 1.0)
+    ax.legend(frameon=False, loc="lower right")
+    return ax
+
+
+ax = draw_band()
 
 # %%
 # The same, observed
@@ -55,6 +64,7 @@ test, pool = graphs[:1000], graphs[1000:]
 cf = HardCF("frequency-score", alpha=0.1, ties="jitter", random_state=0)
 cf.fit(pool, labels[1000:])
 rng = np.random.default_rng(0)
+ax = draw_band()
 for n in (20, 60, 200, 600):
     observed = []
     for _ in range(300):
@@ -65,4 +75,3 @@ for n in (20, 60, 200, 600):
     shift = n * np.exp(rng.normal(scale=0.03, size=300))
     ax.plot(shift, observed, ".", color="C1", ms=2)
     print(f"n = {n:3d}: mean coverage {np.mean(observed):.3f}")
-figure

@@ -88,9 +88,9 @@ def _pairs(text):
     for clause in _CLAUSE.finditer(text):
         whole = clause[0]
         rounded = "≈" in whole
-        sides = whole.replace("≈", "=").split("=", MOST_SIDES)
-        if len(sides) == 1:
+        if not rounded and "=" not in whole:
             continue
+        sides = whole.replace("≈", "=").split("=", MOST_SIDES)
         left = _UNREADABLE
         if sides[0].strip() == name:  # a new sentence about the same thing
             left = _calculation(_read(last)[0])

@@ -6,10 +6,12 @@ number, and parentheses. Inside, ``~`` is the sign of a negative number.
 """
 
 import math
+from operator import add, mul, sub, truediv
 
 _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
 _PREFIX = {"-": "~", "m": "~"}
 _OPENING = frozenset("(r-m")
+_SIMPLE = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
 UNKNOWN = "unknown"  # stands in an expression for what cannot be read
 _LARGEST = 1e300
 
@@ -28,27 +30,41 @@ def value_of(items):
     """
     if len(items) == 1 and isinstance(items[0], float):
         return items[0] if abs(items[0]) < _LARGEST else None
-    values, waiting, complete = [], [], False
+    if len(items) == 3 and items[1] in _SIMPLE:  # by far the most frequent kind
+        return _of_three(*items)
     try:
-        for item in items:
-            if isinstance(item, float):
-                if complete:
-                    return None
-                values.append(item)
-                complete = True
-            elif complete:
-                complete = _after_value(item, values, waiting)
-            elif item in _OPENING:
-                waiting.append(_PREFIX.get(item, item))
-            else:
-                return None
-        if not complete:
-            return None
-        while waiting:
-            _apply(waiting.pop(), values)
+        return _by_stacks(items)
     except (ArithmeticError, ValueError, IndexError, KeyError):
         return None
+
+
+def _by_stacks(items):
+    values, waiting, complete = [], [], False
+    for item in items:
+        if isinstance(item, float):
+            if complete:
+                return None
+            values.append(item)
+            complete = True
+        elif complete:
+            complete = _after_value(item, values, waiting)
+        elif item in _OPENING:
+            waiting.append(_PREFIX.get(item, item))
+        else:
+            return None
+    if not complete:
+        return None
+    while waiting:
+        _apply(waiting.pop(), values)
     (value,) = values
+    return value if abs(value) < _LARGEST else None
+
+
+def _of_three(a, sign, b):
+    """Value of ``a sign b``, or None."""
+    if not (isinstance(a, float) and isinstance(b, float)) or (sign == "/" and not b):
+        return None
+    value = _SIMPLE[sign](a, b)
     return value if abs(value) < _LARGEST else None
 
 

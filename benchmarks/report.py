@@ -241,7 +241,13 @@ def ablation(kind, experiment):
     )
 
 
-def page(results, printed):
+PRINTED = {
+    "surrogate": "Soft and hard procedure",
+    "no_gain": "Where there is nothing to gain",
+}
+
+
+def page(results, folder):
     """The whole page."""
     parts = [INTRODUCTION]
     for name in PERL:
@@ -256,10 +262,12 @@ def page(results, printed):
     parts.append("Single features\n---------------")
     parts += [described(results["ablation-math"]), PAPER_NOTE]
     parts += [ablation(kind, results[f"ablation-{kind}"]) for kind in KINDS]
-    if printed.exists():
-        indented = "".join(f"   {line}\n" for line in printed.read_text().splitlines())
-        parts.append("Soft and hard procedure\n-----------------------")
-        parts.append("Printed by ``benchmarks/surrogate.py``::\n\n" + indented)
+    for name, heading in PRINTED.items():
+        if (folder / f"{name}.txt").exists():
+            printed = (folder / f"{name}.txt").read_text(encoding="utf-8")
+            indented = "".join(f"   {line}\n" for line in printed.splitlines())
+            parts.append(f"{heading}\n{'-' * len(heading)}")
+            parts.append(f"Printed by ``benchmarks/{name}.py``::\n\n" + indented)
     parts.append(conditions(results))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
@@ -277,7 +285,7 @@ def conditions(results):
 
 def main(results, target):
     """Write the page."""
-    text = page(read(results), results / "surrogate.txt")
+    text = page(read(results), results)
     target.write_text(text, encoding="utf-8")
     print(f"wrote {target}")
 

@@ -24,13 +24,15 @@ def main(chosen):
     chosen.output.mkdir(parents=True, exist_ok=True)
     for experiment in (perl_results, main_results, ablation):
         experiment.main(chosen)
-    printed = subprocess.run(
-        [sys.executable, HERE / "surrogate.py"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    (chosen.output / "surrogate.txt").write_text(printed.stdout, encoding="utf-8")
+    for name in ("surrogate", "no_gain"):
+        printed = subprocess.run(
+            [sys.executable, HERE / f"{name}.py"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        text = chosen.output / f"{name}.txt"
+        text.write_text(printed.stdout, encoding="utf-8")
     folder = (
         HERE.parent / "docs" / "guide" if chosen.output == RESULTS else chosen.output
     )

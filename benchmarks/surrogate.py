@@ -1,6 +1,6 @@
 """How faithful are the relaxations? The paper's first research question.
 
-On generated MATH-like problems: Pearson r and mean absolute error of soft against hard
+On generated problems and on PERL: Pearson r and mean absolute error of soft against hard
 nonconformity scores and thresholds, and the agreement about single claims, with the
 paper's validation settings and with sharper ones.
 """
@@ -8,9 +8,11 @@ paper's validation settings and with sharper ones.
 import argparse
 
 import numpy as np
+from sklearn.model_selection import GroupShuffleSplit
 
 from skdcf import CoherentConformalFilter
-from skdcf.datasets import make_reasoning_graphs
+from skdcf.datasets import fetch_perl, make_reasoning_graphs
+from skdcf.features import reasoning_features
 from skdcf.inspection import surrogate_agreement
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 
@@ -54,20 +56,39 @@ def clone_with(relaxation, **changes):
     return type(relaxation)(**relaxation.get_params() | changes)
 
 
+def problems(source, n_problems, seed):
+    """Graphs, labels and groups, twice as many as are compared."""
+    if source in ("math", "felm"):
+        data = make_reasoning_graphs(2 * n_problems, source, random_state=seed)
+    else:
+        data = fetch_perl(label="any")
+        data.graphs = reasoning_features().fit_transform(data.graphs)
+    return data
+
+
 def main(n_problems, seed):
-    """Print a report per relaxation."""
-    graphs, y = make_reasoning_graphs(
-        2 * n_problems, random_state=seed, return_X_y=True
-    )
-    dcf = CoherentConformalFilter(alpha=0.05, random_state=seed)
-    dcf.fit(graphs[:n_problems], y[:n_problems])
-    test, labels = graphs[n_problems:], y[n_problems:]
-    print(f"{n_problems} problems; in the paper: {PAPER}")
-    for name, relaxation in relaxations().items():
-        report = surrogate_agreement(
-            dcf, test, labels, np.arange(1, 16) / 100, relaxation=relaxation
+    """Print a report per source and relaxation."""
+    for source in ("math", "felm", "perl"):
+        data = problems(source, n_problems, seed)
+        rows = next(
+            GroupShuffleSplit(1, test_size=0.5, random_state=seed).split(
+                data.labels, groups=data.groups
+            )
         )
-        print(f"\n{name}\n{report}")
+        train, test = rows
+        dcf = CoherentConformalFilter("linear", alpha=0.05, random_state=seed)
+        dcf.fit(data.graphs[train], [data.labels[i] for i in train], data.groups[train])
+        labels = [data.labels[i] for i in test]
+        print(f"\n=== {source}, {len(test)} problems; in the paper, on MATH: {PAPER}")
+        for name, relaxation in relaxations().items():
+            report = surrogate_agreement(
+                dcf,
+                data.graphs[test],
+                labels,
+                np.arange(1, 16) / 100,
+                relaxation=relaxation,
+            )
+            print(f"\n{name}\n{report}")
 
 
 if __name__ == "__main__":

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from skdcf import (
+    BoostedIndependentFactuality,
     CoherentConformalFilter,
     GraphBatch,
     HardCF,
     IndependentFactuality,
     ReasoningGraph,
     SingleFeatureCF,
+    XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
@@ -41,6 +43,8 @@ FILTERS = {
     "IndependentFactuality": IndependentFactuality(),
     "SingleFeatureCF": SingleFeatureCF("nx_reachability", beta_mix=0.5),
     "CoherentConformalFilter": CoherentConformalFilter("linear", random_state=0),
+    "BoostedIndependentFactuality": BoostedIndependentFactuality(random_state=0),
+    "XGBoostCF": XGBoostCF(random_state=0),
 }
 
 

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import chain
 
 # White space and mark-up say where a text comes from, not whether it is true.
 _MARKUP = re.compile(r"\*\*|\\?\$|\\[()\[\]]|`")
@@ -11,6 +12,7 @@ _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
+_RUN = re.compile(r"\d[\d,.]*")
 _WORD = re.compile(r"[a-z]+")
 LONGEST_NUMBER = 30  # characters; more is not a quantity
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
@@ -44,17 +46,33 @@ def clean(text):
     -------
     str
     """
+    return clean_words(text)[0]
+
+
+def clean_words(text):
+    """The clean text, and the words of it: what stands between its blanks.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    text : str
+    words : list of str
+    """
     if "**" in text:
         text = _POWER.sub("^", text)
     if "$" in text or "\\" in text or "**" in text or "`" in text:
         text = _MARKUP.sub("", text)
-    text = " ".join(text.casefold().split())
+    text = text.casefold().lstrip()
     label = _LABEL.match(text)
-    if label:
-        text = text[label.end() :]
+    words = (text[label.end() :] if label else text).split()
+    text = " ".join(words)
     if " ." in text or "(." in text or text[:1] == ".":
         text = _POINT.sub("0.", text)
-    return text
+        words = text.split()
+    return text, words
 
 
 def numbers(text):
@@ -72,7 +90,7 @@ def numbers(text):
         text = _STEP.sub("", text)
     if "{,}" in text:
         text = text.replace("{,}", ",")
-    return [n for n in map(_counting, _NUMBER.findall(text)) if n]
+    return list(chain.from_iterable(map(_counting, _RUN.findall(text))))
 
 
 @lru_cache(4096)
@@ -84,10 +102,10 @@ def to_number(token):
 
 
 @lru_cache(4096)
-def _counting(token):
-    """Value of a numeral, 0 if it does not count."""
-    value = to_number(token)
-    return 0.0 if value != value or value in IGNORED else value
+def _counting(run):
+    """The numbers that count in a run of digits, commas and points."""
+    values = map(to_number, _NUMBER.findall(run))
+    return tuple(v for v in values if v == v and v not in IGNORED)
 
 
 def number_words(text):
@@ -103,8 +121,10 @@ def number_words(text):
     -------
     list of float
     """
-    found, before = [], ""
-    for word in _WORD.findall(text):
+    found, before, words = [], "", _WORD.findall(text)
+    if NUMBER_WORDS.keys().isdisjoint(words):
+        return found
+    for word in words:
         if word in _UNITS and before in _TENS:
             found[-1] += _UNITS[word]
         elif word in _SCALES and before in NUMBER_WORDS and found:

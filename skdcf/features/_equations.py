@@ -21,7 +21,7 @@ MOST_SIDES = 200  # of one clause and of one text
 LONGEST_SIDE = 1000  # characters; what is longer is not read as arithmetic
 
 # A clause ends at punctuation, unless that stands inside a number or an ellipsis.
-_CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*")
+_CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
 _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 # Every token brings the blank before it: that is how "5-digit" differs from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
@@ -76,6 +76,8 @@ def equalities(text):
     if "=" not in text and "≈" not in text and "\\approx" not in text:
         return right, wrong
     for left, follow, rounded in islice(_pairs(plain(text)), MOST_SIDES):
+        if left is _UNREADABLE or follow is _UNREADABLE:
+            continue
         holds = verdict(left, follow, rounded)
         if holds is not None:
             (right if holds else wrong).append((left, follow))
@@ -85,33 +87,32 @@ def equalities(text):
 def _pairs(text):
     """What stands left and right of each sign, and whether that says "about"."""
     name = last = None
-    for clause in _CLAUSE.finditer(text):
-        whole = clause[0]
-        rounded = "≈" in whole
-        if not rounded and "=" not in whole:
+    for clause in _CLAUSE.findall(text):
+        rounded = "≈" in clause
+        if rounded:
+            clause = clause.replace("≈", "=")
+        elif "=" not in clause:
             continue
-        sides = whole.replace("≈", "=").split("=", MOST_SIDES)
-        left = _UNREADABLE
-        if sides[0].strip() == name:  # a new sentence about the same thing
+        first, *between, end = clause.split("=", MOST_SIDES)
+        left, before = _UNREADABLE, first
+        if first.strip() == name:  # a new sentence about the same thing
             left = _calculation(_read(last)[0])
-        elif _DIGIT.search(sides[0]):
-            left = _read(sides[0])[1]
-        for i in range(1, len(sides) - 1):
-            head, tail = _read_between(sides, i)
+        elif _DIGIT.search(first):
+            left = _read(first)[1]
+        for side in between:
+            head, tail = _read_between(before, side)
             yield left, head, rounded
-            left = tail
-        name, last = sides[0].strip(), sides[-1]
-        asked = text[clause.end() : clause.end() + 1] == "?"
-        if left is not _UNREADABLE and not asked and _DIGIT.search(last):
+            left, before = tail, side
+        name, last = first.strip(), end.removesuffix("?")
+        if left is not _UNREADABLE and last is end and _DIGIT.search(last):
             yield left, _read(last)[0], rounded
 
 
-def _read_between(sides, i):
-    """Head and tail of side i, without the name of what the next side is about."""
-    side = sides[i]
+def _read_between(before, side):
+    """Head and tail of a side, without the name of what the next side is about."""
     if not _DIGIT.search(side):
         return _UNREADABLE, _UNREADABLE
-    n = _shared_ending(sides[i - 1], side)
+    n = _shared_ending(before, side)
     if not n:
         return _read(side)
     side = side.rstrip()

@@ -27,7 +27,7 @@ _PLAIN = {
     "{,}": ",",
     r"\!": "",
 }
-_SIGNS = str.maketrans(
+_SIGNS = (
     dict.fromkeys("×·⋅∙", "*")  # noqa: RUF001
     | dict.fromkeys("÷∕", "/")  # noqa: RUF001
     | dict.fromkeys("−–", "-")  # noqa: RUF001
@@ -35,11 +35,12 @@ _SIGNS = str.maketrans(
     | dict.fromkeys("→⇒", ";")
     | {"²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
 )
+_SIGN = re.compile(f"[{''.join(_SIGNS)}]")
 _TWO_PARTS = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
 _DEEPEST = 3  # fractions within fractions
 # "(first day)" between numbers; not the argument of a function
-_NOTE = re.compile(r"(?<![a-z])\((?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
+_NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|[<>]=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|[≠≤≥≡]")
 _NEVER = "¿"  # stands for every relation that is not an equality
 
@@ -56,7 +57,7 @@ def plain(text):
     str
     """
     if not text.isascii():
-        text = text.translate(_SIGNS)
+        text = _SIGN.sub(lambda m: _SIGNS[m[0]], text)
     if "\\" in text or "{,}" in text:
         text = _COMMAND.sub(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
         for _ in range(_DEEPEST):
@@ -67,7 +68,9 @@ def plain(text):
         text = _ROOT.sub("√", text)
     if "(" in text:
         text = _NOTE.sub("", text)
-    if "==" in text or not text.isascii() or any(sign in text for sign in "!<>\\"):
+    if "==" in text or "<" in text or ">" in text or "!" in text or "\\" in text:
+        text = _UNEQUAL.sub(_NEVER, text)
+    elif not text.isascii():
         text = _UNEQUAL.sub(_NEVER, text)
     return text
 

@@ -3,12 +3,13 @@
 Every column is a formula over texts and edges: no model, no label, nothing learned.
 """
 
+from array import array
 from itertools import islice, pairwise
 
 import numpy as np
 
 from ._base import GraphTransformer
-from ._clean import IGNORED, NUMBER_WORDS, clean, number_words, numbers
+from ._clean import IGNORED, NUMBER_WORDS, clean, clean_words, number_words, numbers
 from ._equations import equalities
 from ._given import claim_index
 
@@ -29,7 +30,6 @@ _FLAGS = {
         "not however but cannot can't don't doesn't isn't aren't didn't won't although"
     ),
 }
-_ANY_FLAG = frozenset().union(*_FLAGS.values())
 _NO_FLAG = [False] * len(_FLAGS)
 # Filled claim by claim; the others follow from the whole batch.
 _COUNTED = (
@@ -46,8 +46,8 @@ _COUNTED = (
     "uses_problem_data",
     *_FLAGS,
 )
-# What the columns of the whole answer need of each claim; bits: asked numbers in it.
-_FACTS = [("wrong", "i8"), ("underived", "i8"), ("largest", "f8"), ("bits", "u8")]
+# What the columns of the whole answer need of each claim.
+_FACTS = ("wrong", "underived", "largest")
 _LOGARITHMIC = slice(0, 5)
 COLUMNS = (
     "claim_index",
@@ -159,26 +159,27 @@ class TextFeatures(GraphTransformer):
                 )
 
     def _own_columns(self, batch):
-        counted = np.empty((batch.n_claims, len(_COUNTED)))
-        facts = np.zeros(batch.n_claims, dtype=_FACTS)
-        asked = np.zeros((len(batch), 2))
-        bounds, parents = batch.offsets.tolist(), _parents(batch)
+        rows, bits, asked = array("d"), array("Q"), array("d")
+        first, parents = _parents(batch)
         texts = () if batch.claims is None else batch.claims
-        for i, (a, b) in enumerate(pairwise(bounds)):
+        for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = _Question(None if batch.problems is None else batch.problems[i])
-            asked[i] = len(question.asked), question.largest
+            asked.extend((len(question.asked), question.largest))
             claims = [_Claim(text) for text in texts[a:b]]
             earlier = set(question.known)
-            rows = []
-            for claim, above in zip(claims, parents[a:b], strict=True):
+            for v, claim in enumerate(claims, a):
+                above = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
                 above = [claims[u - a] for u in above]
-                rows.append(_compare(claim, question, above, earlier))
+                row, asked_in_it = _compare(claim, question, above, earlier)
+                rows.extend(row)
+                bits.append(asked_in_it)
                 earlier.update(claim.found)
-            if rows:
-                counted[a:b] = [row for row, _ in rows]
-                facts[a:b] = [fact for _, fact in rows]
+        table = np.array(rows).reshape(-1, len(_COUNTED) + len(_FACTS))
+        counted, facts = np.split(table, [len(_COUNTED)], axis=1)
         counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])
-        return np.column_stack([*_whole_answer(batch, facts, *asked.T), counted])
+        asked = np.array(asked).reshape(-1, 2)
+        whole = _whole_answer(batch, *facts.T, np.array(bits), *asked.T)
+        return np.column_stack([*whole, counted])
 
 
 class _Claim:
@@ -196,18 +197,21 @@ class _Claim:
     )
 
     def __init__(self, text):
-        text = clean(text)
+        text, words = clean_words(text)
         self.size = len(text)
-        self.words = frozenset(text[:_HEAD].split())
-        numerals = numbers(text)
-        self.n_numerals = len(numerals)
-        spelled = (NUMBER_WORDS[word] for word in self.words & _SPELLED)
-        self.found = _different((*numerals, *spelled))
+        if self.size > _HEAD:
+            words = text[:_HEAD].split()
+        self.words = frozenset(words)
+        found = numbers(text)
+        self.n_numerals = len(found)
         self.n_equal = text.count("=")
         self.right, self.wrong = equalities(text)
         self.flags = _NO_FLAG
-        if not self.words.isdisjoint(_ANY_FLAG):
-            self.flags = [not self.words.isdisjoint(f) for f in _FLAGS.values()]
+        special = self.words & _SPECIAL
+        if special:
+            found += [NUMBER_WORDS[word] for word in special & _SPELLED]
+            self.flags = [not special.isdisjoint(flag) for flag in _FLAGS.values()]
+        self.found = _different(found)
 
 
 class _Question:
@@ -218,7 +222,8 @@ class _Question:
     def __init__(self, text):
         text = clean(text or "")
         self.asked = _different((*numbers(text), *number_words(text)))[:63]
-        self.bit_of = {round(q / 100, 9): 1 << k for k, q in enumerate(self.asked)}
+        shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
+        self.bit_of = {share: 1 << k for k, share in shares if share}
         self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}
         self.known = frozenset(self.bit_of)
         self.largest = max(self.asked, default=0.0)
@@ -227,6 +232,7 @@ class _Question:
 _SPELLED = NUMBER_WORDS.keys() - {
     word for word, n in NUMBER_WORDS.items() if n in IGNORED
 }
+_SPECIAL = _SPELLED.union(*_FLAGS.values())
 
 
 def _different(values):
@@ -234,97 +240,104 @@ def _different(values):
 
 
 def _parents(batch):
-    parents = [[] for _ in range(batch.n_claims)]
-    for parent, child in batch.edges.tolist():
-        if len(parents[child]) < _MOST_PARENTS:
-            parents[child].append(parent)
-    return parents
+    """Where the parents of each claim begin, and the parents."""
+    parents, children = batch.edges.T
+    first = np.searchsorted(children, np.arange(batch.n_claims + 1))
+    return first.tolist(), parents.tolist()
 
 
 def _compare(claim, question, above, earlier):
-    """The counted columns of one claim, and its facts."""
-    found, known = claim.found, question.known
-    premises = known.union(*[u.found for u in above]) if above else known
+    """The counted columns and the facts of one claim; bits: asked numbers in it."""
+    found, known, words = claim.found, question.known, claim.words
+    if above:
+        premises = known.union(*[u.found for u in above])
+        new_words = words.difference(*[u.words for u in above])
+    else:
+        premises, new_words = known, words
     supported, refuted = _judge(claim, premises)
-    loose = [x for x in found if x not in supported]
-    underived = [x in refuted or not _is_derived(x, premises) for x in loose]
-    in_question = in_premises = new = bits = 0
+    loose = underived = in_question = in_premises = new = bits = 0
     for x in found:
-        in_premises += x in premises
         new += x not in earlier
+        in_premises += x in premises
         if x in known:
             in_question += 1
             bits |= question.bit_of[x]
-    n = len(found)
-    words = claim.words
-    new_words = len(words.difference(*[u.words for u in above]) if above else words)
+        if x not in supported:
+            loose += 1
+            if underived < 2:
+                underived += x in refuted or not _is_derived(x, premises)
+    n, wrong = len(found), min(len(claim.wrong), 2)
     return (
         claim.size,
         claim.n_numerals,
         claim.n_equal,
         new,
-        len(loose),
+        loose,
         min(len(claim.right), 3),
-        min(len(claim.wrong), 2),
+        wrong,
         in_question / n if n else 1.0,
         in_premises / n if n else 1.0,
-        1.0 - new_words / (len(words) or 1),
+        1.0 - len(new_words) / (len(words) or 1),
         in_question > 0,
         *claim.flags,
-    ), (
-        min(len(claim.wrong), 2),
-        min(sum(underived), 2),
-        max(found, default=0.0),
-        bits,
-    )
+        wrong,
+        underived,
+        max(found) if n else 0.0,
+    ), bits
 
 
 def _judge(claim, premises):
     """Numbers that premises and checked equalities support; results that fail."""
     if not claim.right and not claim.wrong:
         return premises, ()
-    supported = premises | IGNORED
+    supported = set().union(premises, IGNORED)
     for sides in claim.right:
-        left, right = ({x for x in side if isinstance(x, float)} for side in sides)
+        left, right = [{x for x in side if isinstance(x, float)} for side in sides]
         if left <= supported:
             supported |= right
         elif right <= supported:
             supported |= left
+    if not claim.wrong:
+        return supported, ()
     refuted = set().union(*[min(sides[::-1], key=len) for sides in claim.wrong])
     return supported - refuted, refuted
 
 
 def _is_derived(x, known):
     """Whether x is one operation away from known numbers."""
+    broken = x % 1
     for a in islice(known, _MOST_NUMBERS):
         # x = b - a, a + b, b / a, a * b, square root of a
-        results = (x + a, x - a, x * a, x / a)
-        if not known.isdisjoint(results) or x * x == a:
+        if x + a in known or x - a in known or x * a in known or x / a in known:
             return True
-        if (x % 1 or a % 1) and not known.isdisjoint([round(r, 6) for r in results]):
+        if x * x == a:
+            return True
+        if (broken or a % 1) and not known.isdisjoint(
+            [round(x + a, 6), round(x - a, 6), round(x * a, 6), round(x / a, 6)]
+        ):
             return True
     return False
 
 
-def _whole_answer(batch, facts, n_asked, largest_asked):
+def _whole_answer(batch, wrong, underived, largest, bits, n_asked, largest_asked):
     """The columns that look at positions, ancestors and other claims."""
     index = claim_index(batch)
     problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
     indptr, members = batch.ancestors
     share = 1 / np.maximum(n_asked, 1)
-    used = _n_bits(_reduce(np.bitwise_or, facts["bits"], batch.offsets))
-    covered = _n_bits(_reduce(np.bitwise_or, facts["bits"][members], indptr))
-    underived = _reduce(np.add, facts["underived"][members], indptr)
-    wrong = _reduce(np.add, facts["wrong"][members], indptr)
+    used = _n_bits(_reduce(np.bitwise_or, bits, batch.offsets))
+    covered = _n_bits(_reduce(np.bitwise_or, bits[members], indptr))
+    all_wrong = _reduce(np.add, wrong[members], indptr)
+    all_underived = _reduce(np.add, underived[members], indptr)
     return (
         index,
         index / np.maximum(size - 1, 1),
         np.log(size),
         ((n_asked - used) * share)[problem_of],
         covered * share[problem_of],
-        np.log1p(underived),
-        np.log1p(wrong - facts["wrong"]),
-        np.log10(1 + facts["largest"]) - np.log10(1 + largest_asked)[problem_of],
+        np.log1p(all_underived),
+        np.log1p(all_wrong - wrong),
+        np.log10(1 + largest) - np.log10(1 + largest_asked)[problem_of],
     )
 
 

@@ -108,6 +108,38 @@ def test_one_operation_away(number, derived):
     assert table_of([graph])["underived_numbers"] == pytest.approx([expected])
 
 
+@pytest.mark.parametrize("number, derived", [(0.3, 1), (0.02, 1), (0.31, 0), (2.1, 1)])
+def test_sums_of_decimals_are_not_exact(number, derived):
+    """From 0.1, 0.2 and 2.3, where 0.1 + 0.2 is not 0.3 in floating point."""
+    graph = ReasoningGraph(
+        None, [], claims=[f"So {number}."], problem="Mix 0.1, 0.2 and 2.3."
+    )
+    expected = 0.0 if derived else math.log(2)
+    assert table_of([graph])["underived_numbers"] == pytest.approx([expected])
+
+
+def test_tiny_numbers():
+    """A hundredth of the smallest number vanishes in rounding and must not divide."""
+    tiny = "0.0000000000000001"
+    graph = ReasoningGraph(None, [], claims=[f"{tiny} + 7"], problem=f"Add {tiny}, 9.")
+    assert all(np.isfinite(value).all() for value in table_of([graph]).values())
+
+
+def test_digits_of_every_script():
+    def table(digits):
+        digits = str.maketrans("0123456789", digits)
+        texts = ["Step 1: 12 + 30 = 42.", "So 1,234.5 is 7/3."]
+        graph = ReasoningGraph.from_parents(
+            [[], [0]],
+            claims=[text.translate(digits) for text in texts],
+            problem="Add 12 and 30.".translate(digits),
+        )
+        return TextFeatures().fit_transform([graph]).features
+
+    for digits in ("٠١٢٣٤٥٦٧٨٩", "०१२३४५६७८९", "𝟎𝟏𝟐𝟑𝟒𝟓𝟔𝟕𝟖𝟗"):  # noqa: RUF001
+        np.testing.assert_array_equal(table(digits), table("0123456789"))
+
+
 def test_question_unused_and_caps():
     text = "1 + 1 = 2, 2 + 2 = 4, 3 + 3 = 6, 4 + 4 = 8, 1 + 1 = 3, 2 + 2 = 5, 3 + 3 = 7"
     graph = ReasoningGraph(None, [], claims=[text], problem="There are 47 and 8.")

@@ -5,14 +5,15 @@ from functools import lru_cache
 from itertools import chain
 
 # White space and mark-up say where a text comes from, not whether it is true.
-_MARKUP = re.compile(r"\*\*|\\?\$|\\[()\[\]]|`")
+_MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`")
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
 _LABEL = re.compile(r"#*\s*step\s*\d{1,9}\s*[:.)]?\s*")
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
-_RUN = re.compile(r"\d[\d,.]*")
+_RUN = re.compile(r"[0-9][0-9,.]*")
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")  # of another script
 _WORD = re.compile(r"[a-z]+")
 LONGEST_NUMBER = 30  # characters; more is not a quantity
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
@@ -61,10 +62,13 @@ def clean_words(text):
     text : str
     words : list of str
     """
+    marked = "$" in text or "\\" in text or "`" in text
     if "**" in text:
-        text = _POWER.sub("^", text)
-    if "$" in text or "\\" in text or "**" in text or "`" in text:
+        text, marked = _POWER.sub("^", text), True
+    if marked:
         text = _MARKUP.sub("", text)
+    if not text.isascii():
+        text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)
     text = text.casefold().lstrip()
     label = _LABEL.match(text)
     words = (text[label.end() :] if label else text).split()
@@ -88,7 +92,7 @@ def numbers(text):
     """
     if "step" in text:
         text = _STEP.sub("", text)
-    if "{,}" in text:
+    if "{" in text:
         text = text.replace("{,}", ",")
     return list(chain.from_iterable(map(_counting, _RUN.findall(text))))
 

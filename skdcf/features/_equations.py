@@ -79,8 +79,10 @@ def equalities(text):
         if left is _UNREADABLE or follow is _UNREADABLE:
             continue
         holds = verdict(left, follow, rounded)
-        if holds is not None:
-            (right if holds else wrong).append((left, follow))
+        if holds:
+            right.append((left, follow))
+        elif holds is not None:
+            wrong.append((left, follow))
     return right, wrong
 
 

@@ -41,7 +41,7 @@ _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
 _DEEPEST = 3  # fractions within fractions
 # "(first day)" between numbers; not the argument of a function
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
-_UNEQUAL = re.compile(r"!=|[<>]=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|[≠≤≥≡]")
+_UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
 _NEVER = "¿"  # stands for every relation that is not an equality
 
 
@@ -58,7 +58,7 @@ def plain(text):
     """
     if not text.isascii():
         text = _SIGN.sub(lambda m: _SIGNS[m[0]], text)
-    if "\\" in text or "{,}" in text:
+    if "\\" in text or "{" in text:
         text = _COMMAND.sub(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
         for _ in range(_DEEPEST):
             text, n = _TWO_PARTS.subn(_in_brackets, text)
@@ -68,9 +68,14 @@ def plain(text):
         text = _ROOT.sub("√", text)
     if "(" in text:
         text = _NOTE.sub("", text)
-    if "==" in text or "<" in text or ">" in text or "!" in text or "\\" in text:
-        text = _UNEQUAL.sub(_NEVER, text)
-    elif not text.isascii():
+    if (
+        "==" in text
+        or "<" in text
+        or ">" in text
+        or "!" in text
+        or "\\" in text
+        or not text.isascii()
+    ):
         text = _UNEQUAL.sub(_NEVER, text)
     return text
 

@@ -5,6 +5,7 @@ Every column is a formula over texts and edges: no model, no label, nothing lear
 
 from array import array
 from itertools import islice, pairwise
+from struct import Struct
 
 import numpy as np
 
@@ -48,6 +49,7 @@ _COUNTED = (
 )
 # What the columns of the whole answer need of each claim.
 _FACTS = ("wrong", "underived", "largest")
+_pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
 COLUMNS = (
     "claim_index",
@@ -159,7 +161,7 @@ class TextFeatures(GraphTransformer):
                 )
 
     def _own_columns(self, batch):
-        rows, bits, asked = array("d"), array("Q"), array("d")
+        rows, bits, asked = bytearray(), array("Q"), array("d")
         first, parents = _parents(batch)
         texts = () if batch.claims is None else batch.claims
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
@@ -171,10 +173,10 @@ class TextFeatures(GraphTransformer):
                 above = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
                 above = [claims[u - a] for u in above]
                 row, asked_in_it = _compare(claim, question, above, earlier)
-                rows.extend(row)
+                rows += _pack(*row)
                 bits.append(asked_in_it)
                 earlier.update(claim.found)
-        table = np.array(rows).reshape(-1, len(_COUNTED) + len(_FACTS))
+        table = np.frombuffer(rows).reshape(-1, len(_COUNTED) + len(_FACTS))
         counted, facts = np.split(table, [len(_COUNTED)], axis=1)
         counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])
         asked = np.array(asked).reshape(-1, 2)
@@ -251,9 +253,10 @@ def _compare(claim, question, above, earlier):
     found, known, words = claim.found, question.known, claim.words
     if above:
         premises = known.union(*[u.found for u in above])
-        new_words = words.difference(*[u.words for u in above])
+        others = [u.words for u in above]
+        shared = words & (others[0].union(*others[1:]) if others[1:] else others[0])
     else:
-        premises, new_words = known, words
+        premises, shared = known, ()
     supported, refuted = _judge(claim, premises)
     loose = underived = in_question = in_premises = new = bits = 0
     for x in found:
@@ -277,7 +280,7 @@ def _compare(claim, question, above, earlier):
         wrong,
         in_question / n if n else 1.0,
         in_premises / n if n else 1.0,
-        1.0 - len(new_words) / (len(words) or 1),
+        len(shared) / len(words) if words else 1.0,
         in_question > 0,
         *claim.flags,
         wrong,
@@ -292,11 +295,11 @@ def _judge(claim, premises):
         return premises, ()
     supported = set().union(premises, IGNORED)
     for sides in claim.right:
-        left, right = [{x for x in side if isinstance(x, float)} for side in sides]
-        if left <= supported:
-            supported |= right
-        elif right <= supported:
-            supported |= left
+        left, right = [[x for x in side if type(x) is float] for side in sides]
+        if supported.issuperset(left):
+            supported.update(right)
+        elif supported.issuperset(right):
+            supported.update(left)
     if not claim.wrong:
         return supported, ()
     refuted = set().union(*[min(sides[::-1], key=len) for sides in claim.wrong])
@@ -305,18 +308,21 @@ def _judge(claim, premises):
 
 def _is_derived(x, known):
     """Whether x is one operation away from known numbers."""
-    broken = x % 1
-    for a in islice(known, _MOST_NUMBERS):
+    operands = list(islice(known, _MOST_NUMBERS))
+    for a in operands:
         # x = b - a, a + b, b / a, a * b, square root of a
         if x + a in known or x - a in known or x * a in known or x / a in known:
             return True
         if x * x == a:
             return True
-        if (broken or a % 1) and not known.isdisjoint(
-            [round(x + a, 6), round(x - a, 6), round(x * a, 6), round(x / a, 6)]
-        ):
-            return True
-    return False
+    if x % 1 == 0 and not any([a % 1 for a in operands]):
+        return False
+    millionths = {int(b * 1e6 + 0.5) for b in known}  # sums of decimals are not exact
+    return any(
+        int(r * 1e6 + 0.5) in millionths
+        for a in operands
+        for r in (x + a, x - a, x * a, x / a)
+    )
 
 
 def _whole_answer(batch, wrong, underived, largest, bits, n_asked, largest_asked):

@@ -244,6 +244,10 @@ def ablation(kind, experiment):
 PRINTED = {
     "surrogate": "Soft and hard procedure",
     "no_gain": "Where there is nothing to gain",
+    "hard_speed": "Speed of filtering",
+    "relaxation_speed": "Speed of the relaxations",
+    "scorer_speed": "Speed of the Neyman-Pearson scorer and of auto",
+    "text_speed": "Speed of the features",
 }
 
 

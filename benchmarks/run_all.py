@@ -24,7 +24,7 @@ def main(chosen):
     chosen.output.mkdir(parents=True, exist_ok=True)
     for experiment in (perl_results, main_results, ablation):
         experiment.main(chosen)
-    for name in ("surrogate", "no_gain"):
+    for name in report.PRINTED:
         printed = subprocess.run(
             [sys.executable, HERE / f"{name}.py"],
             capture_output=True,

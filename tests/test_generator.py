@@ -10,7 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.datasets._metrics import METRICS, graph_metrics
+from skdcf.datasets._metrics import graph_metrics
+from skdcf.features._graph import PAPER_METRICS
 
 MATH_TOPICS = 12
 
@@ -77,7 +78,7 @@ def test_betweenness_with_many_shortest_paths():
 @pytest.mark.parametrize("kind", ["math", "felm"])
 def test_metric_columns_are_those_of_the_generated_graphs(kind):
     data = make_reasoning_graphs(100, kind, random_state=3)
-    columns = [data.feature_names.index(name) for name in METRICS]
+    columns = [data.feature_names.index(name) for name in PAPER_METRICS]
     for graph in data.graphs:
         found = graph.features[:, columns]
         np.testing.assert_allclose(found, networkx_metrics(graph), rtol=0, atol=1e-12)
@@ -208,7 +209,7 @@ def test_feature_names_of_the_paper():
     math = make_reasoning_graphs(20, "math", random_state=0).feature_names
     felm = make_reasoning_graphs(20, "felm", random_state=0).feature_names
     assert math[:3] == ["frequency-score", "claim_index", "coherent_to_ancestors"]
-    assert math[-10:] == felm[-10:] == list(METRICS)
+    assert math[-10:] == felm[-10:] == list(PAPER_METRICS)
     assert len(math) == 1 + 8 + MATH_TOPICS + 10
     assert {"domain_science", "domain_reasoning"} < set(felm)
     assert len(felm) == 1 + 8 + 2 + 10

@@ -6,9 +6,10 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
+from ..features._graph import PAPER_METRICS
 from ..graphs import GraphBatch
 from ..graphs._ragged import offsets_of, split
-from ._metrics import METRICS, graph_metrics
+from ._metrics import graph_metrics
 
 CLEAN, PARTIAL, HALLUCINATED = range(3)
 
@@ -205,7 +206,7 @@ def _features(rng, kind, batch, type_of, difficulty, true):
     frequency = _frequency(rng, kind, batch, hallucinated, difficulty, true)
     semantic = _semantic(rng, batch, hallucinated, true)
     domain = _topics(rng, batch) if kind == "math" else _domains(rng, batch)
-    names = ("frequency-score", *semantic, *domain, *METRICS)
+    names = ("frequency-score", *semantic, *domain, *PAPER_METRICS)
     columns = [frequency, *semantic.values(), *domain.values()]
     table = np.empty((batch.n_claims, len(names)))
     table[:, : len(columns)] = np.stack(columns, axis=1)

@@ -10,19 +10,6 @@ import numpy as np
 
 from ..graphs._ragged import offsets_of, ranges, segment_ids
 
-METRICS = (
-    "nx_in_degree",
-    "nx_out_degree",
-    "nx_pagerank",
-    "nx_betweenness",
-    "nx_closeness",
-    "nx_clustering",
-    "nx_is_source",
-    "nx_is_sink",
-    "nx_reachability",
-    "nx_depth_from_sources",
-)
-
 
 def graph_metrics(batch):
     """The metrics of every claim.
@@ -34,8 +21,9 @@ def graph_metrics(batch):
     Returns
     -------
     ndarray of shape (n_claims, 10)
-        Columns as in `METRICS`. Reachability counts descendants; depth is the longest
-        path from a source; the rest is as networkx defines it for a ``DiGraph``.
+        Columns as in `skdcf.features.GraphFeatures`. Reachability counts descendants;
+        depth is the longest path from a source; the rest is as networkx defines it for a
+        ``DiGraph``.
     """
     parent, child = batch.edges.T
     n_parents = np.bincount(child, minlength=batch.n_claims)

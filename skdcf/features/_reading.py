@@ -1,0 +1,160 @@
+"""What one claim says: its numbers and words, and how they agree with its premises."""
+
+from itertools import islice
+
+from ._clean import IGNORED, NUMBER_WORDS, clean, clean_words, number_words, numbers
+from ._equations import equalities
+
+_MOST_NUMBERS = 64  # different ones of one text that are compared with others
+_HEAD = 4000  # characters whose words are compared
+
+
+def _forms(words):
+    """The words as they stand in a text, with the punctuation that may follow."""
+    return frozenset(word + mark for word in words.split() for mark in ("", *",.:;"))
+
+
+FLAGS = {
+    "defines": _forms("let let's denote denotes denoted define defined suppose"),
+    "concludes": _forms("therefore thus hence final finally answer"),
+    "hedges": _forms(
+        "about approximately approx assume assumes assumed assuming assumption "
+        "probably perhaps maybe might likely roughly"
+    ),
+    "contrasts": _forms(
+        "not however but cannot can't don't doesn't isn't aren't didn't won't although"
+    ),
+}
+_NO_FLAG = [False] * len(FLAGS)
+_SPELLED = NUMBER_WORDS.keys() - {
+    word for word, n in NUMBER_WORDS.items() if n in IGNORED
+}
+_SPECIAL = _SPELLED.union(*FLAGS.values())
+
+
+class ClaimText:
+    """What can be read from the text of a claim alone."""
+
+    __slots__ = (
+        "flags",
+        "found",
+        "n_equal",
+        "n_numerals",
+        "right",
+        "size",
+        "words",
+        "wrong",
+    )
+
+    def __init__(self, text):
+        text, words = clean_words(text)
+        self.size = len(text)
+        if self.size > _HEAD:
+            words = text[:_HEAD].split()
+        self.words = frozenset(words)
+        found = numbers(text)
+        self.n_numerals = len(found)
+        self.n_equal = text.count("=")
+        self.right, self.wrong = equalities(text)
+        self.flags = _NO_FLAG
+        special = self.words & _SPECIAL
+        if special:
+            found += [NUMBER_WORDS[word] for word in sorted(special & _SPELLED)]
+            self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
+        self.found = _different(found)
+
+
+class Question:
+    """The numbers of a question, and each over 100."""
+
+    __slots__ = ("asked", "bit_of", "known", "largest")
+
+    def __init__(self, text):
+        text = clean(text or "")
+        self.asked = _different((*numbers(text), *number_words(text)))[:63]
+        shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
+        self.bit_of = {share: 1 << k for k, share in shares if share}
+        self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}
+        self.known = frozenset(self.bit_of)
+        self.largest = max(self.asked, default=0.0)
+
+
+def _different(values):
+    return list(dict.fromkeys(values))[:_MOST_NUMBERS]
+
+
+def compare(claim, question, above, earlier):
+    """The counted columns and the facts of one claim; bits: asked numbers in it."""
+    found, known, words = claim.found, question.known, claim.words
+    if above:
+        premises = known.union(*[u.found for u in above])
+        others = [u.words for u in above]
+        shared = words & (others[0].union(*others[1:]) if others[1:] else others[0])
+    else:
+        premises, shared = known, ()
+    supported, refuted = _judge(claim, premises)
+    loose = underived = in_question = in_premises = new = bits = 0
+    for x in found:
+        new += x not in earlier
+        in_premises += x in premises
+        if x in known:
+            in_question += 1
+            bits |= question.bit_of[x]
+        if x not in supported:
+            loose += 1
+            if underived < 2:
+                underived += x in refuted or not _is_derived(x, premises)
+    n, wrong = len(found), min(len(claim.wrong), 2)
+    return (
+        claim.size,
+        claim.n_numerals,
+        claim.n_equal,
+        new,
+        loose,
+        min(len(claim.right), 3),
+        wrong,
+        in_question / n if n else 1.0,
+        in_premises / n if n else 1.0,
+        len(shared) / len(words) if words else 1.0,
+        in_question > 0,
+        *claim.flags,
+        wrong,
+        underived,
+        max(found) if n else 0.0,
+    ), bits
+
+
+def _judge(claim, premises):
+    """Numbers that premises and checked equalities support; results that fail."""
+    if not claim.right and not claim.wrong:
+        return premises, ()
+    supported = set().union(premises, IGNORED)
+    for sides in claim.right:
+        left, right = [[x for x in side if type(x) is float] for side in sides]
+        if supported.issuperset(left):
+            supported.update(right)
+        elif supported.issuperset(right):
+            supported.update(left)
+    if not claim.wrong:
+        return supported, ()
+    refuted = set().union(*[min(sides[::-1], key=len) for sides in claim.wrong])
+    return supported - refuted, refuted
+
+
+def _is_derived(x, known):
+    """Whether x is one operation away from known numbers."""
+    operands = list(islice(known, _MOST_NUMBERS))
+    for a in operands:
+        # x = b - a, a + b, b / a, a * b, square root of a
+        if x + a in known or x - a in known or x * a in known or x / a in known:
+            return True
+        if x * x == a:
+            return True
+    if x % 1 == 0 and not any([a % 1 for a in operands]):
+        return False
+    millionths = {int(b * 1e6 + 0.5) for b in known}  # sums of decimals are not exact
+    return any(
+        int(r * 1e6 + 0.5) in millionths
+        for a in operands
+        for r in (x + a, x - a, x * a, x / a)
+    )

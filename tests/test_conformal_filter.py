@@ -311,6 +311,19 @@ def test_bad_parameters(data, changes, message):
         )
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scorer": "auto"}, "scorer is 'auto': \"linear\" or a differentiable"),
+        ({"ties": "include"}, 'ties is "include"'),
+    ],
+)
+def test_bad_parameters_without_a_graph(data, changes, message):
+    graphs, y = data
+    with pytest.raises(ValueError, match=message):
+        BoostedIndependentFactuality(**changes).fit(graphs[:40], y[:40])
+
+
 def test_features_are_needed():
     texts = [ReasoningGraph(None, [], claims=["a", "b"])] * 4
     with pytest.raises(ValueError, match="training needs features"):

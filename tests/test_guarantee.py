@@ -44,6 +44,7 @@ FILTERS = {
     "SingleFeatureCF": SingleFeatureCF("nx_reachability", beta_mix=0.5),
     "CoherentConformalFilter": CoherentConformalFilter("linear", random_state=0),
     "BoostedIndependentFactuality": BoostedIndependentFactuality(random_state=0),
+    "Boosted, jitter": BoostedIndependentFactuality(ties="jitter", random_state=0),
     "XGBoostCF": XGBoostCF(random_state=0),
 }
 

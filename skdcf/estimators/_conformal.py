@@ -182,6 +182,8 @@ class CoherentConformalFilter(TrainedFilter):
         settings = {"scorer": "linear", "alpha": alpha, "relaxation": relaxation}
         return cls(**settings | PAPER | changes)
 
+    _scorer_names = '"auto", "linear", "neyman-pearson"'
+
     @property
     def trains_for_alpha(self):
         """Whether another alpha would give another scorer."""

@@ -16,13 +16,14 @@ class TrainedFilter(BaseFilter):
     """What `CoherentConformalFilter` and its preset without a graph share."""
 
     trains_for_alpha = True
+    _scorer_names = '"linear"'
 
     def _trains(self, scorer):
         return True
 
     def _make_scorer(self, batch):
         needs_features(batch)
-        return as_trainable(self.scorer)
+        return as_trainable(self.scorer, self._scorer_names)
 
     def _fit_scorer(self, scorer, batch, labels, groups, rng):
         from ..relaxation import PathRelaxation
@@ -141,16 +142,16 @@ def needs_features(batch):
         )
 
 
-def as_trainable(scorer):
+def as_trainable(scorer, names):
     """A differentiable scorer from what a user writes for ``scorer=``."""
     if isinstance(scorer, str) and scorer == "linear":
         return LinearScorer()
     if callable(getattr(scorer, "init", None)) and callable(scorer):
         return scorer
     raise ValueError(
-        f'scorer is {scorer!r}: "auto", "linear", "neyman-pearson" or a differentiable '
-        "scorer, an object with init(n_features, rng) and scorer(params, X), expected. "
-        "For feature names, classifiers and functions there is HardCF"
+        f"scorer is {scorer!r}: {names} or a differentiable scorer, an object with "
+        "init(n_features, rng) and scorer(params, X), expected. For feature names, "
+        "classifiers and functions there is HardCF"
     )
 
 

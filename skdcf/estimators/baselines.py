@@ -142,8 +142,10 @@ class BoostedIndependentFactuality(TrainedFilter):
         As in `CoherentConformalFilter`.
     calibration_size : float or int, default=0.3
         Share or number of the problems held out of training for calibration.
+    ties : {"exclude", "jitter"}, default="exclude"
+        As in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seeds the split.
+        Seeds the split and the jitter.
 
     Attributes
     ----------
@@ -177,12 +179,14 @@ class BoostedIndependentFactuality(TrainedFilter):
         alpha=0.1,
         relaxation=None,
         calibration_size=0.3,
+        ties="exclude",
         random_state=None,
     ):
         self.scorer = scorer
         self.alpha = alpha
         self.relaxation = relaxation
         self.calibration_size = calibration_size
+        self.ties = ties
         self.random_state = random_state
 
 

@@ -44,6 +44,14 @@ RIGHT = [
     "- 4 = 2 * 2 - 6 = 2 * 3",
     "-2^2 = -4",
     "1{,}000 + 1 = 1001",
+    "2/3 = 67%",
+    "1/6 = 16.7%",
+    "He buys eggs (3 * 5 = 15) and leaves.",
+    "48/2 = <<48/2=24>>24 clips",
+    "- He has 3 * 4 = 12",
+    "2. He has 3 * 4 = 12",
+    "3 feet + 3 feet = 6 feet",
+    "99999999999 + 1 = 100000000000",
 ]
 WRONG = [
     "3 + 4 = 8",
@@ -57,6 +65,14 @@ WRONG = [
     "8192 = 2^12",
     "20 / 3 = 6.5",
     "15 + 4 = 18",
+    "2/3 = 69%",
+    "50% + 30% = 90%",
+    "He buys eggs (3 * 5 = 16) and leaves.",
+    "48/2 = <<48/2=25>>25 clips",
+    "5 hours + 2 hours = 8 hours",
+    "Total time = 12 miles / 4 miles per hour Total time = 4 hours",
+    "99999999999 + 1 = 100000000001",
+    "99347*33937 + 39756 = 3371578897",
 ]
 UNDECIDED = [
     "x + 3 = 5",
@@ -90,6 +106,16 @@ UNDECIDED = [
     "2 1/2 = 5 / 3",
     "Pension for 10 years = $5 Other pension for 10 years = $3 * 10",
     "5/20 * 100 = 25%",
+    r"$2\frac{1}{2} + 1 = 3.5$",
+    r"$1 \frac{3}{4} = 7/4$",
+    "100 - 30% = 70",
+    "50 + 50% = 75",
+    "2 hours + 30 minutes = 150 minutes",
+    "2 * 30 minutes = 1 hour",
+    "$1 - 25 cents = 75 cents",
+    "5 feet + 3 inches = 63 inches",
+    "10 pm + 4 hours = 2 am",
+    "11:00 + 2 = 13:00",
 ]
 
 

@@ -5,11 +5,12 @@ import pickle
 import networkx as nx
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
@@ -206,12 +207,49 @@ def test_claim_transformer_equals_the_transformer_on_the_table(graphs):
 def test_claim_transformer_refuses_to_learn_from_labels(graphs):
     """In a pipeline it would see the labels of calibration problems."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-    from sklearn.feature_selection import SelectKBest
+    from sklearn.feature_selection import (
+        SelectKBest,
+        SelectPercentile,
+        mutual_info_classif,
+    )
 
     labels = [np.array([1, 1, 0]), np.array([1, 1, 0])]
-    for supervised in (SelectKBest(k=1), LinearDiscriminantAnalysis()):
+    others = LinearDiscriminantAnalysis(), SelectPercentile(mutual_info_classif)
+    for supervised in (SelectKBest(k=1), *others):
         with pytest.raises(ValueError, match="voids the guarantee"):
             ClaimTransformer(supervised).fit(graphs, labels)
+
+
+@pytest.mark.parametrize("width", [None, 2])
+def test_claim_transformer_without_names(graphs, width):
+    """Functions say no names; in a pipeline the pipeline fails to say them."""
+    if width is None:
+        functions = FunctionTransformer(np.tanh), FunctionTransformer(np.log1p)
+        lifted = ClaimTransformer(make_pipeline(*functions, StandardScaler()))
+        expected = ["frequency-score", "problem_relevance"]
+    else:
+        lifted = ClaimTransformer(FunctionTransformer(lambda X: np.hstack([X, X])))
+        expected = [f"functiontransformer{i}" for i in range(4)]
+    assert lifted.fit_transform(graphs).feature_names == tuple(expected)
+    union = GraphUnion([("a", lifted)], keep_input=False).fit(graphs)
+    assert union.get_feature_names_out().tolist() == expected
+
+
+def test_tables_of_pandas_are_not_asked_for(graphs):
+    """What users set for all of scikit-learn leaves graphs as they are."""
+    steps = TextFeatures(), ClaimTransformer(StandardScaler()), reasoning_features()
+    expected = make_pipeline(*steps).fit_transform(graphs)
+    with config_context(transform_output="pandas"):
+        found = make_pipeline(*map(clone, steps)).fit_transform(graphs)
+    piped = make_pipeline(*map(clone, steps)).set_output(transform="pandas")
+    for batch in (found, piped.fit_transform(graphs)):
+        assert isinstance(batch, GraphBatch)
+        np.testing.assert_array_equal(batch.features, expected.features)
+
+
+def test_empty_union_is_refused(graphs):
+    with pytest.raises(ValueError, match="transformer_list is empty"):
+        GraphUnion([]).fit(graphs)
 
 
 def test_claim_transformer_without_features():
@@ -273,6 +311,14 @@ def test_lexicon(question, topic):
         np.testing.assert_array_equal(flags, [[1.0], [1.0]])
     plain = graph.replace(problem="Was it raining?")
     assert not DomainIndicators().fit_transform([plain]).features.any()
+
+
+def test_white_space_does_not_hide_a_topic():
+    graph = ReasoningGraph(
+        None, [], claims=["x = 2"], problem="Solve" + "\n" * 30_000 + "x^2 = 4."
+    )
+    found = DomainIndicators(["quadratic_equations"]).fit_transform([graph])
+    assert found.features.tolist() == [[1.0]]
 
 
 def test_domains_from_metadata(graphs):

@@ -125,6 +125,31 @@ def test_tiny_numbers():
     assert all(np.isfinite(value).all() for value in table_of([graph]).values())
 
 
+def test_a_thousand_thousands():
+    graph = ReasoningGraph(
+        None, [], claims=["3 pens"], problem="thousand " * 500 + "hundred " * 500
+    )
+    assert all(np.isfinite(value).all() for value in table_of([graph]).values())
+
+
+def test_marks_of_lists_and_headings_change_nothing():
+    def table(first):
+        graph = ReasoningGraph(None, [], claims=[first + "he has 3 * 4 = 12"])
+        return TextFeatures().fit_transform([graph]).features
+
+    for mark in (
+        "- ",
+        "* ",
+        "> ",
+        "7. ",
+        "12) ",
+        "## ",
+        "- **Step 3:** ",
+        "### Step 1",
+    ):
+        np.testing.assert_array_equal(table(mark), table(""))
+
+
 def test_digits_of_every_script():
     def table(digits):
         digits = str.maketrans("0123456789", digits)

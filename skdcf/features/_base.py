@@ -12,7 +12,28 @@ from sklearn.utils.validation import check_is_fitted
 from ..graphs import as_batch
 
 
-class GraphTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class KeepsGraphs(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+    """A transformer whose output is a GraphBatch, whatever tables others make."""
+
+    def __init_subclass__(cls, **options):
+        options.setdefault("auto_wrap_output_keys", None)
+        super().__init_subclass__(**options)
+
+    def set_output(self, *, transform=None):
+        """Accepted for the sake of pipelines; the output stays a GraphBatch.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None
+
+        Returns
+        -------
+        self
+        """
+        return self
+
+
+class GraphTransformer(KeepsGraphs):
     """A transformer that adds columns.
 
     Subclasses say which (`_own_names`) and make them (`_own_columns`). An input column

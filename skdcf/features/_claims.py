@@ -1,21 +1,24 @@
 """scikit-learn's own transformers, on the claims of all problems."""
 
+import re
+
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..graphs import as_batch
-from ._base import check_same_input, input_names
+from ._base import KeepsGraphs, check_same_input, input_names
 
 
-class ClaimTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class ClaimTransformer(KeepsGraphs):
     """Any scikit-learn transformer, applied to the claims of all problems stacked.
 
     Parameters
     ----------
     transformer : scikit-learn transformer
         Such as StandardScaler or PCA, one that needs no labels. A copy is fitted to the
-        table with one row per claim; its output replaces the feature columns.
+        table with one row per claim, an array, so that it must call columns by their
+        number; its output replaces the feature columns.
 
     Attributes
     ----------
@@ -64,13 +67,14 @@ class ClaimTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         try:
             self.transformer_ = clone(self.transformer).fit(table)
         except (TypeError, ValueError) as error:
-            if "'y'" not in str(error) and "requires y" not in str(error):
+            if not re.search("'y'|requires y|got None", str(error)):
                 raise
             raise ValueError(
                 f"{self.transformer!r} learns from labels, and would learn from those of "
                 "calibration problems, which voids the guarantee. Put it into the "
                 "classifier instead: HardCF(make_pipeline(transformer, classifier))"
             ) from error
+        self._n_out = self._table(batch).shape[1]
         self.feature_names_in_ = np.array(input_names(batch), dtype=object)
         self.n_features_in_ = batch.n_features
         return self
@@ -89,9 +93,7 @@ class ClaimTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         check_is_fitted(self)
         batch = as_batch(X)
         check_same_input(self, batch)
-        table = self.transformer_.transform(claim_table(batch))
-        table = table.toarray() if hasattr(table, "toarray") else np.asarray(table)
-        return batch.replace_features(table, self._names(table.shape[1]))
+        return batch.replace_features(self._table(batch), self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of the transformed problems.
@@ -107,12 +109,19 @@ class ClaimTransformer(TransformerMixin, BaseEstimator, auto_wrap_output_keys=No
         """
         check_is_fitted(self)
         given = self.feature_names_in_ if input_features is None else input_features
-        return self.transformer_.get_feature_names_out(np.array(given, dtype=object))
+        given = np.array(given, dtype=object)
+        try:
+            return self.transformer_.get_feature_names_out(given)
+        except AttributeError:  # it has none, or one of its steps has none
+            if self._n_out == len(given):
+                return given
+            name = type(self.transformer_).__name__.lower()
+            return np.array([f"{name}{i}" for i in range(self._n_out)], dtype=object)
 
-    def _names(self, width):
-        if hasattr(self.transformer_, "get_feature_names_out"):
-            return self.get_feature_names_out()
-        return self.feature_names_in_ if width == self.n_features_in_ else None
+    def _table(self, batch):
+        """The transformer's output, as an array."""
+        table = self.transformer_.transform(claim_table(batch))
+        return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
 
 
 def claim_table(batch):

@@ -5,9 +5,12 @@ from functools import lru_cache
 from itertools import chain
 
 # White space and mark-up say where a text comes from, not whether it is true.
-_MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`")
+_MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
-_LABEL = re.compile(r"#*\s*step\s*\d{1,9}\s*[:.)]?\s*")
+_LABEL = re.compile(
+    r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
+    r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
+)
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
@@ -15,6 +18,7 @@ _NUMBER = re.compile(NUMBER)
 _RUN = re.compile(r"[0-9][0-9,.]*")
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # of another script
 _WORD = re.compile(r"[a-z]+")
+_REMEMBERED = 10_000  # characters; numbers of longer texts are not kept in mind
 LONGEST_NUMBER = 30  # characters; more is not a quantity
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
@@ -34,10 +38,11 @@ _PARTS |= {word + "s": n for word, n in _PARTS.items()}
 _PARTS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
 _SCALES = {"hundred": 100, "thousand": 1000}
 NUMBER_WORDS = {w: float(n) for w, n in (_UNITS | _TEENS | _TENS | _PARTS).items()}
+_SCALED = NUMBER_WORDS.keys() - _SCALES  # what "hundred" and "thousand" may follow
 
 
 def clean(text):
-    """Lower case, without mark-up, a leading "Step k:" and white space but blanks.
+    """Lower case, without mark-up, "Step k:" in front and white space but blanks.
 
     Parameters
     ----------
@@ -62,7 +67,7 @@ def clean_words(text):
     text : str
     words : list of str
     """
-    marked = "$" in text or "\\" in text or "`" in text
+    marked = "$" in text or "\\" in text or "`" in text or "<<" in text
     if "**" in text:
         text, marked = _POWER.sub("^", text), True
     if marked:
@@ -70,8 +75,7 @@ def clean_words(text):
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)
     text = text.casefold().lstrip()
-    label = _LABEL.match(text)
-    words = (text[label.end() :] if label else text).split()
+    words = text[_LABEL.match(text).end() :].split()
     text = " ".join(words)
     if " ." in text or "(." in text or text[:1] == ".":
         text = _POINT.sub("0.", text)
@@ -94,10 +98,10 @@ def numbers(text):
         text = _STEP.sub("", text)
     if "{" in text:
         text = text.replace("{,}", ",")
-    return list(chain.from_iterable(map(_counting, _RUN.findall(text))))
+    count = _counting if len(text) <= _REMEMBERED else _counting.__wrapped__
+    return list(chain.from_iterable(map(count, _RUN.findall(text))))
 
 
-@lru_cache(4096)
 def to_number(token):
     """Value of a numeral with thousands separators; NaN if it is absurdly long."""
     if "," in token:
@@ -131,7 +135,7 @@ def number_words(text):
     for word in words:
         if word in _UNITS and before in _TENS:
             found[-1] += _UNITS[word]
-        elif word in _SCALES and before in NUMBER_WORDS and found:
+        elif word in _SCALES and before in _SCALED and found:
             found[-1] *= _SCALES[word]
         elif word in NUMBER_WORDS:
             found.append(NUMBER_WORDS[word])

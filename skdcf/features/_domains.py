@@ -34,7 +34,7 @@ LEXICON = {
     "complex_numbers": r"complex|imaginary|\b\d*i\b(?! (?:have|am|want|wish|will))|"
     r"real part|conjugate|\\omega",
     "domain_math": r"calculat|equation|solve|\bsum\b|how many|how much|\\frac|integer",
-    "domain_reasoning": r"\bif\b.*\bthen\b|premise|conclu|logic|deduce|true or false|"
+    "domain_reasoning": r"^(?>.*?\bif\b).*\bthen\b|premise|conclu|logic|deduce|true or false|"
     r"reason|step by step|what can be inferred",
     "domain_science": r"physic|chemi|biolog|\bcells?\b|energy|molecul|atom|species|"
     r"scien|gravity|temperature|electr|planet|disease|protein",
@@ -162,6 +162,6 @@ class DomainIndicators(GraphTransformer):
             if self.metadata is not None:
                 flags[i] = np.isin(names, self._given(batch, i))
             else:
-                text = clean(batch.problems[i][:_LONGEST])
+                text = clean(batch.problems[i])[:_LONGEST]
                 flags[i] = [bool(_PATTERNS[name].search(text)) for name in names]
         return flags[batch.problem_of]

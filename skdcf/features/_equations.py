@@ -26,6 +26,7 @@ _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 # Every token brings the blank before it: that is how "5-digit" differs from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
+_COUNTED = re.compile("[0-9] ?([a-z]+)")
 _SIMPLE = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
 _COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
 _PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
@@ -52,6 +53,20 @@ _UNITS = _words(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"
 )
+# Units of one kind, by their names; not "in" and the like, which are words, too.
+_KINDS = (
+    "second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks "
+    "month/months year/years",
+    "am pm hour/hours",
+    "inch/inches foot/feet/ft yard/yards mile/miles mm cm meter/meters/m kilometer/"
+    "kilometers/km",
+    "mg gram/grams/g kilogram/kilograms/kg ounce/ounces/oz pound/pounds/lb/lbs ton/tons",
+    "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
+)
+_UNIT_OF = [
+    {form: names for names in kind.split() for form in names.split("/")}
+    for kind in _KINDS
+]
 # Words that change what stands beside them.
 _CHANGING = _words(
     "than half twice double triple third quarter thirds quarters percent square "
@@ -75,19 +90,19 @@ def equalities(text):
     right, wrong = [], []
     if "=" not in text and "≈" not in text and "\\approx" not in text:
         return right, wrong
-    for left, follow, rounded in islice(_pairs(plain(text)), MOST_SIDES):
+    for left, follow, rounded, sides in islice(_pairs(plain(text)), MOST_SIDES):
         if left is _UNREADABLE or follow is _UNREADABLE:
             continue
         holds = verdict(left, follow, rounded)
         if holds:
             right.append((left, follow))
-        elif holds is not None:
+        elif holds is not None and not _may_convert(*sides):
             wrong.append((left, follow))
     return right, wrong
 
 
 def _pairs(text):
-    """What stands left and right of each sign, and whether that says "about"."""
+    """What stands left and right of each sign, whether that says "about", the texts."""
     name = last = None
     for clause in _CLAUSE.findall(text):
         rounded = "≈" in clause
@@ -103,11 +118,11 @@ def _pairs(text):
             left = _read(first)[1]
         for side in between:
             head, tail = _read_between(before, side)
-            yield left, head, rounded
+            yield left, head, rounded, (before, side)
             left, before = tail, side
         name, last = first.strip(), end.removesuffix("?")
         if left is not _UNREADABLE and last is end and _DIGIT.search(last):
-            yield left, _read(last)[0], rounded
+            yield left, _read(last)[0], rounded, (before, last)
 
 
 def _read_between(before, side):
@@ -145,16 +160,28 @@ def _shared_ending(one, other):
     return len(" ".join(words)) if named else 0
 
 
+def _may_convert(one, other):
+    """Whether both sides may agree in other units: 2 * 30 minutes = 1 hour."""
+    words = _COUNTED.findall(f"{one} {other}")
+    if "cents" in words or "cent" in words:
+        return True  # the sign of dollars is gone
+    return any(len({unit.get(w) for w in words} - {None}) > 1 for unit in _UNIT_OF)
+
+
 def _calculation(items):
     """The items if they calculate something; names are used again for other things."""
     return _UNREADABLE if is_bare(items) else items
 
 
-@lru_cache(4096)
 def _read(side):
     """The expressions at the head and at the tail of one side."""
     if len(side) > LONGEST_SIDE:
         return _UNREADABLE, _UNREADABLE
+    return _read_short(side)
+
+
+@lru_cache(4096)
+def _read_short(side):
     return _read_simple(side) or _read_tokens(side)
 
 

@@ -13,7 +13,9 @@ _PREFIX = {"-": "~", "m": "~"}
 _OPENING = frozenset("(r-m")
 _SIMPLE = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
 UNKNOWN = "unknown"  # stands in an expression for what cannot be read
+_SUMS = frozenset("+-m")
 _LARGEST = 1e300
+_EXACT = 2.0**53  # whole numbers below it are
 
 
 def value_of(items):
@@ -164,7 +166,8 @@ def is_bare(items):
 
 
 def _agree(a, b):
-    return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+    gap, size = abs(a - b), max(abs(a), abs(b))
+    return gap <= 1e-9 * size and (gap < 0.5 or size >= _EXACT)
 
 
 def _agree_as_list(left, right):
@@ -188,12 +191,25 @@ def _near(a, b, left, right, rounded):
     for value, items in ((a, left), (b, right)):
         if is_bare(items) and gap < _last_place(value) * (1 - 1e-6):
             return True if value != int(value) or rounded else None
+        if _is_bare_percent(items) and gap < _last_place(items[-2]) / 100 * (1 - 1e-6):
+            return True
     if gap <= 0.005 * max(abs(a), abs(b)) and any(map(_is_decimal, left + right)):
         return None
-    percent = "%" in left or "%" in right
-    if percent and (_agree(a, 100 * b) or _agree(100 * a, b)):
-        return None
+    if "%" in left or "%" in right:
+        of_what = any(map(_is_percent_of_something, (left, right)))
+        if of_what or _agree(a, 100 * b) or _agree(100 * a, b):
+            return None
     return False
+
+
+def _is_bare_percent(items):
+    return items[-1:] == ["%"] and len(items) > 1 and is_bare(items[:-1])
+
+
+def _is_percent_of_something(items):
+    """Whether percents are added to numbers: 50 + 10% may be 55."""
+    n_numbers = sum(isinstance(item, float) for item in items)
+    return 0 < items.count("%") < n_numbers and not _SUMS.isdisjoint(map(str, items))
 
 
 def _is_decimal(item):

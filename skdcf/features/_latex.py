@@ -38,6 +38,9 @@ _SIGNS = (
 _SIGN = re.compile(f"[{''.join(_SIGNS)}]")
 _TWO_PARTS = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
+_MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product
+_CLOCK = re.compile(r":(?<=\d:)(?=\d)")  # 11:30, and ratios
+_INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")  # (3 * 5 = 15)
 _DEEPEST = 3  # fractions within fractions
 # "(first day)" between numbers; not the argument of a function
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
@@ -67,7 +70,9 @@ def plain(text):
     if "sqrt" in text:
         text = _ROOT.sub("√", text)
     if "(" in text:
-        text = _NOTE.sub("", text)
+        text = _INSIDE.sub(r" ; \1 ; ", _NOTE.sub("", text))
+    if ":" in text:
+        text = _CLOCK.sub(_NEVER, text)
     if (
         "==" in text
         or "<" in text
@@ -82,4 +87,6 @@ def plain(text):
 
 def _in_brackets(match):
     sign = "/" if match[1] == "frac" else "∁"
-    return f"(({match[2]}){sign}({match[3]}))"
+    mixed = match.string[max(match.start() - 2, 0) : match.start()]
+    unclear = _NEVER if match[2].isdecimal() and _MIXED.search(mixed) else ""
+    return f"{unclear}(({match[2]}){sign}({match[3]}))"

@@ -50,8 +50,9 @@ class TextFeatures(GraphTransformer):
     """Length, position, numbers and arithmetic of each claim.
 
     Texts are cleaned first: lower case, white space collapsed, ``**``, ``$``, ``\\(``,
-    ``\\)``, ``\\[``, ``\\]`` and backticks removed, as is a leading "Step k:". So
-    none of these changes a column. *Numbers* are numerals with thousands separators and
+    ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>`` removed, as are in front of a
+    claim "Step k:", "#" and marks of lists before a word. So none of these changes a
+    column. *Numbers* are numerals with thousands separators and
     decimals and, for lack of a numeral, words ("three", "dozen"); 0, 1, 2 and 100 do
     not count. The question also lends each of its numbers over 100, so that "40%" may
     return as 0.4. *Premises* are the question and the direct parents; an *earlier*

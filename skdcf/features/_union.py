@@ -86,6 +86,10 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         self
         """
         batch = as_batch(X)
+        if not self.transformer_list:
+            raise ValueError(
+                "transformer_list is empty: give (name, transformer) pairs"
+            )
         names, members = zip(*self.transformer_list, strict=True)
         self._validate_names(names)
         fitted = [clone(member).fit(batch, y) for member in members]

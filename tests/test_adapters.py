@@ -19,8 +19,9 @@ from skdcf.adapters import (
     from_uqlm,
     to_frame,
 )
-from skdcf.datasets import make_reasoning_graphs
+from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.edges import chain_edges
+from skdcf.features import TextFeatures
 
 # --- UQLM: the structures of its long-text and its graph scorers -----------------------
 
@@ -116,6 +117,24 @@ def test_uqlm_other_structures():
         from_uqlm([[{"claim": "a", "x": 1.0}, {"claim": "b", "x": "high"}]])
 
 
+@pytest.mark.parametrize("origin", [None, math.nan, True, 1.0])
+def test_uqlm_claims_of_unknown_origin_are_part_of_the_answer(origin):
+    claims = [{"claim": "a", "x": 1.0, "original_response": origin}]
+    claims += [{"claim": "b", "x": 0.5}]
+    claims += [{"claim": "c", "x": 0.0, "original_response": False}]
+    graph = from_uqlm([claims]).graphs[0]
+    assert graph.claims == ("a", "b")
+    assert graph.feature_names == ("x",)
+
+
+@pytest.mark.parametrize("name", ["label", "annotation", "Correct", "claim_idx"])
+def test_uqlm_labels_and_positions_are_no_scores(name):
+    claims = [[{"claim": "a", name: 1, "x": 0.5}, {"claim": "b", name: 0, "x": 0.25}]]
+    assert from_uqlm(claims).graphs.feature_names == ("x",)
+    asked_for = from_uqlm(claims, scorers=[name, "x"]).graphs
+    assert asked_for.features.tolist() == [[1.0, 0.5], [0.0, 0.25]]
+
+
 # --- LM-Polygraph: Claim objects beside flat estimates -----------------------------------
 
 
@@ -194,6 +213,7 @@ def test_lm_polygraph_missing_estimates():
         ({("sequence", "P"): [1.0]}, None, "no estimate of level 'claim'"),
         ({"Max": [1.0, 2.0, 3.0]}, [0, 1], "2 values of labels but 3 claims"),
         ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2: labels are"),
+        ({("claim", "X"): [1.0] * 3, "X": [2.0] * 3}, None, '"X" and .* are both'),
     ],
 )
 def test_lm_polygraph_bad_input(estimates, labels, message):
@@ -248,6 +268,17 @@ def test_coherent_factuality_choices():
         from_coherent_factuality_json([published(), published(dep_graph=[[0]])])
 
 
+@pytest.mark.parametrize("field", ["gpt-score", "manual_annotation"])
+def test_coherent_factuality_numbers_beyond_all_bounds(field):
+    huge = published()
+    huge["claims"][1][field] = 10**400
+    with pytest.raises(ValueError, match=r'"problem/1": .*too large'):
+        from_coherent_factuality_json([published(), huge])
+    data = from_coherent_factuality_json([published(), huge], on_invalid="drop")
+    assert list(data.graphs.ids) == ["problem/0"]
+    assert [name for name, _ in data.dropped] == ["problem/1"]
+
+
 def test_conformal_factuality():
     data = from_conformal_factuality_json([published()], edges=chain_edges)
     assert data.graphs[0].edges.tolist() == [[0, 1]]
@@ -286,6 +317,30 @@ def test_networkx_attributes_by_name():
     )
     assert data.labels[0].tolist() == [0, 1]
     assert from_networkx([graph], features=["p"]).labels is None
+
+
+@pytest.mark.parametrize(
+    ("features", "names"),
+    [([[0.5, 1.0]], ["p", "q"]), ([[0.5, 1.0]], None), (None, None)],
+)
+def test_networkx_problems_without_claims(features, names):
+    full = ReasoningGraph(features, [], claims=["a"], feature_names=names, problem="?")
+    empty = full.subgraph(np.array([False]))
+    for order in ([empty, full], [full, empty, empty], [empty, full, empty, full]):
+        data = from_networkx([graph.to_networkx() for graph in order])
+        assert list(data.graphs) == order
+
+
+def test_networkx_only_problems_without_claims():
+    one = ReasoningGraph(np.empty((0, 1)), [], feature_names=["p"], problem="?")
+    assert from_networkx([one.to_networkx()]).graphs[0] == one
+    assert from_networkx([nx.DiGraph()], features=["p"]).graphs.n_features == 1
+    assert from_networkx([nx.DiGraph()]).graphs.n_features is None
+    full = nx.DiGraph()
+    full.add_node(0, p=0.5, label=1)
+    data = from_networkx([nx.DiGraph(), full], features=["p"])
+    assert [g.features.tolist() for g in data.graphs] == [[], [[0.5]]]
+    assert [y.tolist() for y in data.labels] == [[], [1]]
 
 
 def test_networkx_bad_input():
@@ -419,6 +474,144 @@ def test_frame_missing_features(library):
     assert data.graphs.features.ravel().tolist() == [1.0, 2.0, 3.0]
 
 
+def some_unknown():
+    """Not every problem has a question and texts."""
+    graph = ReasoningGraph([[1.0]], [], claims=["3"], problem="q", id="a")
+    return [
+        graph,
+        graph.replace(problem=None, id="b"),
+        graph.replace(claims=None, id="c"),
+    ]
+
+
+def test_frame_questions_and_texts_that_are_not_known(library, tmp_path):
+    """Not NaN: that is no text, and unlike itself."""
+    graphs = some_unknown()
+    data = from_frame(to_frame(graphs, backend=library.__name__))
+    assert [g.replace(feature_names=None) for g in data.graphs] == graphs
+    write_jsonl(tmp_path / "a.jsonl", data.graphs)
+    assert read_jsonl(tmp_path / "a.jsonl").graphs == list(data.graphs)
+    bare = [g.replace(features=None) for g in graphs[:2]]
+    found = from_frame(to_frame(bare, backend=library.__name__)).graphs
+    expected, made = (TextFeatures().fit_transform(x) for x in (bare, found))
+    assert np.array_equal(expected.features, made.features)
+
+
+@pytest.mark.parametrize("nothing", ["None", "nan", "NA", "NaT"])
+def test_frame_all_kinds_of_nothing(nothing):
+    pd = pytest.importorskip("pandas")
+    nothing = {"None": None, "nan": math.nan, "NA": pd.NA, "NaT": pd.NaT}[nothing]
+    columns = {"problem": ["a", "b", "b"], "text": [nothing, "s", "t"], "x": [1.0] * 3}
+    columns |= {"question": [nothing, "q", "q"], "parents": [nothing, nothing, 0]}
+    frame = pd.DataFrame(columns, dtype=object).astype({"x": float})
+    graphs = from_frame(frame).graphs
+    assert [g.claims for g in graphs] == [None, ("s", "t")]
+    assert [g.problem for g in graphs] == [None, "q"]
+    assert graphs.edges.tolist() == [[1, 2]]
+
+
+def test_frame_rows_without_problem(library):
+    """Pooled or split, such rows would pass for problems."""
+    frame = {"problem": ["a", None, None, "b"], "x": [1.0] * 4}
+    with pytest.raises(ValueError, match=r"rows \[1, 2\] have no 'problem'"):
+        from_frame(library.DataFrame(frame))
+    frame["problem"] = [0.0, math.nan, 1.0, math.nan]
+    with pytest.raises(ValueError, match=r"rows \[1, 3\] have no 'problem'"):
+        from_frame(library.DataFrame(frame))
+    frame = library.DataFrame({"problem": [None] * 11, "x": [1.0] * 11})
+    with pytest.raises(ValueError, match=r"8, 9\] and more have no 'problem'"):
+        from_frame(frame)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "string", "object"])
+def test_frame_nullable_types(dtype):
+    pd = pytest.importorskip("pandas")
+    parents = [None, "0", "1"] if dtype == "string" else [None, 0, 1]
+    columns = {"problem": [1] * 3, "x": pd.array([1, 2, 3], "Int64")}
+    frame = pd.DataFrame(columns | {"parents": pd.array(parents, dtype)})
+    assert from_frame(frame).graphs.edges.tolist() == [[0, 1], [1, 2]]
+
+
+def test_frame_converted_types():
+    pytest.importorskip("pandas")
+    graphs, labels = make_reasoning_graphs(20, random_state=3, return_X_y=True)
+    data = from_frame(to_frame(graphs, labels).convert_dtypes())
+    assert [g.replace(id=None) for g in data.graphs] == list(graphs)
+    assert all((a == b).all() for a, b in zip(data.labels, labels, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("label", [1, 0, None], "row 2: the label is None"),
+        ("label", [True, None, True], "row 1: the label is None"),
+        ("label", ["1", "0", "1"], "row 0: the label is '1'"),
+        ("claim", [0, None, 0], "row 1: claim is None"),
+        ("claim", [0, 0.5, 0], "row 1: claim is 0.5"),
+        ("parents", [None, None, 0.5], "row 2: a parent is 0.5"),
+        ("parents", [None, 1.9, None], "row 1: a parent is 1.9"),
+        ("parents", ["", "", "x"], "row 2: a parent is 'x'"),
+        ("parents", [[], [], [0, None]], "row 2: a parent is None"),
+        ("text", ["a", "b", None], "row 2: the claim has no text"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pandas", "object", "nullable", "polars"])
+def test_frame_rows_are_blamed_by_their_place(kind, name, values, message):
+    """The middle row is a problem of its own, so that rows have to move."""
+    library = pytest.importorskip("polars" if kind == "polars" else "pandas")
+    options = {"polars": {"strict": False}, "object": {"dtype": object}}.get(kind, {})
+    given = (name, values) if kind == "polars" else (values,)
+    column = library.Series(*given, **options)
+    frame = library.DataFrame({"problem": [1, 2, 1], "x": [1.0] * 3, name: column})
+    if kind == "nullable":
+        frame = frame.convert_dtypes()
+    with pytest.raises(ValueError, match=message):
+        from_frame(frame)
+
+
+def test_frame_guessed_edges_need_all_texts(library):
+    frame = to_frame(some_unknown(), backend=library.__name__)
+    with pytest.raises(ValueError, match="row 2: the claim has no text"):
+        from_frame(frame, edges=chain_edges)
+    with pytest.raises(ValueError, match="row 2: the claim has no text"):
+        from_frame(frame, features=[])
+
+
+def test_frame_labels_are_no_features(library):
+    columns = {"problem": [1, 1], "x": [0.5, 0.25], "gold": [1, 0], "label": [1, 0]}
+    columns |= {"Annotation": [1.0, 0.0], "claim_idx": [3, 4], "removed": [False, True]}
+    frame = library.DataFrame(columns)
+    for label in ("gold", "label", "no labels"):
+        data = from_frame(frame, label=label)
+        assert data.graphs.feature_names == ("x",)
+        assert (data.labels is None) == (label == "no labels")
+    asked_for = from_frame(frame, features=["claim_idx"], label="gold").graphs
+    assert asked_for.features.tolist() == [[3.0], [4.0]]
+    with pytest.raises(ValueError, match="'gold' holds the labels"):
+        from_frame(frame, features=["x", "gold"], label="gold")
+
+
+def test_frame_of_a_bootstrap(library):
+    batch = GraphBatch.pack(text_graphs())
+    with pytest.raises(ValueError, match="problems 0 and 2 are both called 'p-1'"):
+        to_frame(batch[[0, 1, 0]], backend=library.__name__)
+    numbered = [g.replace(id=None) for g in batch[[0, 1, 0]]]
+    back = from_frame(to_frame(numbered, backend=library.__name__)).graphs
+    assert [g.replace(id=None) for g in back] == numbered
+
+
+def test_frame_of_numpy_scalars(library):
+    batch = GraphBatch.from_arrays(
+        None,
+        [0, 1, 2],
+        claims=np.array(["a", "b"]),
+        problems=np.array(["p", "q"]),
+        ids=np.arange(2),
+    )
+    back = from_frame(to_frame(batch, backend=library.__name__)).graphs
+    assert list(back) == list(batch)
+
+
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
@@ -446,6 +639,8 @@ def test_frame_clashing_names():
     graph = ReasoningGraph([[1.0]], [], feature_names=["label"])
     with pytest.raises(ValueError, match=r"features called \['label'\] clash"):
         to_frame([graph])
+    with pytest.raises(ValueError, match=r"\['gold'\] .* taken for labels"):
+        to_frame([graph.replace(feature_names=["gold"])])
 
 
 # --- all together ---------------------------------------------------------------------------

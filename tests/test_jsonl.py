@@ -195,6 +195,22 @@ BROKEN = {
     "features": ({**GOOD, "features": [[1.0], [1.0, 2.0]]}, "features"),
     "text feature": ({**GOOD, "features": [["x"], ["y"]]}, "features"),
     "NaN": (b'{"version": 1, "edges": [], "features": [[NaN]]}', "must be finite"),
+    "huge": (
+        b'{"version": 1, "edges": [], "features": [[1' + b"0" * 400 + b"]]}",
+        "too large",
+    ),
+    "quoted": (
+        {**GOOD, "features": [[1.0], ["0.5"]]},
+        "features of claim 1 hold '0.5'",
+    ),
+    "true feature": ({**GOOD, "features": [[True], [1.0]]}, "claim 0 hold True"),
+    "null feature": ({**GOOD, "features": [[None], [1.0]]}, "claim 0 hold None"),
+    "no rows": ({"version": 1, "edges": [], "features": {}}, "must be a list of rows"),
+    "text rows": (
+        {"version": 1, "edges": [], "features": ""},
+        "must be a list of rows",
+    ),
+    "flat": ({**GOOD, "features": [1.0, 2.0]}, "must be a list of rows"),
     "nesting": (b"[" * 200_000, "recursion"),
     "bytes": (b'{"version": 1, "edges": [], "claims": ["\xff"]}', "utf-8"),
 }
@@ -309,9 +325,31 @@ def test_what_cannot_be_written(tmp_path, arguments, message):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_numpy_scalars_are_written_as_plain_values(tmp_path):
+    """The graph classes take them, so they have to be written, too."""
+    batch = GraphBatch.from_arrays(
+        None,
+        [0, 2, 3],
+        claims=np.array(["a", "b", "ש"]),
+        problems=np.array(["p", "q"]),
+        ids=np.arange(2),
+    )
+    path = write_jsonl(tmp_path / "a.jsonl", batch)
+    assert read_jsonl(path).graphs == list(batch)
+    records = [json.loads(line) for line in path.read_text("ascii").splitlines()]
+    assert [r["id"] for r in records] == [0, 1]
+    assert records[0]["claims"] == ["a", "b"]
+    single = GRAPH.replace(id=np.str_("x"), problem=np.str_("?"))
+    assert read_jsonl(write_jsonl(path, [single])).graphs == [single]
+    for id in (np.float64(1), np.bool_(True)):
+        with pytest.raises(ValueError, match="id must be"):
+            write_jsonl(path, [GRAPH.replace(id=id)])
+
+
 def test_schema_refuses_what_the_reader_refuses():
     check(GOOD, jsonl_schema())
-    for name in ("label", "label true", "version", "unknown", "mask", "triple", "text"):
+    names = ("label", "label true", "version", "unknown", "mask", "triple", "text")
+    for name in (*names, "quoted", "true feature", "null feature", "no rows", "flat"):
         with pytest.raises(AssertionError):
             check(BROKEN[name][0], jsonl_schema())
 

@@ -5,6 +5,39 @@ from sklearn.utils import Bunch
 
 from ..graphs import GraphBatch
 
+_BROKEN = (
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+)
+
+# Labels, what was made from labels or by a filter, and positions.
+_NOT_FEATURES = {
+    "label",
+    "labels",
+    "gold",
+    "gold_label",
+    "annotation",
+    "manual_annotation",
+    "correct",
+    "is_correct",
+    "truth",
+    "ground_truth",
+    "verdict",
+    "optimal-score",
+    "removed",
+    "original_response",
+    "problem",
+    "problem_id",
+    "claim",
+    "claim_id",
+    "claim_idx",
+    "parents",
+}
+
 
 def check_choice(name, value, choices):
     """Raise ValueError unless ``value`` is one of ``choices``."""
@@ -20,7 +53,8 @@ def build_all(records, build, on_invalid="raise"):
     records : iterable of (id, record)
     build : callable
         ``build(record, id)`` gives (ReasoningGraph, 0/1 array or None); it raises
-        ValueError, KeyError, TypeError or IndexError where the record is broken.
+        ValueError, KeyError, TypeError, IndexError, AttributeError or OverflowError
+        where the record is broken.
     on_invalid : {"raise", "drop"}
         Stop at the first broken record, or leave it out.
 
@@ -34,7 +68,7 @@ def build_all(records, build, on_invalid="raise"):
     for name, record in records:
         try:
             graph, label = build(record, name)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        except _BROKEN as error:
             reason = _reason(error, name)
             if on_invalid == "raise":
                 raise ValueError(
@@ -52,6 +86,19 @@ def _reason(error, name):
     if isinstance(error, KeyError):
         return f"the field {error.args[0]!r} is missing"
     return str(error).removeprefix(f'problem "{name}": ')
+
+
+def may_be_feature(name):
+    """Whether numbers of that name become features without being asked for."""
+    return str(name).lower() not in _NOT_FEATURES
+
+
+def is_missing(value):
+    """Whether a value stands for nothing: None, NaN, or the NA and NaT of pandas."""
+    if value is None or type(value).__name__ == "NAType":  # pandas is not imported
+        return True
+    differs = value != value
+    return isinstance(differs, (bool, np.bool_)) and bool(differs)
 
 
 def pack(graphs, labels, dropped=()):

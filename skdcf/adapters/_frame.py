@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from ..graphs import GraphBatch, as_batch, pack_labels
-from ..graphs._ragged import offsets_of
-from ._collect import fill_missing, narwhals
+from ._cells import known_texts, labels_of, parent_edges, row_order, values_of
+from ._collect import fill_missing, may_be_feature, narwhals
 
 _RESERVED = ("problem", "claim", "text", "question", "parents", "label")
 
@@ -29,6 +29,12 @@ def to_frame(graphs, labels=None, *, backend="pandas"):
         Columns ``problem`` (its id, or its number), ``claim`` (position), ``text`` and
         ``question`` where known, ``parents`` (positions as in "0 2", so that the table
         survives a CSV file), ``label`` where given, and one column per feature.
+
+    Raises
+    ------
+    ValueError
+        If two problems have the same id (as after a bootstrap), or a feature is named
+        like another column or like a label.
 
     Examples
     --------
@@ -78,16 +84,22 @@ def from_frame(
     ----------
     frame : pandas or polars DataFrame, or another one that narwhals reads
     features : list of str, optional
-        Columns to use as features. None takes all numeric columns not named below.
+        Columns to use as features. None takes all numeric and boolean columns but
+        those named below and those with the name of a label or a position, in letters
+        of any case: label, labels, gold, gold_label, annotation, manual_annotation,
+        correct, is_correct, truth, ground_truth, verdict, optimal-score, removed,
+        original_response, problem, problem_id, claim, claim_id, claim_idx, parents.
     problem : str
-        Column that says which problem a claim belongs to. Problems come in order of
-        their first row; their rows need not be together.
+        Column that says which problem a claim belongs to, for every row. Problems come
+        in order of their first row; their rows need not be together.
     claim : str
         Column with the position of the claim in its problem, 0 to n - 1; without such
         a column the order of the rows counts.
     text, question, parents, label : str
         Columns that are used where they are there. ``parents`` holds positions, as in
-        "0 2" or [0, 2]; ``label`` is 1 (true) or 0 (false).
+        "0 2" or [0, 2], or nothing; ``label`` is 1 (true) or 0 (false). Nothing in
+        ``question`` (None, NaN, NA, null) means that the question is not known, and
+        nothing in ``text`` that no text of that problem is.
     edges : callable, optional
         ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
     missing : {"raise", "mean", "median"} or float
@@ -102,7 +114,9 @@ def from_frame(
     Raises
     ------
     ValueError
-        If a column is missing, or positions, parents or labels make no sense.
+        If a column is missing, a row has no problem, some claims of a problem have a
+        text and some have none, or positions, parents or labels make no sense. Rows
+        are named by their place in the table, counted from 0.
 
     Examples
     --------
@@ -120,26 +134,24 @@ def from_frame(
     if problem not in frame.columns:
         raise ValueError(f"no column {problem!r}, only {frame.columns}")
     special = (problem, claim, text, question, parents, label)
-    if features is None:
-        numeric = frame.select(nw.selectors.numeric() | nw.selectors.boolean()).columns
-        features = [name for name in numeric if name not in special]
-    absent = [name for name in features if name not in frame.columns]
-    if absent:
-        raise ValueError(f"no columns {absent}, only {frame.columns}")
-    order, offsets, ids = _row_order(frame, problem, claim)
+    features = _feature_names(frame, features, special)
+    order, offsets, ids = row_order(frame, problem, claim)
     column = {
-        name: _values(frame[name])[order] for name in special if name in frame.columns
+        name: values_of(frame[name])[order] for name in special if name in frame.columns
     }
     table = [frame[name].cast(nw.Float64).to_numpy()[order] for name in features]
     table = np.array(table, dtype=float).reshape(len(features), len(order)).T.copy()
     texts, questions = column.get(text), column.get(question)
+    if texts is not None:
+        required = edges is not None or not features
+        texts = known_texts(texts, offsets, order, required)
     if questions is not None:
         questions = questions[offsets[:-1]]
     pairs = ()
     if edges is not None:
         pairs = _guessed(edges, texts, questions, offsets)
     elif parents in column:
-        pairs = _written(column[parents], offsets)
+        pairs = parent_edges(column[parents], offsets, order)
     batch = GraphBatch.from_arrays(
         fill_missing(table, features, missing) if features else None,
         offsets,
@@ -151,56 +163,25 @@ def from_frame(
     )
     labels = None
     if label in column:
-        labels = pack_labels(np.array(list(column[label])), batch).astype(np.int64)
-        labels = list(batch.split(labels))
+        labels = list(batch.split(labels_of(column[label], order)))
     return Bunch(graphs=batch, labels=labels, dropped=[])
 
 
-def _row_order(frame, problem, claim):
-    """Order of the rows by problem and position, offsets, and names of the problems."""
-    names = _values(frame[problem])
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    of_row = np.array([number[name] for name in names], dtype=np.int64)
-    offsets = offsets_of(np.bincount(of_row, minlength=len(number)))
-    if claim not in frame.columns:
-        return np.argsort(of_row, kind="stable"), offsets, list(number)
-    position = np.array(list(_values(frame[claim])))
-    order = np.lexsort((position, of_row))
-    expected = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
-    wrong = np.flatnonzero(position[order] != expected)
-    if wrong.size:
-        row = order[wrong[0]]
-        raise ValueError(
-            f"problem {names[row]!r}: positions in {claim!r} must be 0, 1, ..., but "
-            f"{position[row]} stands where {expected[wrong[0]]} should"
-        )
-    return order, offsets, list(number)
+def _feature_names(frame, features, special):
+    """Names of the columns to use as features."""
+    import narwhals as nw
 
-
-def _written(parents, offsets):
-    """Edges from a column of parents."""
-    first = np.repeat(offsets[:-1], np.diff(offsets))
-    sizes = np.repeat(np.diff(offsets), np.diff(offsets))
-    edges = []
-    for row, entry in enumerate(parents):
-        for parent in _positions(entry):
-            if not 0 <= parent < sizes[row]:
-                raise ValueError(
-                    f"row {row}: parent {parent}, but the problem has {sizes[row]} "
-                    "claims"
-                )
-            edges.append((first[row] + parent, row))
-    return edges
-
-
-def _positions(entry):
-    if entry is None or (isinstance(entry, float) and np.isnan(entry)):
-        return []
-    if isinstance(entry, str):
-        entry = entry.replace(",", " ").split()
-    elif np.ndim(entry) == 0:
-        entry = [entry]
-    return [int(value) for value in entry]
+    if features is None:
+        numeric = frame.select(nw.selectors.numeric() | nw.selectors.boolean()).columns
+        numeric = filter(may_be_feature, numeric)
+        return [name for name in numeric if name not in special]
+    absent = [name for name in features if name not in frame.columns]
+    if absent:
+        raise ValueError(f"no columns {absent}, only {frame.columns}")
+    *_, label = special
+    if label in features:
+        raise ValueError(f"{label!r} holds the labels and cannot be a feature as well")
+    return features
 
 
 def _guessed(edges, texts, questions, offsets):
@@ -225,22 +206,27 @@ def _feature_columns(batch):
     if batch.features is None:
         return {}
     names = batch.feature_names or [f"x{j}" for j in range(batch.n_features)]
-    taken = sorted(set(names) & set(_RESERVED))
+    taken = sorted(n for n in names if n in _RESERVED or not may_be_feature(n))
     if taken:
-        raise ValueError(f"features called {taken} clash with columns of the table")
+        raise ValueError(
+            f"features called {taken} clash with columns of the table, or would be "
+            "taken for labels: rename them"
+        )
     return dict(zip(names, batch.features.T, strict=True))
 
 
 def _problem_names(batch):
     if batch.ids is None or any(name is None for name in batch.ids):
         return np.arange(len(batch))
+    number = {}
+    for i, name in enumerate(batch.ids):
+        if number.setdefault(name, i) != i:
+            raise ValueError(
+                f"problems {number[name]} and {i} are both called {name!r}, but a "
+                "table tells problems apart by their ids; [g.replace(id=None) for g in "
+                "graphs] has them numbered"
+            )
     return batch.ids
-
-
-def _values(series):
-    """A column as an object array of plain Python values."""
-    values = series.to_list()
-    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _plain(values):

@@ -16,7 +16,8 @@ def from_networkx(graphs, *, features=None, label="label"):
     ----------
     graphs : iterable of networkx.DiGraph
         The order of the nodes is the order of the claims. Node attribute ``claim`` is
-        the text; graph attributes ``problem`` and ``id`` name question and problem.
+        the text; graph attributes ``problem`` and ``id`` name question and problem. A
+        graph without nodes is a problem without claims.
     features : list of str, optional
         Node attributes to use as features. None reads the node attribute ``features``
         and the graph attribute ``feature_names``, as ``ReasoningGraph.to_networkx``
@@ -48,7 +49,11 @@ def from_networkx(graphs, *, features=None, label="label"):
     ([[0, 1]], [1, 0])
     """
     graphs = list(graphs)
-    made = [_graph(graph, i, features) for i, graph in enumerate(graphs)]
+    made = [_graph(graph, i, features) for i, graph in enumerate(graphs) if len(graph)]
+    like = made[0] if made else None
+    for i, graph in enumerate(graphs):
+        if not len(graph):
+            made.insert(i, _empty(graph, features, like))
     nodes = [data for graph in graphs for _, data in graph.nodes(data=True)]
     if not any(label in data for data in nodes):
         return pack(made, None)
@@ -61,6 +66,18 @@ def _graph(graph, i, features):
     columns = [_attribute(graph, i, name) for name in features]
     table = np.array(columns, dtype=float).reshape(len(features), len(graph)).T
     return ReasoningGraph.from_networkx(graph, features=table, feature_names=features)
+
+
+def _empty(graph, features, like):
+    """A problem without claims: which features it has is for the other ones to say."""
+    names = features or graph.graph.get("feature_names")
+    table = None
+    if like is not None and like.features is not None:
+        names, table = names or like.feature_names, like.features[:0]
+    elif like is None and names is not None:
+        table = np.empty((0, len(names)))
+    fields = {"claims": (), "features": table, "feature_names": names}
+    return ReasoningGraph.from_networkx(graph, **fields)
 
 
 def _labels(graph, i, label):

@@ -11,7 +11,9 @@ from ._collect import (
     check_parallel,
     edges_of,
     fill_missing,
+    is_missing,
     item_of,
+    may_be_feature,
     pack,
 )
 
@@ -36,9 +38,12 @@ def from_uqlm(
         ``result.data["claims_data"]``: per response its claims, each with its text
         under ``claim`` or ``sentence`` and its scores. Graph scorers also list claims
         of the resampled responses, with ``original_response`` false: these are no part
-        of the answer and are left out.
+        of the answer and are left out. Where ``original_response`` is None, NaN or
+        absent, the claim is part of the answer.
     scorers : list of str, optional
-        Scores to use. None takes every key that holds a number in some claim.
+        Scores to use. None takes every key that holds a number in some claim, but for
+        the names that `from_frame` does not take for features either, such as
+        ``label``, ``annotation``, ``gold`` or ``claim_idx``.
     problems : list of str, optional
         The prompts.
     labels : list of 0/1 arrays, optional
@@ -75,8 +80,7 @@ def from_uqlm(
     check_parallel("problems", problems, len(claims_data))
     check_parallel("lists of edges", edges, len(claims_data))
     answers = [
-        [claim for claim in claims if claim.get("original_response", True)]
-        for claims in claims_data
+        [claim for claim in claims if _in_answer(claim)] for claims in claims_data
     ]
     every = [claim for claims in answers for claim in claims]
     names = _number_keys(every) if scorers is None else list(scorers)
@@ -145,7 +149,8 @@ def from_lm_polygraph(
     Raises
     ------
     ValueError
-        If numbers do not fit, or something is missing and may not be.
+        If numbers do not fit, two estimates have one name, or something is missing
+        and may not be.
 
     Examples
     --------
@@ -163,13 +168,7 @@ def from_lm_polygraph(
     check_parallel("problems", problems, len(claims))
     check_parallel("lists of edges", edges, len(claims))
     texts = [[claim.claim_text for claim in row] for row in claims]
-    columns = {
-        key if isinstance(key, str) else key[1]: values
-        for key, values in estimates.items()
-        if isinstance(key, str) or key[0] == "claim"
-    }
-    if not columns:
-        raise ValueError(f"no estimate of level 'claim' among {list(estimates)}")
+    columns = _claim_level(estimates)
     table = [_flat(values, texts, key) for key, values in columns.items()]
     table = -np.array(table, dtype=float).T
     names = [f"neg_{key}" for key in columns]
@@ -208,6 +207,29 @@ def _build(texts, table, names, problems, labels, edges, missing, name):
     return pack(graphs, labels)
 
 
+def _claim_level(estimates):
+    """Estimates of single claims by name."""
+    columns = {}
+    for key, values in estimates.items():
+        level, method = ("claim", key) if isinstance(key, str) else key[:2]
+        if level != "claim":
+            continue
+        if method in columns:
+            raise ValueError(
+                f'"{method}" and ("claim", "{method}") are both among the estimates: '
+                "keep one, or rename it"
+            )
+        columns[method] = values
+    if not columns:
+        raise ValueError(f"no estimate of level 'claim' among {list(estimates)}")
+    return columns
+
+
+def _in_answer(claim):
+    origin = claim.get("original_response")
+    return is_missing(origin) or bool(origin)
+
+
 def _text(claim):
     for key in ("claim", "sentence"):
         if key in claim:
@@ -216,9 +238,9 @@ def _text(claim):
 
 
 def _number_keys(claims):
-    """Keys that hold a number in some claim, in order of appearance."""
+    """Keys that hold a score in some claim, in order of appearance."""
     keys = {key: None for claim in claims for key, v in claim.items() if _is_number(v)}
-    return list(keys)
+    return list(filter(may_be_feature, keys))
 
 
 def _is_number(value):
@@ -226,7 +248,7 @@ def _is_number(value):
 
 
 def _number(value):
-    if value is None:
+    if is_missing(value):
         return math.nan
     if not _is_number(value):
         raise ValueError(f"a score is {value!r}, a number expected")

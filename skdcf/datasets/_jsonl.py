@@ -19,7 +19,7 @@ from ..graphs import GraphBatch, ReasoningGraph
 
 VERSION = 1
 _END = object()
-_BROKEN = (ValueError, TypeError, RecursionError)
+_BROKEN = (ValueError, TypeError, RecursionError, OverflowError)
 
 
 def jsonl_schema():
@@ -48,7 +48,8 @@ def write_jsonl(path, graphs, labels=None, masks=None):
     ----------
     path : path-like
     graphs : iterable of ReasoningGraph
-        May be a generator: nothing is held in memory.
+        May be a generator: nothing is held in memory. Texts and ids that are numpy
+        scalars are written as the plain values they stand for.
     labels : iterable of 0/1 arrays, one per problem, optional
         An entry may be None. For a GraphBatch also one flat array.
     masks : iterable of boolean arrays, one per problem, optional
@@ -187,12 +188,25 @@ def _check_types(record):
         raise ValueError("problem must be a string")
     if type(record.get("id", "")) not in (str, int):  # and no bool
         raise ValueError("id must be a string or a whole number")
+    _check_features(record.get("features"))
     if type(record.get("edges")) is not list:
         raise ValueError("edges must be a list of pairs")
     for pair in record["edges"]:
         whole = type(pair) is list and all(type(v) is int for v in pair)
         if not whole or len(pair) != 2:
             raise ValueError(f"edge {pair!r} is not a pair of whole numbers")
+
+
+def _check_features(features):
+    """Numpy would read numbers out of texts, too."""
+    if features is None:
+        return
+    if type(features) is not list or not all(type(row) is list for row in features):
+        raise ValueError("features must be a list of rows, or null")
+    for v, row in enumerate(features):
+        for value in row:
+            if type(value) not in (int, float):  # and no bool
+                raise ValueError(f"features of claim {v} hold {value!r}, no number")
 
 
 def _per_claim(name, values, graph, kind, allowed):
@@ -236,6 +250,8 @@ def _column(values, graphs):
 def _line(number, graph, labels, mask):
     """One problem as ASCII text; other characters are escaped, as JSON allows."""
     record = {"version": VERSION, **graph.to_dict()}
+    for name in {"claims", "problem", "id"} & record.keys():
+        record[name] = _plain(record[name])
     for name, values, kind in (("labels", labels, int), ("mask", mask, bool)):
         if values is not None:
             record[name] = _listed(name, np.asarray(values), kind, number, graph)
@@ -244,6 +260,13 @@ def _line(number, graph, labels, mask):
         return json.dumps(record, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"problem {number}: {error}") from error
+
+
+def _plain(value):
+    """What numpy scalars stand for, also those in a list."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _listed(name, values, kind, number, graph):

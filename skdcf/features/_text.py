@@ -52,11 +52,11 @@ class TextFeatures(GraphTransformer):
     Texts are cleaned first: lower case, white space collapsed, ``**``, ``$``, ``\\(``,
     ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>`` removed, as are in front of a
     claim "Step k:", "#" and marks of lists before a word. So none of these changes a
-    column. *Numbers* are numerals with thousands separators and
-    decimals and, for lack of a numeral, words ("three", "dozen"); 0, 1, 2 and 100 do
-    not count. The question also lends each of its numbers over 100, so that "40%" may
-    return as 0.4. *Premises* are the question and the direct parents; an *earlier*
-    claim is one that stands before v. ``Anc[v]`` is v with all its ancestors.
+    column. *Numbers* are numerals with thousands separators and decimals and, for lack
+    of a numeral, words ("three", "dozen"); 0, 1, 2 and 100 do not count. The question
+    also lends each of its numbers over 100, so that "40%" may return as 0.4. *Premises*
+    are the question and the direct parents; an *earlier* claim is one that stands
+    before v. ``Anc[v]`` is v with all its ancestors.
 
     ==========================  =======================================================
     column                      value for claim v

@@ -185,6 +185,17 @@ def test_structure_equals_networkx(graph):
     assert batch.depth.tolist() == [generation[v] for v in range(graph.n_claims)]
 
 
+@pytest.mark.parametrize("features", [None, np.empty((0, 2))])
+def test_a_graph_without_claims_can_be_changed(features):
+    """What `filter` returns where nothing is kept."""
+    empty = ReasoningGraph(features, [], claims=[], id="a")
+    changed = empty.replace(problem="q")
+    assert (changed.n_claims, changed.problem, changed.id) == (0, "q", "a")
+    if features is None:
+        assert ReasoningGraph.from_networkx(empty.to_networkx()) == empty
+    assert GraphBatch.pack([changed])[0].replace(problem=None) == empty
+
+
 @given(graphs())
 def test_graph_round_trips(graph):
     assert ReasoningGraph.from_dict(graph.to_dict()) == graph

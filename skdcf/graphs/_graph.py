@@ -138,7 +138,8 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        values = {name: getattr(self, name) for name in _FIELDS} | changes
+        empty = {} if self.n_claims or self.features is not None else {"claims": ()}
+        values = {name: getattr(self, name) for name in _FIELDS} | empty | changes
         return ReasoningGraph(values.pop("features"), values.pop("edges"), **values)
 
     def ancestors(self, v):
@@ -173,10 +174,8 @@ class ReasoningGraph:
         """
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
-            raise ValueError(
-                f"mask must be {self.n_claims} booleans, got {mask.dtype} "
-                f"of shape {mask.shape}"
-            )
+            got = f"{mask.dtype} of shape {mask.shape}"
+            raise ValueError(f"mask must be {self.n_claims} booleans, got {got}")
         number = np.cumsum(mask) - 1
         kept = self.edges[mask[self.edges].all(axis=1)]
         claims = self.claims and tuple(
@@ -283,7 +282,7 @@ class ReasoningGraph:
         values = {k: graph.graph.get(k) for k in ("problem", "feature_names", "id")}
         for field, name in (("claims", "claim"), ("features", "features")):
             found = [data[name] for _, data in graph.nodes(data=True) if name in data]
-            if found and len(found) == len(position):
+            if len(found) == len(position) and (found or name == "claim"):
                 values[field] = found
         values |= fields
         edges = [(position[u], position[v]) for u, v in graph.edges()]

@@ -112,6 +112,7 @@ UNDECIDED = [
     "50 + 50% = 75",
     "2 hours + 30 minutes = 150 minutes",
     "2 * 30 minutes = 1 hour",
+    "Total time = 2 * 30 minutes. Total time = 1 hour.",
     "$1 - 25 cents = 75 cents",
     "5 feet + 3 inches = 63 inches",
     "10 pm + 4 hours = 2 am",

@@ -111,18 +111,18 @@ def _pairs(text):
         elif "=" not in clause:
             continue
         first, *between, end = clause.split("=", MOST_SIDES)
-        left, before = _UNREADABLE, first
+        left, before, read = _UNREADABLE, first, first
         if first.strip() == name:  # a new sentence about the same thing
-            left = _calculation(_read(last)[0])
+            left, read = _calculation(_read(last)[0]), last
         elif _DIGIT.search(first):
             left = _read(first)[1]
         for side in between:
             head, tail = _read_between(before, side)
-            yield left, head, rounded, (before, side)
-            left, before = tail, side
+            yield left, head, rounded, (read, side)
+            left, before, read = tail, side, side
         name, last = first.strip(), end.removesuffix("?")
         if left is not _UNREADABLE and last is end and _DIGIT.search(last):
-            yield left, _read(last)[0], rounded, (before, last)
+            yield left, _read(last)[0], rounded, (read, last)
 
 
 def _read_between(before, side):

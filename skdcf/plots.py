@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .graphs import GraphBatch, pack_labels
+
 __all__ = ["FilterReportDisplay", "ReasoningGraphDisplay"]
 
 KEPT, DROPPED, FALSE = "#1b7f5c", "#b9b9b9", "#c0392b"
@@ -148,14 +150,15 @@ class ReasoningGraphDisplay:
                     f"{name} has shape {np.shape(values)}, but there are "
                     f"{graph.n_claims} claims"
                 )
-        kept = None if kept is None else np.asarray(kept, dtype=bool)
-        labels = None if labels is None else np.asarray(labels, dtype=bool)
+        if kept is not None and np.asarray(kept).dtype != bool:
+            raise ValueError(f"kept holds {np.asarray(kept).dtype}: booleans expected")
+        if labels is not None:
+            labels = pack_labels([labels], GraphBatch.pack([graph]))
+        kept = None if kept is None else np.asarray(kept)
         return cls(graph, kept=kept, labels=labels).plot(ax=ax)
 
     def _positions(self):
         """Depth downwards, claims of one depth side by side and centred."""
-        from .graphs import GraphBatch
-
         depth = GraphBatch.pack([self.graph]).depth
         where = np.zeros((len(depth), 2))
         for level in np.unique(depth):

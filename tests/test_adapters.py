@@ -182,12 +182,29 @@ def test_lm_polygraph_nested_lists_are_the_same():
     assert all((x == y).all() for x, y in zip(a.labels, b.labels, strict=True))
 
 
+def test_lists_of_parents_survive_a_file():
+    """What pandas writes of a list, and columns that are no features."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "problem": ["p"] * 3,
+            "parents": ["[]", "[0]", "[0, 1]"],
+            "score": [0.5, 0.2, 0.1],
+            "Unnamed: 0": [0, 1, 2],
+            "is_true": [True, False, True],
+        }
+    )
+    (graph,) = from_frame(frame).graphs
+    assert graph.edges.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert graph.feature_names == ("score",)
+
+
 def test_lm_polygraph_undecided_claims():
     labels = [0, math.nan, 0]
     data = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, edges=chain_edges)
     assert [y.tolist() for y in data.labels] == [[1, 0], [], [1]]
     dropped = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="drop")
-    assert [graph.claims for graph in dropped.graphs] == [("a",), None, ("c",)]
+    assert [graph.claims for graph in dropped.graphs] == [("a",), (), ("c",)]
     assert [y.tolist() for y in dropped.labels] == [[1], [], [1]]
     with pytest.raises(ValueError, match="1 claims have no verdict"):
         from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="raise")

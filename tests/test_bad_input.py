@@ -13,6 +13,8 @@ from skdcf import (
     ReasoningGraph,
     SingleFeatureCF,
 )
+from skdcf.features import reasoning_features
+from skdcf.graphs import as_batch
 from skdcf.metrics import (
     coverage_score,
     evaluate_filter,
@@ -105,6 +107,69 @@ def test_bad_flat_arrays(features, offsets, message):
         GraphBatch.from_arrays(features, offsets)
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"claims": "abc"}, 'problem "a": claims is one text'),
+        ({"claims": ["x", None]}, 'problem "a": claim 1 is None: a str'),
+        ({"claims": ["x", float("nan")]}, 'problem "a": claim 1 is nan'),
+        (
+            {"claims": ["x"], "problem": float("nan")},
+            'problem "a": the question is nan',
+        ),
+    ],
+)
+def test_texts_that_are_none(fields, message):
+    with pytest.raises(ValueError, match=message):
+        ReasoningGraph(None, [], id="a", **fields)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([], "no problems: X is empty"),
+        ([{"steps": ["a"]}], "X holds dict: a GraphBatch, a list of ReasoningGraph"),
+        (ReasoningGraph(None, [], claims=["a"]), "X is a single ReasoningGraph"),
+    ],
+)
+def test_transformers_say_what_they_want(X, message):
+    fitted = reasoning_features().fit([ReasoningGraph(None, [], claims=["a"])])
+    with pytest.raises(ValueError, match=message):
+        fitted.transform(X)
+
+
+@pytest.mark.parametrize("bad", [None, "true", np.nan, 2])
+@pytest.mark.parametrize("form", ["list", "array", "flat"])
+def test_the_wrong_label_is_named(bad, form):
+    graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(30)]
+    labels = [[1, 0] for _ in graphs]
+    labels[20] = [1, bad]
+    if form == "array":
+        labels = [np.array(row, dtype=object) for row in labels]
+    elif form == "flat":
+        labels = [value for row in labels for value in row]
+    with pytest.raises(ValueError, match="problem 20, claim 1: the label is") as info:
+        HardCF(0).fit(graphs, labels)
+    unjudged = bad is None or bad != bad
+    assert ("nobody judged" in str(info.value)) is unjudged
+
+
+def test_reversed_edges_are_noticed():
+    edges = [(v + 1, v) for v in range(10)]
+    graphs = [ReasoningGraph(np.ones((11, 1)), edges)] * 9
+    labels = [np.ones(11)] * 9
+    with pytest.warns(UserWarning, match="every edge leads from a later claim"):
+        HardCF(0).fit(graphs, labels)
+
+
+def test_a_series_of_graphs_is_a_sequence(problems):
+    pandas = pytest.importorskip("pandas")
+    graphs, _ = problems
+    series = pandas.Series(list(graphs[:6]), index=range(3, 9))
+    found = as_batch(series)
+    assert list(found) == list(graphs[:6])
+
+
 def test_graphs_that_disagree():
     with pytest.raises(ValueError, match="problem 1: 2 features but 1 in problem 0"):
         GraphBatch.pack([ReasoningGraph(ONE, []), ReasoningGraph(np.zeros((1, 2)), [])])
@@ -112,7 +177,9 @@ def test_graphs_that_disagree():
     with pytest.raises(ValueError, match=r'problem 1 \("n"\): feature names'):
         GraphBatch.pack([ReasoningGraph(ONE, [], feature_names=["a"]), named])
     with pytest.raises(ValueError, match="problem 1: some problems have features"):
-        GraphBatch.pack([ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims="a")])
+        GraphBatch.pack(
+            [ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims=["a"])]
+        )
     with pytest.raises(ValueError, match="problem 1 is a int"):
         GraphBatch.pack([ReasoningGraph(ONE, []), 3])
 

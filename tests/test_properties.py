@@ -19,7 +19,10 @@ from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
 from skdcf.exceptions import CalibrationWarning
 
 # Problems of arbitrary size may be too few for an arbitrary alpha, and say so.
-pytestmark = pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning"),
+    pytest.mark.filterwarnings("ignore:every edge leads from a later claim"),
+]
 
 
 @st.composite

@@ -87,7 +87,7 @@ def _listed(entry):
     if entry is None:
         return []
     if isinstance(entry, str):
-        return entry.replace(",", " ").split()
+        return entry.strip(" []()").replace(",", " ").split()
     return [entry] if np.ndim(entry) == 0 else entry
 
 

@@ -36,6 +36,12 @@ _NOT_FEATURES = {
     "claim_id",
     "claim_idx",
     "parents",
+    "deps",
+    "verdicts",
+    "is_true",
+    "index",
+    "level_0",
+    "unnamed: 0",
 }
 
 

@@ -88,7 +88,8 @@ def from_frame(
         those named below and those with the name of a label or a position, in letters
         of any case: label, labels, gold, gold_label, annotation, manual_annotation,
         correct, is_correct, truth, ground_truth, verdict, optimal-score, removed,
-        original_response, problem, problem_id, claim, claim_id, claim_idx, parents.
+        original_response, problem, problem_id, claim, claim_id, claim_idx, parents, deps, verdicts,
+        is_true, index, level_0, unnamed: 0.
     problem : str
         Column that says which problem a claim belongs to, for every row. Problems come
         in order of their first row; their rows need not be together.

@@ -196,8 +196,8 @@ class BaseFilter(BaseEstimator, metaclass=ABCMeta):
         if conformal_rank(n, alpha) == 0:
             warnings.warn(
                 f"{n} calibration problems are too few for alpha = {alpha:g}: nothing "
-                f"can be kept. At least {problems_needed(alpha)} are needed, or "
-                f"alpha >= {1 / (n + 1):.4g}.",
+                f"can be kept. At least {problems_needed(alpha)} are needed, of those "
+                f"that calibration_size holds out, or alpha >= {1 / (n + 1):.4g}.",
                 CalibrationWarning,
                 stacklevel=4,
             )

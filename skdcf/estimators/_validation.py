@@ -7,7 +7,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from ..graphs import GraphBatch, ReasoningGraph, as_batch, is_graphs, pack_labels
+from ..graphs import GraphBatch, as_batch, as_graphs, is_graphs, pack_labels
 
 
 def check_problems(estimator, X, *, reset):
@@ -15,21 +15,22 @@ def check_problems(estimator, X, *, reset):
 
     Sets (``reset``) or compares the number and the names of the features.
     """
-    if is_empty_sequence(X):
-        raise ValueError("no problems: X is empty, at least one is needed")
-    if isinstance(X, ReasoningGraph):
-        raise ValueError("X is a single ReasoningGraph: pass a list of them, [graph]")
-    if not is_graphs(X) and getattr(X, "ndim", None) == 1 and is_graphs(list(X)):
-        X = list(X)  # a pandas or polars Series of graphs
+    X = as_graphs(X)
     if not is_graphs(X):
         table = validate_data(estimator, X, reset=reset, dtype=np.float64)
         names = getattr(estimator, "feature_names_in_", None)
         offsets = np.arange(len(table) + 1)
         return GraphBatch.from_arrays(table, offsets, feature_names=names), True
     batch = as_batch(X)
-    if not len(batch):
-        raise ValueError("no problems: X is empty, at least one is needed")
     _check_features(estimator, batch, reset)
+    if reset and len(batch.edges) >= 10 and (np.diff(batch.edges) < 0).all():
+        warnings.warn(
+            "every edge leads from a later claim to an earlier one; an edge is (parent, "
+            "child), and the child builds on the parent. If these are reversed, claims "
+            "are kept or dropped by the wrong ones",
+            UserWarning,
+            stacklevel=4,
+        )
     return batch, False
 
 
@@ -77,11 +78,6 @@ def check_alone(scorer, batch, n=3):
 
 
 SPOKEN = ["false", "true"], ["no", "yes"], ["f", "t"], ["n", "y"]
-
-
-def is_empty_sequence(X):
-    """Whether X is an empty list, tuple or 1-D array."""
-    return isinstance(X, (list, tuple)) and not len(X)
 
 
 def _check_features(estimator, batch, reset):

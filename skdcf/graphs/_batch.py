@@ -306,12 +306,12 @@ class GraphBatch(Sequence):
         a, b = self.offsets[i : i + 2].tolist()
         c, d = self.edge_offsets[i : i + 2].tolist()
         texts = None if self.claims is None else tuple(self.claims[a:b])
-        if texts is None or None in texts:
+        if texts and None in texts:
             texts = None
         return ReasoningGraph._trusted(
             None if self.features is None else self.features[a:b],
             read_only(self.edges[c:d] - a),
-            texts or None,
+            texts,
             None if self.problems is None else self.problems[i],
             self.feature_names,
             None if self.ids is None else self.ids[i],

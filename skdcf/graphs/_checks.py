@@ -111,6 +111,21 @@ def cycle_message(cycle):
     return f"the claims depend on each other in a cycle: {path}"
 
 
+def check_texts(claims, problem, where):
+    """Claims as a tuple of str, or None; ValueError where a text is none."""
+    if problem is not None and not isinstance(problem, str):
+        raise ValueError(f"{where}the question is {problem!r}: a str or None expected")
+    if claims is None:
+        return None
+    if isinstance(claims, str):
+        raise ValueError(f"{where}claims is one text: pass a list of them")
+    claims = tuple(claims)
+    for v, text in enumerate(claims):
+        if not isinstance(text, str):
+            raise ValueError(f"{where}claim {v} is {text!r}: a str expected")
+    return claims
+
+
 def object_column(values, length, name):
     """An object array of the given length, or None, or ValueError."""
     if values is None:

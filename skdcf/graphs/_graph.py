@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._checks import check_edges, check_features, check_names
+from ._checks import check_edges, check_features, check_names, check_texts
 from ._ragged import read_only
 from ._structure import closure, depths, levels
 
@@ -60,7 +60,7 @@ class ReasoningGraph:
     ):
         where = f'problem "{id}": ' if id is not None else ""
         features = check_features(features, where)
-        claims = None if claims is None else tuple(claims)
+        claims = check_texts(claims, problem, where)
         if features is None and claims is None:
             raise ValueError(f"{where}features and claims are both None: give one")
         n_claims = len(claims) if features is None else len(features)
@@ -72,7 +72,7 @@ class ReasoningGraph:
             feature_names = tuple(map(str, feature_names))
         check_names(features, feature_names, where)
         edges = check_edges(edges, n_claims, where)
-        self._set(features, edges, claims or None, problem, feature_names, id, n_claims)
+        self._set(features, edges, claims, problem, feature_names, id, n_claims)
 
     def _set(self, features, edges, claims, problem, feature_names, id, n_claims):
         values = (features, edges, claims, problem, feature_names, id, n_claims)
@@ -120,11 +120,13 @@ class ReasoningGraph:
         return (
             same_features
             and np.array_equal(self.edges, other.edges)
-            and all(getattr(self, n) == getattr(other, n) for n in _FIELDS[2:])
+            and (self.claims or ()) == (other.claims or ())  # no claims, no texts
+            and all(getattr(self, n) == getattr(other, n) for n in _FIELDS[3:])
         )
 
     def __hash__(self):
-        return hash((self.n_claims, self.edges.tobytes(), self.claims, self.problem))
+        texts = self.claims or None
+        return hash((self.n_claims, self.edges.tobytes(), texts, self.problem))
 
     def replace(self, **changes):
         """A copy with some constructor arguments changed.
@@ -138,8 +140,7 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        empty = {} if self.n_claims or self.features is not None else {"claims": ()}
-        values = {name: getattr(self, name) for name in _FIELDS} | empty | changes
+        values = {name: getattr(self, name) for name in _FIELDS} | changes
         return ReasoningGraph(values.pop("features"), values.pop("edges"), **values)
 
     def ancestors(self, v):
@@ -184,7 +185,7 @@ class ReasoningGraph:
         return self._trusted(
             None if self.features is None else read_only(self.features[mask]),
             read_only(number[kept]),
-            claims or None,
+            claims,
             self.problem,
             self.feature_names,
             self.id,

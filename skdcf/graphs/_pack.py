@@ -18,7 +18,7 @@ def packed(graphs):
     features = claims = None
     if first.features is not None:
         features = read_only(np.concatenate([g.features for g in graphs]))
-    if any(g.claims is not None for g in graphs):
+    if features is None or any(g.claims for g in graphs):
         texts = (t for g in graphs for t in g.claims or (None,) * g.n_claims)
         claims = np.fromiter(texts, dtype=object, count=offsets[-1])
     return {

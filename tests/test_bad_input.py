@@ -13,6 +13,7 @@ from skdcf import (
     ReasoningGraph,
     SingleFeatureCF,
 )
+from skdcf.datasets import question_groups
 from skdcf.features import reasoning_features
 from skdcf.graphs import as_batch
 from skdcf.metrics import (
@@ -152,6 +153,21 @@ def test_the_wrong_label_is_named(bad, form):
         HardCF(0).fit(graphs, labels)
     unjudged = bad is None or bad != bad
     assert ("nobody judged" in str(info.value)) is unjudged
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_groups_and_questions_are_named(problems, missing):
+    graphs, y = problems
+    groups = [*range(7), missing, *range(8, 20)]
+    with pytest.raises(ValueError, match="problem 7 has no group"):
+        HardCF("a").fit(graphs, y, groups=groups)
+    with pytest.raises(ValueError, match="question 1 is"):
+        question_groups(["Why?", missing])
+
+
+def test_missing_label_of_a_row():
+    with pytest.raises(ValueError, match="label 1 is None"):
+        HardCF().fit(np.zeros((3, 1)), np.array([1, None, 0], dtype=object))
 
 
 def test_reversed_edges_are_noticed():

@@ -24,6 +24,11 @@ def question_groups(questions):
     ndarray of int64, shape (n_problems,)
         The first 63 bits of the SHA-256 of the cleaned question.
 
+    Raises
+    ------
+    ValueError
+        If a question is missing: whether it is one of the others is not known.
+
     Examples
     --------
     >>> from skdcf.datasets import question_groups
@@ -31,10 +36,13 @@ def question_groups(questions):
     >>> bool(a == b), bool(a == c)
     (True, False)
     """
-    return np.array([_code(question) for question in questions], dtype=np.int64)
+    codes = [_code(i, question) for i, question in enumerate(questions)]
+    return np.array(codes, dtype=np.int64)
 
 
-def _code(question):
+def _code(i, question):
+    if not isinstance(question, str):
+        raise ValueError(f"question {i} is {question!r}: a str expected")
     text = " ".join(question.split()).casefold().encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
 

@@ -53,6 +53,9 @@ def check_groups(groups, n):
     groups = np.asarray(groups)
     if groups.shape != (n,):
         raise ValueError(f"groups has shape {groups.shape}, but there are {n} problems")
+    missing = np.flatnonzero([g is None or g != g for g in groups.tolist()])
+    if missing.size:
+        raise ValueError(f"problem {missing[0]} has no group: give it one of its own")
     return groups
 
 
@@ -128,6 +131,8 @@ def check_labels(y, batch, is_table, values=None):
     y = column_or_1d(y, warn=True)
     if len(y) != len(batch):
         raise ValueError(f"{len(y)} labels but {len(batch)} problems")
+    if y.dtype == object and None in y.tolist():
+        raise ValueError(f"label {y.tolist().index(None)} is None")
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"label {int(np.argmin(np.isfinite(y)))} is NaN or infinite")
     found = np.unique(y)

@@ -247,6 +247,20 @@ def test_tables_of_pandas_are_not_asked_for(graphs):
         np.testing.assert_array_equal(batch.features, expected.features)
 
 
+def test_claim_transformer_refuses_what_looks_at_the_company(graphs):
+    """Centred by the mean of a batch, problems are not exchangeable any more."""
+    centred = FunctionTransformer(lambda X: X - X.mean(axis=0))
+    with pytest.raises(ValueError, match="voids the guarantee"):
+        ClaimTransformer(centred).fit(graphs)
+
+
+def test_no_problems_have_columns_all_the_same(graphs):
+    batch = GraphBatch.pack(graphs)
+    steps = make_pipeline(TextFeatures(), GraphFeatures()).fit(batch)
+    nothing = steps.transform(batch[:0])
+    assert (len(nothing), nothing.n_features) == (0, steps.transform(batch).n_features)
+
+
 def test_empty_union_is_refused(graphs):
     with pytest.raises(ValueError, match="transformer_list is empty"):
         GraphUnion([]).fit(graphs)

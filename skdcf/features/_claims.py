@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..graphs import as_batch
 from ._base import KeepsGraphs, check_same_input, input_names
 
+_COMPANY = 1000  # claims beside which one is looked at
+
 
 class ClaimTransformer(KeepsGraphs):
     """Any scikit-learn transformer, applied to the claims of all problems stacked.
@@ -60,7 +62,8 @@ class ClaimTransformer(KeepsGraphs):
         Raises
         ------
         ValueError
-            If the transformer needs labels.
+            If the transformer needs labels, or its output for a claim depends on the other
+        claims that it is given.
         """
         batch = as_batch(X)
         table = claim_table(batch)
@@ -74,7 +77,7 @@ class ClaimTransformer(KeepsGraphs):
                 "calibration problems, which voids the guarantee. Put it into the "
                 "classifier instead: HardCF(make_pipeline(transformer, classifier))"
             ) from error
-        self._n_out = self._table(batch).shape[1]
+        self._n_out = self._width_alone(table)
         self.feature_names_in_ = np.array(input_names(batch), dtype=object)
         self.n_features_in_ = batch.n_features
         return self
@@ -93,7 +96,8 @@ class ClaimTransformer(KeepsGraphs):
         check_is_fitted(self)
         batch = as_batch(X)
         check_same_input(self, batch)
-        return batch.replace_features(self._table(batch), self.get_feature_names_out())
+        table = self._output(claim_table(batch))
+        return batch.replace_features(table, self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features=None):
         """Names of the columns of the transformed problems.
@@ -118,10 +122,21 @@ class ClaimTransformer(KeepsGraphs):
             name = type(self.transformer_).__name__.lower()
             return np.array([f"{name}{i}" for i in range(self._n_out)], dtype=object)
 
-    def _table(self, batch):
+    def _output(self, table):
         """The transformer's output, as an array."""
-        table = self.transformer_.transform(claim_table(batch))
+        table = self.transformer_.transform(table)
         return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
+
+    def _width_alone(self, table):
+        """Number of output columns; ValueError where company changes a claim's row."""
+        alone, together = self._output(table[:1]), self._output(table[:_COMPANY])
+        if not np.allclose(alone, together[:1], rtol=1e-6, equal_nan=True):
+            raise ValueError(
+                f"{self.transformer!r} gives a claim other values alone than in company. "
+                "Calibration and new problems would then be measured differently, which "
+                "voids the guarantee: use a transformer that learns in fit"
+            )
+        return alone.shape[1]
 
 
 def claim_table(batch):

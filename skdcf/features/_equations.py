@@ -26,7 +26,7 @@ _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 # Every token brings the blank before it: that is how "5-digit" differs from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
-_COUNTED = re.compile("[0-9] ?([a-z]+)")
+_MEASURED = re.compile("[0-9] ?([a-z]+)")
 _SIMPLE = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
 _COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
 _PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
@@ -162,7 +162,7 @@ def _shared_ending(one, other):
 
 def _may_convert(one, other):
     """Whether both sides may agree in other units: 2 * 30 minutes = 1 hour."""
-    words = _COUNTED.findall(f"{one} {other}")
+    words = _MEASURED.findall(f"{one} {other}")
     if "cents" in words or "cent" in words:
         return True  # the sign of dollars is gone
     return any(len({unit.get(w) for w in words} - {None}) > 1 for unit in _UNIT_OF)

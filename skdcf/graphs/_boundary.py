@@ -14,9 +14,9 @@ def as_batch(X):
 
     In a 2-D array each row is a problem with one claim.
     """
-    X = as_graphs(X)
     if isinstance(X, GraphBatch):
-        return X
+        return X  # even an empty one, whose columns are known
+    X = as_graphs(X)
     if is_graphs(X):
         return GraphBatch.pack(X)
     try:

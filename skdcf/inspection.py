@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._checks import check_alphas
 from .estimators._validation import check_labels, check_problems
-from .metrics import check_alphas, unwrap
+from .metrics import unwrap
 from .ops.conformal import conformal_rank, conformal_threshold
 from .ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 

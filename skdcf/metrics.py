@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from ._checks import check_alpha, check_alphas
 from ._report import FilterReport
 from .estimators._validation import check_labels, check_problems
 from .graphs._ragged import offsets_of
 from .ops.conformal import (
-    check_alpha,
     conformal_rank,
     conformal_threshold,
     leave_one_out_alpha,
@@ -267,14 +267,6 @@ def unwrap(filter, X):
 def _problems(filter, X, y):
     batch, is_table = check_problems(filter, X, reset=False)
     return batch, check_labels(y, batch, is_table, filter._label_values)[0]
-
-
-def check_alphas(alphas):
-    """Alphas as an array, or ValueError."""
-    alphas = np.array([check_alpha(a) for a in np.atleast_1d(alphas).tolist()])
-    if not len(alphas):
-        raise ValueError("alphas is empty")
-    return alphas
 
 
 def _report(alphas, levels, labels, offsets, thresholds, n_calibration):

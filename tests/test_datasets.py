@@ -504,7 +504,7 @@ def test_conformal_factuality_verdicts(place):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fetch_perl("gsm9k"), "subset is 'gsm9k': one of"),
+        (lambda: fetch_perl("gsm9k"), "subset is 'gsm9k', but must be one of"),
         (lambda: fetch_perl(kind="neutral"), "kind is 'neutral'"),
         (lambda: fetch_perl([]), "subset is empty"),
         (lambda: fetch_perl(label="all"), "label is 'all'"),

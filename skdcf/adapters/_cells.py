@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from .._checks import is_missing
 from ..graphs._ragged import offsets_of, segment_ids
-from ._collect import is_missing
 
 
 def values_of(series):

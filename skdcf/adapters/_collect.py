@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils import Bunch
 
+from .._checks import check_choice
 from ..graphs import GraphBatch
 
 _BROKEN = (
@@ -43,12 +44,6 @@ _NOT_FEATURES = {
     "level_0",
     "unnamed: 0",
 }
-
-
-def check_choice(name, value, choices):
-    """Raise ValueError unless ``value`` is one of ``choices``."""
-    if value not in tuple(choices):
-        raise ValueError(f"{name} is {value!r}: one of {sorted(choices)} expected")
 
 
 def build_all(records, build, on_invalid="raise"):
@@ -97,14 +92,6 @@ def _reason(error, name):
 def may_be_feature(name):
     """Whether numbers of that name become features without being asked for."""
     return str(name).lower() not in _NOT_FEATURES
-
-
-def is_missing(value):
-    """Whether a value stands for nothing: None, NaN, or the NA and NaT of pandas."""
-    if value is None or type(value).__name__ == "NAType":  # pandas is not imported
-        return True
-    differs = value != value
-    return isinstance(differs, (bool, np.bool_)) and bool(differs)
 
 
 def pack(graphs, labels, dropped=()):

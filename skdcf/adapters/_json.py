@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from .._checks import check_choice
 from ..graphs import ReasoningGraph
-from ._collect import build_all, check_choice, pack
+from ._collect import build_all, pack
 
 _SCORES = ("frequency-score", "gpt-score")
 #: Values of ``annotation`` that the authors count as true and as false.

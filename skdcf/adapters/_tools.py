@@ -5,13 +5,12 @@ from numbers import Real
 
 import numpy as np
 
+from .._checks import check_choice, is_missing
 from ..graphs import ReasoningGraph
 from ._collect import (
-    check_choice,
     check_parallel,
     edges_of,
     fill_missing,
-    is_missing,
     item_of,
     may_be_feature,
     pack,

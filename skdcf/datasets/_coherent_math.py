@@ -1,7 +1,7 @@
 """The 50 MATH problems of coherent factuality, with graphs and labels."""
 
+from .._checks import check_choice
 from ..adapters import from_coherent_factuality_json
-from ..adapters._collect import check_choice
 from ._common import make_bunch
 from ._files import local_file
 

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 from sklearn.utils import Bunch
 
-from ..adapters._collect import check_choice
+from .._checks import check_choice
 from ..edges import chain_edges, no_edges
 
 

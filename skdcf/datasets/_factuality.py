@@ -1,7 +1,7 @@
 """Answers without graphs: biographies, Natural Questions, MATH."""
 
+from .._checks import check_choice
 from ..adapters import from_conformal_factuality_json
-from ..adapters._collect import check_choice
 from ._common import edge_rule, make_bunch
 from ._files import local_file
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.utils import Bunch
 
-from ..adapters._collect import check_choice
+from .._checks import check_choice
 from ..graphs import GraphBatch, ReasoningGraph
 
 VERSION = 1

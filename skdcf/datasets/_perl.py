@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-from ..adapters._collect import build_all, check_choice, pack
+from .._checks import check_choice
+from ..adapters._collect import build_all, pack
 from ..graphs import ReasoningGraph
 from ._common import chosen, make_bunch
 from ._files import local_file

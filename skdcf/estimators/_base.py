@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import check_alpha, check_groups
 from ..exceptions import CalibrationWarning
 from ..ops.conformal import (
-    check_alpha,
     claim_alpha,
     conformal_rank,
     conformal_threshold,
@@ -26,7 +26,6 @@ from ..scorers import FeatureScorer, FrequencyScorer
 from ._jitter import jittered
 from ._validation import (
     check_alone,
-    check_groups,
     check_labels,
     check_problems,
     holdout,

@@ -46,19 +46,6 @@ def unchanged_on_error(estimator):
         raise
 
 
-def check_groups(groups, n):
-    """Groups as an array of shape (n,), or None."""
-    if groups is None:
-        return None
-    groups = np.asarray(groups)
-    if groups.shape != (n,):
-        raise ValueError(f"groups has shape {groups.shape}, but there are {n} problems")
-    missing = np.flatnonzero([g is None or g != g for g in groups.tolist()])
-    if missing.size:
-        raise ValueError(f"problem {missing[0]} has no group: give it one of its own")
-    return groups
-
-
 def check_alone(scorer, batch, n=3):
     """ValueError if the scorer looks at other problems of the batch too.
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 from sklearn.base import clone
 
+from .._checks import check_groups
 from ..estimators import HardCF
 from ..estimators._validation import check_labels, check_problems
-from ..ops.conformal import check_alpha
 from ._levels import is_search
 from ._splits import LEAVE_ONE_OUT, SHARES
 
@@ -18,16 +17,6 @@ def check_protocol(protocol):
     """ValueError unless the protocol is known."""
     if protocol not in SHARES:
         raise ValueError(f"protocol is {protocol!r}: one of {list(SHARES)} expected")
-
-
-def check_alphas(alphas):
-    """Alphas as a list of distinct floats."""
-    alphas = [check_alpha(alpha) for alpha in np.atleast_1d(alphas).tolist()]
-    if not alphas:
-        raise ValueError("alphas is empty")
-    if len(set(alphas)) < len(alphas):
-        raise ValueError(f"alphas has repeated values: {alphas}")
-    return alphas
 
 
 def check_filters(filters, alphas, protocol):
@@ -64,14 +53,8 @@ def _check_filter(name, filter, alphas, protocol):
 
 
 def check_input(X, y, groups):
-    """(batch, object array of label arrays, groups as an array or None)."""
+    """(batch, object array of label arrays, groups as an array of numbers or None)."""
     # A filter of its own, because the names of a table's columns are kept on one.
     batch, is_table = check_problems(HardCF(), X, reset=True)
     labels = batch.split(check_labels(y, batch, is_table)[0])
-    if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != (len(batch),):
-            raise ValueError(
-                f"groups has shape {groups.shape}, but there are {len(batch)} problems"
-            )
-    return batch, labels, groups
+    return batch, labels, check_groups(groups, len(batch))

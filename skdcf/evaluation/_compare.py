@@ -9,10 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .. import __version__
+from .._checks import check_alphas
 from ..exceptions import CalibrationWarning
 from ..metrics import evaluate_filter, leave_one_out
 from ..ops.conformal import conformal_rank, problems_needed
-from ._check import check_alphas, check_filters, check_input, check_protocol
+from ._check import check_filters, check_input, check_protocol
 from ._levels import train
 from ._report import ComparisonReport
 from ._resume import ResumeFile, fingerprint
@@ -110,7 +111,7 @@ def compare_filters(
     ('reachability',)
     """
     check_protocol(protocol)
-    alphas = check_alphas(alphas)
+    alphas = check_alphas(alphas).tolist()
     filters = check_filters(filters, alphas, protocol)
     batch, labels, groups = check_input(X, y, groups)
     rng = check_random_state(random_state)

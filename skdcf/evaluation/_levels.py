@@ -12,7 +12,7 @@ from copy import copy
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
-from ..ops.conformal import check_alpha
+from .._checks import check_alpha
 
 
 def fit_levels(filter, X, y, alphas, groups=None):

@@ -6,19 +6,8 @@ k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest.
 """
 
 from math import floor, inf
-from numbers import Real
 
 import numpy as np
-
-
-def check_alpha(alpha):
-    """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
-    if not isinstance(alpha, Real) or not 0 < alpha < 1:
-        raise ValueError(
-            f"alpha is {alpha!r}, but it is the share of problems that may keep a "
-            "false claim: a number between 0 and 1, both excluded"
-        )
-    return float(alpha)
 
 
 def conformal_rank(n, alpha):

@@ -1,7 +1,6 @@
 """What both relaxations share: scores, threshold, retention, loss, in this order."""
 
 from abc import ABCMeta, abstractmethod
-from numbers import Real
 
 import autograd.numpy as anp
 import numpy as np
@@ -137,11 +136,3 @@ class Relaxation(BaseEstimator, metaclass=ABCMeta):
         float
         """
         return -self.retention(risk, plan, alpha, calibration, prediction)
-
-
-def check_number(name, value, low, *, above=True):
-    """ValueError unless ``value`` is a finite number above (or at least) ``low``."""
-    good = isinstance(value, Real) and not isinstance(value, bool) and value < np.inf
-    if not (good and (value > low if above else value >= low)):
-        bound = f"{'above' if above else 'of at least'} {low:g}"
-        raise ValueError(f"{name} is {value!r}: a finite number {bound} is needed")

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._checks import check_alpha, check_number
 from ..graphs._ragged import offsets_of, ranges
-from ..ops.conformal import check_alpha, conformal_rank
+from ..ops.conformal import conformal_rank
 from ..ops.segments import take
 from ..ops.soft_grid import (
     GridLayout,
@@ -19,7 +20,7 @@ from ..ops.soft_grid import (
     violation,
 )
 from ..ops.soft_quantile import neural_sort
-from ._base import Relaxation, check_number
+from ._base import Relaxation
 from ._published import published
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from autograd.tracer import getval
 
+from .._checks import check_alpha, check_number
 from ..graphs._ragged import offsets_of
-from ..ops.conformal import check_alpha
 from ..ops.hard import below_true_claims
 from ..ops.segments import take
 from ..ops.soft_path import path_retention, soft_nonconformity_scores, soft_path_risk
 from ..ops.soft_quantile import smooth_quantile
-from ._base import Relaxation, check_number
+from ._base import Relaxation
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from autograd import value_and_grad
 from autograd.misc import flatten
 
-from ..ops.conformal import check_alpha
+from .._checks import check_alpha
 from ..ops.hard import coherent_labels
 from ..scorers._standardize import Standardizer
 from ._objective import LOSSES, Objective, standardised

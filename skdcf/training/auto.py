@@ -9,7 +9,8 @@ lean towards the second member, which is the better one unless they say otherwis
 import numpy as np
 from scipy.special import softmax
 
-from ..ops.conformal import check_alpha, leave_one_out_alpha
+from .._checks import check_alpha
+from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import coherent_labels, nonconformity_scores, path_risk
 from ..relaxation import PathRelaxation
 from ..scorers import LinearScorer, NeymanPearsonScorer

@@ -1,0 +1,97 @@
+"""Layer 0: what is checked in many places, in one wording.
+
+All of these raise ValueError with the name of what is wrong, the value and the bound.
+"""
+
+import sys
+import warnings
+from numbers import Real
+
+import numpy as np
+
+# Where a warning never points: frames of these packages lie between it and the caller.
+_BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
+
+
+def check_choice(name, value, choices):
+    """ValueError unless ``value`` is one of ``choices``."""
+    if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
+        raise ValueError(f"{name} is {value!r}, but must be one of {list(choices)}")
+
+
+def check_number(name, value, low, *, above=True):
+    """ValueError unless ``value`` is a finite number above (or at least) ``low``."""
+    good = isinstance(value, Real) and not isinstance(value, bool) and value < np.inf
+    if not (good and (value > low if above else value >= low)):
+        bound = f"{'above' if above else 'of at least'} {low:g}"
+        raise ValueError(f"{name} is {value!r}, but must be a finite number {bound}")
+
+
+def check_alpha(alpha):
+    """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
+    if not isinstance(alpha, Real) or not 0 < alpha < 1:
+        raise ValueError(
+            f"alpha is {alpha!r}, but it is the share of problems that may keep a "
+            "false claim: a number between 0 and 1, both excluded"
+        )
+    return float(alpha)
+
+
+def check_alphas(alphas):
+    """Several alphas as an array of shape (n_alphas,), each of them once."""
+    alphas = [check_alpha(alpha) for alpha in np.atleast_1d(alphas).tolist()]
+    if not alphas:
+        raise ValueError("alphas is empty: at least one level is needed")
+    if len(set(alphas)) < len(alphas):
+        raise ValueError(f"alphas has repeated values: {alphas}")
+    return np.array(alphas)
+
+
+def check_groups(groups, n):
+    """The number of each problem's group, shape (n,), or None where there are none."""
+    if groups is None:
+        return None
+    groups = np.asarray(groups)
+    if groups.shape != (n,):
+        raise ValueError(f"groups has shape {groups.shape}, but there are {n} problems")
+    missing = [i for i, group in enumerate(groups.tolist()) if is_missing(group)]
+    if missing:
+        raise ValueError(
+            f"problem {missing[0]} has no group (it is {groups[missing[0]]!r}): give it "
+            "one of its own"
+        )
+    try:
+        return np.unique(groups, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError(
+            "groups holds values that cannot be compared with each other, such as "
+            "texts and numbers: use one kind"
+        ) from None
+
+
+def is_missing(value):
+    """Whether a value stands for nothing: None, NaN, or the NA and NaT of pandas."""
+    if value is None or type(value).__name__ == "NAType":  # pandas is not imported
+        return True
+    differs = value != value
+    return isinstance(differs, (bool, np.bool_)) and bool(differs)
+
+
+def printable(text):
+    """Text of the user's as it may stand in a message: on one line, nothing hidden.
+
+    Line breaks would break tables, and terminals obey control characters.
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
+def warn(message, category=UserWarning):
+    """Warn at the line of the caller's own code, however deep in ours it was noticed."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and _is_between(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level - 1)
+
+
+def _is_between(frame):
+    return frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN

@@ -1,0 +1,45 @@
+"""Layer 0: parameters of estimators, declared as scikit-learn declares its own."""
+
+from numbers import Integral, Real
+from typing import ClassVar
+
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import RealNotInt as Fraction
+
+__all__ = ["Fraction", "HasMethods", "Number", "Settings", "StrOptions", "positive"]
+
+
+class Number(Interval):
+    """An interval of numbers; booleans are none, although Python counts with them."""
+
+    def is_satisfied_by(self, val):
+        """Whether ``val`` is a number in the interval."""
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+def positive(kind=Real):
+    """Numbers above 0 and below infinity: ``Real`` or ``Integral`` ones."""
+    if kind is Integral:
+        return Number(Integral, 1, None, closed="left")
+    return Number(Real, 0, None, closed="neither")
+
+
+class Settings(BaseEstimator):
+    """A value with parameters, which checks itself.
+
+    Subclasses declare what each parameter may be in ``_parameter_constraints``, in the
+    terms of scikit-learn, and extend `validate` by what must hold together.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {}
+
+    def validate(self):
+        """Raise ValueError unless all parameters are as declared.
+
+        Raises
+        ------
+        ValueError
+            With the name of the parameter, its value, and what it may be.
+        """
+        self._validate_params()

@@ -9,6 +9,7 @@ from paper import ALPHAS
 from sklearn.model_selection import GridSearchCV
 
 from skdcf import (
+    BoostedIndependentFactuality,
     CoherentConformalFilter,
     HardCF,
     IndependentFactuality,
@@ -17,7 +18,7 @@ from skdcf import (
 )
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
-from skdcf.training import PAPER
+from skdcf.training import SoftTraining
 
 FREQUENCY = "CF, frequency"
 LOGISTIC = "CF, logistic regression"
@@ -44,18 +45,18 @@ def paper_settings(kind, alphas):
 
 def sharpened():
     """The published procedure from a better start and with a sharper grid."""
-    changes = PAPER | {"start": "coherent"} | TIES
-    return CoherentConformalFilter("linear", relaxation=GridRelaxation(), **changes)
+    training = SoftTraining.from_paper().set_params(start="coherent")
+    return CoherentConformalFilter(
+        "linear", relaxation=GridRelaxation(), training=training, **TIES
+    )
 
 
 def learned(kind, alphas):
     """Filters that learn from all features, by name; ``kind`` of the tabled settings."""
     logistic = ClassifierScorer()
-    # BoostedIndependentFactuality, which has no choice about ties
-    boosted = CoherentConformalFilter("linear", coherent=False, **TIES)
     return {
         "independent, logistic regression": IndependentFactuality(logistic, **TIES),
-        "independent, boosted": boosted,
+        "independent, boosted": BoostedIndependentFactuality(**TIES),
         "CF, XGBoost": XGBoostCF(**TIES),
         LOGISTIC: HardCF(logistic, **TIES),
         "DCF, paper's grid": paper_settings(kind, alphas),

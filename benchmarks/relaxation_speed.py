@@ -26,7 +26,8 @@ from skdcf.graphs import pack_labels
 from skdcf.ops.conformal import conformal_rank
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearScorer
-from skdcf.training import train
+from skdcf.training import LBFGS, SoftTraining
+from skdcf.training.loop import train
 
 ALPHA = 0.1
 PATH = {"T_m": 0.0, "T_s": 0.3, "T_q": 0.3}
@@ -105,6 +106,13 @@ def growth(relaxation, sizes):
         )
 
 
+def train_once(relaxation, training, batch, labels):
+    """One training run of the linear model, for one level."""
+    rng = np.random.RandomState(0)
+    setting = LinearScorer(), relaxation, training
+    return train(*setting, batch, labels, [ALPHA], rng=rng)[0]
+
+
 def one_fit():
     """A whole training run of the default recipe."""
     batch, y = make_reasoning_graphs(230, random_state=0, return_X_y=True)
@@ -112,10 +120,7 @@ def one_fit():
 
     def fit():
         batch.__dict__.pop("ancestors", None)  # a fresh fit finds them itself
-        rng = np.random.RandomState(0)
-        return train(
-            LinearScorer(), PathRelaxation(), batch, labels, alpha=ALPHA, rng=rng
-        )
+        return train_once(PathRelaxation(), SoftTraining(), batch, labels)
 
     result, short = seconds(fit, 15)
     print(
@@ -129,12 +134,10 @@ def one_large_problem():
     sizes = [1000] + [5] * 10
     rng = np.random.RandomState(0)
     batch, labels, _ = Problems.packed_only([chain(n) for n in sizes], sizes, rng)
+    short_training = SoftTraining(LBFGS(max_iter=5))
     for relaxation in (PathRelaxation(), GridRelaxation()):
         result, short = seconds(
-            lambda r=relaxation: train(
-                LinearScorer(), r, batch, labels, alpha=ALPHA, rng=rng, max_iter=5
-            ),
-            1,
+            lambda r=relaxation: train_once(r, short_training, batch, labels), 1
         )
         print(
             f"  {type(relaxation).__name__}, 1,000 claims in one problem: "

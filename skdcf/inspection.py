@@ -1,19 +1,27 @@
 """Looking into filters: how faithful the relaxation is that they were trained by."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._checks import check_alphas
-from .estimators._validation import check_labels, check_problems
 from .metrics import unwrap
 from .ops.conformal import conformal_rank, conformal_threshold
 from .ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
+if TYPE_CHECKING:
+    from .graphs import Labels, Problems
+    from .relaxation import Relaxation
+
 __all__ = ["SurrogateReport", "surrogate_agreement"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SurrogateReport:
     """Soft against hard calibration and prediction; prints as the paper's table.
 
@@ -38,28 +46,28 @@ class SurrogateReport:
     both_excluded: np.ndarray
 
     @property
-    def score_pearson(self):
+    def score_pearson(self) -> float:
         """Pearson correlation of the scores; NaN where one side is constant."""
         return _pearson(self.soft_scores, self.hard_scores)
 
     @property
-    def score_mae(self):
+    def score_mae(self) -> float:
         """Mean absolute difference of the scores, in units of the risk."""
         return float(np.mean(np.abs(self.soft_scores - self.hard_scores)))
 
     @property
-    def threshold_pearson(self):
+    def threshold_pearson(self) -> float:
         """Pearson correlation of the thresholds over alphas where both are finite."""
         return _pearson(*self._finite_thresholds())
 
     @property
-    def threshold_mae(self):
+    def threshold_mae(self) -> float:
         """Mean absolute difference of the thresholds where both are finite."""
         soft, hard = self._finite_thresholds()
         return float(np.mean(np.abs(soft - hard))) if len(soft) else np.nan
 
     @property
-    def agreement(self):
+    def agreement(self) -> NDArray:
         """Share of the claims on which both agree, shape (n_alphas,)."""
         same = self.both_included + self.both_excluded
         return same / (same + self.soft_only + self.hard_only)
@@ -86,7 +94,9 @@ class SurrogateReport:
             )
         return "\n".join(lines)
 
-    def to_frame(self):
+    __repr__ = __str__
+
+    def to_frame(self) -> Any:
         """The table of claims as a pandas DataFrame, one row per alpha.
 
         Returns
@@ -100,7 +110,14 @@ class SurrogateReport:
         return pd.DataFrame(columns | {"agree_pct": 100 * self.agreement})
 
 
-def surrogate_agreement(filter, X, y, alphas, *, relaxation=None):
+def surrogate_agreement(
+    filter: Any,
+    X: Problems,
+    y: Labels,
+    alphas: Iterable[float],
+    *,
+    relaxation: Relaxation | None = None,
+) -> SurrogateReport:
     """Compare a relaxation with the hard procedure that it stands for.
 
     The problems calibrate both, and are then filtered by both. For a grid relaxation the
@@ -132,10 +149,11 @@ def surrogate_agreement(filter, X, y, alphas, *, relaxation=None):
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.inspection import surrogate_agreement
     >>> from skdcf.relaxation import PathRelaxation
-    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> dcf = CoherentConformalFilter(random_state=0).fit(graphs, y)
+    >>> X, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
+    >>> dcf = CoherentConformalFilter(random_state=0).fit(X[:200], y[:200])
     >>> sharp = PathRelaxation(keep_temperature=1e-4, quantile_temperature=1e-4)
-    >>> report = surrogate_agreement(dcf, graphs, y, [0.05, 0.1], relaxation=sharp)
+    >>> new = X[200:], y[200:]
+    >>> report = surrogate_agreement(dcf, *new, [0.05, 0.1], relaxation=sharp)
     >>> bool((report.agreement > 0.99).all())
     True
     """
@@ -143,19 +161,21 @@ def surrogate_agreement(filter, X, y, alphas, *, relaxation=None):
 
     alphas = check_alphas(alphas)
     filter, X = unwrap(filter, X)
-    batch, is_table = check_problems(filter, X, reset=False)
-    labels, _ = check_labels(y, batch, is_table, filter._label_values)
-    _check_enough(alphas, len(batch), labels)
+    batch, labels = filter.check(X, y)
+    if not filter.coherent:
+        batch = batch.without_edges()
+    true = labels == 1
+    _check_enough(alphas, len(batch), true)
     if relaxation is None:
         relaxation = getattr(filter, "relaxation", None) or PathRelaxation()
     relaxation.validate()
     risk = -np.asarray(filter.scorer_.confidence(batch))
-    hard_risk = path_risk(risk, batch) if filter.coherent else risk
-    hard = nonconformity_scores(hard_risk, labels, batch.offsets)
+    hard_risk = path_risk(risk, batch)
+    hard = nonconformity_scores(hard_risk, true, batch.offsets)
     wrong = np.isfinite(hard)
     if isinstance(relaxation, GridRelaxation):
         hard = last_safe_thresholds(risk, hard, batch.offsets, relaxation.margin)
-    plan = relaxation.plan(batch, labels, filter.coherent)
+    plan = relaxation.plan(batch, true)
     soft = relaxation.soft_scores(risk, plan)
     ordered = np.sort(hard)
     soft_t = np.array([relaxation.soft_threshold(soft, a) for a in alphas])
@@ -175,8 +195,8 @@ def surrogate_agreement(filter, X, y, alphas, *, relaxation=None):
     )
 
 
-def _check_enough(alphas, n, labels):
-    if labels.all():
+def _check_enough(alphas, n, true):
+    if true.all():
         raise ValueError(
             "no claim is false: there is no nonconformity score to compare"
         )

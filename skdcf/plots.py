@@ -1,10 +1,15 @@
 """Pictures of filters and problems, as Display classes like scikit-learn's."""
 
+from __future__ import annotations
+
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .graphs import GraphBatch, pack_labels
+from .graphs import GraphBatch, ReasoningGraph, pack_labels
 
-__all__ = ["FilterReportDisplay", "ReasoningGraphDisplay"]
+__all__ = ["ComparisonDisplay", "FilterReportDisplay", "ReasoningGraphDisplay"]
 
 KEPT, DROPPED, FALSE = "#1b7f5c", "#b9b9b9", "#c0392b"
 
@@ -30,17 +35,18 @@ class FilterReportDisplay:
     >>> from skdcf.metrics import evaluate_filter
     >>> from skdcf.plots import FilterReportDisplay
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
-    >>> report = evaluate_filter(HardCF().fit(graphs[:150], y[:150]), graphs, y)
+    >>> cf = HardCF().fit(graphs[:150], y[:150])
+    >>> report = evaluate_filter(cf, graphs[150:], y[150:])
     >>> display = FilterReportDisplay.from_reports({"frequency": report})
     >>> len(display.axes_)
     2
     """
 
-    def __init__(self, reports):
+    def __init__(self, reports: Any) -> None:
         self.reports = reports
 
     @classmethod
-    def from_reports(cls, reports, *, axes=None):
+    def from_reports(cls, reports: Any, *, axes: Any = None) -> Self:
         """Draw reports.
 
         Parameters
@@ -56,7 +62,7 @@ class FilterReportDisplay:
             reports = {"": reports}
         return cls(reports).plot(axes=axes)
 
-    def plot(self, *, axes=None):
+    def plot(self, *, axes: Any = None) -> Self:
         """Draw.
 
         Parameters
@@ -99,6 +105,90 @@ class FilterReportDisplay:
         return self
 
 
+class ComparisonDisplay:
+    """Coverage and retention against alpha, one line per filter.
+
+    Parameters
+    ----------
+    report : ComparisonReport
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    axes_ : ndarray of two matplotlib Axes
+        Coverage on the left, with the promise as a dashed line and the band of chance
+        about it; retention on the right, with corrected standard errors.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.evaluation import compare_filters
+    >>> from skdcf.plots import ComparisonDisplay
+    >>> X, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> report = compare_filters(
+    ...     {"frequency": HardCF()}, X, y, [0.1, 0.2], cv=3, random_state=0
+    ... )
+    >>> len(ComparisonDisplay.from_comparison(report).axes_)
+    2
+    """
+
+    def __init__(self, report: Any) -> None:
+        self.report = report
+
+    @classmethod
+    def from_comparison(cls, report: Any, *, axes: Any = None) -> Self:
+        """Draw a comparison.
+
+        Parameters
+        ----------
+        report : ComparisonReport
+        axes : sequence of two matplotlib Axes, optional
+
+        Returns
+        -------
+        ComparisonDisplay
+        """
+        return cls(report).plot(axes=axes)
+
+    def plot(self, *, axes: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, optional
+
+        Returns
+        -------
+        self
+        """
+        import matplotlib.pyplot as plt
+
+        if axes is None:
+            _, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+        left, right = axes
+        report, order = self.report, np.argsort(self.report.alpha)
+        alpha = report.alpha[order]
+        coverage = report.coverage.mean(axis=1)[:, order]
+        retention = report.retention.mean(axis=1)[:, order]
+        error = report.retention_error[:, order]
+        # Side by side, or the bars of many filters hide each other.
+        gap = np.diff(alpha).min(initial=0.1) / (3 * len(report.names))
+        for i, name in enumerate(report.names):
+            at = alpha + gap * (i - (len(report.names) - 1) / 2)
+            left.plot(alpha, coverage[i], marker="o", label=name)
+            right.errorbar(at, retention[i], yerr=error[i], marker="o", capsize=2)
+        band = report.coverage_band[order].T
+        left.fill_between(alpha, *band, color="0.5", alpha=0.2, lw=0, label="chance")
+        left.plot(alpha, 1 - alpha, "k--", lw=1, label="promised: 1 - alpha")
+        left.set(xlabel="alpha", ylabel="coverage (no false claim kept)")
+        right.set(xlabel="alpha", ylabel="true claims kept per problem", ylim=(0, None))
+        left.legend(frameon=False)
+        self.axes_ = np.array([left, right])
+        self.figure_ = left.figure
+        return self
+
+
 class ReasoningGraphDisplay:
     """One problem: its claims from premises down, kept ones in green.
 
@@ -124,13 +214,26 @@ class ReasoningGraphDisplay:
     '2 of 3 claims kept'
     """
 
-    def __init__(self, graph, *, kept=None, labels=None):
+    def __init__(
+        self,
+        graph: ReasoningGraph,
+        *,
+        kept: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+    ) -> None:
         self.graph = graph
         self.kept = kept
         self.labels = labels
 
     @classmethod
-    def from_graph(cls, graph, *, kept=None, labels=None, ax=None):
+    def from_graph(
+        cls,
+        graph: ReasoningGraph,
+        *,
+        kept: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        ax: Any = None,
+    ) -> Self:
         """Draw a problem.
 
         Parameters
@@ -168,7 +271,7 @@ class ReasoningGraphDisplay:
             where[row, 1] = -level
         return where
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Any = None) -> Self:
         """Draw.
 
         Parameters

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from scipy.special import softmax
+from skdcf.training.auto import fit_auto
 
 from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
@@ -14,7 +15,6 @@ from skdcf.graphs import pack_labels
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import LinearScorer, NeymanPearsonScorer
 from skdcf.training import auto, train
-from skdcf.training.auto import fit_auto
 
 
 def problems(n, seed=0, kind="math"):

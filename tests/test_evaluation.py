@@ -40,7 +40,7 @@ class Remembering(BaseEstimator):
     """A scorer with something to learn, which writes down what it is trained on."""
 
     needs_training = True
-    seen = []  # noqa: RUF012 (shared on purpose)
+    seen = []
 
     def fit(self, batch, labels):
         self.seen.append(batch.features[:, -1].copy())

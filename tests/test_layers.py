@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from fnmatch import fnmatch
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,9 @@ LAYERS = {
     "exceptions": 0,
     "graphs": 1,
     "ops": 2,
-    "scorers": 3,
-    "relaxation": 4,
-    "training": 4,
+    "relaxation": 3,
+    "training": 3,
+    "scorers": 4,
     "estimators": 5,
 }
 AROUND = 6
@@ -29,12 +30,11 @@ WITHOUT_SKLEARN = ("graphs", "ops", "training")
 
 # Gradients are taken here and nowhere else, so that predicting needs no autograd.
 AUTOGRAD = (
-    "ops/*soft*",
-    "ops/*segment*",
-    "relaxation*",
-    "training*",
-    "scorers/*linear*",
-    "scorers/*mlp*",
+    "ops/soft*.py",
+    "ops/segments.py",
+    "relaxation/*",
+    "training/*",
+    "scorers/_mlp.py",
 )
 
 # Imported inside the functions that use them, never at the top of a module.
@@ -76,12 +76,7 @@ def imports(path):
 
 def from_names(path, node):
     """Dotted modules of ``from x import y``, relative ones resolved."""
-    if not node.level:
-        base = node.module
-    else:
-        package = ("skdcf", *path.relative_to(PACKAGE).parent.parts)
-        package = package[: len(package) - node.level + 1]
-        base = ".".join((*package, *([node.module] if node.module else ())))
+    base = base_of(path, node)
     if base != "skdcf":
         return [base]
     return [
@@ -89,8 +84,51 @@ def from_names(path, node):
     ]
 
 
+def base_of(path, node):
+    """The dotted x of ``from x import y``."""
+    if not node.level:
+        return node.module
+    package = ("skdcf", *path.relative_to(PACKAGE).parent.parts)
+    package = package[: len(package) - node.level + 1]
+    return ".".join((*package, *([node.module] if node.module else ())))
+
+
+def names_imported(path):
+    """Pairs (dotted module, name taken from it) of all ``from x import y``."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            base = base_of(path, node)
+            yield from ((base, alias.name) for alias in node.names)
+
+
 def is_module(name):
     return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists()
+
+
+def private_of_others(path):
+    """What a file imports although another package keeps it to itself.
+
+    Modules at the top, such as ``skdcf._checks``, are shared by all of them.
+    """
+    own = path.relative_to(PACKAGE).parent.parts[:1]
+    for base, name in names_imported(path):
+        top, *parts = *base.split("."), name
+        if top == "skdcf" and tuple(parts[:1]) != own:
+            inside = parts[1:]  # of that package
+            if any(p.startswith("_") and not p.startswith("__") for p in inside):
+                yield f"{base}.{name}"
+
+
+def imports_within(layer):
+    """For each module of a layer the others of that layer that it imports."""
+    graph = {}
+    for path in FILES:
+        if layer_of(path) == layer and path != PACKAGE / "__init__.py":
+            own = path.relative_to(PACKAGE).with_suffix("").parts[0]
+            found = {top_level(m) for m, _ in imports(path) if m.startswith("skdcf.")}
+            same = {m for m in found if LAYERS.get(m, AROUND) == layer and is_module(m)}
+            graph.setdefault(own, set()).update(same - {own})
+    return graph
 
 
 def layer_of(path):
@@ -109,6 +147,36 @@ def test_no_import_runs_upwards(path):
         and LAYERS.get(top_level(module), AROUND) > own
     ]
     assert above == [], f"layer {own} imports from a layer above it"
+
+
+@pytest.mark.parametrize("path", FILES, ids=place)
+def test_private_modules_are_private(path):
+    assert list(private_of_others(path)) == []
+
+
+@pytest.mark.parametrize("layer", range(AROUND + 1))
+def test_no_circles_within_a_layer(layer):
+    graph = imports_within(layer)
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"these import each other: {' -> '.join(error.args[1])}")
+    assert set(order) == set(graph)
+
+
+def test_layers_hold_what_they_should():
+    assert set(imports_within(AROUND)) == {
+        "__main__",
+        "adapters",
+        "datasets",
+        "edges",
+        "evaluation",
+        "features",
+        "inspection",
+        "metrics",
+        "plots",
+    }
+    assert {name for name in LAYERS if not is_module(name)} == set()
 
 
 @pytest.mark.parametrize("path", FILES, ids=place)
@@ -173,3 +241,33 @@ def test_checker_resolves_imports(tmp_path, monkeypatch):
         ("pandas.api", False),
     ]
     assert layer_of(path) == 2
+
+
+def test_checker_finds_what_is_private(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    for folder in ("ops", "graphs"):
+        (tmp_path / folder).mkdir()
+    path = tmp_path / "ops" / "hard.py"
+    path.write_text(
+        "from .. import __version__, _checks\n"
+        "from .._checks import warn\n"
+        "from ._here import anything\n"
+        "from . import _here\n"
+        "from ..graphs import GraphBatch, _ragged\n"
+        "def f():\n"
+        "    from ..graphs._ragged import split\n"
+        "    from skdcf.graphs import _ragged as r\n"
+        "    from .hard import _own\n"
+    )
+    assert list(private_of_others(path)) == [
+        "skdcf.graphs._ragged",
+        "skdcf.graphs._ragged.split",
+        "skdcf.graphs._ragged",
+    ]
+    beside = tmp_path / "plots.py"
+    beside.write_text(
+        "from .ops._here import x\n"
+        "from ._checks import warn\n"
+        "from .ops.hard import y, _z\n"
+    )
+    assert list(private_of_others(beside)) == ["skdcf.ops._here.x", "skdcf.ops.hard._z"]

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from skdcf.scorers._standardize import Standardizer
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -13,7 +14,6 @@ from skdcf.graphs import pack_labels
 from skdcf.ops.hard import coherent_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearScorer, MLPScorer
-from skdcf.scorers._standardize import Standardizer
 from skdcf.training import PAPER, train
 from skdcf.training._optimizers import adam, lbfgs
 from skdcf.training._start import logistic_start

@@ -2,7 +2,7 @@
 
 from ._conformal import CoherentConformalFilter
 from ._hard import HardCF
-from .baselines import (
+from ._presets import (
     BoostedIndependentFactuality,
     IndependentFactuality,
     SingleFeatureCF,

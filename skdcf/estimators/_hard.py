@@ -1,6 +1,11 @@
-"""Coherent factuality with a given scorer."""
+"""Coherent factuality with any scorer."""
 
-from ..scorers import as_scorer
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from numpy.random import RandomState
+
 from ._base import BaseFilter
 
 
@@ -12,12 +17,13 @@ class HardCF(BaseFilter):
 
     Parameters
     ----------
-    scorer : str, int, scorer, classifier, callable or None, default=None
+    scorer : str, int, Scorer, classifier, model, callable or None, default=None
         Where the confidence of a claim comes from: a feature's name or column number,
-        a scorer of `skdcf.scorers`, any scikit-learn classifier or pipeline (trained
-        on claims), or a function of a GraphBatch that looks at each problem by itself.
-        None is `FrequencyScorer` where a
-        feature is called "frequency-score", else logistic regression on claims.
+        a scorer of `skdcf.scorers` or its name, any scikit-learn classifier or pipeline
+        (trained on claims), a differentiable model (trained through calibration), or a
+        function of a GraphBatch that looks at each problem by itself. None is
+        `FrequencyScorer` where a feature is called "frequency-score", else logistic
+        regression on claims. A fitted one is fitted afresh.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
     coherent : bool, default=True
@@ -68,20 +74,17 @@ class HardCF(BaseFilter):
 
     def __init__(
         self,
-        scorer=None,
+        scorer: Any = None,
         *,
-        alpha=0.1,
-        coherent=True,
-        ties="exclude",
-        calibration_size=None,
-        random_state=None,
-    ):
+        alpha: float = 0.1,
+        coherent: bool = True,
+        ties: Literal["exclude", "include", "jitter"] = "exclude",
+        calibration_size: float | int | None = None,
+        random_state: int | RandomState | None = None,
+    ) -> None:
         self.scorer = scorer
         self.alpha = alpha
         self.coherent = coherent
         self.ties = ties
         self.calibration_size = calibration_size
         self.random_state = random_state
-
-    def _make_scorer(self, batch):
-        return as_scorer(self.scorer, batch)

@@ -5,18 +5,10 @@ from collections.abc import Mapping
 from sklearn.base import clone
 
 from .._checks import check_groups
-from ..estimators import HardCF
-from ..estimators._validation import check_labels, check_problems
-from ._levels import is_search
-from ._splits import LEAVE_ONE_OUT, SHARES
+from ._fitting import is_search
+from ._splits import LEAVE_ONE_OUT
 
-WANTED = ("fit", "calibrate", "predict_alpha", "path_risk")
-
-
-def check_protocol(protocol):
-    """ValueError unless the protocol is known."""
-    if protocol not in SHARES:
-        raise ValueError(f"protocol is {protocol!r}: one of {list(SHARES)} expected")
+WANTED = ("fit", "fit_levels", "check", "calibrate", "predict_alpha", "path_risk")
 
 
 def check_filters(filters, alphas, protocol):
@@ -52,9 +44,10 @@ def _check_filter(name, filter, alphas, protocol):
     return clone(filter)
 
 
-def check_input(X, y, groups):
+def check_input(filters, X, y, groups):
     """(batch, object array of label arrays, groups as an array of numbers or None)."""
-    # A filter of its own, because the names of a table's columns are kept on one.
-    batch, is_table = check_problems(HardCF(), X, reset=True)
-    labels = batch.split(check_labels(y, batch, is_table)[0])
-    return batch, labels, check_groups(groups, len(batch))
+    first = next(iter(filters.values()))
+    while isinstance(first, Mapping):
+        first = next(iter(first.values()))
+    batch, labels = (first.estimator if is_search(first) else first).check(X, y)
+    return batch, batch.split(labels), check_groups(groups, len(batch))

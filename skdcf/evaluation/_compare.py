@@ -1,41 +1,50 @@
 """The comparison itself: one split after another, all filters on each."""
 
+from __future__ import annotations
+
 import time
 import warnings
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .. import __version__
-from .._checks import check_alphas
+from .._checks import check_alphas, check_choice, warn
 from ..exceptions import CalibrationWarning
 from ..metrics import evaluate_filter, leave_one_out
 from ..ops.conformal import conformal_rank, problems_needed
-from ._check import check_filters, check_input, check_protocol
-from ._levels import train
-from ._report import ComparisonReport
+from ._check import check_filters, check_input
+from ._comparison_report import ComparisonReport
+from ._fitting import fit_each
 from ._resume import ResumeFile, fingerprint
-from ._splits import LEAVE_ONE_OUT, make_splits
+from ._splits import LEAVE_ONE_OUT, SHARES, make_splits
+
+if TYPE_CHECKING:
+    from ..graphs import Labels, Problems
 
 METRICS = ("coverage", "retention", "abstention")
 
 
 def compare_filters(
-    filters,
-    X,
-    y,
-    alphas=(0.02, 0.05, 0.1, 0.2),
+    filters: Mapping[str, Any],
+    X: Problems,
+    y: Labels,
+    alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
     *,
-    protocol="folds",
-    cv=None,
-    groups=None,
-    n_jobs=None,
-    random_state=None,
-    verbose=0,
-    resume=None,
-):
+    protocol: Literal["folds", "leave-one-out"] = "folds",
+    cv: Any = None,
+    groups: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    verbose: int = 0,
+    resume: str | PathLike | None = None,
+) -> ComparisonReport:
     """Coverage and retention of several filters on the same splits.
 
     Parameters
@@ -87,8 +96,7 @@ def compare_filters(
     -----
     In either protocol the problems that calibrate are new to the filter, so the
     ``calibration_size`` of a filter is replaced by one problem: all others of the
-    training part train. Whether a filter has to be trained for each alpha is what its
-    attribute ``trains_for_alpha`` says; one without it is trained for each.
+    training part train. Levels that give the same scorer are trained once.
 
     The folds are those of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), who call the
     second part validation and do not say which problems calibrate. A filter that needs
@@ -110,10 +118,10 @@ def compare_filters(
     >>> report.differences("frequency").names
     ('reachability',)
     """
-    check_protocol(protocol)
+    check_choice("protocol", protocol, SHARES)
     alphas = check_alphas(alphas).tolist()
     filters = check_filters(filters, alphas, protocol)
-    batch, labels, groups = check_input(X, y, groups)
+    batch, labels, groups = check_input(filters, X, y, groups)
     rng = check_random_state(random_state)
     splits = make_splits(cv, len(batch), groups, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
@@ -122,6 +130,7 @@ def compare_filters(
         key = _key(filters, batch, labels, groups, alphas, protocol, splits, seeds)
         resume = _open(resume, key, random_state)
         results = resume.results
+        _check_results(resume.path, results, len(splits), filters, len(alphas))
     _warn_of_abstention(splits, alphas, protocol)
     missing = [number for number in range(len(splits)) if number not in results]
     tasks = (
@@ -142,7 +151,7 @@ def compare_filters(
         results[number] = result
         if resume is not None:
             resume.add(number, result)
-    return _report(list(filters), alphas, protocol, labels, splits, results)
+    return _summary(list(filters), alphas, protocol, labels, splits, results)
 
 
 def run_split(number, filters, batch, labels, groups, alphas, parts, seed):
@@ -166,9 +175,8 @@ def run_split(number, filters, batch, labels, groups, alphas, parts, seed):
 def _run_filter(filter, data, alphas, groups):
     rows = {metric: [None] * len(alphas) for metric in METRICS}
     start, elapsed = time.perf_counter(), 0.0
-    for fitted, positions in train(
-        filter, *data[0], alphas, groups, calibration_size=1
-    ):
+    fits = fit_each(filter, *data[0], alphas, groups, calibration_size=1)
+    for fitted, positions in fits:
         elapsed += time.perf_counter() - start
         report = _evaluate(fitted, data, [alphas[i] for i in positions])
         for metric, row in rows.items():
@@ -204,12 +212,11 @@ def _warn_of_abstention(splits, alphas, protocol):
     n = int(calibration_sizes(splits, protocol).min())
     low = [alpha for alpha in sorted(alphas) if conformal_rank(n, alpha) == 0]
     if low:
-        warnings.warn(
+        warn(
             f"{n} calibration problems per split are too few for alpha = "
             f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept. "
             f"{low[0]:g} needs {problems_needed(low[0])}.",
             CalibrationWarning,
-            stacklevel=3,
         )
 
 
@@ -237,6 +244,19 @@ def _open(path, key, random_state):
     return ResumeFile(path, key)
 
 
+def _check_results(path, results, n_splits, names, n_alphas):
+    """ValueError unless what a file holds are results of this comparison."""
+    for number, result in results.items():
+        try:
+            rows = [[result[name][metric] for metric in METRICS] for name in names]
+            right = np.array(rows, dtype=float).shape[2] == n_alphas
+            right &= all(float(result[name]["seconds"]) >= 0 for name in names)
+        except (KeyError, TypeError, ValueError, IndexError):
+            right = False
+        if not right or not 0 <= number < n_splits:
+            raise ValueError(f"{path} is damaged: the result of split {number} is unusable")
+
+
 def _progress(finished, total, done, verbose):
     if not verbose:
         return finished
@@ -245,12 +265,14 @@ def _progress(finished, total, done, verbose):
     return tqdm(finished, total=total, initial=done, desc="splits", unit="split")
 
 
-def _report(names, alphas, protocol, labels, splits, results):
+def _summary(names, alphas, protocol, labels, splits, results):
     def values(key):
         rows = [[results[s][name][key] for s in range(len(splits))] for name in names]
         return np.array(rows, dtype=np.float64)
 
-    true_claims = [np.mean([np.sum(labels[i]) for i in parts[-1]]) for parts in splits]
+    true_claims = [
+        np.mean([np.sum(labels[i] == 1) for i in parts[-1]]) for parts in splits
+    ]
     return ComparisonReport(
         names=tuple(names),
         alpha=np.array(alphas),

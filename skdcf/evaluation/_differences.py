@@ -1,6 +1,9 @@
 """Paired differences between filters, with errors that respect re-used problems."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +58,7 @@ def p_values(difference, error, n_splits):
     return 2 * t.sf(np.nan_to_num(statistic, nan=0.0, posinf=np.inf), n_splits - 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DifferenceReport:
     """Retention of filters minus that of a reference, split by split; prints as a table.
 
@@ -106,7 +109,7 @@ class DifferenceReport:
             p_value=p_values(difference, error, len(report.sizes)),
         )
 
-    def rows(self):
+    def rows(self) -> list[dict[str, Any]]:
         """One dict per alpha and filter.
 
         Returns
@@ -121,7 +124,7 @@ class DifferenceReport:
             for i, name in enumerate(self.names)
         ]
 
-    def to_frame(self):
+    def to_frame(self) -> Any:
         """The table as a pandas DataFrame.
 
         Returns
@@ -147,3 +150,5 @@ class DifferenceReport:
                 f"{row['p_value']:6.3f}"
             )
         return "\n".join(lines)
+
+    __repr__ = __str__

@@ -45,18 +45,21 @@ class ResumeFile:
             with open(self.path, encoding="utf-8") as file:
                 saved = json.load(file)
             known = saved["format"] == FORMAT
-        except (ValueError, KeyError, TypeError):
+            key = dict(saved["key"])
+            splits = {int(k): result for k, result in saved["splits"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             known = False
         if not known:
             raise ValueError(f"{self.path} exists, but is no file of a comparison")
-        names = self.key.keys() | saved["key"].keys()
-        other = sorted(k for k in names if self.key.get(k) != saved["key"].get(k))
+        other = sorted(
+            k for k in self.key.keys() | key.keys() if self.key.get(k) != key.get(k)
+        )
         if other:
             raise ValueError(
                 f"{self.path} belongs to a comparison with other inputs: "
                 f"{', '.join(other)}. Pass the same inputs to go on, or another path"
             )
-        return {int(number): result for number, result in saved["splits"].items()}
+        return splits
 
     def add(self, number, result):
         """Keep the result of a split."""

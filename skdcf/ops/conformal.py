@@ -55,7 +55,7 @@ def conformal_threshold(scores, alpha):
     return float(scores[k - 1]) if k else -inf
 
 
-def claim_alpha(scores, path_risk, ties="exclude"):
+def claim_alpha(scores, path_risk, keep_equal=False):
     """Smallest alpha at which each claim is kept, shape (n_claims,).
 
     Parameters
@@ -63,14 +63,14 @@ def claim_alpha(scores, path_risk, ties="exclude"):
     scores : ndarray of shape (n,), sorted
         Nonconformity scores of the calibration problems.
     path_risk : ndarray of shape (n_claims,)
-    ties : {"exclude", "include"}
+    keep_equal : bool
         Whether a claim is kept when its path risk equals the threshold.
 
     Returns
     -------
     ndarray of shape (n_claims,), multiples of 1 / (n + 1); 1 means never.
     """
-    side = "left" if ties == "include" else "right"
+    side = "left" if keep_equal else "right"
     below = np.searchsorted(scores, path_risk, side=side)
     return (1 + below) / (len(scores) + 1)
 

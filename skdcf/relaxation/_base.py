@@ -1,15 +1,22 @@
 """What both relaxations share: scores, threshold, retention, loss, in this order."""
 
+from __future__ import annotations
+
 from abc import ABCMeta, abstractmethod
+from typing import TYPE_CHECKING, Any
 
 import autograd.numpy as anp
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
 
+from .._parameters import Settings
 from ..ops.segments import take
 
+if TYPE_CHECKING:
+    from ..graphs import GraphBatch
 
-class Relaxation(BaseEstimator, metaclass=ABCMeta):
+
+class Relaxation(Settings, metaclass=ABCMeta):
     """Soft calibration and prediction; all methods are differentiable by autograd.
 
     A plan, made once by `plan`, holds what follows from structure and labels alone. It
@@ -17,24 +24,18 @@ class Relaxation(BaseEstimator, metaclass=ABCMeta):
     """
 
     @abstractmethod
-    def validate(self):
-        """Raise ValueError unless the parameters make sense together."""
-
-    @abstractmethod
-    def plan(self, batch, labels, coherent=True):
+    def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
         """What follows from structure and labels alone, to be computed once.
 
         Parameters
         ----------
         batch : GraphBatch
-        labels : ndarray of bool, shape (n_claims,)
-            True where the claim is true.
-        coherent : bool
-            False takes each claim for its own only ancestor.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false; -1 unknown, which is neither.
         """
 
     @abstractmethod
-    def soft_threshold(self, scores, alpha):
+    def soft_threshold(self, scores: NDArray, alpha: float) -> float:
         """Soft conformal threshold.
 
         Parameters
@@ -60,7 +61,7 @@ class Relaxation(BaseEstimator, metaclass=ABCMeta):
     def _retention(self, state, threshold, plan):
         """Soft retention, shape (n_claims,)."""
 
-    def soft_scores(self, risk, plan):
+    def soft_scores(self, risk: NDArray, plan: Any) -> NDArray:
         """Soft nonconformity scores.
 
         Parameters
@@ -75,7 +76,7 @@ class Relaxation(BaseEstimator, metaclass=ABCMeta):
         """
         return self._scores(self._state(risk, plan), plan)
 
-    def soft_retention(self, risk, threshold, plan):
+    def soft_retention(self, risk: NDArray, threshold: float, plan: Any) -> NDArray:
         """How much of each claim is kept, in [0, 1].
 
         Parameters
@@ -91,7 +92,14 @@ class Relaxation(BaseEstimator, metaclass=ABCMeta):
         """
         return self._retention(self._state(risk, plan), threshold, plan)
 
-    def retention(self, risk, plan, alpha, calibration=None, prediction=None):
+    def retention(
+        self,
+        risk: NDArray,
+        plan: Any,
+        alpha: float,
+        calibration: NDArray | None = None,
+        prediction: NDArray | None = None,
+    ) -> float:
         """Soft number of true claims kept per problem.
 
         Parameters
@@ -119,7 +127,14 @@ class Relaxation(BaseEstimator, metaclass=ABCMeta):
             weight, count = weight * chosen[plan.problem_of], len(prediction)
         return anp.dot(kept, weight) / count
 
-    def loss(self, risk, plan, alpha, calibration=None, prediction=None):
+    def loss(
+        self,
+        risk: NDArray,
+        plan: Any,
+        alpha: float,
+        calibration: NDArray | None = None,
+        prediction: NDArray | None = None,
+    ) -> float:
         """Minus the `retention`: the paper's training objective (its section 3.5).
 
         Parameters

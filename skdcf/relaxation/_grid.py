@@ -1,11 +1,18 @@
 """The relaxation of the paper, and the settings printed there."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._checks import check_alpha, check_number
+from .._parameters import Number, positive
+from ..graphs import GraphBatch
 from ..graphs._ragged import offsets_of, ranges
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
@@ -23,6 +30,17 @@ from ..ops.soft_quantile import neural_sort
 from ._base import Relaxation
 from ._published import published
 
+_POSITIVE = (
+    "keep_temperature",
+    "ancestor_weight",
+    "violation_weight",
+    "violation_temperature",
+    "sharpness",
+    "gate_temperature",
+    "quantile_strength",
+)
+_NOT_NEGATIVE = ("margin", "keep_shift", "gate_shift")
+
 
 @dataclass(frozen=True)
 class GridPlan:
@@ -39,7 +57,7 @@ class GridPlan:
     layout : GridLayout
     blocks : list of ndarray or None
         Ancestor weights, as `skdcf.ops.soft_grid.log_coherence` takes them; None where
-        claims are independent.
+        there is no edge.
     false_cells, false_thresholds, false_share : ndarray
         As `skdcf.ops.soft_grid.violation` takes them.
     """
@@ -106,20 +124,24 @@ class GridRelaxation(Relaxation):
     array([0.2, 1.1])
     """
 
+    _parameter_constraints = {name: [positive()] for name in _POSITIVE} | {
+        name: [Number(Real, 0, None, closed="left")] for name in _NOT_NEGATIVE
+    }
+
     def __init__(
         self,
         *,
-        keep_temperature=0.1,
-        ancestor_weight=1.0,
-        violation_weight=1.5,
-        violation_temperature=0.3,
-        sharpness=20.0,
-        gate_temperature=0.02,
-        quantile_strength=10.0,
-        margin=1.0,
-        keep_shift=0.0,
-        gate_shift=0.0,
-    ):
+        keep_temperature: float = 0.1,
+        ancestor_weight: float = 1.0,
+        violation_weight: float = 1.5,
+        violation_temperature: float = 0.3,
+        sharpness: float = 20.0,
+        gate_temperature: float = 0.02,
+        quantile_strength: float = 10.0,
+        margin: float = 1.0,
+        keep_shift: float = 0.0,
+        gate_shift: float = 0.0,
+    ) -> None:
         self.keep_temperature = keep_temperature
         self.ancestor_weight = ancestor_weight
         self.violation_weight = violation_weight
@@ -132,7 +154,7 @@ class GridRelaxation(Relaxation):
         self.gate_shift = gate_shift
 
     @classmethod
-    def from_paper(cls, dataset, alpha=None):
+    def from_paper(cls, dataset: str, alpha: float | None = None) -> Self:
         """The published settings.
 
         Parameters
@@ -160,7 +182,7 @@ class GridRelaxation(Relaxation):
         return cls(**published(dataset, alpha))
 
     @classmethod
-    def at(cls, T, *, s=0.5, a=1.0, b=3.0):
+    def at(cls, T: float, *, s: float = 0.5, a: float = 1.0, b: float = 3.0) -> Self:
         """The settings of the theorems; exact as T falls to 0.
 
         Parameters
@@ -192,20 +214,9 @@ class GridRelaxation(Relaxation):
             quantile_strength=1 / T,
         )
 
-    def validate(self):
+    def validate(self) -> None:
         """Raise ValueError unless all parameters are in range, alone and together."""
-        for name in (
-            "keep_temperature",
-            "ancestor_weight",
-            "violation_weight",
-            "violation_temperature",
-            "sharpness",
-            "gate_temperature",
-            "quantile_strength",
-        ):
-            check_number(name, getattr(self, name), 0)
-        for name in ("margin", "keep_shift", "gate_shift"):
-            check_number(name, getattr(self, name), 0, above=False)
+        super().validate()
         product = self.sharpness * self.gate_temperature
         if product >= 1:
             raise ValueError(
@@ -215,16 +226,14 @@ class GridRelaxation(Relaxation):
                 "kept and the gradient is 0. Lower one of the two."
             )
 
-    def plan(self, batch, labels, coherent=True):
+    def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
         """Layout of thresholds and cells, ancestor weights, cells of false claims.
 
         Parameters
         ----------
         batch : GraphBatch
-        labels : ndarray of bool, shape (n_claims,)
-            True where the claim is true.
-        coherent : bool
-            False takes each claim for its own only ancestor.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false; -1 unknown, which is neither.
 
         Returns
         -------
@@ -234,20 +243,22 @@ class GridRelaxation(Relaxation):
         sizes = batch.sizes[order]
         claims = ranges(batch.offsets[order], sizes)
         layout = GridLayout.of(sizes)
-        false = np.flatnonzero(~labels[claims])
+        false = np.flatnonzero(labels[claims] == 0)
         width = np.diff(layout.cell_offsets)[false]
         false_cells = ranges(layout.cell_offsets[false], width)
-        n_false = np.bincount(batch.problem_of[~labels], minlength=len(batch))[order]
+        n_false = np.bincount(batch.problem_of[labels == 0], minlength=len(batch))[
+            order
+        ]
         share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)
         return GridPlan(
             n_problems=len(batch),
             problem_of=batch.problem_of,
-            labels=labels.astype(np.float64),
+            labels=(labels == 1).astype(np.float64),
             claims=claims,
             claims_back=np.argsort(claims),
             problems_back=np.argsort(order),
             layout=layout,
-            blocks=self._blocks(batch, claims, sizes) if coherent else None,
+            blocks=self._blocks(batch, claims, sizes) if len(batch.edges) else None,
             false_cells=false_cells,
             false_thresholds=layout.cell_threshold[false_cells],
             false_share=np.repeat(share, sizes + 2),
@@ -274,7 +285,7 @@ class GridRelaxation(Relaxation):
             for n, (i, j) in zip(distinct.tolist(), pairwise(bounds), strict=True)
         ]
 
-    def soft_threshold(self, scores, alpha):
+    def soft_threshold(self, scores: NDArray, alpha: float) -> float:
         """Soft conformal threshold: the k-th smallest score, k = max(1, rank).
 
         The rank is 0 for small training sets only to be raised to 1 here; at

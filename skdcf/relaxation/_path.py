@@ -1,11 +1,18 @@
 """Soft maximum over ancestors, soft order statistic, sigmoid."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from autograd.tracer import getval
+from numpy.typing import NDArray
 
-from .._checks import check_alpha, check_number
+from .._checks import check_alpha
+from .._parameters import Number, positive
+from ..graphs import GraphBatch
 from ..graphs._ragged import offsets_of
 from ..ops.hard import below_true_claims
 from ..ops.segments import take
@@ -83,52 +90,51 @@ class PathRelaxation(Relaxation):
     0.378
     """
 
+    _parameter_constraints = {
+        "keep_temperature": [positive()],
+        "quantile_temperature": [positive()],
+        "max_temperature": [Number(Real, 0, None, closed="left")],
+    }
+
     def __init__(
-        self, *, keep_temperature=0.3, quantile_temperature=0.3, max_temperature=0.0
-    ):
+        self,
+        *,
+        keep_temperature: float = 0.3,
+        quantile_temperature: float = 0.3,
+        max_temperature: float = 0.0,
+    ) -> None:
         self.keep_temperature = keep_temperature
         self.quantile_temperature = quantile_temperature
         self.max_temperature = max_temperature
 
-    def validate(self):
-        """Raise ValueError unless all temperatures are positive (or the last one 0)."""
-        check_number("keep_temperature", self.keep_temperature, 0)
-        check_number("quantile_temperature", self.quantile_temperature, 0)
-        check_number("max_temperature", self.max_temperature, 0, above=False)
-
-    def plan(self, batch, labels, coherent=True):
+    def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
         """Ancestor pairs and deciding false claims.
 
         Parameters
         ----------
         batch : GraphBatch
-        labels : ndarray of bool, shape (n_claims,)
-            True where the claim is true.
-        coherent : bool
-            False takes each claim for its own only ancestor.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false; -1 unknown, which is neither.
 
         Returns
         -------
         PathPlan
         """
-        decides = ~labels
-        if coherent:
-            indptr, indices = batch.ancestors
-            decides &= below_true_claims(labels, batch)
-        else:
-            indptr, indices = np.arange(batch.n_claims + 1), np.arange(batch.n_claims)
+        indptr, indices = batch.ancestors
+        # An unknown claim is no error, so it hides none from the minimum either.
+        decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
         return PathPlan(
             n_problems=len(batch),
             problem_of=batch.problem_of,
-            labels=labels.astype(np.float64),
+            labels=(labels == 1).astype(np.float64),
             indptr=indptr,
             indices=indices,
             false_claims=np.flatnonzero(decides),
             false_offsets=offsets_of(count),
         )
 
-    def soft_threshold(self, scores, alpha):
+    def soft_threshold(self, scores: NDArray, alpha: float) -> float:
         """Soft conformal threshold; +inf where no score is finite.
 
         Parameters

@@ -1,24 +1,32 @@
-"""Layer 3, scorers: from a claim's features to a confidence.
+"""Layer 4, scorers: from a claim's features to a confidence.
 
-A scorer for `HardCF` has ``confidence(batch) -> (n_claims,)``, higher meaning
-more trustworthy, and, if it learns, ``fit(batch, labels) -> self``. A class attribute
-``needs_training = False`` says that fit learns nothing from labels.
+`Scorer` is the one protocol, and every filter takes every scorer. Differentiable models,
+such as `LinearScorer`, become scorers through `ConformalScorer`, which trains them.
 """
 
 from ._classifier import ClassifierScorer
-from ._fixed import FeatureScorer, FrequencyScorer, FunctionScorer
+from ._conformal import ConformalScorer
+from ._features import FeatureScorer, FrequencyScorer, FunctionScorer
 from ._linear import LinearScorer
+from ._mixture import MixtureScorer, Selection
 from ._mlp import MLPScorer
-from ._neyman_pearson import NeymanPearsonScorer
+from ._neyman_pearson import Hazard, NeymanPearsonScorer
+from ._protocol import Scorer, Task
 from ._resolve import as_scorer
 
 __all__ = [
     "ClassifierScorer",
+    "ConformalScorer",
     "FeatureScorer",
     "FrequencyScorer",
     "FunctionScorer",
+    "Hazard",
     "LinearScorer",
     "MLPScorer",
+    "MixtureScorer",
     "NeymanPearsonScorer",
+    "Scorer",
+    "Selection",
+    "Task",
     "as_scorer",
 ]

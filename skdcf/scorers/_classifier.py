@@ -1,12 +1,24 @@
 """Any scikit-learn classifier as a scorer."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
+from .._parameters import HasMethods, StrOptions
 from ..ops.hard import coherent_labels
+from ..ops.standardize import noise_columns
+from ._protocol import Scorer, Task, need_features
+
+if TYPE_CHECKING:
+    from ..graphs import GraphBatch
 
 
-class ClassifierScorer(BaseEstimator):
+class ClassifierScorer(Scorer):
     """A scikit-learn classifier, trained to tell true claims from false ones.
 
     Parameters
@@ -37,39 +49,54 @@ class ClassifierScorer(BaseEstimator):
     True
     """
 
-    needs_training = True
+    _parameter_constraints = {
+        "estimator": [
+            None,
+            HasMethods(["fit", "predict_proba"]),
+            HasMethods(["fit", "decision_function"]),
+        ],
+        "label": [StrOptions({"own", "coherent"})],
+    }
 
-    def __init__(self, estimator=None, *, label="own"):
+    @property
+    def learns(self) -> bool:
+        """Whether `fit` learns; not with a ``FrozenEstimator``, which the caller trained.
+
+        All problems calibrate then, and must be new to that estimator.
+        """
+        return not isinstance(self.estimator, FrozenEstimator)
+
+    def __init__(
+        self, estimator: Any = None, *, label: Literal["own", "coherent"] = "own"
+    ) -> None:
         self.estimator = estimator
         self.label = label
 
-    def fit(self, batch, labels):
+    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
         """Train the classifier on claims.
 
         Parameters
         ----------
-        batch : GraphBatch
-        labels : ndarray of bool, shape (n_claims,)
+        batch, labels, task
+            As in `Scorer.fit`. Claims whose label is unknown are left out.
 
         Returns
         -------
         self
         """
-        if self.label not in ("own", "coherent"):
-            raise ValueError(f'label is {self.label!r}: "own" or "coherent"')
-        if batch.features is None:
-            raise ValueError(
-                "a classifier needs features, but the problems have none yet: "
-                "add some with skdcf.features"
-            )
-        target = labels if self.label == "own" else coherent_labels(labels, batch)
+        need_features(batch)
+        target, known = _TARGETS[self.label](labels, batch)
+        self._noise = noise_columns(batch.features)
+        X = self._informative(batch)
+        if not known.all():
+            X, target = X[known], target[known]
         self.estimator_ = None
         if len(target) and target.min() != target.max():
             estimator = logistic() if self.estimator is None else clone(self.estimator)
-            self.estimator_ = estimator.fit(batch.features, target.astype(int))
+            self.estimator_ = estimator.fit(X, target.astype(int))
         return self
 
-    def confidence(self, batch):
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Confidence of each claim.
 
         Parameters
@@ -82,9 +109,32 @@ class ClassifierScorer(BaseEstimator):
         """
         if self.estimator_ is None or not batch.n_claims:
             return np.zeros(batch.n_claims)
+        X = self._informative(batch)
         if hasattr(self.estimator_, "decision_function"):
-            return self.estimator_.decision_function(batch.features)
-        return self.estimator_.predict_proba(batch.features)[:, 1]
+            return self.estimator_.decision_function(X)
+        return self.estimator_.predict_proba(X)[:, 1]
+
+    def _informative(self, batch):
+        """The features, with 0 in columns of rounding errors, lest these be scaled up."""
+        if not len(self._noise):
+            return batch.features
+        X = batch.features.copy()
+        X[:, self._noise] = 0.0
+        return X
+
+
+def _own(labels, batch):
+    """Targets, and where they are known: the claim's own label."""
+    return labels == 1, labels >= 0
+
+
+def _coherent(labels, batch):
+    """Targets, and where they are known: whether it and all its ancestors are true."""
+    target = coherent_labels(labels == 1, batch)
+    return target, target | ~coherent_labels(labels != 0, batch)
+
+
+_TARGETS = {"own": _own, "coherent": _coherent}
 
 
 def logistic():

@@ -1,17 +1,29 @@
-"""The linear scorer, and what a differentiable scorer is.
+"""The linear model, and what a differentiable model is.
 
-A differentiable scorer has two methods. ``init(n_features, rng)`` draws parameters: an
-array, or lists, tuples and dicts of arrays. ``scorer(params, X)`` turns rows of
+A differentiable model has two methods. ``init(n_features, rng)`` draws parameters: an
+array, or lists, tuples and dicts of arrays. ``model(params, X)`` turns rows of
 standardised features into confidences, without state and with operations that autograd
 follows (operators, or functions of ``autograd.numpy``). A constant added to all
-confidences changes nothing, so no intercept is needed.
+confidences changes nothing, so no intercept is needed. `ConformalScorer` makes a scorer
+of a model.
 """
 
-from sklearn.base import BaseEstimator
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+from .._parameters import Number, Settings
 
 
-class LinearScorer(BaseEstimator):
-    """Confidence as a weighted sum of the standardised features.
+class LinearScorer(Settings):
+    """Confidence as a weighted sum of the standardised features: a model to train.
+
+    Parameters
+    ----------
+    spread : float, default=1.0
+        The random weights are uniform between plus and minus ``spread`` divided by the
+        root of their number; 0 starts from zeros.
 
     Examples
     --------
@@ -21,7 +33,12 @@ class LinearScorer(BaseEstimator):
     array([ 0., -1.])
     """
 
-    def init(self, n_features, rng):
+    _parameter_constraints = {"spread": [Number(Real, 0, None, closed="left")]}
+
+    def __init__(self, spread: float = 1.0) -> None:
+        self.spread = spread
+
+    def init(self, n_features: int, rng: Any) -> Any:
         """Random weights.
 
         Parameters
@@ -33,9 +50,10 @@ class LinearScorer(BaseEstimator):
         -------
         ndarray of shape (n_features,)
         """
-        bound = max(n_features, 1) ** -0.5
+        self.validate()
+        bound = self.spread * max(n_features, 1) ** -0.5
         return rng.uniform(-bound, bound, n_features)
 
-    def __call__(self, params, X):
+    def __call__(self, params: Any, X: Any) -> Any:
         """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         return X @ params

@@ -1,6 +1,9 @@
-"""A small neural network as the scorer."""
+"""A small neural network as a model to train."""
+
+from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,10 +29,10 @@ class MLPScorer(BaseEstimator):
     (5,)
     """
 
-    def __init__(self, hidden_layer_sizes=(8,)):
+    def __init__(self, hidden_layer_sizes: int | tuple[int, ...] = (8,)) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
 
-    def init(self, n_features, rng):
+    def init(self, n_features: int, rng: Any) -> Any:
         """Random weights and biases.
 
         Parameters
@@ -61,7 +64,7 @@ class MLPScorer(BaseEstimator):
             n_in = n_out
         return params
 
-    def __call__(self, params, X):
+    def __call__(self, params: Any, X: Any) -> Any:
         """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         *hidden, (weights, bias) = params
         for w, b in hidden:

@@ -1,50 +1,92 @@
-"""From what a user writes for ``scorer=`` to an object that scores."""
+"""From what a user writes for ``scorer=`` to a `Scorer`: the one place that does it."""
+
+from __future__ import annotations
 
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
 from ._classifier import ClassifierScorer
-from ._fixed import FREQUENCY, FeatureScorer, FrequencyScorer, FunctionScorer
+from ._conformal import ConformalScorer
+from ._features import FREQUENCY, FeatureScorer, FrequencyScorer, FunctionScorer
+from ._mixture import MixtureScorer
+from ._neyman_pearson import NeymanPearsonScorer
+from ._protocol import Scorer
+
+if TYPE_CHECKING:
+    from ..graphs import GraphBatch
+
+NAMED = {
+    "auto": MixtureScorer,
+    "linear": ConformalScorer,
+    "neyman-pearson": lambda: NeymanPearsonScorer(random_state=None),
+}
 
 
-def as_scorer(scorer, batch):
+def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     """A fresh, unfitted scorer for the problems of ``batch``.
 
     Parameters
     ----------
-    scorer : None, str, int, scorer, classifier or callable
+    scorer : None, str, int, Scorer, differentiable model, classifier or callable
         None is the frequency where a feature is called "frequency-score", else logistic
-        regression; a str or int is a feature; a classifier is trained on
-        claims; a callable is a function of a GraphBatch.
+        regression. "auto", "linear" and "neyman-pearson" are `MixtureScorer`,
+        `ConformalScorer` and `NeymanPearsonScorer`; another str, or an int, is a
+        feature. A differentiable model is trained through soft calibration, a classifier
+        on claims; a callable is a function of a GraphBatch. A fitted scorer or
+        classifier is fitted afresh: what it was trained on is not known here.
     batch : GraphBatch
 
     Returns
     -------
-    object with ``confidence``
+    Scorer
 
     Raises
     ------
     ValueError
-        If it is none of these.
+        If it is none of these, or its parameters make no sense.
     """
+    made = _make(scorer, batch.feature_names or ())
+    made.validate()
+    return made
+
+
+def _make(scorer, names):
     if scorer is None:
-        named = FREQUENCY in (batch.feature_names or ())
-        return FrequencyScorer() if named else ClassifierScorer()
-    if isinstance(scorer, str) or (
-        isinstance(scorer, Integral) and not isinstance(scorer, bool)
-    ):
+        return FrequencyScorer() if FREQUENCY in names else ClassifierScorer()
+    if isinstance(scorer, str) and scorer in NAMED:
+        if scorer in names:
+            raise ValueError(
+                f"{scorer!r} is the name of a scorer and of a feature: pass "
+                f"FeatureScorer({scorer!r}) for the feature, or rename it"
+            )
+        return NAMED[scorer]()
+    if isinstance(scorer, (str, Integral)) and not isinstance(scorer, bool):
         return FeatureScorer(scorer)
-    if hasattr(scorer, "confidence"):
-        return clone(scorer, safe=False)
-    if hasattr(scorer, "fit") and (
-        hasattr(scorer, "predict_proba") or hasattr(scorer, "decision_function")
-    ):
-        return ClassifierScorer(scorer)
-    if callable(scorer) and not hasattr(scorer, "init"):
-        return FunctionScorer(scorer)
-    raise ValueError(
-        f"scorer is {scorer!r}: expected None, a feature's name or column number, an "
-        "object with confidence(batch), a classifier with decision_function or "
-        "predict_proba, or a function of a GraphBatch"
+    if isinstance(scorer, type) or not _is_object_that_scores(scorer):
+        raise ValueError(
+            f"scorer is {scorer!r}, but must be None, one of {list(NAMED)}, a feature's "
+            "name or column number, a Scorer, a differentiable model (with "
+            "init(n_features, rng) and model(params, X)), a classifier with "
+            "decision_function or predict_proba, or a function of a GraphBatch"
+        )
+    if isinstance(scorer, Scorer):
+        return clone(scorer)
+    if _is_model(scorer):
+        return ConformalScorer(scorer)
+    return (
+        ClassifierScorer(scorer) if hasattr(scorer, "fit") else FunctionScorer(scorer)
     )
+
+
+def _is_model(scorer):
+    return callable(scorer) and callable(getattr(scorer, "init", None))
+
+
+def _is_object_that_scores(scorer):
+    if isinstance(scorer, Scorer):
+        return True
+    if hasattr(scorer, "fit"):
+        return hasattr(scorer, "predict_proba") or hasattr(scorer, "decision_function")
+    return callable(scorer)

@@ -1,5 +1,8 @@
-"""Layer 4, training: a scorer's parameters from problems with labels. Pure functions."""
+"""Training through soft calibration: its settings. What trains is `skdcf.training.loop`.
 
-from ._train import PAPER, TrainingResult, check_options, train
+The settings load no autograd, so that a filter that holds some predicts without it.
+"""
 
-__all__ = ["PAPER", "TrainingResult", "check_options", "train"]
+from ._settings import LBFGS, Adam, SoftTraining
+
+__all__ = ["LBFGS", "Adam", "SoftTraining"]

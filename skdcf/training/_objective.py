@@ -1,4 +1,4 @@
-"""What training minimises, as a function of the scorer's parameters."""
+"""What training minimises, as a function of the model's parameters."""
 
 from dataclasses import dataclass
 
@@ -6,46 +6,48 @@ import autograd.numpy as anp
 import numpy as np
 from autograd.extend import defvjp, primitive
 
-LOSSES = ("log-retention", "retention")
+# From minus the soft retention to what is minimised.
+LOSSES = {
+    "log-retention": lambda value: -anp.log(-value),
+    "retention": lambda value: value,
+}
 
 
 @dataclass(frozen=True)
 class Objective:
     """``loss + mu (1 - corr(scores, start))``.
 
-    The loss is minus the soft retention, or minus its logarithm.
-
     Attributes
     ----------
-    scorer, relaxation : object
+    model, relaxation : object
     X : ndarray of shape (n_claims, n_features)
         Standardised features.
     plan : object
         Of the relaxation, for the same problems.
     alpha : float
-    loss : str
+    loss : callable
         One of `LOSSES`.
     unit_variance : bool
         Whether scores are divided by their deviation over claims.
     mu : float
         Weight of the shrinkage.
-    start : ndarray of shape (n_claims,) or None
+    start : ndarray of shape (n_claims,)
         Scores to shrink to, of mean 0 and deviation 1.
     """
 
-    scorer: object
+    model: object
     relaxation: object
     X: np.ndarray
     plan: object
     alpha: float
-    loss: str
+    loss: object
     unit_variance: bool
-    mu: float = 0.0
-    start: np.ndarray | None = None
+    mu: float
+    start: np.ndarray
 
     def __call__(self, params, calibration=None, prediction=None):
         """The value; problems as in ``Relaxation.retention``."""
-        scores = self.scorer(params, self.X)
+        scores = self.model(params, self.X)
         unit = standardised(scores)
         value = self.relaxation.loss(
             -unit if self.unit_variance else -scores,
@@ -54,15 +56,14 @@ class Objective:
             calibration,
             prediction,
         )
-        if self.loss == "log-retention":
-            value = -anp.log(-value)
+        value = self.loss(value)
         if self.mu:
             value = value + self.mu * (1 - anp.dot(unit, self.start) / len(self.X))
         return value
 
     def retention(self, params):
         """Soft retention when all problems calibrate and all are predicted."""
-        scores = self.scorer(params, self.X)
+        scores = self.model(params, self.X)
         if self.unit_variance:
             scores = standardised(scores)
         return float(self.relaxation.retention(-scores, self.plan, self.alpha))

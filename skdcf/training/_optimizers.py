@@ -1,8 +1,8 @@
 """Full-batch L-BFGS and Adam on a flat parameter vector.
 
-Both take ``fun(x, step) -> (value, gradient)`` and call ``seen(step, x, value)`` after
-each step; `seen` may end the run by returning True. Both give back the last parameters
-at which all was finite, and whether it was so to the end.
+Both take ``fun(x) -> (value, gradient)`` and call ``seen(step, x, value)`` after each
+step; `seen` may end the run by returning True. Both give back the last parameters at
+which all was finite, and whether it was so to the end.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
     last = x
 
     def checked(point):
-        value, gradient = fun(point, None)
+        value, gradient = fun(point)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             raise _NotFiniteError
         return value, gradient
@@ -73,7 +73,7 @@ def adam(fun, x, max_iter, seen, learning_rate=0.015):
     """
     mean, square, last = np.zeros_like(x), np.zeros_like(x), x
     for step in range(max_iter):
-        value, gradient = fun(x, step)
+        value, gradient = fun(x)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return last, False
         last = x

@@ -1,23 +1,45 @@
-"""Where training starts: the scorer as a classifier of claims."""
+"""Where training starts: the model as a classifier of claims, or at random."""
 
 import numpy as np
 from autograd import value_and_grad
 from autograd.extend import defvjp, primitive
 from scipy.special import expit
 
+from ..ops.hard import coherent_labels
 from ._optimizers import lbfgs
 
 C = 0.3
 
 
-def logistic_start(scorer, X, target, x, unflatten, C=C):
+def keep_random(model, X, batch, labels, x, unflatten):
+    """The random parameters as they are."""
+    return x
+
+
+def start_coherent(model, X, batch, labels, x, unflatten):
+    """Parameters that tell whether a claim and all its ancestors are true.
+
+    A claim of which that is not known is left out: it has an unknown label among itself
+    and its ancestors, and no false one.
+    """
+    target = coherent_labels(labels == 1, batch)
+    known = target | ~coherent_labels(labels != 0, batch)
+    if not known.all():
+        X, target = X[known], target[known]
+    return fit_logistic(model, X, target, x, unflatten)
+
+
+STARTS = {"coherent": start_coherent, "random": keep_random}
+
+
+def fit_logistic(model, X, target, x, unflatten, C=C):
     """Parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
     With `LinearScorer` this is logistic regression; the intercept is free.
 
     Parameters
     ----------
-    scorer : object
+    model : differentiable model
     X : ndarray of shape (n_claims, n_features)
         Standardised features.
     target : ndarray of bool, shape (n_claims,)
@@ -36,10 +58,10 @@ def logistic_start(scorer, X, target, x, unflatten, C=C):
     sign = np.where(target, 1.0, -1.0)
 
     data_term = value_and_grad(
-        lambda flat: _log_loss(scorer(unflatten(flat[:-1]), X) + flat[-1], sign)
+        lambda flat: _log_loss(model(unflatten(flat[:-1]), X) + flat[-1], sign)
     )
 
-    def penalised(flat, _):
+    def penalised(flat):
         value, gradient = data_term(flat)
         weights = np.append(flat[:-1], 0.0)
         return C * value + weights @ weights / 2, C * gradient + weights

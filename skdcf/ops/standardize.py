@@ -4,6 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# A column that varies by less than this share of the widest one holds nothing but the
+# rounding errors of whatever made it, such as a PCA with more components than the data
+# have. In unit deviation these errors would decide, and they differ from batch to batch.
+NOISE = 1e-12
+
 
 @dataclass(frozen=True)
 class Standardizer:
@@ -12,7 +17,7 @@ class Standardizer:
     Attributes
     ----------
     mean, scale : ndarray of shape (n_features,)
-        Scale is 1 where the feature was constant.
+        Scale is 1 where the feature was constant, or varied by rounding errors only.
     clip : float
         In deviations. A linear score is linear in the raw features only where none of
         them is clipped.
@@ -26,8 +31,8 @@ class Standardizer:
     def fit(cls, features, clip=3.0):
         """Mean and deviation of the rows of ``features``, shape (n_claims, d)."""
         mean, scale = features.mean(axis=0), features.std(axis=0)
-        rounding = 10 * np.finfo(np.float64).eps * np.abs(mean)
-        return cls(mean, np.where(scale > rounding, scale, 1.0), clip)
+        still = _is_constant(mean, scale) | _is_noise(scale)
+        return cls(mean, np.where(still, 1.0, scale), clip)
 
     def __call__(self, features):
         """Standardised rows, in the shape of ``features``."""
@@ -36,3 +41,17 @@ class Standardizer:
     def raw_weights(self, weights):
         """Weights of standardised features as weights of the raw ones, per unit."""
         return weights / self.scale
+
+
+def noise_columns(features):
+    """Numbers of the columns that hold rounding errors only; constants are none."""
+    mean, scale = features.mean(axis=0), features.std(axis=0)
+    return np.flatnonzero(_is_noise(scale) & ~_is_constant(mean, scale))
+
+
+def _is_constant(mean, scale):
+    return scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
+
+
+def _is_noise(scale):
+    return scale <= NOISE * scale.max(initial=0.0)

@@ -1,16 +1,25 @@
-"""Scorers without training."""
+"""Scorers that learn nothing: a feature, a frequency, a function."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
 from numbers import Integral, Real
+from typing import Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike, NDArray
 
+from .._checks import warn
+from .._parameters import Number, StrOptions
+from ..graphs import GraphBatch
 from ..graphs._ragged import offsets_of
+from ._protocol import Scorer, Task
 
 FREQUENCY = "frequency-score"
 
 
-class FeatureScorer(BaseEstimator):
+class FeatureScorer(Scorer):
     """One feature as the confidence.
 
     Parameters
@@ -27,18 +36,27 @@ class FeatureScorer(BaseEstimator):
     array([3., 5.])
     """
 
-    needs_training = False
-
-    def __init__(self, feature):
+    def __init__(self, feature: str | int) -> None:
         self.feature = feature
 
-    def fit(self, batch, labels=None):
+    def columns_read(self) -> tuple[str, ...] | None:
+        """The feature, where it is given by name.
+
+        Returns
+        -------
+        tuple of str or None
+        """
+        return (self.feature,) if isinstance(self.feature, str) else None
+
+    def fit(
+        self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None
+    ) -> Self:
         """Check that the feature is there.
 
         Parameters
         ----------
         batch : GraphBatch
-        labels : ignored
+        labels, task : ignored
 
         Returns
         -------
@@ -47,7 +65,7 @@ class FeatureScorer(BaseEstimator):
         column_of(self.feature, batch)
         return self
 
-    def confidence(self, batch):
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Confidence of each claim.
 
         Parameters
@@ -61,7 +79,7 @@ class FeatureScorer(BaseEstimator):
         return batch.features[:, column_of(self.feature, batch)]
 
 
-class FrequencyScorer(BaseEstimator):
+class FrequencyScorer(FeatureScorer):
     """Self-consistency frequency, mixed with that of the claims that build on it.
 
     The confidence of claim v is ``(1 - beta_mix) f_v + beta_mix m_v``, where m_v is the
@@ -93,33 +111,23 @@ class FrequencyScorer(BaseEstimator):
     array([2.5, 5. , 3. ])
     """
 
-    needs_training = False
+    _parameter_constraints = {
+        "beta_mix": [Number(Real, 0, 1, closed="both")],
+        "over": [StrOptions({"descendants", "children"})],
+    }
 
-    def __init__(self, beta_mix=0.0, over="descendants", *, feature=FREQUENCY):
+    def __init__(
+        self,
+        beta_mix: float = 0.0,
+        over: Literal["descendants", "children"] = "descendants",
+        *,
+        feature: str | int = FREQUENCY,
+    ) -> None:
         self.beta_mix = beta_mix
         self.over = over
         self.feature = feature
 
-    def fit(self, batch, labels=None):
-        """Check the parameters.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-        labels : ignored
-
-        Returns
-        -------
-        self
-        """
-        if not isinstance(self.beta_mix, Real) or not 0 <= self.beta_mix <= 1:
-            raise ValueError(f"beta_mix is {self.beta_mix!r}: a number in [0, 1]")
-        if self.over not in ("descendants", "children"):
-            raise ValueError(f'over is {self.over!r}: "descendants" or "children"')
-        column_of(self.feature, batch)
-        return self
-
-    def confidence(self, batch):
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Confidence of each claim.
 
         Parameters
@@ -145,7 +153,7 @@ class FrequencyScorer(BaseEstimator):
         return np.where(np.isnan(below), own, mixed)
 
 
-class FunctionScorer(BaseEstimator):
+class FunctionScorer(Scorer):
     """A function of a `GraphBatch` as the scorer.
 
     Parameters
@@ -154,14 +162,53 @@ class FunctionScorer(BaseEstimator):
         From a GraphBatch to an array of shape (n_claims,), higher meaning more
         trustworthy. It must look at each problem by itself: ranks or scales taken over
         the batch void the guarantee, and are refused where they are noticed.
+
+    Attributes
+    ----------
+    function_ : callable
+        The function; a copy of it where it is an object with a state of its own.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> HardCF(lambda batch: -batch.depth).fit(graphs, y).scorer_
+    FunctionScorer(function=<function <lambda> at ...>)
     """
 
-    needs_training = False
-
-    def __init__(self, function):
+    def __init__(self, function: Callable[[GraphBatch], ArrayLike]) -> None:
         self.function = function
 
-    def confidence(self, batch):
+    def fit(
+        self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None
+    ) -> Self:
+        """Keep a copy of the function; nothing is learnt.
+
+        Parameters
+        ----------
+        batch, labels, task : ignored
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        UserWarning
+            If the function is a method of a scorer that was trained before.
+        """
+        owner = getattr(self.function, "__self__", None)
+        if isinstance(owner, Scorer) and owner.learns:
+            warn(
+                f"the function is a method of a fitted {type(owner).__name__}: the "
+                "guarantee needs problems here that it was not trained on. Pass the "
+                "scorer itself to have it trained on other problems"
+            )
+        self.function_ = deepcopy(self.function)
+        return self
+
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Confidence of each claim.
 
         Parameters
@@ -172,7 +219,7 @@ class FunctionScorer(BaseEstimator):
         -------
         ndarray of shape (n_claims,)
         """
-        return self.function(batch)
+        return self.function_(batch)
 
 
 def column_of(feature, batch):

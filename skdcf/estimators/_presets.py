@@ -1,12 +1,21 @@
 """The methods that coherent conformal filters are compared with, as presets."""
 
-from ..scorers import ClassifierScorer, FrequencyScorer, as_scorer
-from ..scorers._fixed import FREQUENCY
-from ._base import BaseFilter
-from ._trained import TrainedFilter
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from numpy.random import RandomState
+
+from ..scorers import ClassifierScorer, FrequencyScorer
+from ._conformal import CoherentConformalFilter
+from ._hard import HardCF
+
+if TYPE_CHECKING:
+    from ..relaxation import Relaxation
+    from ..training import SoftTraining
 
 
-class IndependentFactuality(BaseFilter):
+class IndependentFactuality(HardCF):
     """Conformal factuality without a graph: every claim stands for itself.
 
     Parameters
@@ -41,28 +50,26 @@ class IndependentFactuality(BaseFilter):
     200
     """
 
-    coherent = False
-
     def __init__(
         self,
-        scorer=None,
+        scorer: Any = None,
         *,
-        alpha=0.1,
-        ties="exclude",
-        calibration_size=None,
-        random_state=None,
-    ):
-        self.scorer = scorer
-        self.alpha = alpha
-        self.ties = ties
-        self.calibration_size = calibration_size
-        self.random_state = random_state
+        alpha: float = 0.1,
+        ties: Literal["exclude", "include", "jitter"] = "exclude",
+        calibration_size: float | int | None = None,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            scorer,
+            alpha=alpha,
+            coherent=False,
+            ties=ties,
+            calibration_size=calibration_size,
+            random_state=random_state,
+        )
 
-    def _make_scorer(self, batch):
-        return as_scorer(self.scorer, batch)
 
-
-class SingleFeatureCF(BaseFilter):
+class SingleFeatureCF(HardCF):
     """Coherent factuality on one feature, mixed with that of the claims below.
 
     Parameters
@@ -98,54 +105,48 @@ class SingleFeatureCF(BaseFilter):
     0.5
     """
 
-    coherent = True
-
     def __init__(
         self,
-        feature=None,
+        feature: str | int | None = None,
         *,
-        beta_mix=0.0,
-        over="descendants",
-        alpha=0.1,
-        ties="exclude",
-        calibration_size=None,
-        random_state=None,
-    ):
+        beta_mix: float = 0.0,
+        over: Literal["descendants", "children"] = "descendants",
+        alpha: float = 0.1,
+        ties: Literal["exclude", "include", "jitter"] = "exclude",
+        calibration_size: float | int | None = None,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            alpha=alpha,
+            ties=ties,
+            calibration_size=calibration_size,
+            random_state=random_state,
+        )
         self.feature = feature
         self.beta_mix = beta_mix
         self.over = over
-        self.alpha = alpha
-        self.ties = ties
-        self.calibration_size = calibration_size
-        self.random_state = random_state
 
-    def _make_scorer(self, batch):
+    def _wanted_scorer(self, batch):
         feature = self.feature
         if feature is None:
-            named = FREQUENCY in (batch.feature_names or ())
-            feature = FREQUENCY if named else 0
+            usual = FrequencyScorer().feature
+            feature = usual if usual in (batch.feature_names or ()) else 0
         return FrequencyScorer(self.beta_mix, self.over, feature=feature)
 
 
-class BoostedIndependentFactuality(TrainedFilter):
+class BoostedIndependentFactuality(CoherentConformalFilter):
     """Conformal factuality with a trained score and without a graph.
 
     `CoherentConformalFilter` with ``coherent=False`` in training and afterwards.
 
     Parameters
     ----------
-    scorer : {"linear"} or differentiable scorer, default="linear"
+    scorer : default="linear"
         As in `CoherentConformalFilter`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
-    relaxation : PathRelaxation, GridRelaxation or None, default=None
+    relaxation, training, calibration_size, ties, random_state, verbose
         As in `CoherentConformalFilter`.
-    calibration_size : float or int, default=0.3
-        Share or number of the problems held out of training for calibration.
-    ties : {"exclude", "jitter"}, default="exclude"
-        As in `HardCF`.
-    random_state : int, RandomState or None, default=None
-        Seeds the split and the jitter.
 
     Attributes
     ----------
@@ -167,30 +168,33 @@ class BoostedIndependentFactuality(TrainedFilter):
     """
 
     coherent = False
-    optimizer, loss, start = "lbfgs", "log-retention", "coherent"
-    shrinkage, unit_variance, max_iter = 100.0, True, None
-    learning_rate, validation_size, patience = 0.015, None, 10
-    warm_start, verbose = False, 0
 
     def __init__(
         self,
-        scorer="linear",
+        scorer: Any = "linear",
         *,
-        alpha=0.1,
-        relaxation=None,
-        calibration_size=0.3,
-        ties="exclude",
-        random_state=None,
-    ):
-        self.scorer = scorer
-        self.alpha = alpha
-        self.relaxation = relaxation
-        self.calibration_size = calibration_size
-        self.ties = ties
-        self.random_state = random_state
+        alpha: float = 0.1,
+        relaxation: Relaxation | None = None,
+        training: SoftTraining | None = None,
+        calibration_size: float | int | None = None,
+        ties: Literal["exclude", "jitter"] = "exclude",
+        random_state: int | RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            scorer,
+            alpha=alpha,
+            relaxation=relaxation,
+            training=training,
+            coherent=False,
+            calibration_size=calibration_size,
+            ties=ties,
+            random_state=random_state,
+            verbose=verbose,
+        )
 
 
-class XGBoostCF(BaseFilter):
+class XGBoostCF(HardCF):
     """Coherent factuality on boosted trees, trained to classify claims.
 
     Needs ``xgboost``.
@@ -209,10 +213,10 @@ class XGBoostCF(BaseFilter):
         Share of problems, in (0, 1), that may keep a false claim.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
-    calibration_size : float or int, default=0.3
-        Share or number of the problems held out of training for calibration.
+    calibration_size : float or int, optional
+        As in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seeds the split and the trees.
+        Seeds the split and the jitter.
 
     Attributes
     ----------
@@ -228,33 +232,30 @@ class XGBoostCF(BaseFilter):
     60
     """
 
-    coherent = True
-
     def __init__(
         self,
         *,
-        max_depth=3,
-        n_estimators=100,
-        learning_rate=0.1,
-        label="coherent",
-        alpha=0.1,
-        ties="exclude",
-        calibration_size=0.3,
-        random_state=None,
-    ):
+        max_depth: int = 3,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        label: Literal["own", "coherent"] = "coherent",
+        alpha: float = 0.1,
+        ties: Literal["exclude", "include", "jitter"] = "exclude",
+        calibration_size: float | int | None = None,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            alpha=alpha,
+            ties=ties,
+            calibration_size=calibration_size,
+            random_state=random_state,
+        )
         self.max_depth = max_depth
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.label = label
-        self.alpha = alpha
-        self.ties = ties
-        self.calibration_size = calibration_size
-        self.random_state = random_state
 
-    def _make_scorer(self, batch):
-        return ClassifierScorer(label=self.label)
-
-    def _fit_scorer(self, scorer, batch, labels, groups, rng):
+    def _wanted_scorer(self, batch):
         from xgboost import XGBClassifier
 
         trees = XGBClassifier(
@@ -262,6 +263,5 @@ class XGBoostCF(BaseFilter):
             n_estimators=self.n_estimators,
             learning_rate=self.learning_rate,
             n_jobs=1,
-            random_state=int(rng.randint(2**31 - 1)),
         )
-        return scorer.set_params(estimator=trees).fit(batch, labels)
+        return ClassifierScorer(trees, label=self.label)

@@ -1,11 +1,14 @@
 """The result of an evaluation: numbers per alpha, and the table they print as."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FilterReport:
     """Coverage and retention for several alphas; prints as a table.
 
@@ -53,7 +56,9 @@ class FilterReport:
             )
         return "\n".join(lines)
 
-    def to_frame(self):
+    __repr__ = __str__
+
+    def to_frame(self) -> Any:
         """The table as a pandas DataFrame, one row per alpha.
 
         Returns

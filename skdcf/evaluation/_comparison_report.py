@@ -1,9 +1,14 @@
 """The result of a comparison: numbers per filter, split and alpha, and their table."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .._checks import check_choice
 from ..ops.conformal import conformal_rank
 from ._differences import DifferenceReport, corrected_error, percent_change, signed
 from ._splits import LEAVE_ONE_OUT
@@ -11,7 +16,7 @@ from ._splits import LEAVE_ONE_OUT
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ComparisonReport:
     """Coverage and retention per filter, split and alpha; prints as a table.
 
@@ -46,7 +51,7 @@ class ComparisonReport:
     protocol: str
 
     @property
-    def coverage_band(self):
+    def coverage_band(self) -> NDArray:
         """Where theory puts the mean coverage over the splits, shape (n_alphas, 2).
 
         For folds the 95 % band of the mean over independent splits: the number of test
@@ -65,11 +70,16 @@ class ComparisonReport:
         return np.array(bands)
 
     @property
-    def retention_share(self):
+    def retention_share(self) -> NDArray:
         """Share of the true claims that is kept, shape (n_filters, n_splits, n_alphas)."""
         return self.retention / self.true_claims[:, None]
 
-    def differences(self, reference=None):
+    @property
+    def retention_error(self) -> NDArray:
+        """Corrected standard error of the mean retention, (n_filters, n_alphas)."""
+        return corrected_error(self.retention, self.sizes)
+
+    def differences(self, reference: str | None = None) -> DifferenceReport:
         """Retention of each filter minus that of one of them.
 
         Parameters
@@ -84,7 +94,7 @@ class ComparisonReport:
         reference = self._reference(reference)
         return DifferenceReport._from_comparison(self, reference)
 
-    def rows(self, reference=None):
+    def rows(self, reference: str | None = None) -> list[dict[str, Any]]:
         """One dict per alpha and filter: means over the splits.
 
         Parameters
@@ -108,7 +118,7 @@ class ComparisonReport:
             "meets_target": coverage >= target - ROUNDING,
             "in_band": coverage >= low - ROUNDING,
             "retention": retention,
-            "retention_error": corrected_error(self.retention, self.sizes),
+            "retention_error": self.retention_error,
             "retention_share": self.retention_share.mean(axis=1),
             "delta_pct": percent_change(retention, retention[base]),
             "abstention": self.abstention.mean(axis=1),
@@ -126,7 +136,7 @@ class ComparisonReport:
             for i, name in enumerate(self.names)
         ]
 
-    def to_frame(self, reference=None):
+    def to_frame(self, reference: str | None = None) -> Any:
         """`rows` as a pandas DataFrame.
 
         Parameters
@@ -142,7 +152,7 @@ class ComparisonReport:
 
         return pd.DataFrame(self.rows(reference))
 
-    def plot(self, *, axes=None):
+    def plot(self, *, axes: Any = None) -> Any:
         """Coverage and retention against alpha.
 
         Parameters
@@ -153,15 +163,14 @@ class ComparisonReport:
         -------
         ComparisonDisplay
         """
-        from ._display import ComparisonDisplay
+        from ..plots import ComparisonDisplay
 
         return ComparisonDisplay.from_comparison(self, axes=axes)
 
     def _reference(self, name):
         if name is None:
             return self.names[0]
-        if name not in self.names:
-            raise ValueError(f"reference is {name!r}: one of {list(self.names)}")
+        check_choice("reference", name, self.names)
         return name
 
     def __str__(self):
@@ -183,6 +192,8 @@ class ComparisonReport:
                 f"{row['abstention']:8.3f}"
             )
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def mean_band(n_calibration, alpha, n_test, n_splits, confidence=0.95):

@@ -1,0 +1,16 @@
+"""Coverage and retention of filters, observed and predicted by theory."""
+
+from ._evaluate import evaluate_filter, leave_one_out, unwrap
+from ._filter_report import FilterReport
+from ._scores import coverage_band, coverage_interval, coverage_score, retention_score
+
+__all__ = [
+    "FilterReport",
+    "coverage_band",
+    "coverage_interval",
+    "coverage_score",
+    "evaluate_filter",
+    "leave_one_out",
+    "retention_score",
+    "unwrap",
+]

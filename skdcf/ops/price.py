@@ -1,0 +1,111 @@
+"""The price of a claim: what it costs in risk to keep one more.
+
+======  ========================================================================
+h_v     hazard: chance that claim v is false, given that all its ancestors are true
+l_v     -log(1 - h_v)
+m_v     sum of l over v and its ancestors: they are all true with chance exp(-m_v)
+q       share of true claims among those below a false one, at half its weight
+g_v     exp(-m_v) + q (1 - exp(-(m_v - l_v))): chance that v is true
+L_k     sum of l over the first k claims of a problem, in increasing order of m
+======  ========================================================================
+
+To keep the first k claims violates with chance 1 - exp(-L_k) and keeps an expected
+number of sum of g true claims. The slope of the convex minorant of that curve is what
+one more claim costs: its price. To keep whatever is below a common price
+yields the most claims for the risk, over all problems together (the lemma of Neyman and
+Pearson). m rises along the edges and the price with m, so such sets are closed under
+ancestors.
+"""
+
+import numpy as np
+
+from .hard import path_risk
+
+CERTAIN = 30.0  # largest log odds of a hazard: 1e-13 from certainty
+
+
+def log_price(hazard, batch, q=0.0):
+    """Log of the risk that one more kept claim costs.
+
+    Parameters
+    ----------
+    hazard : ndarray of shape (n_claims,)
+        Log odds that a claim is false, given that all its ancestors are true.
+    batch : GraphBatch
+    q : float in [0, 1]
+        Chance that a claim is true where an ancestor is not.
+
+    Returns
+    -------
+    ndarray of shape (n_claims,); finite, not falling along the edges.
+    """
+    hazard = np.clip(hazard, -CERTAIN, CERTAIN)
+    own = np.logaddexp(0, hazard)
+    indptr, indices = batch.ancestors
+    if not len(own):
+        return own
+    # The maximum mends rounding, without which m rises along the edges anyway.
+    path = path_risk(np.add.reduceat(own[indices], indptr[:-1]), batch)
+    order = np.lexsort((batch.depth, path, batch.problem_of))
+    before = _sum_before(own[order], batch.offsets)
+    log_risk = hazard[order] - own[order] - before
+    with np.errstate(divide="ignore"):
+        beside = np.log(q) + np.log(-np.expm1(-np.maximum(path - own, 0)))
+    log_gain = np.logaddexp(-path, beside)
+    price = np.empty(len(own))
+    price[order] = minorant_slopes(log_risk, log_gain[order], batch.problem_of)
+    return price
+
+
+def _sum_before(values, offsets):
+    """Sum of those before each value in its segment; other segments do not enter."""
+    out = np.zeros(len(values))
+    at, ends = offsets[:-1], offsets[1:]
+    while len(at):
+        more = at + 1 < ends
+        at, ends = at[more] + 1, ends[more]
+        out[at] = out[at - 1] + values[at - 1]
+    return out
+
+
+def minorant_slopes(log_rise, log_run, segment):
+    """Log slopes of the convex minorants of piecewise linear curves.
+
+    Pool adjacent violators, all segments at once: neighbours whose slopes fall are
+    merged until there are none. Everything is a logarithm, as curves of many claims
+    leave the range of a float.
+
+    Parameters
+    ----------
+    log_rise, log_run : ndarray of shape (n,)
+        Logs of the heights and widths of the pieces.
+    segment : ndarray of shape (n,)
+        Number of the curve that a piece belongs to, not decreasing.
+
+    Returns
+    -------
+    ndarray of shape (n,), not decreasing within a segment
+
+    References
+    ----------
+    R. E. Barlow et al. Statistical Inference under Order Restrictions. Wiley 1972.
+    """
+    head = np.ones(len(log_rise), dtype=bool)
+    slope = np.empty(len(log_rise))
+    at = np.arange(len(log_rise))
+    while len(at):
+        slope[at] = log_rise - log_run
+        falls = np.append(False, slope[at[1:]] < slope[at[:-1]])
+        falls &= np.append(False, segment[at[1:]] == segment[at[:-1]])
+        head[at[falls]] = False
+        open_ = np.isin(segment[at], segment[at[falls]])
+        falls, at = falls[open_], at[open_]
+        log_rise, log_run = log_rise[open_], log_run[open_]
+        starts = np.flatnonzero(~falls)
+        if not len(starts):
+            break
+        log_rise = np.logaddexp.reduceat(log_rise, starts)
+        log_run = np.logaddexp.reduceat(log_run, starts)
+        at = at[starts]
+    first = np.maximum.accumulate(np.where(head, np.arange(len(head)), 0))
+    return slope[first]

@@ -1,0 +1,284 @@
+"""Several scorers in one, weighed by what they keep on problems they have not seen."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from .._parameters import Number, positive
+from ..ops.conformal import leave_one_out_alpha
+from ..ops.hard import nonconformity_scores, path_risk
+from ._conformal import ConformalScorer
+from ._linear import LinearScorer
+from ._neyman_pearson import NeymanPearsonScorer
+from ._protocol import Scorer, Task, need_features
+
+if TYPE_CHECKING:
+    from ..graphs import GraphBatch
+
+FEW = 60  # problems; up to here the weights stay closer together
+N_LEVELS = 9
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How the weights of a mixture came about.
+
+    Attributes
+    ----------
+    alpha : float
+        The level that it was made for.
+    members : tuple of str
+    weights : ndarray of shape (n_members,)
+        Positive, of sum 1.
+    retention : ndarray of shape (n_members,)
+        True claims kept per problem around ``alpha`` by each member alone, on training
+        problems that it had not seen; NaN where there were too few problems to tell.
+    n_folds : int
+        Of that cross-validation; 0 where there was none.
+    """
+
+    alpha: float
+    members: tuple
+    weights: np.ndarray
+    retention: np.ndarray
+    n_folds: int
+
+
+class MixtureScorer(Scorer):
+    """Weighted sum of scorers, each in units of its own deviation.
+
+    The members' confidences on problems that they were not trained on say how many true
+    claims each would keep alone; the weights are a softmax of these numbers. Folds share
+    no group.
+
+    Parameters
+    ----------
+    members : dict of str to Scorer, or None, default=None
+        None is a linear model trained through soft calibration ("linear") and
+        `NeymanPearsonScorer` ("neyman-pearson").
+    prior : sequence of float or None, default=None
+        Log weights where all members keep the same. None leans towards the second of the
+        default members, ``(0, 2)``, which is the better one unless the folds say
+        otherwise; with members of your own it is 0 for each.
+    n_folds : int, default=3
+        Of the cross-validation; no more are made than there are groups.
+    temperature : float, default=0.05
+        Of the softmax, as a share of the best retention.
+
+    Attributes
+    ----------
+    members_ : dict of str to fitted Scorer
+    selection_ : Selection
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.scorers import ClassifierScorer, MixtureScorer, NeymanPearsonScorer
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> members = {"trees": NeymanPearsonScorer(), "logistic": ClassifierScorer()}
+    >>> cf = HardCF(MixtureScorer(members), random_state=0).fit(graphs, y)
+    >>> cf.scorer_.selection_.members
+    ('trees', 'logistic')
+    """
+
+    _parameter_constraints = {
+        "members": [None, dict],
+        "prior": [None, "array-like"],
+        "n_folds": [Number(Integral, 2, None, closed="left")],
+        "temperature": [positive(Real)],
+    }
+    learns = uses_alpha = True
+
+    def __init__(
+        self,
+        members: dict[str, Scorer] | None = None,
+        *,
+        prior: ArrayLike | None = None,
+        n_folds: int = 3,
+        temperature: float = 0.05,
+    ) -> None:
+        self.members = members
+        self.prior = prior
+        self.n_folds = n_folds
+        self.temperature = temperature
+
+    def validate(self) -> None:
+        """Raise ValueError unless members, prior and numbers fit together."""
+        super().validate()
+        members = self._fresh_members()
+        for name, member in members.items():
+            if not isinstance(member, Scorer):
+                raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
+            member.validate()
+        if not members or len(self._prior()) != len(members):
+            raise ValueError(
+                f"there are {len(members)} members and {len(self._prior())} numbers in "
+                "prior: at least one member, and one number for each, are needed"
+            )
+
+    @property
+    def uses_relaxation(self) -> bool:
+        """Whether some member trains through a relaxation."""
+        return any(m.uses_relaxation for m in self._fresh_members().values())
+
+    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+        """Fit the members and weigh them.
+
+        Parameters
+        ----------
+        batch, labels, task
+            As in `Scorer.fit`.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_into([self], batch, labels, [task or Task()])[0]
+
+    def fit_levels(
+        self, batch: GraphBatch, labels: NDArray, tasks: list[Task]
+    ) -> list[Self]:
+        """One mixture per task; members that know no alpha are fitted once.
+
+        Parameters
+        ----------
+        batch, labels, tasks
+            As in `Scorer.fit_levels`.
+
+        Returns
+        -------
+        list of MixtureScorer
+        """
+        fresh = [clone(self) for _ in tasks]
+        return self._fit_into(fresh, batch, labels, tasks)
+
+    def _fit_into(self, mixtures, batch, labels, tasks):
+        self.validate()
+        need_features(batch)
+        fold_of = _folds(len(batch), tasks[0].groups, self.n_folds, tasks[0].rng)
+        whole = self._fit_members(batch, labels, tasks)
+        n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
+        unseen = np.empty((len(tasks), len(whole[0]), batch.n_claims))
+        if not n_folds:
+            unseen[:] = _confidences(whole, batch)
+        for fold in range(n_folds):
+            held = fold_of == fold
+            rows = held[batch.problem_of]
+            rest = [_without(task, held) for task in tasks]
+            levels = self._fit_members(batch[~held], labels[~rows], rest)
+            unseen[:, :, rows] = _confidences(levels, batch[held])
+        for mixture, *level in zip(mixtures, whole, unseen, tasks, strict=True):
+            mixture._weigh(*level, batch, labels, n_folds)
+        return mixtures
+
+    def _fit_members(self, batch, labels, tasks):
+        """The fitted members of each level, as lists."""
+        members = self._fresh_members().values()
+        with warnings.catch_warnings():  # of a fold without errors, say: it weighs less
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = [m.fit_levels(batch, labels, tasks) for m in members]
+        return [list(level) for level in zip(*fitted, strict=True)]
+
+    def _weigh(self, members, confidences, task, batch, labels, n_folds):
+        names = tuple(self._fresh_members())
+        retention = np.full(len(names), np.nan)
+        if n_folds:
+            retention = np.array(
+                [_retention(c, batch, labels, task.alpha) for c in confidences]
+            )
+        deviation = confidences.std(axis=1)
+        self.members_ = dict(zip(names, members, strict=True))
+        self._centre = confidences.mean(axis=1)
+        self._scale = np.where(deviation > 0, deviation, 1.0)
+        weights = self._weights(retention, task.alpha, len(batch))
+        self.selection_ = Selection(task.alpha, names, weights, retention, n_folds)
+        if task.verbose:
+            print(self.selection_)
+
+    def _weights(self, retention, alpha, n):
+        prior, best = self._prior(), retention.max()
+        if not best > 0:  # nothing kept, or no cross-validation
+            return softmax(prior)
+        least = self.temperature
+        temperature = max(least, 1 / (alpha * n)) if n <= FEW else least
+        return softmax(prior + retention / (temperature * best))
+
+    def _fresh_members(self):
+        if self.members is None:
+            # From zeros, so that nothing but the folds is left to chance.
+            linear = ConformalScorer(LinearScorer(spread=0.0))
+            return {"linear": linear, "neyman-pearson": NeymanPearsonScorer()}
+        return {name: clone(member) for name, member in self.members.items()}
+
+    def _prior(self):
+        if self.prior is not None:
+            return np.asarray(self.prior, dtype=np.float64)
+        return (
+            np.array([0.0, 2.0])
+            if self.members is None
+            else np.zeros(len(self.members))
+        )
+
+    @property
+    def loss_curve_(self) -> list[float]:
+        """Training objective per step of the first member that has one."""
+        for member in self.members_.values():
+            if hasattr(member, "loss_curve_"):
+                return member.loss_curve_
+        raise AttributeError("loss_curve_: no member is trained step by step")
+
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """Confidence of each claim.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+        each = np.array([m.confidence(batch) for m in self.members_.values()])
+        each -= self._centre[:, None]
+        return (self.selection_.weights / self._scale) @ each
+
+
+def _confidences(levels, batch):
+    """Of each member at each level; members that several levels share are asked once."""
+    members = {id(member): member for level in levels for member in level}
+    known = {key: member.confidence(batch) for key, member in members.items()}
+    return [[known[id(m)] for m in level] for level in levels]
+
+
+def _without(task, held):
+    groups = None if task.groups is None else task.groups[~held]
+    return replace(task, groups=groups, verbose=0)
+
+
+def _retention(confidence, batch, labels, alpha):
+    """True claims kept per problem, by leave-one-out, averaged over levels."""
+    n, true = len(batch), labels == 1
+    risk = path_risk(-confidence, batch)
+    scores = nonconformity_scores(risk, true, batch.offsets)
+    kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)[true]
+    bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)
+    levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
+    return np.searchsorted(np.sort(kept_from), levels, side="right").mean() / n
+
+
+def _folds(n, groups, n_folds, rng):
+    """Number of each problem's fold; all 0 where there are too few groups."""
+    groups = np.arange(n) if groups is None else groups
+    code = np.unique(groups, return_inverse=True)[1]
+    n_groups = code.max() + 1
+    return rng.permutation(n_groups)[code] % min(n_folds, n_groups)

@@ -1,0 +1,152 @@
+"""What a scorer is, and what a filter tells it."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from .._parameters import Settings
+
+if TYPE_CHECKING:
+    from ..graphs import GraphBatch
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a filter tells its scorer about the fit.
+
+    Attributes
+    ----------
+    alpha : float
+        Level that the filter will be used at.
+    groups : ndarray of shape (n_problems,) or None
+        Problems of one group, say of one question, belong together in every split.
+    rng : RandomState
+        Source of all randomness that the scorer itself does not seed.
+    relaxation : PathRelaxation, GridRelaxation or None
+        What to train through; None is the scorer's own choice.
+    training : SoftTraining or None
+        How to train; None is the scorer's own choice.
+    verbose : int
+    """
+
+    alpha: float = 0.1
+    groups: np.ndarray | None = None
+    rng: np.random.RandomState = field(default_factory=np.random.RandomState)
+    relaxation: object = None
+    training: object = None
+    verbose: int = 0
+
+
+class Scorer(Settings, metaclass=ABCMeta):
+    """Gives every claim a confidence, higher meaning more trustworthy.
+
+    A scorer of your own needs `confidence`, and `fit` if it learns. It is a scikit-learn
+    estimator: ``__init__`` stores its parameters and does nothing else, and what `fit`
+    learns is stored in attributes whose names end in an underscore.
+
+    Attributes
+    ----------
+    learns : bool
+        Whether `fit` learns from labels. A filter then holds the problems that it
+        calibrates on out of `fit`.
+    uses_alpha : bool
+        Whether another alpha would give another scorer.
+    uses_relaxation : bool
+        Whether `fit` trains through ``task.relaxation``, as ``task.training`` says.
+        Filters refuse these settings where nothing would use them.
+    resolution : float
+        How closely the confidence of a claim repeats itself in another batch, relative
+        to ``1 + abs(confidence)``. Filters measure it as well, and lower their threshold
+        by more than the larger of the two.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.scorers import Scorer
+    >>> class EarlyClaims(Scorer):
+    ...     def confidence(self, batch):
+    ...         return -batch.depth
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> HardCF(EarlyClaims(), alpha=0.2).fit(graphs, y).n_calibration_
+    200
+    """
+
+    learns = False
+    uses_alpha = False
+    uses_relaxation = False
+    resolution = 1e-10
+
+    def columns_read(self) -> tuple[str, ...] | None:
+        """Names of the feature columns that `confidence` reads.
+
+        Returns
+        -------
+        tuple of str, or None for all columns, by their position
+        """
+        return None
+
+    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+        """Learn, or check that the scorer fits the problems.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            Training problems.
+        labels : ndarray of int, shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        task : Task, optional
+
+        Returns
+        -------
+        self
+        """
+        return self
+
+    def fit_levels(
+        self, batch: GraphBatch, labels: NDArray, tasks: list[Task]
+    ) -> list[Self]:
+        """One fitted scorer per task; the tasks differ in alpha alone.
+
+        Parameters
+        ----------
+        batch, labels
+            As in `fit`.
+        tasks : list of Task
+
+        Returns
+        -------
+        list of Scorer
+            All of them the same object where alpha makes no difference.
+        """
+        if not self.uses_alpha:
+            return [self.fit(batch, labels, tasks[0])] * len(tasks)
+        return [clone(self).fit(batch, labels, task) for task in tasks]
+
+    @abstractmethod
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """Confidence of each claim, a function of its problem alone.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+
+
+def need_features(batch):
+    """ValueError where the problems have no features yet."""
+    if batch.features is None:
+        raise ValueError(
+            "the scorer needs features, but the problems have none yet: add some with "
+            "skdcf.features"
+        )

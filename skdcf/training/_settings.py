@@ -1,0 +1,238 @@
+"""How a differentiable model is trained, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Literal, Self
+
+from numpy.typing import NDArray
+
+from .._parameters import Fraction, HasMethods, Number, Settings, StrOptions, positive
+
+
+class LBFGS(Settings):
+    """Minimise by L-BFGS, with all training problems at once.
+
+    Parameters
+    ----------
+    max_iter : int, default=30
+        Steps at most.
+
+    Examples
+    --------
+    >>> from skdcf.training import LBFGS, SoftTraining
+    >>> SoftTraining(LBFGS(max_iter=50))
+    SoftTraining(optimizer=LBFGS(max_iter=50))
+    """
+
+    _parameter_constraints = {"max_iter": [positive(Integral)]}
+    halves = False  # all problems calibrate, and all are predicted
+
+    def __init__(self, max_iter: int = 30) -> None:
+        self.max_iter = max_iter
+
+    def n_validation(self, n: int) -> int:
+        """Number of the n training problems that choose the best step: none.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        int
+        """
+        return 0
+
+    def minimize(
+        self, fun: Callable, x: NDArray, seen: Callable
+    ) -> tuple[NDArray, bool]:
+        """Minimise a function of flat parameters.
+
+        Parameters
+        ----------
+        fun : callable
+            ``fun(x) -> (value, gradient)``.
+        x : ndarray of shape (n_params,)
+            Where to start.
+        seen : callable
+            ``seen(step, x, value)`` is called after each step, and ends the run by
+            returning True.
+
+        Returns
+        -------
+        x : ndarray of shape (n_params,)
+            The last parameters at which value and gradient were finite.
+        finite : bool
+            Whether they were so to the end.
+        """
+        from ._optimizers import lbfgs
+
+        return lbfgs(fun, x, self.max_iter, seen)
+
+
+class Adam(Settings):
+    """The published loop: each epoch other halves calibrate and are predicted.
+
+    Parameters
+    ----------
+    learning_rate : float, default=0.015
+    max_iter : int, default=100
+        Epochs at most.
+    patience : int, default=10
+        Epochs without a better retention on the validation problems before it stops.
+    validation_size : float, int or None, default=0.2
+        Share or number of the training problems on which the best epoch is chosen. None
+        takes the last epoch, and then ``patience`` has to stay as it is.
+
+    Examples
+    --------
+    >>> from skdcf.training import Adam, SoftTraining
+    >>> SoftTraining(Adam(learning_rate=0.01, patience=20))
+    SoftTraining(optimizer=Adam(learning_rate=0.01, patience=20))
+    """
+
+    _parameter_constraints = {
+        "learning_rate": [positive()],
+        "max_iter": [positive(Integral)],
+        "patience": [positive(Integral)],
+        "validation_size": [
+            None,
+            Number(Fraction, 0, 1, closed="neither"),
+            positive(Integral),
+        ],
+    }
+    halves = True
+
+    def __init__(
+        self,
+        learning_rate: float = 0.015,
+        max_iter: int = 100,
+        patience: int = 10,
+        validation_size: float | int | None = 0.2,
+    ) -> None:
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.patience = patience
+        self.validation_size = validation_size
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        if self.validation_size is None and self.patience != 10:
+            raise ValueError(
+                f"patience is {self.patience!r}, but without validation problems there "
+                "is nothing to wait for: set validation_size, or leave patience at 10"
+            )
+
+    def n_validation(self, n: int) -> int:
+        """Number of the n training problems that choose the best epoch.
+
+        Parameters
+        ----------
+        n : int
+
+        Returns
+        -------
+        int
+        """
+        from ..ops.holdout import holdout_count
+
+        if self.validation_size is None:
+            return 0
+        return holdout_count("validation_size", self.validation_size, n)
+
+    def minimize(
+        self, fun: Callable, x: NDArray, seen: Callable
+    ) -> tuple[NDArray, bool]:
+        """Minimise a function of flat parameters, as `LBFGS.minimize` does.
+
+        Parameters
+        ----------
+        fun, x, seen
+            As there.
+
+        Returns
+        -------
+        x : ndarray of shape (n_params,)
+        finite : bool
+        """
+        from ._optimizers import adam
+
+        return adam(fun, x, self.max_iter, seen, self.learning_rate)
+
+
+class SoftTraining(Settings):
+    """Train a differentiable model through soft calibration and prediction.
+
+    Parameters
+    ----------
+    optimizer : LBFGS, Adam or None, default=None
+        None is ``LBFGS()``.
+    loss : {"log-retention", "retention"}, default="log-retention"
+        What is minimised: minus the logarithm of the soft retention, or minus it.
+    start : {"coherent", "random"}, default="coherent"
+        "coherent" starts from logistic regression of "this claim and all its ancestors
+        are true"; "random" from small random numbers.
+    shrinkage : float, default=100.0
+        Pull towards the coherent start: the objective has the term ``shrinkage / (alpha
+        n)^2 (1 - corr)``, where corr is the correlation of the scores with those at the
+        start and n the number of training problems. A random start needs 0.
+    unit_variance : bool, default=True
+        Whether scores are scaled to unit deviation before they are relaxed.
+
+    Examples
+    --------
+    >>> from skdcf import CoherentConformalFilter
+    >>> from skdcf.training import Adam, SoftTraining
+    >>> cf = CoherentConformalFilter("linear", training=SoftTraining(Adam()))
+    >>> cf.set_params(training__optimizer__learning_rate=0.01).training
+    SoftTraining(optimizer=Adam(learning_rate=0.01))
+    """
+
+    _parameter_constraints = {
+        "optimizer": [None, HasMethods(["minimize", "validate", "n_validation"])],
+        "loss": [StrOptions({"log-retention", "retention"})],
+        "start": [StrOptions({"coherent", "random"})],
+        "shrinkage": [Number(Real, 0, None, closed="left")],
+        "unit_variance": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        optimizer: LBFGS | Adam | None = None,
+        *,
+        loss: Literal["log-retention", "retention"] = "log-retention",
+        start: Literal["coherent", "random"] = "coherent",
+        shrinkage: float = 100.0,
+        unit_variance: bool = True,
+    ) -> None:
+        self.optimizer = optimizer
+        self.loss = loss
+        self.start = start
+        self.shrinkage = shrinkage
+        self.unit_variance = unit_variance
+
+    @classmethod
+    def from_paper(cls) -> Self:
+        """The training of arXiv:2604.20098: Adam from a random start, nothing else.
+
+        Returns
+        -------
+        SoftTraining
+        """
+        return cls(
+            Adam(), loss="retention", start="random", shrinkage=0.0, unit_variance=False
+        )
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        if self.optimizer is not None:
+            self.optimizer.validate()
+        if self.start == "random" and self.shrinkage:
+            raise ValueError(
+                f"shrinkage is {self.shrinkage!r}, but it pulls towards a coherent start "
+                'and this one is random: set shrinkage=0, or start="coherent"'
+            )

@@ -1,0 +1,244 @@
+"""Training runs, from packed problems to parameters."""
+
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from autograd import value_and_grad
+from autograd.misc import flatten
+
+from ..ops.holdout import hold_out, pick
+from ..ops.standardize import Standardizer
+from ._objective import LOSSES, Objective, standardised
+from ._settings import LBFGS
+from ._start import STARTS
+
+
+@dataclass
+class TrainingResult:
+    """What `train` returns for one level.
+
+    Attributes
+    ----------
+    params : object
+        Parameters of the model.
+    scale : float
+        Deviation of the scores on the training claims; 1 where scores are not brought
+        to unit variance. Confidence is ``model(params, standardizer(X)) / scale``.
+    standardizer : Standardizer
+    loss_curve : list of float
+        Training loss per step.
+    validation_curve : list of float
+        Soft retention of the validation problems per step; empty without them.
+    converged : bool
+        False where a loss or gradient was not finite; params are the last good ones.
+    message : str
+        Why training ended early, or did not start; empty otherwise.
+    """
+
+    params: object
+    scale: float
+    standardizer: Standardizer
+    loss_curve: list = field(default_factory=list)
+    validation_curve: list = field(default_factory=list)
+    converged: bool = True
+    message: str = ""
+
+    @property
+    def n_iter(self):
+        """Number of steps."""
+        return len(self.loss_curve)
+
+    def confidence(self, model, features):
+        """Confidence of claims with raw ``features``, shape (n_claims, n_features)."""
+        return model(self.params, self.standardizer(features)) / self.scale
+
+
+def train(
+    model,
+    relaxation,
+    training,
+    batch,
+    labels,
+    alphas,
+    *,
+    groups=None,
+    rng=None,
+    verbose=0,
+):
+    """Train a model through soft calibration and prediction, for each level.
+
+    What no level enters is done once: validation problems, standardisation, the start.
+
+    Parameters
+    ----------
+    model : differentiable model
+        As `skdcf.scorers.LinearScorer`.
+    relaxation : PathRelaxation or GridRelaxation
+    training : SoftTraining
+    batch : GraphBatch
+        Training problems; features are standardised here, on these problems.
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown: such a claim enters no loss.
+    alphas : sequence of float
+        Levels to train for.
+    groups : ndarray of shape (n_problems,), optional
+        Problems of one group are held out for validation together.
+    rng : RandomState or Generator, optional
+        Initial parameters, validation problems and halves.
+    verbose : int
+        Print loss and retention of every step if positive.
+
+    Returns
+    -------
+    list of TrainingResult, one per level
+
+    Raises
+    ------
+    ValueError
+        If relaxation or settings contradict themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.graphs import pack_labels
+    >>> from skdcf.relaxation import PathRelaxation
+    >>> from skdcf.scorers import LinearScorer
+    >>> from skdcf.training import SoftTraining
+    >>> from skdcf.training.loop import train
+    >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
+    >>> setting = LinearScorer(), PathRelaxation(), SoftTraining()
+    >>> rng = np.random.RandomState(0)
+    >>> [out] = train(*setting, graphs, pack_labels(y, graphs), [0.1], rng=rng)
+    >>> out.params.shape, out.converged, out.loss_curve[-1] < out.loss_curve[0]
+    ((31,), True, True)
+    """
+    training.validate()
+    relaxation.validate()
+    run = _Run(model, relaxation, training, rng or np.random.RandomState(), verbose)
+    run.prepare(batch, labels, groups)
+    return [run.for_level(alpha) for alpha in alphas]
+
+
+class _Run:
+    """A model, what it is trained on, and how; shared by all levels."""
+
+    def __init__(self, model, relaxation, training, rng, verbose):
+        self.model, self.relaxation, self.rng = model, relaxation, rng
+        self.training, self.verbose = training, verbose
+        self.optimizer = training.optimizer or LBFGS()
+
+    def prepare(self, batch, labels, groups):
+        """Hold out validation problems, standardise, start, lay out the rest."""
+        self.validation = None
+        n_validation = self.optimizer.n_validation(len(batch))
+        if n_validation:
+            rest, rows = hold_out(len(batch), n_validation, groups, self.rng)
+            self.validation = pick(batch, labels, rows)
+            batch, labels = pick(batch, labels, rest)
+        self.standardizer = Standardizer.fit(batch.features)
+        self.X = self.standardizer(batch.features)
+        x, self.unflatten = flatten(self.model.init(self.X.shape[1], self.rng))
+        start = STARTS[self.training.start]
+        self.x = start(self.model, self.X, batch, labels, x, self.unflatten)
+        self.scores = self.model(self.unflatten(self.x), self.X)
+        self.message = _why_nothing_to_learn(labels, self.scores)
+        if not self.message:
+            self.plan = self.relaxation.plan(batch, labels)
+
+    def for_level(self, alpha):
+        """The result for one level; every level draws the same random numbers."""
+        params = self.unflatten(self.x)
+        result = TrainingResult(params, 1.0, self.standardizer, message=self.message)
+        if not self.message:
+            self._minimise(alpha, result)
+        if self.training.unit_variance:
+            result.scale = float(np.std(self.model(result.params, self.X))) or 1.0
+        return result
+
+    def _minimise(self, alpha, result):
+        objective = Objective(
+            self.model,
+            self.relaxation,
+            self.X,
+            self.plan,
+            alpha,
+            LOSSES[self.training.loss],
+            self.training.unit_variance,
+            self.training.shrinkage / (alpha * self.plan.n_problems) ** 2,
+            standardised(self.scores),
+        )
+        watch = _Watch(result, objective, self.unflatten, self.verbose)
+        if self.validation is not None:
+            watch.choose_on(*self.validation, self.optimizer.patience)
+        fun = (
+            self._halved(objective) if self.optimizer.halves else self._full(objective)
+        )
+        x, finite = self.optimizer.minimize(fun, self.x, watch)
+        result.params = self.unflatten(x if watch.best is None else watch.best)
+        if not finite:
+            result.converged = False
+            result.message = (
+                f"loss or gradient was not finite after {result.n_iter} steps: the "
+                "last parameters before that are kept"
+            )
+
+    def _full(self, objective):
+        return value_and_grad(lambda flat: objective(self.unflatten(flat)))
+
+    def _halved(self, objective):
+        """One half calibrates, the other is predicted; drawn anew at each call."""
+        unflatten, n, rng = self.unflatten, self.plan.n_problems, deepcopy(self.rng)
+        both = value_and_grad(lambda flat, *halves: objective(unflatten(flat), *halves))
+
+        def fun(flat):
+            order = rng.permutation(n)
+            halves = (order[: n // 2], order[n // 2 :]) if n > 1 else (order, order)
+            return both(flat, *halves)
+
+        return fun
+
+
+class _Watch:
+    """Keeps curves, the best epoch on validation problems, and prints."""
+
+    def __init__(self, result, objective, unflatten, verbose):
+        self.result, self.objective, self.unflatten = result, objective, unflatten
+        self.verbose = verbose
+        self.validation = self.best = None
+
+    def choose_on(self, batch, labels, patience):
+        """Choose the best epoch on these problems."""
+        X = self.result.standardizer(batch.features)
+        plan = self.objective.relaxation.plan(batch, labels)
+        self.validation = replace(self.objective, X=X, plan=plan)
+        self.patience = patience
+
+    def __call__(self, step, x, value):
+        """Whether to stop."""
+        params, curve = self.unflatten(x), self.result.validation_curve
+        self.result.loss_curve.append(value)
+        if self.verbose:
+            retention = self.objective.retention(params)
+            print(f"step {step + 1}: loss {value:.4f}, retention {retention:.3f}")
+        if self.validation is None:
+            return False
+        curve.append(self.validation.retention(params))
+        best = int(np.argmax(np.nan_to_num(curve, nan=-np.inf)))
+        if best == len(curve) - 1:
+            self.best = x
+        return len(curve) - 1 - best >= self.patience
+
+
+def _why_nothing_to_learn(labels, scores):
+    if not (labels == 0).any():
+        return "no training claim is false: the scorer stays as it started"
+    if not (labels == 1).any():
+        return "no training claim is true: the scorer stays as it started"
+    if np.ptp(scores) == 0:
+        return (
+            "all training claims have the same score at the start (constant features?): "
+            "there is no direction to learn in"
+        )
+    return ""

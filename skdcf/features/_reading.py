@@ -83,7 +83,7 @@ def _different(values):
     return list(dict.fromkeys(values))[:_MOST_NUMBERS]
 
 
-def compare(claim, question, above, earlier):
+def compare_claim(claim, question, above, earlier):
     """The counted columns and the facts of one claim; bits: asked numbers in it."""
     found, known, words = claim.found, question.known, claim.words
     if above:

@@ -3,15 +3,18 @@
 Every column is a formula over texts and edges: no model, no label, nothing learned.
 """
 
+from __future__ import annotations
+
 from array import array
 from itertools import pairwise
 from struct import Struct
 
 import numpy as np
 
+from ..graphs import GraphBatch
 from ._base import GraphTransformer
-from ._given import claim_index
-from ._reading import FLAGS, ClaimText, Question, compare
+from ._given import number_claims
+from ._reading import FLAGS, ClaimText, Question, compare_claim
 
 # Filled claim by claim; the others follow from the whole batch.
 _COUNTED = (
@@ -124,14 +127,17 @@ class TextFeatures(GraphTransformer):
     unsupported_numbers [0.  1.1]
     """
 
-    def _own_names(self):
+    def _own_names(self) -> tuple[str, ...]:
         return COLUMNS
 
-    def _check(self, batch):
+    def _check(self, batch: GraphBatch) -> None:
         if not batch.n_claims:
             return
         if batch.claims is None:
-            raise ValueError("the problems have no claim texts: pass claims=...")
+            raise ValueError(
+                "the problems have no claim texts. Give them to ReasoningGraph as "
+                "claims=..., or make graphs from tables and records by skdcf.adapters"
+            )
         for row, text in enumerate(batch.claims):
             if not isinstance(text, str):
                 i = int(batch.problem_of[row])
@@ -140,7 +146,7 @@ class TextFeatures(GraphTransformer):
                     f"{text!r}; TextFeatures needs a str for every claim"
                 )
 
-    def _own_columns(self, batch):
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         rows, bits, asked = bytearray(), array("Q"), array("d")
         first, parents = _parents(batch)
         texts = () if batch.claims is None else batch.claims
@@ -152,7 +158,7 @@ class TextFeatures(GraphTransformer):
             for v, claim in enumerate(claims, a):
                 above = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
                 above = [claims[u - a] for u in above]
-                row, asked_in_it = compare(claim, question, above, earlier)
+                row, asked_in_it = compare_claim(claim, question, above, earlier)
                 rows += _pack(*row)
                 bits.append(asked_in_it)
                 earlier.update(claim.found)
@@ -173,7 +179,7 @@ def _parents(batch):
 
 def _whole_answer(batch, wrong, underived, largest, bits, n_asked, largest_asked):
     """The columns that look at positions, ancestors and other claims."""
-    index = claim_index(batch)
+    index = number_claims(batch)
     problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
     indptr, members = batch.ancestors
     share = 1 / np.maximum(n_asked, 1)

@@ -19,6 +19,13 @@ def test_simple_rules():
     assert number_flow_edges(["a"], None) == []
 
 
+@pytest.mark.parametrize("guess", [no_edges, chain_edges, number_flow_edges])
+def test_claims_that_are_no_texts(guess):
+    for claims in ("x = 2", ["x = 2", None]):
+        with pytest.raises(ValueError, match="must be the texts of a problem's claims"):
+            guess(claims)
+
+
 @pytest.mark.parametrize(
     ("question", "claims", "expected"),
     [

@@ -3,6 +3,8 @@
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -193,11 +195,94 @@ def test_tables_of_pandas_are_not_asked_for(graphs):
         np.testing.assert_array_equal(batch.features, expected.features)
 
 
-def test_claim_transformer_refuses_what_looks_at_the_company(graphs):
+@pytest.mark.parametrize("transformer", [GraphFeatures(), reasoning_features()])
+def test_a_table_cannot_be_asked_for(transformer, graphs):
+    assert transformer.set_output(transform="default") is transformer
+    assert transformer.set_output(transform=None) is transformer
+    for library in ("pandas", "polars"):
+        with pytest.raises(ValueError, match=r"is a GraphBatch.*adapters\.to_frame"):
+            transformer.set_output(transform=library)
+    with pytest.raises(ValueError, match="transform is 'xml', but must be one of"):
+        transformer.set_output(transform="xml")
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [{"claims": ["a"]}],
+        ["a", "b"],
+        "a",
+        pd.DataFrame({"text": ["a", "b"]}),
+        pd.DataFrame({"length": [1.0, 2.0]}),
+        pl.LazyFrame({"text": ["a", "b"]}),
+    ],
+    ids=["dicts", "texts", "text", "table", "numbers", "lazy"],
+)
+def test_what_is_no_graph_is_sent_to_the_adapters(X):
+    with pytest.raises(ValueError, match=r"skdcf\.adapters"):
+        TextFeatures().fit(X)
+
+
+@pytest.mark.parametrize(
+    "transformer, message",
+    [
+        (GraphFeatures("nx_pagerank"), "'metrics' parameter.*'nx_pagerank'"),
+        (DomainIndicators("functions"), "'domains' parameter.*'functions'"),
+        (FrequencyFeature(3), "'column' parameter.*3"),
+        (SemanticFeatures("x"), "'columns' parameter.*'x'"),
+        (ClaimTransformer(None), "'transformer' parameter.*'transform'.*None"),
+        (GraphUnion("x"), "'transformer_list' parameter.*'x'"),
+        (GraphUnion([TextFeatures()]), r"entry TextFeatures\(\).*name and a transf"),
+        (GraphUnion([("a", "b")]), r"entry \('a', 'b'\).*name and a transformer"),
+        (GraphUnion([("a", TextFeatures())], keep_input="no"), "'keep_input'.*'no'"),
+    ],
+)
+def test_wrong_parameters_are_named(transformer, message, graphs):
+    with pytest.raises(ValueError, match=message):
+        transformer.fit(graphs)
+
+
+@pytest.fixture
+def table():
+    """Many claims: 400 problems of three, with features of different sizes."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(1200, 40)) * np.logspace(-3, 3, 40)
+    return GraphBatch.from_arrays(values, np.arange(0, 1201, 3))
+
+
+def centre(X):
+    return X - X.mean(axis=0)
+
+
+def mark_the_largest(X):
+    """Differs from the claim's own values for one claim of a table only."""
+    return X * (np.arange(len(X)) != X[:, 0].argmax())[:, None]
+
+
+def shift_if_many(X):
+    """Tables of more than 60 claims are treated differently."""
+    return X if len(X) <= 60 else X + 1
+
+
+@pytest.mark.parametrize("function", [centre, mark_the_largest, shift_if_many])
+def test_claim_transformer_refuses_what_looks_at_the_company(function, table):
     """Centred by the mean of a batch, problems are not exchangeable any more."""
-    centred = FunctionTransformer(lambda X: X - X.mean(axis=0))
     with pytest.raises(ValueError, match="voids the guarantee"):
-        ClaimTransformer(centred).fit(graphs)
+        ClaimTransformer(FunctionTransformer(function)).fit(table)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_claim_transformer_allows_for_rounding(kind, table):
+    """Products of matrices differ in the last bits between tables of other heights."""
+    narrow = FunctionTransformer(lambda X: X.astype(kind))
+    lifted = ClaimTransformer(make_pipeline(StandardScaler(), narrow, PCA(20)))
+    assert lifted.fit_transform(table).n_features == 20
+
+
+def test_claim_transformer_wants_a_row_per_claim(table):
+    for function in (lambda X: X[::2], lambda X: X.sum(axis=1)):
+        with pytest.raises(ValueError, match="one row per claim is needed"):
+            ClaimTransformer(FunctionTransformer(function)).fit(table)
 
 
 def test_no_problems_have_columns_all_the_same(graphs):

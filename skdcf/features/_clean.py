@@ -23,25 +23,25 @@ LONGEST_NUMBER = 30  # characters; more is not a quantity
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
-def _count(words, start, step=1):
+def _list_numbers(words, start, step=1):
     return {word: start + step * i for i, word in enumerate(words.split())}
 
 
-_UNITS = _count("one two three four five six seven eight nine", 1)
-_TEENS = _count(
+_ONES = _list_numbers("one two three four five six seven eight nine", 1)
+_TEENS = _list_numbers(
     "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
     10,
 )
-_TENS = _count("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
-_PARTS = _count("third fourth fifth sixth seventh eighth", 3)
+_TENS = _list_numbers("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
+_PARTS = _list_numbers("third fourth fifth sixth seventh eighth", 3)
 _PARTS |= {word + "s": n for word, n in _PARTS.items()}
 _PARTS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
 _SCALES = {"hundred": 100, "thousand": 1000}
-NUMBER_WORDS = {w: float(n) for w, n in (_UNITS | _TEENS | _TENS | _PARTS).items()}
+NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _PARTS).items()}
 _SCALED = NUMBER_WORDS.keys() - _SCALES  # what "hundred" and "thousand" may follow
 
 
-def clean(text):
+def clean(text: str) -> str:
     """Lower case, without mark-up, "Step k:" in front and white space but blanks.
 
     Parameters
@@ -55,7 +55,7 @@ def clean(text):
     return clean_words(text)[0]
 
 
-def clean_words(text):
+def clean_words(text: str) -> tuple[str, list[str]]:
     """The clean text, and the words of it: what stands between its blanks.
 
     Parameters
@@ -83,7 +83,7 @@ def clean_words(text):
     return text, words
 
 
-def numbers(text):
+def find_numbers(text: str) -> list[float]:
     """The numbers of a clean text in order of appearance, without 0, 1, 2 and 100.
 
     Parameters
@@ -98,11 +98,11 @@ def numbers(text):
         text = _STEP.sub("", text)
     if "{" in text:
         text = text.replace("{,}", ",")
-    count = _counting if len(text) <= _REMEMBERED else _counting.__wrapped__
+    count = _read_run if len(text) <= _REMEMBERED else _read_run.__wrapped__
     return list(chain.from_iterable(map(count, _RUN.findall(text))))
 
 
-def to_number(token):
+def read_numeral(token: str) -> float:
     """Value of a numeral with thousands separators; NaN if it is absurdly long."""
     if "," in token:
         token = token.replace(",", "")
@@ -110,13 +110,13 @@ def to_number(token):
 
 
 @lru_cache(4096)
-def _counting(run):
+def _read_run(run):
     """The numbers that count in a run of digits, commas and points."""
-    values = map(to_number, _NUMBER.findall(run))
+    values = map(read_numeral, _NUMBER.findall(run))
     return tuple(v for v in values if v == v and v not in IGNORED)
 
 
-def number_words(text):
+def find_spelled_numbers(text: str) -> list[float]:
     """Numbers that a clean text spells out: "twenty-five", "three hundred", "dozen".
 
     Of a fraction the denominator counts, "two-thirds" gives 3.
@@ -133,8 +133,8 @@ def number_words(text):
     if NUMBER_WORDS.keys().isdisjoint(words):
         return found
     for word in words:
-        if word in _UNITS and before in _TENS:
-            found[-1] += _UNITS[word]
+        if word in _ONES and before in _TENS:
+            found[-1] += _ONES[word]
         elif word in _SCALES and before in _SCALED and found:
             found[-1] *= _SCALES[word]
         elif word in NUMBER_WORDS:

@@ -44,6 +44,11 @@ def no_edges(
     list
         Empty.
 
+    Raises
+    ------
+    ValueError
+        If ``claims`` are no texts.
+
     Examples
     --------
     >>> from skdcf.edges import no_edges
@@ -69,6 +74,11 @@ def chain_edges(
     Returns
     -------
     list of (parent, child)
+
+    Raises
+    ------
+    ValueError
+        If ``claims`` are no texts.
 
     Examples
     --------
@@ -97,7 +107,12 @@ def number_flow_edges(
 
     Returns
     -------
-    list of (parent, child), sorted
+    list of (parent, child), sorted by child
+
+    Raises
+    ------
+    ValueError
+        If ``claims`` are no texts.
 
     Notes
     -----

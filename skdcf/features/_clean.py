@@ -6,13 +6,19 @@ from itertools import chain
 
 # White space and mark-up say where a text comes from, not whether it is true.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
+# 2**3 is a power, while **bold** is mark-up.
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
+# "## Step 3:", "- " and "2. " in front of a claim; a mark counts only before a word, so
+# that "- 3 + 5 = 2" keeps its minus.
 _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
 )
+# "by steps 2 and 3" refers to claims: these are no quantities.
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
+# ".5" is written as "0.5".
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
+# Commas belong to a number where three digits follow: 1,200 is one number and 1,20 two.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
 _RUN = re.compile(r"[0-9][0-9,.]*")
@@ -20,6 +26,7 @@ _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # of another script
 _WORD = re.compile(r"[a-z]+")
 _REMEMBERED = 10_000  # characters; numbers of longer texts are not kept in mind
 LONGEST_NUMBER = 30  # characters; more is not a quantity
+# Small and round numbers stand in every text, so that they link nothing.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
@@ -111,7 +118,10 @@ def read_numeral(token: str) -> float:
 
 @lru_cache(4096)
 def _read_run(run):
-    """The numbers that count in a run of digits, commas and points."""
+    """The numbers that count in a run of digits, commas and points.
+
+    The same runs come back in text after text, which is why they are remembered.
+    """
     values = map(read_numeral, _NUMBER.findall(run))
     return tuple(v for v in values if v == v and v not in IGNORED)
 
@@ -132,7 +142,7 @@ def find_spelled_numbers(text: str) -> list[float]:
     found, before, words = [], "", _WORD.findall(text)
     if NUMBER_WORDS.keys().isdisjoint(words):
         return found
-    for word in words:
+    for word in words:  # twenty + five, three * hundred, or a number of its own
         if word in _ONES and before in _TENS:
             found[-1] += _ONES[word]
         elif word in _SCALES and before in _SCALED and found:

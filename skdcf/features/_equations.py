@@ -15,6 +15,8 @@ from ._clean import NUMBER, read_numeral
 from ._expression import UNKNOWN, is_bare, judge_equality
 from ._latex import rewrite_plainly
 
+# Two kinds of items stand for what is no arithmetic: UNKNOWN makes its side unreadable,
+# while at a WORD a side is cut, as the words around "3 * 5" in "so 3 * 5 eggs" are.
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
 MOST_SIDES = 200  # of one clause and of one text
@@ -27,6 +29,7 @@ _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile("[0-9] ?([a-z]+)")
+# Most sides are either "3 * 5 + 2" or "12 eggs": these two need no tokens.
 _MERE_ARITHMETIC = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
 _COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
 _PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
@@ -67,7 +70,7 @@ _UNIT_OF = [
     {form: names for names in kind.split() for form in names.split("/")}
     for kind in _KINDS
 ]
-# Words that change what stands beside them.
+# Words that change what stands beside them: "5 more than 3" is not 5.
 _CHANGING = _split_words(
     "than half twice double triple third quarter thirds quarters percent square "
     "squared cube cubed root times plus minus less more hundred thousand million "
@@ -156,6 +159,8 @@ def _measure_shared_ending(one, other):
     unit = 0  # 3 * 5 miles, distance = 15 miles
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
+    # A word of a name ends in a letter. Up to three words of a unit may stand before the
+    # name; then a single shared word is a name only where it is the whole first side.
     words = other[len(other) - n :]
     whole = n == len(one) or not unit
     named = any(w[-1].isalpha() for w in words) and unit <= 3 and (whole or n > 1)
@@ -171,7 +176,10 @@ def _may_convert(one, other):
 
 
 def _drop_bare(items):
-    """The items if they calculate something; names are used again for other things."""
+    """The items if they calculate something, else nothing readable.
+
+    A mere number may be the value of a name, and names are used again for other things.
+    """
     return _UNREADABLE if is_bare(items) else items
 
 
@@ -202,6 +210,11 @@ def _read_simple(side):
 
 
 def _read_tokens(side):
+    """Head and tail of a side, token by token.
+
+    Each token is judged by its neighbours: whether a value stands before it, whether a
+    blank does, and what follows. Two values with nothing between them are UNKNOWN.
+    """
     items, before = [], ""
     for token, after in pairwise([*_TOKEN.findall(side), ""]):
         text = token.lstrip(" ")
@@ -243,16 +256,19 @@ def _append_prose(items, before, token, after):
 
 
 def _is_value(items):
+    """Whether a value ends here, so that an operator may follow."""
     return bool(items) and (isinstance(items[-1], float) or items[-1] in (")", "%"))
 
 
 def _is_variable(words, touches):
+    """Whether words are letters that stand for numbers: "2lw", "n"."""
     if touches and words[0] not in _UNITS:
         return True  # 2lw
     return any([len(w) == 1 and w not in "ai" for w in words])
 
 
 def _closes(after):
+    """Whether what comes next ends a value: an operator, a bracket or nothing."""
     return not after or after.lstrip(" ")[0] in "+-*/)]}"
 
 
@@ -273,6 +289,13 @@ def _find_spoken_operator(items, words, glued, after):
 
 
 def _append_symbol(items, text, glued, after):
+    """Append what a sign means here: blanks and neighbours decide.
+
+    A bracket right behind a value multiplies, 3(4), and one after a blank is a remark.
+    A minus between blanks is an "m", since it may be the mark of a list; before a word
+    it is a hyphen. "!" is a factorial where the expression goes on or ends, else mere
+    punctuation.
+    """
     if text in "([{√":
         if _is_value(items):
             items += ("*",) if glued and text != "{" else (WORD, UNKNOWN)

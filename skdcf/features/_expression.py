@@ -166,6 +166,7 @@ def is_bare(items: list) -> bool:
 
 
 def _agree(a, b):
+    """Whether two values differ by rounding of floats only; whole numbers may not."""
     gap, size = abs(a - b), max(abs(a), abs(b))
     return gap <= 1e-9 * size and (gap < 0.5 or size >= _EXACT)
 

@@ -78,9 +78,8 @@ class Question:
 
     def __init__(self, text):
         text = clean(text or "")
-        self.asked = _drop_repeats((*find_numbers(text), *find_spelled_numbers(text)))[
-            :63
-        ]
+        asked = find_numbers(text) + find_spelled_numbers(text)
+        self.asked = _drop_repeats(asked)[:63]  # one bit of a number for each
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
         self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}
@@ -93,7 +92,10 @@ def _drop_repeats(values):
 
 
 def compare_claim(claim, question, above, earlier):
-    """The counted columns and the facts of one claim; bits: asked numbers in it."""
+    """The counted columns and the facts of one claim, and the question's numbers in it.
+
+    The latter are bits of one number, so that a union over ancestors is one operation.
+    """
     found, known, words = claim.found, question.known, claim.words
     if above:
         premises = known.union(*[u.found for u in above])
@@ -161,7 +163,8 @@ def _is_derived(x, known):
             return True
     if x % 1 == 0 and not any([a % 1 for a in operands]):
         return False
-    millionths = {int(b * 1e6 + 0.5) for b in known}  # sums of decimals are not exact
+    # Sums of decimals are not exact, so that they are compared in millionths.
+    millionths = {int(b * 1e6 + 0.5) for b in known}
     return any(
         int(r * 1e6 + 0.5) in millionths
         for a in operands

@@ -507,7 +507,7 @@ def test_frame_questions_and_texts_that_are_not_known(library, tmp_path):
     data = from_frame(to_frame(graphs, backend=library.__name__))
     assert [g.replace(feature_names=None) for g in data.graphs] == graphs
     write_jsonl(tmp_path / "a.jsonl", data.graphs)
-    assert read_jsonl(tmp_path / "a.jsonl").graphs == list(data.graphs)
+    assert list(read_jsonl(tmp_path / "a.jsonl").graphs) == list(data.graphs)
     bare = [g.replace(features=None) for g in graphs[:2]]
     found = from_frame(to_frame(bare, backend=library.__name__)).graphs
     expected, made = (TextFeatures().fit_transform(x) for x in (bare, found))

@@ -505,7 +505,9 @@ def test_networkx_bad_input():
         ValueError, match=r"single graph: pass a list of them, \[graph\]"
     ):
         from_networkx(graph)
-    with pytest.raises(ValueError, match=r"problem 1 is a str, not a networkx\.DiGraph"):
+    with pytest.raises(
+        ValueError, match=r"problem 1 is a str, not a networkx\.DiGraph"
+    ):
         from_networkx([graph, "graph"])
 
 
@@ -826,7 +828,11 @@ def test_frame_of_other_kinds(kind):
     columns = {"problem": [1], "x": [0.5]}
     made = {"dict": columns, "path": "claims.csv", "series": pd.Series([1])}
     frame = made.get(kind, pl.LazyFrame(columns))
-    what = r"pass frame\.collect\(\)" if kind == "lazy" else "a data frame is needed"
+    what = (
+        r"pass frame\.collect\(\)"
+        if kind == "lazy"
+        else "a data frame with rows is needed: pandas"
+    )
     with pytest.raises(ValueError, match=what):
         from_frame(frame)
 

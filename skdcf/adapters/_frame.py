@@ -203,15 +203,14 @@ def _eager(frame):
     nw = narwhals()
 
     try:
-        frame = nw.from_native(frame)
+        frame = nw.from_native(frame, eager_only=True)
     except TypeError:
-        kind = type(frame).__name__
+        of_others = "pandas.DataFrame makes one of a dict, pandas.read_csv of a file"
+        advice = "pass frame.collect()" if hasattr(frame, "collect") else of_others
         raise ValueError(
-            f"frame is a {kind}, but a data frame is needed: pandas.DataFrame makes one "
-            "of a dictionary, pandas.read_csv of a file"
+            f"frame is a {type(frame).__name__}, but a data frame with rows is needed: "
+            + advice
         ) from None
-    if isinstance(frame, nw.LazyFrame):
-        raise ValueError("frame is a LazyFrame, without rows yet: pass frame.collect()")
     if not len(frame):
         raise ValueError("the table has no rows, so there is no problem in it")
     return frame

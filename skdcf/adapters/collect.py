@@ -19,44 +19,15 @@ EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
 Labels = Sequence[ArrayLike]
 Missing = str | float
 
-_BROKEN = (
-    ValueError,
-    KeyError,
-    TypeError,
-    IndexError,
-    AttributeError,
-    OverflowError,
-)
+_BROKEN = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 # Labels, what was made from labels or by a filter, and positions.
-_NOT_FEATURES = {
-    "label",
-    "labels",
-    "gold",
-    "gold_label",
-    "annotation",
-    "manual_annotation",
-    "correct",
-    "is_correct",
-    "truth",
-    "ground_truth",
-    "verdict",
-    "optimal-score",
-    "removed",
-    "original_response",
-    "problem",
-    "problem_id",
-    "claim",
-    "claim_id",
-    "claim_idx",
-    "parents",
-    "deps",
-    "verdicts",
-    "is_true",
-    "index",
-    "level_0",
-    "unnamed: 0",
-}
+_NOT_FEATURES = """
+label labels gold gold_label annotation manual_annotation correct is_correct truth
+ground_truth verdict verdicts is_true optimal-score removed original_response
+problem problem_id claim claim_id claim_idx parents deps index level_0
+"""
+_NOT_FEATURES = {*_NOT_FEATURES.split(), "unnamed: 0"}
 
 
 def build_all(records, build, on_invalid="raise"):
@@ -67,8 +38,8 @@ def build_all(records, build, on_invalid="raise"):
     records : iterable of (id, record)
     build : callable
         ``build(record, id)`` gives (ReasoningGraph, labels or None); it raises
-        ValueError, KeyError, TypeError, IndexError, AttributeError or OverflowError
-        where the record is broken.
+        ValueError, LookupError, TypeError, AttributeError or OverflowError where the
+        record is broken.
     on_invalid : {"raise", "drop"}
         Stop at the first broken record, or leave it out.
 

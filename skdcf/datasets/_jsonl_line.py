@@ -9,9 +9,7 @@ from ..adapters.collect import label_array
 from ..graphs import ReasoningGraph
 
 VERSION = 1
-#: All that a line may hold, as the schema has it.
-KEYS = (
-    "version",
+_OF_GRAPH = (
     "id",
     "problem",
     "claims",
@@ -19,10 +17,6 @@ KEYS = (
     "n_features",
     "feature_names",
     "edges",
-    "labels",
-    "mask",
-    "group",
-    "metadata",
 )
 
 
@@ -36,25 +30,27 @@ class Problem(NamedTuple):
     metadata: dict[str, Any] | None = None
 
 
+_BESIDE = Problem._fields[1:]
+#: All that a line may hold, as the schema has it.
+KEYS = ["version", *_OF_GRAPH, *_BESIDE]
+
+
 def parse(line):
     """The `Problem` in one line, given as bytes; ValueError where it is broken."""
     record = _decoded(line)
     if unknown := sorted(record.keys() - set(KEYS)):
         raise ValueError(
-            f"unknown keys {unknown}: a line may hold {list(KEYS)}, and whatever else "
+            f"unknown keys {unknown}: a line may hold {KEYS}, and whatever else "
             'belongs to a problem goes into an object called "metadata"'
         )
     version = record.pop("version", VERSION)
     if version != VERSION or isinstance(version, bool):
         raise ValueError(f"version is {version!r}, this program reads {VERSION}")
-    names = ("labels", "mask", "group", "metadata")
-    labels, mask, group, metadata = (record.pop(name, None) for name in names)
+    labels, mask, group, metadata = (record.pop(name, None) for name in _BESIDE)
     _check_types(record, group, metadata)
     graph = ReasoningGraph.from_dict(record)
-    if labels is not None:
-        _check_length("labels", labels, graph)
-        labels = label_array(labels, "claim {}".format)
-    return Problem(graph, labels, _read_mask(mask, graph), group, metadata)
+    labels, mask = _labels(labels, graph), _mask(mask, graph)
+    return Problem(graph, labels, mask, group, metadata)
 
 
 def format_line(problem):
@@ -65,18 +61,12 @@ def format_line(problem):
     record = {"version": VERSION, **graph.to_dict()}
     for name in {"claims", "problem", "id"} & record.keys():
         record[name] = _plain(record[name])
-    if labels is not None:
-        _check_shape("labels", labels, graph)
-        record["labels"] = label_array(labels, "claim {}".format).tolist()
-    if mask is not None:
-        _check_shape("mask", mask, graph)
-        if not np.isin(mask, (0, 1)).all():
-            raise ValueError(f"the mask is {mask}, but must be true or false")
-        record["mask"] = np.asarray(mask).astype(bool).tolist()
+    labels, mask = _labels(labels, graph), _mask(mask, graph)
     group, metadata = _plain(group), _plain(metadata)
     _check_types(record, group, metadata)
-    more = {"group": group, "metadata": metadata}
-    record |= {name: value for name, value in more.items() if value is not None}
+    for name, value in zip(_BESIDE, (labels, mask, group, metadata), strict=True):
+        if value is not None:
+            record[name] = value.tolist() if isinstance(value, np.ndarray) else value
     text = json.dumps(record, allow_nan=False)
     if metadata is not None and json.loads(text)["metadata"] != metadata:
         raise ValueError(
@@ -146,30 +136,29 @@ def _check_edges(edges):
             raise ValueError(f"edge {pair!r} is not a pair of whole numbers")
 
 
-def _check_length(name, values, graph):
-    if type(values) is not list or len(values) != graph.n_claims:
-        found = len(values) if type(values) is list else repr(values)
-        raise ValueError(f"{found} {name} but {graph.n_claims} claims")
+def _labels(values, graph):
+    if values is None:
+        return None
+    _check_shape("labels", values, graph)
+    return label_array(values, "claim {}".format)
+
+
+def _mask(values, graph):
+    """The mask as an array; 1 and true are different things in JSON."""
+    if values is None:
+        return None
+    _check_shape("mask", values, graph)
+    for v, value in enumerate(values):
+        if not isinstance(value, (bool, np.bool_)):
+            raise ValueError(f"mask of claim {v} is {value}, but must be true or false")
+    return np.array(values, dtype=bool)
 
 
 def _check_shape(name, values, graph):
     if np.shape(values) != (graph.n_claims,):
         raise ValueError(
-            f"{name} have shape {np.shape(values)} but there are {graph.n_claims} claims"
+            f"{name} of shape {np.shape(values)}, but there are {graph.n_claims} claims"
         )
-
-
-def _read_mask(values, graph):
-    """The mask as an array; JSON's 1 and true are different things here."""
-    if values is None:
-        return None
-    _check_length("mask", values, graph)
-    for v, value in enumerate(values):
-        if type(value) is not bool:
-            raise ValueError(
-                f"mask of claim {v} is {value!r}, but must be true or false"
-            )
-    return np.array(values, dtype=bool)
 
 
 def _plain(value):

@@ -117,7 +117,9 @@ def test_uqlm_other_structures():
         from_uqlm([[{"text": "a", "entailment": 1.0}]])
     with pytest.raises(ValueError, match="no claim has a score"):
         from_uqlm([[{"claim": "a"}]])
-    with pytest.raises(ValueError, match="problem 0, claim 1: 'x' is 'high', but"):
+    with pytest.raises(
+        ValueError, match="problem 0, claim 1: 'x' is 'high', but must be a number"
+    ):
         from_uqlm([[{"claim": "a", "x": 1.0}, {"claim": "b", "x": "high"}]])
 
 
@@ -166,7 +168,7 @@ def test_uqlm_results_as_they_come():
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": 10**400}]],
          "problem 0, claim 1: 'x' is a number too large for a float"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": True}]],
-         "problem 0, claim 1: 'x' is True, but a score is a number"),
+         "problem 0, claim 1: 'x' is True, but must be a number"),
     ],
 )  # fmt: skip
 def test_uqlm_results_of_other_kinds(result, message):

@@ -167,7 +167,7 @@ def score(value, name, place):
     if np.ndim(value) == 0 and hasattr(value, "item"):
         value = value.item()  # of a tensor
     if not is_number(value):
-        raise ValueError(f"{place}: {name!r} is {value!r}, but a score is a number")
+        raise ValueError(f"{place}: {name!r} is {value!r}, but must be a number")
     try:
         return float(value)
     except OverflowError:

@@ -28,7 +28,7 @@ def graph_metrics(batch):
     parent, child = batch.edges.T
     n_parents = np.bincount(child, minlength=batch.n_claims)
     n_children = np.bincount(parent, minlength=batch.n_claims)
-    indptr, source = batch.ancestors
+    indptr, source = batch.closure
     distance, shorter, longer = _distances(batch, indptr, source)
     columns = (
         n_parents,
@@ -106,7 +106,7 @@ def _betweenness(batch, source, distance, shorter, longer):
     for steps in rounds[::-1]:
         gain = share[steps] * (1 + depend[longer[steps]])
         np.add.at(depend, shorter[steps], gain)
-    target = segment_ids(batch.ancestors[0])
+    target = segment_ids(batch.closure[0])
     total = np.bincount(target, depend * (distance > 0), minlength=batch.n_claims)
     size = batch.sizes[batch.problem_of]
     return total / np.maximum((size - 1) * (size - 2), 1)

@@ -31,7 +31,7 @@ _BY_COUNTING = {
     "nx_is_sink": lambda batch: _degree(batch, 0) == 0,
     "nx_reachability": lambda batch: _n_descendants(batch),
     "nx_depth_from_sources": lambda batch: batch.depth,
-    "n_ancestors": lambda batch: np.diff(batch.ancestors[0]) - 1,
+    "n_ancestors": lambda batch: np.diff(batch.closure[0]) - 1,
 }
 
 
@@ -159,4 +159,4 @@ def _degree(batch, end):
 
 
 def _n_descendants(batch):
-    return np.bincount(batch.ancestors[1], minlength=batch.n_claims) - 1
+    return np.bincount(batch.closure[1], minlength=batch.n_claims) - 1

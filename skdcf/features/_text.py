@@ -175,7 +175,7 @@ def _whole_answer(batch, wrong, underived, largest, bits, n_asked, largest_asked
     """The columns that look at positions, ancestors and other claims."""
     index = claim_index(batch)
     problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
-    indptr, members = batch.ancestors
+    indptr, members = batch.closure
     share = 1 / np.maximum(n_asked, 1)
     used = _n_bits(_reduce(np.bitwise_or, bits, batch.offsets))
     covered = _n_bits(_reduce(np.bitwise_or, bits[members], indptr))

@@ -149,29 +149,26 @@ class GraphBatch(Sequence[ReasoningGraph]):
         ValueError
             Under the conditions of `ReasoningGraph`, naming problem and claim.
         """
-        offsets = check_offsets(offsets)
-        n_graphs = len(offsets) - 1
+        bounds = check_offsets(offsets)
+        n_graphs = len(bounds) - 1
         ids = check_column(ids, n_graphs, "ids")
-        texts = check_flat_claims(claims, offsets, ids, needed=features is None)
-        if features is not None:
-            features = check_flat_features(features, offsets, ids)
-        elif texts is None:
+        texts = check_flat_claims(claims, bounds, ids, needed=features is None)
+        if features is None and texts is None:
             raise ValueError("features and claims are both None: give one")
-        names = check_names(feature_names, features)
-        edges = check_flat_edges(edges, offsets, ids)
-        bounds = np.searchsorted(edges[:, 1], offsets)
+        table = check_flat_features(features, bounds, ids)
+        pairs = check_flat_edges(edges, bounds, ids)
         batch = cls._trusted(
-            features=features,
-            offsets=read_only(offsets),
-            edges=read_only(edges),
-            edge_offsets=read_only(bounds),
+            features=table,
+            offsets=read_only(bounds),
+            edges=read_only(pairs),
+            edge_offsets=read_only(np.searchsorted(pairs[:, 1], bounds)),
             claims=texts,
             problems=check_flat_problems(problems, n_graphs, ids),
             ids=ids,
-            feature_names=names,
+            feature_names=check_names(feature_names, table),
         )
         if not batch._forward:
-            check_no_cycle(edges, batch.depth, offsets, ids)
+            check_no_cycle(pairs, batch.depth, bounds, ids)
         return batch
 
     def __len__(self) -> int:
@@ -295,11 +292,11 @@ class GraphBatch(Sequence[ReasoningGraph]):
         -------
         GraphBatch
         """
-        if features is not None:
-            features = check_flat_features(features, self.offsets, self.ids)
-        names = check_names(feature_names, features)
-        fields = self.__dict__ | {"features": features, "feature_names": names}
-        return self._trusted(**fields)
+        table = check_flat_features(features, self.offsets, self.ids)
+        names = check_names(feature_names, table)
+        return self._trusted(
+            **self.__dict__ | {"features": table, "feature_names": names}
+        )
 
     def without_edges(self) -> GraphBatch:
         """The same problems, in which no claim builds on another.
@@ -309,6 +306,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
         GraphBatch
             Features and texts are shared.
         """
+        # What is worked out from the edges is left behind: only declared fields go on.
         fields = {name: self.__dict__[name] for name in GraphBatch.__annotations__}
         fields["edges"] = read_only(np.empty((0, 2), dtype=np.int64))
         fields["edge_offsets"] = read_only(np.zeros_like(self.offsets))

@@ -5,6 +5,12 @@ import numpy as np
 from .._checks import check_choice
 
 
+def count_claims(features, claims):
+    """How many claims features or, without them, texts are given for, or None."""
+    given = claims if features is None else features
+    return None if given is None else len(given)
+
+
 def matrix_edges(matrix, n_claims, orientation):
     """Pairs (parent, child) from a square 0/1 matrix, or ValueError.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import printable
-from ._convert import fields_of_networkx, matrix_edges, to_networkx
+from ._convert import count_claims, fields_of_networkx, matrix_edges, to_networkx
 from ._inputs import (
     check_claims,
     check_edges,
@@ -50,8 +50,9 @@ class ReasoningGraph:
     Raises
     ------
     ValueError
-        On a cycle (naming one), a self-loop, an edge out of range, a NaN or infinite
-        feature, or claims, features and names whose numbers differ.
+        On a cycle (naming one), a self-loop, an edge out of range, a missing, masked,
+        infinite or complex feature, a claim that is no text, claims or names in a set
+        (which has no order), or claims, features and names whose numbers differ.
 
     Notes
     -----
@@ -90,8 +91,8 @@ class ReasoningGraph:
         where = f'problem "{printable(id)}": ' if id is not None else ""
         if features is None and claims is None:
             raise ValueError(f"{where}features and claims are both None: give one")
-        table = None if features is None else check_features(features, where)
-        texts = None if claims is None else check_claims(claims, where)
+        table = check_features(features, where)
+        texts = check_claims(claims, where)
         check_problem(problem, where)
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
@@ -99,8 +100,8 @@ class ReasoningGraph:
                 f"{where}{len(texts)} claim texts but {n_claims} rows of features"
             )
         names = check_names(feature_names, table, where)
-        edges = check_edges(edges, n_claims, where)
-        self._set(table, edges, texts, problem, names, id, n_claims)
+        pairs = check_edges(edges, n_claims, where)
+        self._set(table, pairs, texts, problem, names, id, n_claims)
 
     def _set(self, *values):
         for name, value in zip(self.__slots__, values, strict=True):
@@ -314,9 +315,9 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        given = features if features is not None else fields.get("claims")
-        if given is not None and len(given) != len(parents):
-            raise ValueError(f"{len(parents)} lists of parents but {len(given)} claims")
+        given = count_claims(features, fields.get("claims"))
+        if given not in (None, len(parents)):
+            raise ValueError(f"{len(parents)} lists of parents but {given} claims")
         edges = [(u, v) for v, row in enumerate(parents) for u in row]
         return cls(features, edges, **fields)
 
@@ -345,6 +346,5 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        given = fields.get("claims", ()) if features is None else features
-        edges = matrix_edges(matrix, len(given), orientation)
-        return cls(features, edges, **fields)
+        given = count_claims(features, fields.get("claims")) or 0
+        return cls(features, matrix_edges(matrix, given, orientation), **fields)

@@ -15,6 +15,8 @@ NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
 def check_features(features, where):
     """Features of one graph as a read-only float table of its own, or ValueError."""
+    if features is None:
+        return None
     table = _float_table(features, where, copy=True)
     if table.ndim != 2:
         raise ValueError(
@@ -26,6 +28,8 @@ def check_features(features, where):
 
 def check_flat_features(features, offsets, ids):
     """Features of a batch as a read-only float table, or ValueError."""
+    if features is None:
+        return None
     table = _float_table(features, "")
     if table.ndim != 2 or len(table) != offsets[-1]:
         raise ValueError(
@@ -109,6 +113,8 @@ def in_order(values, name, where=""):
 
 def check_claims(claims, where):
     """The claims of one graph as a tuple of str; ValueError where one is no text."""
+    if claims is None:
+        return None
     claims = tuple(in_order(claims, "claims", where))
     for v, text in enumerate(claims):
         if not isinstance(text, str):

@@ -94,7 +94,8 @@ def _flat_labels(y, batch):
 
 def _check_sequence(y):
     several = isinstance(y, Sized) and isinstance(y, Iterable)
-    if not several or isinstance(y, NO_LISTS) or hasattr(y, "columns"):
+    several &= getattr(y, "ndim", 1) > 0 and not hasattr(y, "columns")
+    if not several or isinstance(y, NO_LISTS):
         found = "None" if y is None else f"a {type(y).__name__}"
         raise ValueError(
             f"y is {found}: one array of labels per problem, in their order, expected"
@@ -112,10 +113,13 @@ def _is_plain(values):
 
 def _column(values):
     """Labels as a flat array of numbers, or of the objects that they are."""
-    if has_masked(values):
-        entries = list(np.ravel(values) if isinstance(values, np.ndarray) else values)
-        return np.fromiter(entries, dtype=object, count=len(entries))
-    column = np.ravel(np.asarray(values))
-    if column.dtype.kind in _NUMBERS:
-        return column
-    return np.ravel(np.array(values, dtype=object))
+    if not has_masked(values):
+        try:
+            column = np.ravel(np.asarray(values))
+            if column.dtype.kind in _NUMBERS:
+                return column
+            return np.ravel(np.array(values, dtype=object))
+        except ValueError:  # a list in the place of a label
+            pass
+    entries = list(np.ravel(values) if isinstance(values, np.ndarray) else values)
+    return np.fromiter(entries, dtype=object, count=len(entries))

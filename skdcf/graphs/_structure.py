@@ -62,10 +62,11 @@ def find_cycle(edges, depth):
     walk therefore comes back to where it was before: O(claims + edges).
     """
     stuck = depth < 0
-    parent_of = {}
+    parent_of: dict[int, int] = {}
     for parent, child in edges[stuck[edges].all(axis=1)].tolist():
         parent_of.setdefault(child, parent)
-    place, v = {}, min(parent_of)
+    place: dict[int, int] = {}
+    v = min(parent_of)
     while v not in place:
         place[v] = len(place)
         v = parent_of[v]
@@ -77,7 +78,8 @@ def find_cycle(edges, depth):
 def find_ancestors(edges, v):
     """Sorted proper ancestors of one claim, without a look at those of the others."""
     parents = edges[:, 0].tolist()
-    found, todo = set(), [v]
+    found: set[int] = set()
+    todo = [v]
     while todo:
         u = todo.pop()
         first, end = np.searchsorted(edges[:, 1], [u, u + 1])

@@ -42,8 +42,9 @@ def check_flat_features(features, offsets, ids):
 
 def has_masked(values):
     """Whether entries are masked, in an array or in one of a list of arrays."""
-    parts = values if isinstance(values, (list, tuple)) else (values,)
-    return any(isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x) for x in parts)
+    if isinstance(values, (list, tuple)):
+        return any(isinstance(x, np.ma.MaskedArray) and has_masked(x) for x in values)
+    return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
 
 
 def _float_table(features, where, copy=None):
@@ -172,18 +173,17 @@ def check_column(values, length, name):
 def edge_array(edges, where=""):
     """Edges as an int64 array of shape (n_edges, 2) of its own, or ValueError."""
     try:
-        if not isinstance(edges, np.ndarray):
-            edges = np.array([tuple(e) for e in edges])
-        found = f"{edges.dtype} of shape {edges.shape}"
-    except (TypeError, ValueError):
-        found, edges = show(edges), np.zeros(1)
-    if edges.size == 0:
+        packed = isinstance(edges, np.ndarray)
+        pairs = edges if packed else np.array([tuple(e) for e in edges])
+    except (TypeError, ValueError):  # an entry that is no pair, or of another length
+        pairs = np.zeros(1)
+    if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
-    if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
-        raise ValueError(
-            f"{where}edges must be pairs of whole numbers (parent, child), got {found}"
-        )
-    return edges.astype(np.int64)  # a copy: what was passed may change later
+    if pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu":
+        return pairs.astype(np.int64)  # a copy: what was passed may change later
+    raise ValueError(
+        f"{where}edges must be pairs of whole numbers (parent, child), got {show(edges)}"
+    )
 
 
 def check_edges(edges, n_claims, where):

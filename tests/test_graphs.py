@@ -4,6 +4,7 @@ import itertools
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from random_graphs import ancestors_by_walking, random_problems
 
@@ -158,19 +159,23 @@ FLAT = [1, 0, -1, 1, 0, -1, 1]
 
 
 @pytest.mark.parametrize("kind", [int, float, np.int8, np.float32, object])
-@pytest.mark.parametrize("form", ["arrays", "lists", "flat", "columns", "mixed"])
+@pytest.mark.parametrize(
+    "form", ["arrays", "lists", "flat", "columns", "mixed", "series"]
+)
 def test_all_forms_of_labels_are_one(kind, form):
     batch = GraphBatch.from_arrays(np.zeros((7, 0)), [0, 1, 3, 7])
     flat = np.array(FLAT, dtype=kind)
     rows = np.split(flat, [1, 3])
     y = {
+        "series": pd.Series(rows, index=[5, 0, 9]),
         "arrays": rows,
         "lists": [row.tolist() for row in rows],
         "flat": flat if kind is not object else flat.tolist(),
         "columns": [row[:, None] for row in rows],
         "mixed": [rows[0], rows[1].tolist(), rows[2].astype(object)],
     }[form]
-    for given in (y, tuple(y)):
+    packed = np.fromiter(y, dtype=object, count=len(y))
+    for given in (y, tuple(y), packed):
         found = pack_labels(given, batch)
         assert found.dtype == np.int8 and found.tolist() == FLAT
 

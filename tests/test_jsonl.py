@@ -303,7 +303,6 @@ def test_readers_see_the_old_or_the_new_file(tmp_path):
 
 
 GRAPH = ReasoningGraph([[1.0], [2.0]], [(0, 1)], claims=["a", "b"])
-BATCH = GraphBatch.from_arrays([[1.0], [2.0]], [0, 2], claims=["a", 1])
 
 
 @pytest.mark.parametrize(
@@ -317,7 +316,6 @@ BATCH = GraphBatch.from_arrays([[1.0], [2.0]], [0, 2], claims=["a", 1])
         (([GRAPH], None, [[1, math.nan]]), "problem 0: mask are"),
         ((GraphBatch.pack([GRAPH]), np.ones(3)), r"\(3,\) values but 2 claims"),
         (([GRAPH.replace(id=(1, 2))],), "problem 0: id must be"),
-        ((BATCH,), "problem 0: claims must be"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, arguments, message):

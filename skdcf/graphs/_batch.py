@@ -233,8 +233,8 @@ class GraphBatch(Sequence[ReasoningGraph]):
         return find_closure(self.levels, self.n_claims)
 
     @property
-    def ancestors(self):  # until nobody uses it
-        """The `closure`."""
+    def ancestors(self):
+        """The `closure`, under the name that goes when nobody uses it any more."""
         return self.closure
 
     def split(self, values: NDArray) -> NDArray[np.object_]:

@@ -81,7 +81,7 @@ def _flat_labels(y, batch):
             f"but y has {len(y)} entries"
         )
     # One call of numpy per problem would take most of the time of a fit.
-    rows = y if all(map(_is_plain, y)) else [_column(row) for row in y]
+    rows = list(y) if all(map(_is_plain, y)) else [_column(row) for row in y]
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     wrong = np.flatnonzero(lengths != batch.sizes)
     if wrong.size:

@@ -134,8 +134,8 @@ def check_problem(problem, where):
 def check_flat_claims(claims, offsets, ids, needed):
     """The claims of a batch as an object array, or None where no text is known.
 
-    A problem has a text for each of its claims, or None for all of them; the latter
-    only unless texts are ``needed``, because there are no features.
+    A problem has a text for each of its claims, or None for each: its texts are not
+    known. Where they are ``needed``, as there are no features, all must be known.
     """
     claims = check_column(claims, int(offsets[-1]), "claims")
     if claims is None:
@@ -153,7 +153,7 @@ def check_flat_claims(claims, offsets, ids, needed):
 
 
 def check_flat_problems(problems, n_graphs, ids):
-    """The questions of a batch as an object array, or None where none is known."""
+    """The questions of a batch as an object array, or None, or ValueError."""
     problems = check_column(problems, n_graphs, "problems")
     for i, problem in enumerate(() if problems is None else problems):
         check_problem(problem, f"{name_problem(i, ids)}: ")

@@ -181,7 +181,7 @@ def _describe_answer(batch, wrong, underived, largest, bits, n_asked, largest_as
     """The columns that look at positions, ancestors and other claims."""
     index = number_claims(batch)
     problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
-    indptr, members = batch.ancestors
+    indptr, members = batch.closure
     share = 1 / np.maximum(n_asked, 1)
     used = _count_bits(_reduce_segments(np.bitwise_or, bits, batch.offsets))
     covered = _count_bits(_reduce_segments(np.bitwise_or, bits[members], indptr))

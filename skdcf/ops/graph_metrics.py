@@ -60,7 +60,7 @@ def _count_children(batch):
 
 
 def _count_descendants(batch):
-    return np.bincount(batch.ancestors[1], minlength=batch.n_claims) - 1
+    return np.bincount(batch.closure[1], minlength=batch.n_claims) - 1
 
 
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
@@ -113,7 +113,7 @@ _SIMPLE: dict[str, Callable[[GraphBatch], np.ndarray]] = {
     "nx_is_sink": lambda batch: _count_children(batch) == 0,
     "nx_reachability": _count_descendants,
     "nx_depth_from_sources": lambda batch: batch.depth,
-    "n_ancestors": lambda batch: np.diff(batch.ancestors[0]) - 1,
+    "n_ancestors": lambda batch: np.diff(batch.closure[0]) - 1,
 }
 PAPER_METRICS = (
     "nx_in_degree",
@@ -158,7 +158,7 @@ def _measure_paths(batch, names):
     what = " and ".join(names)
     # Depth is at most the number of ancestors, and known without their list.
     _check_steps(batch, batch.depth[parent] + 1, what)
-    indptr, source = batch.ancestors
+    indptr, source = batch.closure
     n_before = np.diff(indptr)
     _check_steps(batch, n_before[parent], what)
     n_children = np.repeat(_count_children(batch), n_before)
@@ -190,7 +190,7 @@ class _Pairs(NamedTuple):
 def _find_pairs(batch, a, b):
     """Pairs and steps of the claims s from a to b."""
     i, j = batch.problem_of[a], batch.problem_of[b - 1] + 1
-    indptr, source = batch.ancestors
+    indptr, source = batch.closure
     low, high = batch.offsets[i], batch.offsets[j]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]

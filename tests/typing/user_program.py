@@ -55,7 +55,8 @@ def learn() -> str:
     cf.fit(graphs[:100], labels[:100], groups=np.arange(100)).calibrate(
         graphs[100:], labels[100:]
     )
-    return str(evaluate_filter(cf, graphs, labels, alphas=[0.1, 0.2]))
+    new, truth = make_reasoning_graphs(200, random_state=1, return_X_y=True)
+    return str(evaluate_filter(cf, new, truth, alphas=[0.1, 0.2]))
 
 
 def through_a_table(graphs: GraphBatch) -> int:

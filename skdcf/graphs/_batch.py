@@ -329,8 +329,10 @@ class GraphBatch(Sequence[ReasoningGraph]):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn indexes whatever has a shape
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
-            return unpack(self, range(len(self))[key])
+            return self._unpack(range(len(self))[key])
         return self._trusted(**take_fields(self, positions(self, key)))
 
     def __iter__(self) -> Iterator[ReasoningGraph]:
-        return (unpack(self, i) for i in range(len(self)))
+        return (self._unpack(i) for i in range(len(self)))
+
+    _unpack = unpack

@@ -1,6 +1,7 @@
-# make demo | test | lint | docs | bench | clean
+# make demo | test | lint | docs | coverage | wheel-test | matrix | bench | clean
 # Each target installs what it needs into .venv first. Needed beforehand: Python >= 3.11,
 # make and git. Another interpreter: make test PYTHON=/path/to/python3.12
+# Tests on published data look for it in the folder $SKDCF_DATA, and are skipped without.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,15 +9,13 @@ BIN := $(VENV)/bin
 DEMO_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?=
+MATRIX_ARGS ?=
 
 # Small matrices and two test processes: threads inside BLAS only get in the way.
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
-ifneq ($(wildcard ../shared/data),)
-export SKDCF_DATA ?= $(abspath ../shared/data)
-endif
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test coverage wheel-test matrix lint docs bench clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -26,21 +25,36 @@ demo: $(VENV)/with-plot,data
 test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n 2 $(TEST_ARGS)
 
+# Fails below the share of lines and branches that pyproject.toml asks for.
+coverage: $(VENV)/with-test
+	$(BIN)/python -m pytest -n 2 --cov $(TEST_ARGS)
+
+# What users get: the built wheel, installed alone into an environment of its own.
+wheel-test: $(VENV)/with-test
+	$(BIN)/python -m pytest -m wheel tests/test_wheel.py
+
+# Other versions of Python, and the oldest of every dependency that setup.cfg allows.
+matrix: $(VENV)/with-matrix
+	$(BIN)/python .ci/matrix.py $(MATRIX_ARGS)
+
+# A `type: ignore` that hides nothing is an error where tests/typing holds wrong programs.
 lint: $(VENV)/with-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy skdcf tests/typing
 
 # The pages made from docstrings are made anew, so that none outlives its object.
 docs: $(VENV)/with-docs
 	rm -rf docs/generated
-	$(BIN)/python -m pytest --doctest-glob='*.rst' docs/index.rst docs/guide
+	$(BIN)/python -m pytest --doctest-glob='*.rst' docs/index.rst docs/guide docs/development
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/with-all
 	$(BIN)/python benchmarks/run_all.py $(BENCH_ARGS)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo_output .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .hypothesis
 	rm -rf docs/_build docs/generated docs/gallery docs/sg_execution_times.rst .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

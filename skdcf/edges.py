@@ -6,20 +6,32 @@ touch the guarantee, which holds for any graph; it decides what "coherent" means
 how many claims fall with a false one.
 """
 
+from __future__ import annotations
+
 import re
+from collections.abc import Sequence
 
 __all__ = ["chain_edges", "no_edges", "number_flow_edges"]
 
-_STEP = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
-_MARKUP = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
-_NUMBER = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
+# The number of a step in front of a claim says where it stands, not what it uses.
+_STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
+# What stands between the characters of a number or symbol but means nothing: LaTeX
+# brackets and spaces, and the braces in 1{,}200.
+_DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
+# 1,200.50 is one number, but "1,2" and "2, 3" are two.
+_NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
+# One letter on its own, perhaps with an index: x, a_n and x_{12}, but no letter of a
+# word or of a LaTeX command, and not the s of "Ann's".
 _SYMBOL = re.compile(
     r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
 )
+# They stand in claims that have nothing to do with each other.
 _COMMON = {"0", "1", "a", "A", "I"}
 
 
-def no_edges(claims, problem=None):
+def no_edges(
+    claims: Sequence[str], problem: str | None = None
+) -> list[tuple[int, int]]:
     """No claim builds on another one.
 
     Parameters
@@ -32,16 +44,24 @@ def no_edges(claims, problem=None):
     list
         Empty.
 
+    Raises
+    ------
+    ValueError
+        If ``claims`` are no texts.
+
     Examples
     --------
     >>> from skdcf.edges import no_edges
     >>> no_edges(["x = 2", "y = 3"])
     []
     """
+    _check_texts(claims)
     return []
 
 
-def chain_edges(claims, problem=None):
+def chain_edges(
+    claims: Sequence[str], problem: str | None = None
+) -> list[tuple[int, int]]:
     """Each claim builds on the one before it.
 
     The cautious choice for step-by-step answers: a claim needs all earlier ones.
@@ -55,16 +75,24 @@ def chain_edges(claims, problem=None):
     -------
     list of (parent, child)
 
+    Raises
+    ------
+    ValueError
+        If ``claims`` are no texts.
+
     Examples
     --------
     >>> from skdcf.edges import chain_edges
     >>> chain_edges(["x = 2", "y = 3", "z = 5"])
     [(0, 1), (1, 2)]
     """
+    _check_texts(claims)
     return [(v - 1, v) for v in range(1, len(claims))]
 
 
-def number_flow_edges(claims, problem=None):
+def number_flow_edges(
+    claims: Sequence[str], problem: str | None = None
+) -> list[tuple[int, int]]:
     """A claim builds on the earlier claims whose numbers and symbols it uses.
 
     Numbers and one-letter symbols of the question are given, and 0 and 1 are common:
@@ -79,7 +107,12 @@ def number_flow_edges(claims, problem=None):
 
     Returns
     -------
-    list of (parent, child), sorted
+    list of (parent, child), sorted by child
+
+    Raises
+    ------
+    ValueError
+        If ``claims`` are no texts.
 
     Notes
     -----
@@ -106,10 +139,11 @@ def number_flow_edges(claims, problem=None):
     >>> number_flow_edges(claims, "Tom buys 3 bags of 4 apples. Half of ...")
     [(0, 1), (1, 2), (1, 3), (2, 3)]
     """
-    given = _COMMON | _terms(problem or "")
+    _check_texts(claims)
+    given = _COMMON | _find_terms(problem or "")
     latest, edges = {}, []
     for v, text in enumerate(claims):
-        terms = _terms(text) - given
+        terms = _find_terms(text) - given
         parents = {latest[term] for term in terms if term in latest}
         if not parents and v:
             parents = {v - 1}
@@ -118,18 +152,26 @@ def number_flow_edges(claims, problem=None):
     return edges
 
 
-def _terms(text):
-    """The numbers and symbols in a text; 1,200.50 and 1200.5 are the same."""
+def _check_texts(claims):
+    if isinstance(claims, str) or not all(isinstance(text, str) for text in claims):
+        raise ValueError(
+            f"claims is {claims!r}, but must be the texts of a problem's claims, in order"
+        )
+
+
+def _find_terms(text):
+    """The numbers and symbols in a text, each in one form of writing."""
     text = text.lstrip()
-    step = _STEP.match(text)
-    text = _MARKUP.sub("", text[step.end() :] if step else text)
-    numbers = {_plain(number) for number in _NUMBER.findall(text)}
+    label = _STEP_LABEL.match(text)
+    text = _DECORATION.sub("", text[label.end() :] if label else text)
+    numbers = {_shorten(numeral) for numeral in _NUMERAL.findall(text)}
     symbols = {re.sub("[{}]", "", symbol) for symbol in _SYMBOL.findall(text)}
     return numbers | symbols
 
 
-def _plain(number):
-    number = number.replace(",", "")
-    if "." in number:
-        number = number.rstrip("0").rstrip(".")
-    return number.lstrip("0") or "0"
+def _shorten(numeral):
+    """The shortest form of a numeral, so that 1,200.50 and 1200.5 are the same."""
+    numeral = numeral.replace(",", "")
+    if "." in numeral:
+        numeral = numeral.rstrip("0").rstrip(".")
+    return numeral.lstrip("0") or "0"

@@ -20,7 +20,7 @@ from skdcf.adapters import (
     to_frame,
 )
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
-from skdcf.edges import chain_edges
+from skdcf.edges import chain_edges, no_edges
 from skdcf.features import TextFeatures
 
 # --- UQLM: the structures of its long-text and its graph scorers -----------------------
@@ -79,7 +79,7 @@ def test_uqlm_leaves_out_claims_of_other_responses():
 def test_uqlm_missing_scores(missing, expected):
     features = from_uqlm(GRAPH_SCORES, missing=missing).graphs.features
     assert features[1, 1] == pytest.approx(expected)
-    with pytest.raises(ValueError, match=r'1 missing.*"page_rank" of claim 1'):
+    with pytest.raises(ValueError, match=r"1 of 'page_rank'.*at problem 0, claim 1"):
         from_uqlm(GRAPH_SCORES)
     chosen = from_uqlm(GRAPH_SCORES, scorers=["closeness_centrality"]).graphs
     assert chosen.features.tolist() == [[0.9], [0.4]]
@@ -96,10 +96,14 @@ def test_uqlm_absent_scores_are_missing():
     [
         ({"labels": [[1, 0, 1]]}, "1 lists of labels but 2 problems"),
         ({"labels": [[1, 0], [1]]}, r"problem 0: labels of shape \(2,\) but 3 claims"),
-        ({"labels": [[1, 0, 2], [1]]}, "problem 0: labels are"),
+        ({"labels": [[1, 0, 2], [1]]}, "problem 0, claim 2: the label is 2"),
         ({"problems": ["?"]}, "1 problems but 2 problems"),
+        ({"labels": [[1, 0, math.nan], [1]]}, "the label is nan; .* or -1"),
         ({"edges": [[]]}, "1 lists of edges but 2 problems"),
-        ({"missing": "zero"}, "missing is 'zero'"),
+        ({"edges": "chain"}, "lists of edges: a list .* not 'chain'"),
+        ({"missing": "zero"}, "missing is 'zero', but must be one of"),
+        ({"missing": math.inf}, "missing is inf, but must be a finite number"),
+        ({"missing": None}, "missing is None, but must be one of"),
         ({"scorers": ["entailed"]}, r"no claim has \['entailed'\]; there are \['ent"),
     ],
 )
@@ -113,8 +117,71 @@ def test_uqlm_other_structures():
         from_uqlm([[{"text": "a", "entailment": 1.0}]])
     with pytest.raises(ValueError, match="no claim has a score"):
         from_uqlm([[{"claim": "a"}]])
-    with pytest.raises(ValueError, match="a score is 'high'"):
+    with pytest.raises(
+        ValueError, match="problem 0, claim 1: 'x' is 'high', but must be a number"
+    ):
         from_uqlm([[{"claim": "a", "x": 1.0}, {"claim": "b", "x": "high"}]])
+
+
+class UQResult:
+    """As in uqlm.utils.results: it takes the prompts out of the dict that it is given."""
+
+    def __init__(self, result):
+        data = result.get("data")
+        if "prompts" in data:
+            prompts = data.pop("prompts")
+            data = {"prompts": prompts, **data}
+        self.data = data
+        self.metadata = result.get("metadata")
+        self.result_dict = result
+
+    def to_dict(self):
+        return self.result_dict
+
+
+def uqlm_data():
+    data = {"prompts": ["Ada?", "Paris?"], "responses": ["...", "..."]}
+    return data | {"entailment": [0.6, 1.0], "claims_data": LONG_TEXT}
+
+
+def test_uqlm_results_as_they_come():
+    expected = list(from_uqlm(LONG_TEXT, problems=["Ada?", "Paris?"]).graphs)
+    for result in (UQResult({"data": uqlm_data()}), {"data": uqlm_data()}, uqlm_data()):
+        assert list(from_uqlm(result).graphs) == expected
+        mine = from_uqlm(result, problems=["Who?", "Where?"]).graphs
+        assert mine.problems.tolist() == ["Who?", "Where?"]
+    saved = UQResult({"data": uqlm_data()}).to_dict()  # without the prompts
+    assert from_uqlm(saved).graphs.problems is None
+    of_qa = uqlm_data() | {"prompts": [None, None]}
+    assert from_uqlm(of_qa).graphs.problems is None
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ({"data": {"responses": []}}, r"no 'claims_data', only \['responses'\]"),
+        (UQResult({"data": {"judge_1": [0.5]}}), "no 'claims_data'.*LongTextUQ"),
+        ("claims.json", "result is a str, but a UQResult of UQLM is due"),
+        (None, "result is a NoneType"),
+        (LONG_TEXT[0], "problem 0 is a dict, but a list of claims is due"),
+        ([["a"]], "problem 0, claim 0 is a str, but must be a dict"),
+        ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": 10**400}]],
+         "problem 0, claim 1: 'x' is a number too large for a float"),
+        ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": True}]],
+         "problem 0, claim 1: 'x' is True, but must be a number"),
+    ],
+)  # fmt: skip
+def test_uqlm_results_of_other_kinds(result, message):
+    with pytest.raises(ValueError, match=message):
+        from_uqlm(result)
+
+
+def test_uqlm_unknown_labels():
+    labels = [[1, -1, False], [-1]]
+    assert [y.tolist() for y in from_uqlm(LONG_TEXT, labels=labels).labels] == [
+        [1, -1, 0],
+        [-1],
+    ]
 
 
 @pytest.mark.parametrize("origin", [None, math.nan, True, 1.0])
@@ -202,23 +269,27 @@ def test_lists_of_parents_survive_a_file():
 def test_lm_polygraph_undecided_claims():
     labels = [0, math.nan, 0]
     data = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, edges=chain_edges)
-    assert [y.tolist() for y in data.labels] == [[1, 0], [], [1]]
+    assert [y.tolist() for y in data.labels] == [[1, -1], [], [1]]
+    false = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="false")
+    assert [y.tolist() for y in false.labels] == [[1, 0], [], [1]]
     dropped = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="drop")
     assert [graph.claims for graph in dropped.graphs] == [("a",), (), ("c",)]
     assert [y.tolist() for y in dropped.labels] == [[1], [], [1]]
-    with pytest.raises(ValueError, match="1 claims have no verdict"):
+    with pytest.raises(
+        ValueError, match="without a verdict: 1, the first is problem 0, claim 1"
+    ):
         from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="raise")
-    with pytest.raises(ValueError, match="undecided is 'true'"):
+    with pytest.raises(ValueError, match="undecided is 'true', but must be one of"):
         from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="true")
 
 
 def test_lm_polygraph_missing_estimates():
     estimates = {"Max": [0.1, math.nan, 2.1]}
-    with pytest.raises(ValueError, match='"neg_Max" of claim 1'):
+    with pytest.raises(ValueError, match=r"1 of 'neg_Max'; .*at problem 0, claim 1"):
         from_lm_polygraph(CLAIMS, estimates)
     data = from_lm_polygraph(CLAIMS, estimates, missing="mean")
     np.testing.assert_allclose(data.graphs.features.ravel(), [-0.1, -1.1, -2.1])
-    with pytest.raises(ValueError, match='"neg_Max" has no value at all'):
+    with pytest.raises(ValueError, match="'neg_Max' has no finite value"):
         from_lm_polygraph(CLAIMS, {"Max": [math.nan] * 3}, missing="median")
 
 
@@ -227,15 +298,58 @@ def test_lm_polygraph_missing_estimates():
     [
         ({"Max": [1.0, 2.0]}, None, "2 values of Max but 3 claims"),
         ({"Max": [[1.0], [], [2.0, 3.0]]}, None, "problem 0: 1 values of Max but 2"),
-        ({("sequence", "P"): [1.0]}, None, "no estimate of level 'claim'"),
+        ({("sequence", "P"): [1.0]}, None, "nothing of level 'claim'"),
         ({"Max": [1.0, 2.0, 3.0]}, [0, 1], "2 values of labels but 3 claims"),
-        ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2: labels are"),
+        ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2, claim 0: the verdict is 5.0"),
+        ({"Max": [1.0, "x", 3.0]}, None, "problem 0, claim 1: 'Max' is 'x'"),
+        ({"Max": [1.0, 2.0, -(10**400)]}, None, "problem 2, claim 0: .*too large"),
+        ([1.0, 2.0, 3.0], None, "estimates is a list.* manager.estimations"),
         ({("claim", "X"): [1.0] * 3, "X": [2.0] * 3}, None, '"X" and .* are both'),
     ],
 )
 def test_lm_polygraph_bad_input(estimates, labels, message):
     with pytest.raises(ValueError, match=message):
         from_lm_polygraph(CLAIMS, estimates, labels=labels)
+
+
+def test_lm_polygraph_fact_checks_as_the_manager_keeps_them():
+    """gen_metrics is keyed by level and name, as the estimates are."""
+    labels = [0, math.nan, 1]
+    metrics = {("claim", "OpenAIFactCheck"): labels, ("sequence", "Rouge"): [0.5, 0.1]}
+    data = from_lm_polygraph(CLAIMS, ESTIMATES, labels=metrics)
+    assert [y.tolist() for y in data.labels] == [[1, -1], [], [0]]
+    with pytest.raises(ValueError, match=r"several .*\['OpenAIFactCheck', 'Mine'\]"):
+        from_lm_polygraph(
+            CLAIMS, ESTIMATES, labels=metrics | {("claim", "Mine"): labels}
+        )
+    del metrics["claim", "OpenAIFactCheck"]
+    with pytest.raises(ValueError, match="nothing of level 'claim' among the labels"):
+        from_lm_polygraph(CLAIMS, ESTIMATES, labels=metrics)
+
+
+@pytest.mark.parametrize(
+    "claims", [[], "claims", None, [["a"], [], ["b"]], [Claim("a", "a.", [0])]]
+)
+def test_lm_polygraph_says_how_to_get_claims(claims):
+    """Without save_stats the manager's stats["claims"] is an empty list."""
+    with pytest.raises(ValueError, match=r'save_stats=\["claims"\]'):
+        from_lm_polygraph(claims, ESTIMATES)
+
+
+@pytest.mark.parametrize(
+    ("missing", "filled"), [("median", -2.0), ("mean", -3.0), (-9, -9.0)]
+)
+def test_lm_polygraph_infinite_estimates(missing, filled):
+    claims = [[Claim(name, "", []) for name in "abcdef"]]
+    estimates = {
+        "Max": [1.0, math.inf, 2.0, 6.0, -math.inf, math.nan],
+        "Fine": [0.5] * 6,
+    }
+    with pytest.raises(ValueError, match=r"3 of 'neg_Max'; .*problem 0, claim 1"):
+        from_lm_polygraph(claims, estimates)
+    features = from_lm_polygraph(claims, estimates, missing=missing).graphs.features
+    assert features[:, 0].tolist() == [-1.0, filled, -2.0, -6.0, filled, filled]
+    assert features[:, 1].tolist() == [-0.5] * 6
 
 
 # --- the two published layouts -------------------------------------------------------------
@@ -275,7 +389,7 @@ def test_coherent_factuality_choices():
     assert one.graphs.ids[0] == "mine/0"
     odd = published()
     odd["claims"][0]["manual_annotation"] = "yes"
-    with pytest.raises(ValueError, match="'yes', expected 0 or 1"):
+    with pytest.raises(ValueError, match="'yes', but must be 0 or 1"):
         from_coherent_factuality_json([odd])
     with pytest.raises(ValueError, match="graph is 'graph'"):
         from_coherent_factuality_json(source, graph="graph")
@@ -294,6 +408,24 @@ def test_coherent_factuality_numbers_beyond_all_bounds(field):
     data = from_coherent_factuality_json([published(), huge], on_invalid="drop")
     assert list(data.graphs.ids) == ["problem/0"]
     assert [name for name, _ in data.dropped] == ["problem/1"]
+
+
+def test_published_layouts_bad_input():
+    with pytest.raises(ValueError, match=r"'data', only \['problems'\]"):
+        from_coherent_factuality_json({"problems": [published()]})
+    odd = published()
+    odd["claims"][1]["annotation"] = "X"
+    with pytest.raises(
+        ValueError, match="claim 1: annotation is 'X', but must be one of"
+    ):
+        from_conformal_factuality_json([odd])
+
+
+def test_broken_records_are_named_on_one_line_and_never_dropped_unasked():
+    broken = published(dep_graph=[[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match=r'^problem "a\\nb/0": the claims') as caught:
+        from_coherent_factuality_json([broken], name="a\nb")
+    assert "drop" not in str(caught.value)
 
 
 def test_conformal_factuality():
@@ -369,8 +501,24 @@ def test_networkx_bad_input():
     with pytest.raises(ValueError, match="problem 0: node 'b' has no 'label'"):
         from_networkx([graph], features=["p"])
     graph.nodes["b"]["label"] = "yes"
-    with pytest.raises(ValueError, match="problem 0: labels are"):
+    with pytest.raises(ValueError, match="problem 0, node 'b': the label is 'yes'"):
         from_networkx([graph], features=["p"])
+    with pytest.raises(
+        ValueError, match=r"single graph: pass a list of them, \[graph\]"
+    ):
+        from_networkx(graph)
+    with pytest.raises(
+        ValueError, match=r"problem 1 is a str, not a networkx\.DiGraph"
+    ):
+        from_networkx([graph, "graph"])
+
+
+def test_networkx_unknown_labels():
+    graph = nx.DiGraph()
+    graph.add_node("a", p=0.5, label=-1)
+    graph.add_node("b", p=0.5, label=True)
+    data = from_networkx([graph], features=["p"])
+    assert data.labels[0].tolist() == [-1, 1]
 
 
 # --- frames -----------------------------------------------------------------------------
@@ -435,7 +583,7 @@ def test_frame_through_a_csv_file(library, tmp_path):
     else:
         frame.write_csv(path)
     back = library.read_csv(path)
-    data = from_frame(back, text="no texts, an empty one reads as missing")
+    data = from_frame(back, text=None)  # an empty text reads as missing
     for graph, expected in zip(data.graphs, text_graphs(), strict=True):
         assert graph == expected.replace(claims=None)
     assert [y.tolist() for y in data.labels] == [[1, 0, 1], [0, 0, 0]]
@@ -485,7 +633,7 @@ def test_frame_of_chains_through_a_csv_file(library, tmp_path):
 
 def test_frame_missing_features(library):
     frame = library.DataFrame({"problem": [1, 1, 2], "x": [1.0, None, 3.0]})
-    with pytest.raises(ValueError, match='"x" of claim 1'):
+    with pytest.raises(ValueError, match="1 of 'x'; the first is at row 1"):
         from_frame(frame)
     data = from_frame(frame, missing="mean")
     assert data.graphs.features.ravel().tolist() == [1.0, 2.0, 3.0]
@@ -507,7 +655,7 @@ def test_frame_questions_and_texts_that_are_not_known(library, tmp_path):
     data = from_frame(to_frame(graphs, backend=library.__name__))
     assert [g.replace(feature_names=None) for g in data.graphs] == graphs
     write_jsonl(tmp_path / "a.jsonl", data.graphs)
-    assert read_jsonl(tmp_path / "a.jsonl").graphs == list(data.graphs)
+    assert list(read_jsonl(tmp_path / "a.jsonl").graphs) == list(data.graphs)
     bare = [g.replace(features=None) for g in graphs[:2]]
     found = from_frame(to_frame(bare, backend=library.__name__)).graphs
     expected, made = (TextFeatures().fit_transform(x) for x in (bare, found))
@@ -560,7 +708,7 @@ def test_frame_converted_types():
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
-        ("label", [1, 0, None], "row 2: the label is None"),
+        ("label", [1, 0, None], "row 2: the label is None; .* or -1"),
         ("label", [True, None, True], "row 1: the label is None"),
         ("label", ["1", "0", "1"], "row 0: the label is '1'"),
         ("claim", [0, None, 0], "row 1: claim is None"),
@@ -598,10 +746,10 @@ def test_frame_labels_are_no_features(library):
     columns = {"problem": [1, 1], "x": [0.5, 0.25], "gold": [1, 0], "label": [1, 0]}
     columns |= {"Annotation": [1.0, 0.0], "claim_idx": [3, 4], "removed": [False, True]}
     frame = library.DataFrame(columns)
-    for label in ("gold", "label", "no labels"):
+    for label in ("gold", "label", None):
         data = from_frame(frame, label=label)
         assert data.graphs.feature_names == ("x",)
-        assert (data.labels is None) == (label == "no labels")
+        assert (data.labels is None) == (label is None)
     asked_for = from_frame(frame, features=["claim_idx"], label="gold").graphs
     assert asked_for.features.tolist() == [[3.0], [4.0]]
     with pytest.raises(ValueError, match="'gold' holds the labels"):
@@ -633,16 +781,70 @@ def test_frame_of_numpy_scalars(library):
     ("columns", "options", "message"),
     [
         ({"p": [1]}, {}, "no column 'problem'"),
+        (
+            {"problem": [1], "x": [1]},
+            {"parents": "deps"},
+            "no column 'deps', .*'parents'",
+        ),
+        ({"problem": [1], "x": [1]}, {"label": "gold"}, "no column 'gold', .* 'label'"),
+        ({"problem": [1], "x": [1]}, {"features": "x"}, "features is 'x': pass a list"),
+        ({"problem": [1], "x": ["a"]}, {"features": ["x"]}, "'x' holds no numbers"),
+        ({"problem": [1], "x": [1]}, {"edges": "chain"}, "edges is 'chain', but"),
+        ({"problem": [], "x": []}, {}, "the table has no rows"),
         ({"problem": [1], "x": [1]}, {"features": ["y"]}, r"no columns \['y'\]"),
         ({"problem": [1, 1], "claim": [0, 2], "x": [1, 2]}, {}, "2 stands where 1"),
         ({"problem": [1], "parents": ["1"], "x": [1]}, {}, "row 0: parent 1, but"),
         ({"problem": [1], "label": [2], "x": [1]}, {}, "the label is .*2"),
-        ({"problem": [1], "x": [1]}, {"edges": chain_edges}, "there are none"),
+        ({"problem": [1], "x": [1]}, {"edges": chain_edges}, "edges=no_edges"),
     ],
 )
 def test_frame_bad_input(library, columns, options, message):
     with pytest.raises(ValueError, match=message):
         from_frame(library.DataFrame(columns), **options)
+
+
+def test_frame_without_edges(library):
+    """Silently, for that is a choice; a column that the caller names must be there."""
+    columns = {"problem": [1, 1], "parents": ["", "0"], "x": [0.5, 0.25]}
+    frame = library.DataFrame(columns)
+    assert len(from_frame(frame).graphs.edges) == 1
+    assert len(from_frame(frame, edges=no_edges).graphs.edges) == 0  # needs no texts
+    assert len(from_frame(frame, parents=None).graphs.edges) == 0
+
+
+def test_frame_unknown_labels(library):
+    graphs = text_graphs()
+    labels = [[1, 0, -1], [-1, True, False]]
+    frame = to_frame(graphs, labels, backend=library.__name__)
+    assert frame["label"].to_list() == [1, 0, -1, -1, 1, 0]
+    assert [y.tolist() for y in from_frame(frame).labels] == [[1, 0, -1], [-1, 1, 0]]
+    flat = to_frame(GraphBatch.pack(graphs), np.array([1, 0, -1, -1, 1, 0]))
+    assert flat["label"].to_list() == [1, 0, -1, -1, 1, 0]
+    with pytest.raises(ValueError, match="problem 1, claim 0: the label is 2"):
+        to_frame(graphs, [[1, 0, -1], [2, 1, 0]])
+
+
+@pytest.mark.parametrize("kind", ["dict", "path", "series", "lazy"])
+def test_frame_of_other_kinds(kind):
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    columns = {"problem": [1], "x": [0.5]}
+    made = {"dict": columns, "path": "claims.csv", "series": pd.Series([1])}
+    frame = made.get(kind, pl.LazyFrame(columns))
+    what = (
+        r"pass frame\.collect\(\)"
+        if kind == "lazy"
+        else "a data frame with rows is needed: pandas"
+    )
+    with pytest.raises(ValueError, match=what):
+        from_frame(frame)
+
+
+def test_frame_infinite_features(library):
+    frame = library.DataFrame({"problem": [1, 1, 2], "x": [1.0, math.inf, 3.0]})
+    with pytest.raises(ValueError, match="1 of 'x'; the first is at row 1"):
+        from_frame(frame)
+    filled = from_frame(frame, missing="median").graphs.features
+    assert filled.ravel().tolist() == [1.0, 2.0, 3.0]
 
 
 def test_frames_without_narwhals(monkeypatch):

@@ -3,7 +3,10 @@
 import re
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+import scipy.sparse
 from sklearn.exceptions import NotFittedError
 
 from skdcf import (
@@ -15,7 +18,7 @@ from skdcf import (
 )
 from skdcf.datasets import question_groups
 from skdcf.features import reasoning_features
-from skdcf.graphs import as_batch
+from skdcf.graphs import as_batch, pack_labels
 from skdcf.metrics import (
     coverage_score,
     evaluate_filter,
@@ -50,8 +53,18 @@ def problems():
         (([0.0, 1.0], []), "must have shape (n_claims, n_features), got (2,)"),
         (([[0.0], [1.0, 2.0]], []), "not a table of numbers"),
         (([["a"]], []), "not a table of numbers"),
+        (([["1.5"]], []), "not a table of numbers: they are of type <U3"),
+        (([[1.0 + 2.0j]], []), "not a table of numbers: they are of type complex128"),
+        (([[1.0, 2j, None]], []), "not a table of numbers: one is 2j"),
+        ((np.zeros((1, 1), "datetime64[s]"), []), "they are of type datetime64[s]"),
+        (([[0.0], [None]], []), "claim 1, feature 0 is nan"),
+        (([[0.0], [pd.NA]], []), "claim 1, feature 0 is nan"),
+        ((np.ma.array(ONE, mask=[[1], [0], [0]]), []), "features hold masked entries"),
+        (([np.ma.array([1.0], mask=[1])], []), "features hold masked entries"),
         ((ONE, [(0.5, 1)]), "pairs of whole numbers"),
         ((ONE, [(0, 1, 2)]), "pairs of whole numbers"),
+        ((ONE, [(0, 1), (1, 2, 0)]), "pairs of whole numbers (parent, child), got [("),
+        ((ONE, [0, 1]), "pairs of whole numbers (parent, child), got [0, 1]"),
         ((None, []), "features and claims are both None"),
     ],
 )
@@ -68,11 +81,24 @@ def test_bad_graph(arguments, message):
         ({"claims": ["a"]}, "1 claim texts but 3 rows of features"),
         ({"feature_names": ["a", "b"]}, "2 feature names but 1 features"),
         ({"feature_names": ["a", "a"]}, "more than once: ['a']"),
+        ({"feature_names": {"a"}}, "feature_names is a set: a list expected"),
+        ({"feature_names": frozenset("a")}, "feature_names is a frozenset: a list"),
+        ({"feature_names": {"a": 1}.keys()}, "feature_names is a dict_keys: a list"),
+        ({"feature_names": {1: "a"}.values()}, "feature_names is a dict_values: a"),
+        ({"feature_names": "a"}, "feature_names is one text: a list expected"),
+        ({"feature_names": 3}, "feature_names is a int: a list expected"),
     ],
 )
 def test_bad_graph_fields(fields, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         ReasoningGraph(ONE, [], **fields)
+    message = message.replace("1 claim texts but 3 rows of features", "1 claims, but")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        GraphBatch.from_arrays(ONE, [0, 3], **fields)
+    batch = GraphBatch.from_arrays(ONE, [0, 3])
+    if "feature_names" in fields:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            batch.replace_features(ONE, **fields)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +122,11 @@ def test_bad_flat_edges(edges, message):
     ("features", "offsets", "message"),
     [
         ([[0.0], [np.nan]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
+        ([[0.0], [None]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
+        ([[0.0], [pd.NA]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
+        ([["a"], ["b"]], [0, 1, 2], "features are not a table of numbers"),
+        ([[1j], [0]], [0, 1, 2], "not a table of numbers: they are of type complex"),
+        (np.ma.masked_equal([[0], [1]], 1), [0, 1, 2], "features hold masked entries"),
         ([[0.0]], [0, 2], "the offsets end at 2 claims"),
         ([[0.0]], [1, 1], "must start with 0"),
         ([[0.0]], [0, 2, 1], "never decrease"),
@@ -111,7 +142,47 @@ def test_bad_flat_arrays(features, offsets, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": "abc"}, 'problem "a": claims is one text'),
+        ({"claims": ["a", 3, "c"]}, 'problem 1 ("q"), claim 0 is 3: a str expected'),
+        ({"claims": ["a", "b", None]}, 'problem 1 ("q"), claim 1 is None: a str'),
+        ({"claims": ["a", "b", pd.NA]}, 'problem 1 ("q"), claim 1 is <NA>'),
+        ({"claims": "abc"}, "claims is one text: a list expected"),
+        ({"claims": {"a", "b", "c"}}, "claims is a set: a list expected"),
+        ({"claims": ["a"]}, "1 claims, but the offsets say 3"),
+        ({"problems": ["Why?", 3]}, 'problem 1 ("q"): the question is 3: a str or'),
+        ({"problems": [np.nan, "?"]}, 'problem 0 ("p"): the question is nan'),
+        ({"problems": "ab"}, "problems is one text: a list expected"),
+        ({"ids": {"p", "q"}}, "ids is a set: a list expected"),
+    ],
+)
+def test_bad_flat_texts(fields, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        GraphBatch.from_arrays(ONE, [0, 1, 3], **{"ids": ["p", "q"]} | fields)
+
+
+def test_texts_of_some_problems():
+    batch = GraphBatch.from_arrays(
+        ONE, [0, 1, 3], claims=[None, "b", "c"], problems=["Why?", None]
+    )
+    assert [graph.claims for graph in batch] == [None, ("b", "c")]
+    assert [graph.problem for graph in batch] == ["Why?", None]
+    assert GraphBatch.from_arrays(ONE, [0, 3], claims=[None] * 3).claims is None
+    with pytest.raises(ValueError, match="problem 0, claim 0 is None: a str expected"):
+        GraphBatch.from_arrays(None, [0, 1, 3], claims=[None, "b", "c"])
+
+
+def test_masks_without_masked_entries_pass():
+    features = np.ma.array([[1.0], [2.0]])
+    assert type(ReasoningGraph(features, []).features) is np.ndarray
+    batch = GraphBatch.from_arrays(features, [0, 2])
+    assert type(batch.features) is np.ndarray
+    labels = pack_labels(np.ma.array([1, -1]), batch)
+    assert type(labels) is np.ndarray and labels.tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"claims": "abc"}, 'problem "a": claims is one text: a list expected'),
         ({"claims": ["x", None]}, 'problem "a": claim 1 is None: a str'),
         ({"claims": ["x", float("nan")]}, 'problem "a": claim 1 is nan'),
         (
@@ -129,7 +200,10 @@ def test_texts_that_are_none(fields, message):
     ("X", "message"),
     [
         ([], "no problems: X is empty"),
-        ([{"steps": ["a"]}], "X holds dict: a GraphBatch, a list of ReasoningGraph"),
+        (
+            [{"steps": ["a"]}],
+            "X is a list of dict: a GraphBatch, a list of ReasoningGraph",
+        ),
         (ReasoningGraph(None, [], claims=["a"]), "X is a single ReasoningGraph"),
     ],
 )
@@ -139,8 +213,59 @@ def test_transformers_say_what_they_want(X, message):
         fitted.transform(X)
 
 
-@pytest.mark.parametrize("bad", [None, "true", np.nan, 2])
-@pytest.mark.parametrize("form", ["list", "array", "flat"])
+EXPECTED = "a GraphBatch, a list of ReasoningGraph or a 2-D array of numbers expected"
+TEXTS = {"claim": ["a", "b"], "score": ["high", "low"]}
+
+
+@pytest.mark.parametrize(
+    ("X", "found", "advice"),
+    [
+        ({"steps": ["a"]}, "X is a dict: ", "skdcf.adapters makes graphs"),
+        ([{"steps": ["a"]}], "X is a list of dict: ", "from tables and records"),
+        ("some text", "X is a str: ", "skdcf.adapters"),
+        (["some", "texts"], "X is a list of str: ", "skdcf.adapters"),
+        ([[1.0], [1.0, 2.0]], "X is a list of list: ", "skdcf.adapters"),
+        ([1.0, 2.0], "X is a list of float: ", "skdcf.adapters"),
+        (1.5, "X is a float: ", "skdcf.adapters"),
+        (None, "X is a NoneType: ", "skdcf.adapters"),
+        (np.zeros((2, 2, 2)), "X is a ndarray: ", "skdcf.adapters"),
+        (pd.DataFrame(TEXTS), "X is a DataFrame: ", "adapters.from_frame makes"),
+        (pd.DataFrame(TEXTS).astype("category"), "X is a DataFrame: ", "from_frame"),
+        (pl.DataFrame(TEXTS), "X is a DataFrame: ", "adapters.from_frame makes"),
+        (pl.LazyFrame({"a": [1.0]}), "X is a LazyFrame: ", "call its collect() first"),
+        (scipy.sparse.eye(3).tocsr(), "X is a csr_", "Its toarray() gives an array"),
+    ],
+)
+def test_what_is_no_problem_is_named(X, found, advice):
+    with pytest.raises(ValueError, match=re.escape(found)) as info:
+        as_batch(X)
+    assert EXPECTED in str(info.value) and advice in str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ma.masked_equal(np.eye(2), 1), "features hold masked entries"),
+        (np.eye(2) * 1j, "features are not a table of numbers: they are of type compl"),
+        (pd.DataFrame({"a": [1, None]}), "problem 1, claim 0, feature 0 is nan"),
+        (pd.DataFrame({"a": [1, pd.NA]}), "problem 1, claim 0, feature 0 is nan"),
+        (np.empty((0, 2)), "no problems: X is empty"),
+    ],
+)
+def test_bad_tables(X, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        as_batch(X)
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_table_of_numbers_has_one_claim_per_row(library):
+    batch = as_batch(library.DataFrame({"a": [1, 2], "b": [0.5, 0.25]}))
+    assert batch.features.tolist() == [[1, 0.5], [2, 0.25]]
+    assert batch.offsets.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("bad", [None, "true", np.nan, pd.NA, pd.NaT, 2, -2, 0.5, 1j])
+@pytest.mark.parametrize("form", ["list", "array", "flat", "series"])
 def test_the_wrong_label_is_named(bad, form):
     graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(30)]
     labels = [[1, 0] for _ in graphs]
@@ -149,10 +274,48 @@ def test_the_wrong_label_is_named(bad, form):
         labels = [np.array(row, dtype=object) for row in labels]
     elif form == "flat":
         labels = [value for row in labels for value in row]
+    elif form == "series":
+        labels = pd.Series(labels)
     with pytest.raises(ValueError, match="problem 20, claim 1: the label is") as info:
-        HardCF(0).fit(graphs, labels)
-    unjudged = bad is None or bad != bad
-    assert ("nobody judged" in str(info.value)) is unjudged
+        pack_labels(labels, as_batch(graphs))
+    assert "must be 1 (true), 0 (false) or -1 (unknown)" in str(info.value)
+    unjudged = bad is None or bad is pd.NA or bad != bad
+    assert ("-1 stands for a claim that nobody judged" in str(info.value)) is unjudged
+
+
+def test_masked_labels_are_named():
+    batch = GraphBatch.from_arrays(ONE, [0, 1, 3])
+    masked = np.ma.array([1, 0, 1], mask=[0, 0, 1])
+    for labels in (masked, [masked[:1], masked[1:]], [[1], [0, np.ma.masked]]):
+        with pytest.raises(ValueError, match="problem 1, claim 1: the label is masked"):
+            pack_labels(labels, batch)
+    square = np.ma.array([[1, 0], [1, 1]], mask=[[0, 0], [0, 1]])
+    with pytest.raises(ValueError, match="problem 1, claim 1: the label is masked"):
+        pack_labels(square, GraphBatch.from_arrays(np.zeros((4, 1)), [0, 2, 4]))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "y is None: one array of labels per problem"),
+        ("110", "y is a str: "),
+        ({0: [1], 1: [1, 0]}, "y is a dict: "),
+        ({1, 0, -1}, "y is a set: "),
+        (3, "y is a int: "),
+        (iter([[1], [1, 0]]), "y is a list_iterator: "),
+        (pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}), "y is a DataFrame: "),
+        (np.array(1), "y is a ndarray: "),
+        ([[1], [0]], "problem 1: 1 labels but 2 claims"),
+        ([[1], [0, [1]]], "problem 1, claim 1: the label is [1]"),
+        ([np.array([1.0]), np.array(["1", "0"])], "problem 1, claim 0: the label is"),
+        ([[1], None], "problem 1: 1 labels but 2 claims"),
+        ([[1]], "2 problems, but y has 1 entries"),
+        (np.ones(4), "4 labels but 3 claims"),
+    ],
+)
+def test_bad_label_sequences(y, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        pack_labels(y, GraphBatch.from_arrays(ONE, [0, 1, 3]))
 
 
 @pytest.mark.parametrize("missing", [None, np.nan])
@@ -179,9 +342,8 @@ def test_reversed_edges_are_noticed():
 
 
 def test_a_series_of_graphs_is_a_sequence(problems):
-    pandas = pytest.importorskip("pandas")
     graphs, _ = problems
-    series = pandas.Series(list(graphs[:6]), index=range(3, 9))
+    series = pd.Series(list(graphs[:6]), index=range(3, 9))
     found = as_batch(series)
     assert list(found) == list(graphs[:6])
 
@@ -215,7 +377,10 @@ def test_graphs_that_disagree():
             lambda y: [*y[:7], [0, 1, np.nan], *y[8:]],
             'problem 7 ("id-7"), claim 2: the label',
         ),
-        (lambda y: [*y[:7], list("abc"), *y[8:]], "labels are 1 (true) or 0 (false)"),
+        (
+            lambda y: [*y[:7], list("abc"), *y[8:]],
+            "1 (true), 0 (false) or -1 (unknown)",
+        ),
         (lambda y: y[:-1], "20 problems, but y has 19 entries"),
         (lambda y: None, "y is None"),
         (lambda y: np.zeros(59, int), "59 labels but 60 claims"),

@@ -453,7 +453,7 @@ def test_llama_early_versions(place):
     assert [y.tolist() for y in data.labels] == [[1, 0], [1, 0]]
     reasons = [reason for _, reason in data.dropped]
     for reason, word in zip(
-        reasons, ("cycle", "self-loop", "'2', expected 0 or 1", "shape"), strict=True
+        reasons, ("cycle", "self-loop", "'2', but must be 0 or 1", "shape"), strict=True
     ):
         assert word in reason
 

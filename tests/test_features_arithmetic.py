@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from skdcf.features import _equations
-from skdcf.features._clean import clean, number_words, numbers
-from skdcf.features._equations import equalities
-from skdcf.features._expression import value_of
+from skdcf.features._clean import clean, find_numbers, find_spelled_numbers
+from skdcf.features._equations import check_equalities
+from skdcf.features._expression import evaluate
 
 RIGHT = [
     "3 + 4 = 7",
@@ -121,7 +121,7 @@ UNDECIDED = [
 
 
 def judged(text):
-    right, wrong = equalities(clean(text))
+    right, wrong = check_equalities(clean(text))
     return len(right), len(wrong)
 
 
@@ -174,7 +174,7 @@ def test_flat_expressions_against_python():
         signs = [rng.choice(["+", "-", "*", "/"]) for _ in range(n - 1)]
         text = parts[0] + "".join(s + p for s, p in zip(signs, parts[1:], strict=True))
         items = [float(c) if c.isdigit() else c for c in text]
-        assert value_of(items) == pytest.approx(eval(text), rel=1e-12)
+        assert evaluate(items) == pytest.approx(eval(text), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_flat_expressions_against_python():
     ],
 )
 def test_ill_formed_expressions_have_no_value(items):
-    assert value_of(items) is None
+    assert evaluate(items) is None
 
 
 def test_shortcut_reads_as_the_long_way(data_home):
@@ -214,7 +214,7 @@ def test_shortcut_reads_as_the_long_way(data_home):
     for side, (head, tail) in quick.items():
         slow = _equations._read_tokens(side)
         for short, long in zip((head, tail), slow, strict=True):
-            assert short == long or value_of(short) is value_of(long) is None, side
+            assert short == long or evaluate(short) is evaluate(long) is None, side
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_shortcut_reads_as_the_long_way(data_home):
     ],
 )
 def test_numbers(text, found):
-    assert numbers(clean(text)) == found
+    assert find_numbers(clean(text)) == found
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_numbers(text, found):
     ],
 )
 def test_number_words(text, found):
-    assert number_words(clean(text)) == found
+    assert find_spelled_numbers(clean(text)) == found
 
 
 HOSTILE = {

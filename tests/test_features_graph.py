@@ -1,9 +1,10 @@
-"""Graph metrics against networkx; unions, given columns, domains, lifting."""
+"""Transformers of graphs: metrics, unions, given columns, domains, lifting."""
 
 import pickle
 
-import networkx as nx
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -26,52 +27,7 @@ from skdcf.features import (
     paper_features,
     reasoning_features,
 )
-
-ALL = [*GraphFeatures()._own_names(), "n_ancestors"]
-
-
-def random_graph(rng):
-    """Up to 12 claims in an order that need not be topological."""
-    n = int(rng.integers(1, 13))
-    order = rng.permutation(n)
-    share = rng.random()
-    edges = [
-        (order[i], order[j]) for j in range(n) for i in range(j) if rng.random() < share
-    ]
-    return ReasoningGraph(None, edges, claims=[f"claim {v}" for v in range(n)])
-
-
-def by_networkx(graph):
-    """One row per claim, from networkx alone."""
-    g = nx.DiGraph()
-    g.add_nodes_from(range(graph.n_claims))
-    g.add_edges_from(map(tuple, graph.edges.tolist()))
-    depth = {
-        v: level for level, row in enumerate(nx.topological_generations(g)) for v in row
-    }
-    columns = [
-        dict(g.in_degree()),
-        dict(g.out_degree()),
-        nx.pagerank(g),
-        nx.betweenness_centrality(g),
-        nx.closeness_centrality(g),
-        nx.clustering(g),
-        {v: g.in_degree(v) == 0 for v in g},
-        {v: g.out_degree(v) == 0 for v in g},
-        {v: len(nx.descendants(g, v)) for v in g},
-        depth,
-        {v: len(nx.ancestors(g, v)) for v in g},
-    ]
-    return np.array([[float(column[v]) for column in columns] for v in g])
-
-
-def test_equal_to_networkx_on_500_random_graphs():
-    rng = np.random.default_rng(0)
-    graphs = [random_graph(rng) for _ in range(500)]
-    batch = GraphFeatures(ALL).fit_transform(graphs)
-    expected = np.concatenate([by_networkx(graph) for graph in graphs])
-    np.testing.assert_array_equal(batch.features, expected)
-    assert batch.feature_names == tuple(ALL)
+from skdcf.ops.graph_metrics import METRICS
 
 
 def test_case_study_of_the_paper():
@@ -84,18 +40,10 @@ def test_case_study_of_the_paper():
     np.testing.assert_array_equal(values.round(2), [3.0, 2.0, 1.0, 0.22])
 
 
-def test_jobs_change_nothing():
-    rng = np.random.default_rng(1)
-    graphs = [random_graph(rng) for _ in range(30)]
-    one = GraphFeatures().fit_transform(graphs).features
-    two = GraphFeatures(n_jobs=2).fit_transform(graphs).features
-    np.testing.assert_array_equal(one, two)
-
-
 def test_no_claims():
     empty = ReasoningGraph(np.empty((0, 0)), [])
     full = ReasoningGraph(np.empty((2, 0)), [(0, 1)])
-    batch = GraphFeatures(ALL).fit_transform([empty, full, empty])
+    batch = GraphFeatures(METRICS).fit_transform([empty, full, empty])
     assert [len(part) for part in batch.split(batch.features)] == [0, 2, 0]
 
 
@@ -171,8 +119,8 @@ def test_union(graphs):
 
 
 def test_union_parameters_reach_the_members():
-    union = reasoning_features().set_params(graph__n_jobs=2)
-    assert clone(union).get_params()["graph__n_jobs"] == 2
+    union = reasoning_features().set_params(graph__metrics=["nx_in_degree"])
+    assert clone(union).get_params()["graph__metrics"] == ["nx_in_degree"]
 
 
 def test_union_refuses_one_name_twice(graphs):
@@ -247,11 +195,94 @@ def test_tables_of_pandas_are_not_asked_for(graphs):
         np.testing.assert_array_equal(batch.features, expected.features)
 
 
-def test_claim_transformer_refuses_what_looks_at_the_company(graphs):
+@pytest.mark.parametrize("transformer", [GraphFeatures(), reasoning_features()])
+def test_a_table_cannot_be_asked_for(transformer, graphs):
+    assert transformer.set_output(transform="default") is transformer
+    assert transformer.set_output(transform=None) is transformer
+    for library in ("pandas", "polars"):
+        with pytest.raises(ValueError, match=r"is a GraphBatch.*adapters\.to_frame"):
+            transformer.set_output(transform=library)
+    with pytest.raises(ValueError, match="transform is 'xml', but must be one of"):
+        transformer.set_output(transform="xml")
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [{"claims": ["a"]}],
+        ["a", "b"],
+        "a",
+        pd.DataFrame({"text": ["a", "b"]}),
+        pd.DataFrame({"length": [1.0, 2.0]}),
+        pl.LazyFrame({"text": ["a", "b"]}),
+    ],
+    ids=["dicts", "texts", "text", "table", "numbers", "lazy"],
+)
+def test_what_is_no_graph_is_sent_to_the_adapters(X):
+    with pytest.raises(ValueError, match=r"skdcf\.adapters"):
+        TextFeatures().fit(X)
+
+
+@pytest.mark.parametrize(
+    "transformer, message",
+    [
+        (GraphFeatures("nx_pagerank"), "'metrics' parameter.*'nx_pagerank'"),
+        (DomainIndicators("functions"), "'domains' parameter.*'functions'"),
+        (FrequencyFeature(3), "'column' parameter.*3"),
+        (SemanticFeatures("x"), "'columns' parameter.*'x'"),
+        (ClaimTransformer(None), "'transformer' parameter.*'transform'.*None"),
+        (GraphUnion("x"), "'transformer_list' parameter.*'x'"),
+        (GraphUnion([TextFeatures()]), r"entry TextFeatures\(\).*name and a transf"),
+        (GraphUnion([("a", "b")]), r"entry \('a', 'b'\).*name and a transformer"),
+        (GraphUnion([("a", TextFeatures())], keep_input="no"), "'keep_input'.*'no'"),
+    ],
+)
+def test_wrong_parameters_are_named(transformer, message, graphs):
+    with pytest.raises(ValueError, match=message):
+        transformer.fit(graphs)
+
+
+@pytest.fixture
+def table():
+    """Many claims: 400 problems of three, with features of different sizes."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(1200, 40)) * np.logspace(-3, 3, 40)
+    return GraphBatch.from_arrays(values, np.arange(0, 1201, 3))
+
+
+def centre(X):
+    return X - X.mean(axis=0)
+
+
+def mark_the_largest(X):
+    """Differs from the claim's own values for one claim of a table only."""
+    return X * (np.arange(len(X)) != X[:, 0].argmax())[:, None]
+
+
+def shift_if_many(X):
+    """Tables of more than 60 claims are treated differently."""
+    return X if len(X) <= 60 else X + 1
+
+
+@pytest.mark.parametrize("function", [centre, mark_the_largest, shift_if_many])
+def test_claim_transformer_refuses_what_looks_at_the_company(function, table):
     """Centred by the mean of a batch, problems are not exchangeable any more."""
-    centred = FunctionTransformer(lambda X: X - X.mean(axis=0))
     with pytest.raises(ValueError, match="voids the guarantee"):
-        ClaimTransformer(centred).fit(graphs)
+        ClaimTransformer(FunctionTransformer(function)).fit(table)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_claim_transformer_allows_for_rounding(kind, table):
+    """Products of matrices differ in the last bits between tables of other heights."""
+    narrow = FunctionTransformer(lambda X: X.astype(kind))
+    lifted = ClaimTransformer(make_pipeline(StandardScaler(), narrow, PCA(20)))
+    assert lifted.fit_transform(table).n_features == 20
+
+
+def test_claim_transformer_wants_a_row_per_claim(table):
+    for function in (lambda X: X[::2], lambda X: X.sum(axis=1)):
+        with pytest.raises(ValueError, match="one row per claim is needed"):
+            ClaimTransformer(FunctionTransformer(function)).fit(table)
 
 
 def test_no_problems_have_columns_all_the_same(graphs):
@@ -297,8 +328,13 @@ def test_paper_features(name, kind, width):
 
 
 def test_paper_features_unknown_name():
-    with pytest.raises(ValueError, match=r"'felm'.*felm-20.*felm-7.*math"):
+    with pytest.raises(ValueError, match=r"'felm'.*math.*felm-7.*felm-20"):
         paper_features("felm")
+
+
+def test_metadata_for_no_domains_are_refused():
+    with pytest.raises(ValueError, match=r"'felm-7' has no domains"):
+        paper_features("felm-7", metadata={"a": "domain_math"})
 
 
 @pytest.mark.parametrize(
@@ -344,7 +380,7 @@ def test_domains_from_metadata(graphs):
         DomainIndicators(["science"], metadata={"a": "science"}).fit(graphs)
     with pytest.raises(ValueError, match=r"'science', which is none of"):
         DomainIndicators(["history"], metadata=known).fit(graphs)
-    with pytest.raises(ValueError, match=r"must map ids"):
+    with pytest.raises(ValueError, match=r"'metadata' parameter.*Mapping"):
         DomainIndicators(metadata=["science"]).fit(graphs)
 
 

@@ -169,14 +169,14 @@ def test_slicing_a_batch_slices_the_sequence(problems, data):
         chosen = batch[rows]
         fresh = GraphBatch.pack([problems[i] for i in rows])
         np.testing.assert_array_equal(chosen.depth, fresh.depth)
-        np.testing.assert_array_equal(chosen.ancestors[1], fresh.ancestors[1])
+        np.testing.assert_array_equal(chosen.closure[1], fresh.closure[1])
 
 
 @given(graphs())
 def test_structure_equals_networkx(graph):
     nxg = graph.to_networkx()
     batch = GraphBatch.pack([graph])
-    indptr, indices = batch.ancestors
+    indptr, indices = batch.closure
     for v in range(graph.n_claims):
         expected = sorted(nx.ancestors(nxg, v))
         assert graph.ancestors(v).tolist() == expected

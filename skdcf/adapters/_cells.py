@@ -58,16 +58,6 @@ def parent_edges(parents, offsets, order):
     return edges
 
 
-def labels_of(values, order):
-    """Labels as a flat int array."""
-    for row, value in zip(order, values, strict=True):
-        if value not in (0, 1):
-            raise ValueError(
-                f"row {row}: the label is {value!r}; labels are 1 (true) or 0 (false)"
-            )
-    return values.astype(np.int64)
-
-
 def known_texts(texts, offsets, order, required):
     """Texts of claims, of all in a problem or of none, or None where there are none."""
     known = np.array([text is not None for text in texts], dtype=bool)

@@ -1,25 +1,45 @@
 """Tables with one row per claim, of any data-frame library that narwhals knows."""
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from ..graphs import GraphBatch, as_batch, pack_labels
-from ._cells import known_texts, labels_of, parent_edges, row_order, values_of
-from ._collect import fill_missing, may_be_feature, narwhals
+from ..edges import no_edges
+from ..graphs import GraphBatch, ReasoningGraph, as_batch
+from ._cells import known_texts, parent_edges, row_order, values_of
+from .collect import (
+    EdgeRule,
+    Labels,
+    Missing,
+    fill_missing,
+    label_array,
+    label_arrays,
+    may_be_feature,
+    narwhals,
+    per_problem,
+)
 
+# Names of the columns that are looked for unless the caller names others.
 _RESERVED = ("problem", "claim", "text", "question", "parents", "label")
 
 
-def to_frame(graphs, labels=None, *, backend="pandas"):
+def to_frame(
+    graphs: GraphBatch | Sequence[ReasoningGraph],
+    labels: Labels | None = None,
+    *,
+    backend: str = "pandas",
+) -> Any:
     """Problems as a table with one row per claim.
 
     Parameters
     ----------
     graphs : GraphBatch or sequence of ReasoningGraph
         A problem without claims leaves no row.
-    labels : sequence of 0/1 arrays, one per problem, optional
+    labels : sequence of arrays, one per problem, optional
+        1 true, 0 false, -1 unknown; for a GraphBatch also one flat array.
     backend : str
         "pandas", "polars", or another one that narwhals can build.
 
@@ -57,25 +77,26 @@ def to_frame(graphs, labels=None, *, backend="pandas"):
         columns["question"] = batch.problems[batch.problem_of]
     columns["parents"] = _parents_as_text(batch)
     if labels is not None:
-        columns["label"] = pack_labels(labels, batch).astype(np.int64)
+        rows = label_arrays(per_problem(labels, batch), batch.sizes)
+        columns["label"] = np.concatenate(rows)
     columns |= _feature_columns(batch)
     columns = {name: _plain(values) for name, values in columns.items()}
     return nw.from_dict(columns, backend=backend).to_native()
 
 
 def from_frame(
-    frame,
+    frame: Any,
     *,
-    features=None,
-    problem="problem",
-    claim="claim",
-    text="text",
-    question="question",
-    parents="parents",
-    label="label",
-    edges=None,
-    missing="raise",
-):
+    features: Sequence[str] | None = None,
+    problem: str = "problem",
+    claim: str | None = "claim",
+    text: str | None = "text",
+    question: str | None = "question",
+    parents: str | None = "parents",
+    label: str | None = "label",
+    edges: EdgeRule | None = None,
+    missing: Missing = "raise",
+) -> Bunch:
     """Problems from a table with one row per claim.
 
     Where one feature is used alone, **higher should mean more confident**.
@@ -93,24 +114,25 @@ def from_frame(
     problem : str
         Column that says which problem a claim belongs to, for every row. Problems come
         in order of their first row; their rows need not be together.
-    claim : str
+    claim : str or None
         Column with the position of the claim in its problem, 0 to n - 1; without such
         a column the order of the rows counts.
-    text, question, parents, label : str
+    text, question, parents, label : str or None
         Columns that are used where they are there. ``parents`` holds positions, as in
-        "0 2" or [0, 2], or nothing; ``label`` is 1 (true) or 0 (false). Nothing in
-        ``question`` (None, NaN, NA, null) means that the question is not known, and
-        nothing in ``text`` that no text of that problem is.
+        "0 2" or [0, 2], or nothing; ``label`` is 1 (true), 0 (false) or -1 (nobody
+        judged the claim). Nothing in ``question`` (None, NaN, NA, null) means that the
+        question is not known, and nothing in ``text`` that no text of that problem is.
     edges : callable, optional
         ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
     missing : {"raise", "mean", "median"} or float
-        What to put for missing features.
+        What to put for features that are missing or infinite; mean and median are
+        those of the finite values.
 
     Returns
     -------
     Bunch
         ``graphs`` (GraphBatch; ids are the values of ``problem``), ``labels`` (list of
-        0/1 int arrays or None), ``dropped`` (empty).
+        int arrays or None), ``dropped`` (empty).
 
     Raises
     ------
@@ -118,6 +140,14 @@ def from_frame(
         If a column is missing, a row has no problem, some claims of a problem have a
         text and some have none, or positions, parents or labels make no sense. Rows
         are named by their place in the table, counted from 0.
+
+    Notes
+    -----
+    A column with one of the default names may be absent, but one that you name must be
+    there; None reads none. Without a column "parents" and without ``edges`` no claim
+    builds on another: ``graphs`` shows ``n_edges=0``, and each claim is filtered for
+    itself. That is a valid choice for claims that stand alone, so nothing warns of it;
+    ``edges=no_edges`` (of `skdcf.edges`) says it where the code is read.
 
     Examples
     --------
@@ -129,32 +159,32 @@ def from_frame(
     >>> data.graphs, [y.tolist() for y in data.labels]
     (GraphBatch(n_graphs=2, n_claims=3, n_edges=1, n_features=1), [[1, 0], [1]])
     """
-    nw = narwhals()
-
-    frame = nw.from_native(frame, eager_only=True)
-    if problem not in frame.columns:
-        raise ValueError(f"no column {problem!r}, only {frame.columns}")
+    if not (edges is None or callable(edges)):
+        raise ValueError(f"edges is {edges!r}, but must be a function of skdcf.edges")
+    frame = _eager(frame)
     special = (problem, claim, text, question, parents, label)
+    _check_named(frame, special)
     features = _feature_names(frame, features, special)
     order, offsets, ids = row_order(frame, problem, claim)
     column = {
         name: values_of(frame[name])[order] for name in special if name in frame.columns
     }
-    table = [frame[name].cast(nw.Float64).to_numpy()[order] for name in features]
+    table = [_floats(frame, name)[order] for name in features]
     table = np.array(table, dtype=float).reshape(len(features), len(order)).T.copy()
+    place = [f"row {row}" for row in order].__getitem__
+    guess = edges not in (None, no_edges)
     texts, questions = column.get(text), column.get(question)
     if texts is not None:
-        required = edges is not None or not features
-        texts = known_texts(texts, offsets, order, required)
+        texts = known_texts(texts, offsets, order, required=guess or not features)
     if questions is not None:
         questions = questions[offsets[:-1]]
     pairs = ()
-    if edges is not None:
+    if guess:
         pairs = _guessed(edges, texts, questions, offsets)
-    elif parents in column:
+    elif edges is None and parents in column:
         pairs = parent_edges(column[parents], offsets, order)
     batch = GraphBatch.from_arrays(
-        fill_missing(table, features, missing) if features else None,
+        fill_missing(table, features, missing, place) if features else None,
         offsets,
         pairs,
         claims=texts,
@@ -164,18 +194,55 @@ def from_frame(
     )
     labels = None
     if label in column:
-        labels = list(batch.split(labels_of(column[label], order)))
+        labels = list(batch.split(label_array(column[label], place)))
     return Bunch(graphs=batch, labels=labels, dropped=[])
+
+
+def _eager(frame):
+    """A data frame with rows, of whatever library."""
+    nw = narwhals()
+
+    try:
+        frame = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        of_others = "pandas.DataFrame makes one of a dict, pandas.read_csv of a file"
+        advice = "pass frame.collect()" if hasattr(frame, "collect") else of_others
+        raise ValueError(
+            f"frame is a {type(frame).__name__}, but a data frame with rows is needed: "
+            + advice
+        ) from None
+    if not len(frame):
+        raise ValueError("the table has no rows, so there is no problem in it")
+    return frame
+
+
+def _check_named(frame, special):
+    """The columns that the caller names are there."""
+    for name, default in zip(special, _RESERVED, strict=True):
+        needed = default == "problem" or name not in (None, default)
+        if needed and name not in frame.columns:
+            raise ValueError(
+                f"no column {name!r}, to be used as {default!r}, only {frame.columns}"
+            )
+
+
+def _floats(frame, name):
+    """A column as an array of floats."""
+    try:
+        return frame[name].cast(narwhals().Float64).to_numpy()
+    except Exception as error:  # every library has its own
+        raise ValueError(f"column {name!r} holds no numbers: {error}") from error
 
 
 def _feature_names(frame, features, special):
     """Names of the columns to use as features."""
-    import narwhals as nw
-
+    nw = narwhals()
     if features is None:
         numeric = frame.select(nw.selectors.numeric() | nw.selectors.boolean()).columns
         numeric = filter(may_be_feature, numeric)
         return [name for name in numeric if name not in special]
+    if isinstance(features, str):
+        raise ValueError(f"features is {features!r}: pass a list of names")
     absent = [name for name in features if name not in frame.columns]
     if absent:
         raise ValueError(f"no columns {absent}, only {frame.columns}")
@@ -187,7 +254,10 @@ def _feature_names(frame, features, special):
 
 def _guessed(edges, texts, questions, offsets):
     if texts is None:
-        raise ValueError("edges are to be guessed from texts, but there are none")
+        raise ValueError(
+            "edges are to be made from the texts of claims, but there are none: pass "
+            "edges=no_edges where no claim builds on another"
+        )
     pairs = []
     for i, start in enumerate(offsets[:-1]):
         claims = list(texts[start : offsets[i + 1]])

@@ -1,29 +1,33 @@
 """Files of the two studies that this package builds on, as they were published."""
 
 import json
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from .._checks import check_choice
 from ..graphs import ReasoningGraph
-from ._collect import build_all, pack
+from .collect import EdgeRule, build_all, pack
 
+_Source = str | PathLike | dict[str, Any] | list[dict[str, Any]]
 _SCORES = ("frequency-score", "gpt-score")
 #: Values of ``annotation`` that the authors count as true and as false.
 _VERDICTS = {"Y": 1, "S": 1, "N": 0, "U": 0}
 
 
 def from_coherent_factuality_json(
-    source,
+    source: _Source,
     *,
-    graph="dep_graph",
-    label="manual_annotation",
-    features="default",
-    on_invalid="raise",
-    name="problem",
-):
+    graph: str = "dep_graph",
+    label: str | None = "manual_annotation",
+    features: str | Sequence[str] | None = "default",
+    on_invalid: str = "raise",
+    name: str = "problem",
+) -> Bunch:
     """Read problems as the authors of coherent factuality store them.
 
     Parameters
@@ -40,15 +44,15 @@ def from_coherent_factuality_json(
         ``gpt-score``, of both of which **higher means more confident**. Fields such as
         ``optimal-score`` are made from labels and have no place here.
     on_invalid : {"raise", "drop"}
-        What happens to a broken problem.
+        Stop at the first broken problem, or leave such problems out.
     name : str
         Problems are called ``name/0``, ``name/1``, ...
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of 0/1 int arrays, or
-        None), ``dropped`` (list of (id, reason)).
+        ``graphs`` (GraphBatch), ``labels`` (list of 0/1 int arrays, or None),
+        ``dropped`` (list of (id, reason)).
 
     Raises
     ------
@@ -80,14 +84,14 @@ def from_coherent_factuality_json(
 
 
 def from_conformal_factuality_json(
-    source,
+    source: _Source,
     *,
-    edges=None,
-    features="default",
-    label=True,
-    on_invalid="raise",
-    name="problem",
-):
+    edges: EdgeRule | None = None,
+    features: str | Sequence[str] | None = "default",
+    label: bool = True,
+    on_invalid: str = "raise",
+    name: str = "problem",
+) -> Bunch:
     """Read problems as the authors of conformal factuality store them: no graphs.
 
     Parameters
@@ -104,15 +108,15 @@ def from_conformal_factuality_json(
         Read ``annotation``: Y (yes) and S (subjective) are true, N (no) and U
         (unknown) are false, as the authors count them; blanks around them are ignored.
     on_invalid : {"raise", "drop"}
-        What happens to a broken problem.
+        Stop at the first broken problem, or leave such problems out.
     name : str
         Problems are called ``name/0``, ``name/1``, ...
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of 0/1 int arrays, or
-        None), ``dropped`` (list of (id, reason)).
+        ``graphs`` (GraphBatch), ``labels`` (list of 0/1 int arrays, or None),
+        ``dropped`` (list of (id, reason)).
 
     Raises
     ------
@@ -143,6 +147,8 @@ def _read(source, build, on_invalid, name, label):
     if isinstance(source, (str, PathLike)):
         source = json.loads(Path(source).read_text("utf-8"))
     if isinstance(source, dict):
+        if "data" not in source:
+            raise ValueError(f"there is no list of problems 'data', only {[*source]}")
         source = source["data"]
     records = ((f"{name}/{i}", record) for i, record in enumerate(source))
     graphs, labels, dropped = build_all(records, build, on_invalid)
@@ -172,8 +178,7 @@ def _labels(claims, label):
 def _verdict(text, v):
     """Y, S, N or U; one of the published files pads a Y with hundreds of blanks."""
     verdict = str(text).strip()
-    if verdict not in _VERDICTS:
-        raise ValueError(f"claim {v}: annotation is {text!r}, expected Y, S, N or U")
+    check_choice(f"claim {v}: annotation", verdict, _VERDICTS)
     return _VERDICTS[verdict]
 
 
@@ -184,5 +189,7 @@ def _binary(text, v):
     except ValueError:
         value = None
     if value not in (0.0, 1.0):
-        raise ValueError(f"claim {v}: manual_annotation is {text!r}, expected 0 or 1")
+        raise ValueError(
+            f"claim {v}: manual_annotation is {text!r}, but must be 0 or 1"
+        )
     return int(value)

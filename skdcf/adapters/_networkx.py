@@ -1,12 +1,21 @@
 """Graphs of networkx."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
+from sklearn.utils import Bunch
 
 from ..graphs import ReasoningGraph
-from ._collect import pack
+from .collect import label_array, pack
 
 
-def from_networkx(graphs, *, features=None, label="label"):
+def from_networkx(
+    graphs: Iterable[Any],
+    *,
+    features: Sequence[str] | None = None,
+    label: str = "label",
+) -> Bunch:
     """Take over directed networkx graphs, one per problem.
 
     Edges run parent -> child. Whatever node attributes are used as features, **higher
@@ -23,14 +32,14 @@ def from_networkx(graphs, *, features=None, label="label"):
         and the graph attribute ``feature_names``, as ``ReasoningGraph.to_networkx``
         writes them.
     label : str
-        Node attribute with the label: 1 true, 0 false. Labels are None where no node
-        has it.
+        Node attribute with the label: 1 true, 0 false, -1 unknown. Labels are None
+        where no node has it.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of 0/1 int arrays or None),
-        ``dropped`` (empty).
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays or None), ``dropped``
+        (empty).
 
     Raises
     ------
@@ -48,7 +57,14 @@ def from_networkx(graphs, *, features=None, label="label"):
     >>> data.graphs[0].edges.tolist(), data.labels[0].tolist()
     ([[0, 1]], [1, 0])
     """
+    if hasattr(graphs, "nodes"):
+        raise ValueError("graphs is a single graph: pass a list of them, [graph]")
     graphs = list(graphs)
+    for i, graph in enumerate(graphs):
+        if not hasattr(graph, "nodes"):
+            raise ValueError(
+                f"problem {i} is a {type(graph).__name__}, not a networkx.DiGraph"
+            )
     made = [_graph(graph, i, features) for i, graph in enumerate(graphs) if len(graph)]
     like = made[0] if made else None
     for i, graph in enumerate(graphs):
@@ -81,10 +97,10 @@ def _empty(graph, features, like):
 
 
 def _labels(graph, i, label):
-    values = _attribute(graph, i, label)
-    if not all(value in (0, 1) for value in values):
-        raise ValueError(f"problem {i}: labels are {values}, expected 0 and 1")
-    return np.array(values, dtype=np.int64)
+    nodes = list(graph.nodes)
+    return label_array(
+        _attribute(graph, i, label), lambda v: f"problem {i}, node {nodes[v]!r}"
+    )
 
 
 def _attribute(graph, i, name):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from ..adapters._collect import build_all, pack
+from ..adapters.collect import build_all, pack
 from ..graphs import ReasoningGraph
 from ._common import chosen, edge_rule, make_bunch
 from ._files import local_file

@@ -1,33 +1,21 @@
 """Made-up reasoning graphs whose statistics are those of the paper's two data sets."""
 
-from typing import NamedTuple
+from numbers import Integral
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from ..features._graph import PAPER_METRICS
+from .._checks import check_choice
+from ..features import DomainIndicators
 from ..graphs import GraphBatch
 from ..graphs._ragged import offsets_of, split
-from ._metrics import graph_metrics
+from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 
 CLEAN, PARTIAL, HALLUCINATED = range(3)
 
-MATH_TOPICS = (
-    "linear_equations",
-    "quadratic_equations",
-    "polynomial_algebra",
-    "rational_expressions",
-    "exponents_logarithms",
-    "inequalities",
-    "sequences_series",
-    "functions",
-    "word_problems",
-    "coordinate_geometry",
-    "abstract_algebra",
-    "complex_numbers",
-)
-FELM_DOMAINS = ("domain_science", "domain_reasoning")
+DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 
 
 class _Setting(NamedTuple):
@@ -65,8 +53,12 @@ _SETTINGS = {
 
 
 def make_reasoning_graphs(
-    n_problems=1000, kind="math", *, random_state=None, return_X_y=False
-):
+    n_problems: int = 1000,
+    kind: Literal["math", "felm"] = "math",
+    *,
+    random_state: int | np.random.RandomState | None = None,
+    return_X_y: bool = False,
+) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
     """Generate problems with claims, graphs, features and labels.
 
     Most problems are clean. In *partial* ones some claims go wrong, the difficult ones
@@ -119,10 +111,12 @@ def make_reasoning_graphs(
     >>> [len(labels) == graph.n_claims for graph, labels in zip(X, y)]
     [True, True, True]
     """
-    if kind not in _SETTINGS:
-        raise ValueError(f"kind is {kind!r}: one of {sorted(_SETTINGS)} expected")
-    if not isinstance(n_problems, (int, np.integer)) or n_problems < 1:
-        raise ValueError(f"n_problems is {n_problems!r}: a whole number >= 1 expected")
+    check_choice("kind", kind, _SETTINGS)
+    whole = isinstance(n_problems, Integral) and not isinstance(n_problems, bool)
+    if not whole or n_problems < 1:
+        raise ValueError(
+            f"n_problems is {n_problems!r}, but must be a whole number of at least 1"
+        )
     rng, setting = check_random_state(random_state), _SETTINGS[kind]
     type_of = rng.choice(3, size=n_problems, p=setting.share)
     sizes = 2 + rng.poisson(rng.gamma(4, np.array(setting.extra_claims)[type_of] / 4))
@@ -132,7 +126,7 @@ def make_reasoning_graphs(
     batch = GraphBatch.from_arrays(blank, offsets, edges)
     difficulty = rng.normal(size=batch.n_claims)
     true = _draw_labels(rng, setting, batch, type_of, difficulty)
-    names, features = _features(rng, kind, batch, type_of, difficulty, true)
+    names, features = _draw_features(rng, kind, batch, type_of, difficulty, true)
     batch = batch.replace_features(features, names)
     labels = list(split(true.astype(np.int64), offsets))
     if return_X_y:
@@ -201,27 +195,27 @@ def _draw_labels(rng, setting, batch, type_of, difficulty):
     return ~(wrong | (type_of == HALLUCINATED)[batch.problem_of])
 
 
-def _features(rng, kind, batch, type_of, difficulty, true):
+def _draw_features(rng, kind, batch, type_of, difficulty, true):
     hallucinated = (type_of == HALLUCINATED)[batch.problem_of]
-    frequency = _frequency(rng, kind, batch, hallucinated, difficulty, true)
-    semantic = _semantic(rng, batch, hallucinated, true)
-    domain = _topics(rng, batch) if kind == "math" else _domains(rng, batch)
+    frequency = _draw_frequency(rng, kind, batch, hallucinated, difficulty, true)
+    semantic = _draw_semantic(rng, batch, hallucinated, true)
+    domain = _draw_topics(rng, batch) if kind == "math" else _draw_domains(rng, batch)
     names = ("frequency-score", *semantic, *domain, *PAPER_METRICS)
     columns = [frequency, *semantic.values(), *domain.values()]
     table = np.empty((batch.n_claims, len(names)))
     table[:, : len(columns)] = np.stack(columns, axis=1)
-    table[:, len(columns) :] = graph_metrics(batch)
+    table[:, len(columns) :] = compute_metrics(batch, PAPER_METRICS)
     return names, table
 
 
-def _frequency(rng, kind, batch, hallucinated, difficulty, true):
+def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
     c = _SETTINGS[kind].frequency
     logit = c["base"] + rng.normal(0, c["problem"], len(batch))[batch.problem_of]
     logit += c["true"] * true + c["hallucinated"] * hallucinated
     return rng.binomial(5, expit(logit - c["hard"] * difficulty))
 
 
-def _semantic(rng, batch, hallucinated, true):
+def _draw_semantic(rng, batch, hallucinated, true):
     """What a language model might say of each claim: right a little more than wrong."""
 
     def flag(if_true, if_false, if_hallucinated=None):
@@ -243,18 +237,19 @@ def _semantic(rng, batch, hallucinated, true):
     }
 
 
-def _topics(rng, batch):
+def _draw_topics(rng, batch):
     """One main topic per problem and sometimes a second one."""
-    main, second = rng.randint(len(MATH_TOPICS), size=(2, len(batch)))
+    topics = DomainIndicators.topics
+    main, second = rng.randint(len(topics), size=(2, len(batch)))
     second = np.where(rng.random_sample(len(batch)) < 0.3, second, main)
     return {
         topic: ((main == k) | (second == k))[batch.problem_of]
-        for k, topic in enumerate(MATH_TOPICS)
+        for k, topic in enumerate(topics)
     }
 
 
-def _domains(rng, batch):
+def _draw_domains(rng, batch):
     """Shares as in FELM; the other two domains are world knowledge and mathematics."""
     shares = np.array([125, 207, 184, 194]) / 710
     domain = rng.choice(4, size=len(batch), p=shares)[batch.problem_of]
-    return {name: domain == k for k, name in enumerate(FELM_DOMAINS)}
+    return {name: domain == k for k, name in enumerate(DRAWN_DOMAINS)}

@@ -7,22 +7,28 @@ stand alone, so that files can be cut, joined and read as a stream.
 import json
 import os
 import uuid
+from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_choice
-from ..graphs import GraphBatch, ReasoningGraph
+from ..adapters.collect import pack, per_problem
+from ..graphs import ReasoningGraph
+from ._jsonl_line import VERSION, Problem, format_line, parse
 
-VERSION = 1
+#: What there is one of per problem, in the order of the fields of `Problem`.
+_COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")
 _END = object()
 _BROKEN = (ValueError, TypeError, RecursionError, OverflowError)
 
 
-def jsonl_schema():
+def jsonl_schema() -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of one line.
 
     Returns
@@ -32,14 +38,22 @@ def jsonl_schema():
     Examples
     --------
     >>> from skdcf.datasets import jsonl_schema
-    >>> jsonl_schema()["required"]
-    ['version', 'edges']
+    >>> jsonl_schema()["properties"]["labels"]["description"]
+    'Per claim 1 or true, 0 or false, and -1 where nobody judged it.'
     """
     path = files("skdcf.datasets").joinpath(f"schema/problem-{VERSION}.json")
     return json.loads(path.read_text("utf-8"))
 
 
-def write_jsonl(path, graphs, labels=None, masks=None):
+def write_jsonl(
+    path: str | os.PathLike,
+    graphs: Iterable[ReasoningGraph],
+    labels: Iterable[ArrayLike | None] | None = None,
+    masks: Iterable[ArrayLike | None] | None = None,
+    *,
+    groups: Iterable[str | int | None] | None = None,
+    metadata: Iterable[dict[str, Any] | None] | None = None,
+) -> Path:
     """Write problems to a file, one per line.
 
     The file appears when it is complete: an interruption leaves what was there before.
@@ -50,10 +64,16 @@ def write_jsonl(path, graphs, labels=None, masks=None):
     graphs : iterable of ReasoningGraph
         May be a generator: nothing is held in memory. Texts and ids that are numpy
         scalars are written as the plain values they stand for.
-    labels : iterable of 0/1 arrays, one per problem, optional
-        An entry may be None. For a GraphBatch also one flat array.
+    labels : iterable of arrays, one per problem, optional
+        1 true, 0 false, -1 where nobody judged the claim. An entry may be None. For a
+        GraphBatch also one flat array.
     masks : iterable of boolean arrays, one per problem, optional
         What a filter kept, as ``predict`` returns it; likewise.
+    groups : iterable of str or int, one per problem, optional
+        Problems of one group belong on one side of a split. An entry may be None.
+    metadata : iterable of dict, one per problem, optional
+        Whatever else belongs to a problem, in values that JSON has. An entry may be
+        None.
 
     Returns
     -------
@@ -63,8 +83,8 @@ def write_jsonl(path, graphs, labels=None, masks=None):
     Raises
     ------
     ValueError
-        If numbers of problems, claims, labels and masks differ, or a value has no
-        place in the format. No file is written then.
+        If the numbers of problems, claims and what is given with them differ, or a
+        value has no place in the format. No file is written then.
 
     Examples
     --------
@@ -73,15 +93,23 @@ def write_jsonl(path, graphs, labels=None, masks=None):
     >>> graphs, labels = make_reasoning_graphs(3, random_state=0, return_X_y=True)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     back = read_jsonl(write_jsonl(f"{folder}/a.jsonl", graphs, labels))
-    >>> back.graphs == list(graphs)
+    >>> list(back.graphs) == list(graphs)
     True
     """
+    labels, masks = per_problem(labels, graphs), per_problem(masks, graphs)
+    columns = zip(_COLUMNS, (graphs, labels, masks, groups, metadata), strict=True)
+    given = {k: v for k, v in columns if v is not None or k == "graphs"}
+    for name, values in given.items():
+        if isinstance(values, (str, dict)) or not hasattr(values, "__iter__"):
+            raise ValueError(
+                f"{name} is {values!r}: pass a list, one entry per problem"
+            )
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         with open(temporary, "x", encoding="ascii", newline="\n") as file:
-            for row in _rows(graphs, labels, masks):
-                file.write(_line(*row) + "\n")
+            for line in _lines(given):
+                file.write(line + "\n")
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -91,7 +119,7 @@ def write_jsonl(path, graphs, labels=None, masks=None):
     return path
 
 
-def read_jsonl(path, *, on_invalid="raise"):
+def read_jsonl(path: str | os.PathLike, *, on_invalid: str = "raise") -> Bunch:
     """Read problems that `write_jsonl` or another program wrote.
 
     Parameters
@@ -103,27 +131,41 @@ def read_jsonl(path, *, on_invalid="raise"):
     Returns
     -------
     Bunch
-        ``graphs`` (list of ReasoningGraph), ``labels`` and ``masks`` (list of one array
-        or None per problem; None where no line has any), ``dropped`` (list of (line
-        number, reason)).
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1
+        unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one array
+        or dictionary per problem), ``dropped`` (list of (line number, reason)). What
+        no line has is None. If only some lines have it, the others have labels of -1
+        throughout, which says that nobody judged them, and None for the rest.
 
     Raises
     ------
     ValueError
-        Naming the line, counted from 1.
+        Naming the line, counted from 1, and what is wrong with it. Also if there is no
+        problem in the file, or if its problems differ in their features; `iter_jsonl`
+        reads those.
     """
+    check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped = []
     rows = list(_read(path, on_invalid, dropped))
-    graphs, labels, masks = ([row[k] for row in rows] for k in range(3))
-    return Bunch(
-        graphs=graphs,
-        labels=_none_if_absent(labels),
-        masks=_none_if_absent(masks),
-        dropped=dropped,
+    graphs, labels, masks, groups, metadata = (
+        _column([row[k] for row in rows]) for k in range(len(_COLUMNS))
     )
+    if labels is not None:
+        labels = [
+            np.full(row.graph.n_claims, -1) if row.labels is None else row.labels
+            for row in rows
+        ]
+    try:
+        data = pack(graphs, labels, dropped)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    groups = None if groups is None else _group_array(groups)
+    return Bunch(**data, masks=masks, groups=groups, metadata=metadata)
 
 
-def iter_jsonl(path, *, on_invalid="raise"):
+def iter_jsonl(
+    path: str | os.PathLike, *, on_invalid: str = "raise"
+) -> Iterator[Problem]:
     """Read problems one at a time, in constant memory.
 
     Parameters
@@ -134,14 +176,16 @@ def iter_jsonl(path, *, on_invalid="raise"):
 
     Returns
     -------
-    iterator of (graph, labels, mask)
-        A ReasoningGraph, an ndarray of 0/1 or None, an ndarray of bool or None.
+    iterator of (graph, labels, mask, group, metadata)
+        Named tuples with a ReasoningGraph, an ndarray of 1 (true), 0 (false) and -1
+        (unknown), an ndarray of bool, a str or int, and a dict; what a line does not
+        hold is None. Problems may differ in their features.
     """
+    check_choice("on_invalid", on_invalid, ("raise", "drop"))
     return _read(path, on_invalid, [])
 
 
 def _read(path, on_invalid, dropped):
-    check_choice("on_invalid", on_invalid, ("raise", "drop"))
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             if number == 1:
@@ -149,136 +193,33 @@ def _read(path, on_invalid, dropped):
             if not line.strip():
                 continue
             try:
-                row = _parse(json.loads(line))
+                row = parse(line)
             except _BROKEN as error:
                 if on_invalid == "raise":
-                    raise ValueError(
-                        f'{path}, line {number}: {error}; on_invalid="drop" leaves '
-                        "such lines out"
-                    ) from error
+                    raise ValueError(f"{path}, line {number}: {error}") from error
                 dropped.append((number, str(error)))
                 continue
             yield row
 
 
-def _parse(record):
-    """Graph, labels and mask of one line."""
-    if not isinstance(record, dict):
-        raise ValueError(f"a {type(record).__name__} instead of an object")
-    version = record.pop("version", None)
-    if version != VERSION or isinstance(version, bool):
-        raise ValueError(f"version is {version!r}, this program reads {VERSION}")
-    labels, mask = record.pop("labels", None), record.pop("mask", None)
-    _check_types(record)
-    graph = ReasoningGraph.from_dict(record)
-    return (
-        graph,
-        _per_claim("labels", labels, graph, int, (0, 1)),
-        _per_claim("mask", mask, graph, bool, (False, True)),
-    )
-
-
-def _check_types(record):
-    """What the graph itself does not check."""
-    for key in ("claims", "feature_names"):
-        values = record.get(key, [])
-        if type(values) is not list or not all(type(v) is str for v in values):
-            raise ValueError(f"{key} must be a list of strings")
-    if type(record.get("problem", "")) is not str:
-        raise ValueError("problem must be a string")
-    if type(record.get("id", "")) not in (str, int):  # and no bool
-        raise ValueError("id must be a string or a whole number")
-    _check_features(record.get("features"))
-    if type(record.get("edges")) is not list:
-        raise ValueError("edges must be a list of pairs")
-    for pair in record["edges"]:
-        whole = type(pair) is list and all(type(v) is int for v in pair)
-        if not whole or len(pair) != 2:
-            raise ValueError(f"edge {pair!r} is not a pair of whole numbers")
-
-
-def _check_features(features):
-    """Numpy would read numbers out of texts, too."""
-    if features is None:
-        return
-    if type(features) is not list or not all(type(row) is list for row in features):
-        raise ValueError("features must be a list of rows, or null")
-    for v, row in enumerate(features):
-        for value in row:
-            if type(value) not in (int, float):  # and no bool
-                raise ValueError(f"features of claim {v} hold {value!r}, no number")
-
-
-def _per_claim(name, values, graph, kind, allowed):
-    """Labels or mask as an array; JSON's 1 and true are different things here."""
-    if values is None:
-        return None
-    if type(values) is not list or len(values) != graph.n_claims:
-        found = len(values) if type(values) is list else repr(values)
-        raise ValueError(f"{found} {name} but {graph.n_claims} claims")
-    for v, value in enumerate(values):
-        if type(value) is not kind or value not in allowed:
-            raise ValueError(
-                f"{name} of claim {v} is {value!r}, expected one of {allowed}"
-            )
-    return np.array(values, dtype=kind)
-
-
-def _rows(graphs, labels, masks):
-    """(number, graph, labels, mask) of each problem; None for what was not given."""
-    given = {"labels": labels, "masks": masks}
-    given = {name: _column(v, graphs) for name, v in given.items() if v is not None}
-    columns = {"graphs": graphs, **given}
-    for number, row in enumerate(zip_longest(*columns.values(), fillvalue=_END)):
-        if any(value is _END for value in row):
-            short = [name for name, v in zip(columns, row, strict=True) if v is _END]
+def _lines(given):
+    """The text of each problem, from columns of what is known about all."""
+    for number, row in enumerate(zip_longest(*given.values(), fillvalue=_END)):
+        row = dict(zip(given, row, strict=True))
+        if short := [name for name, value in row.items() if value is _END]:
             raise ValueError(f"there are only {number} {' and '.join(short)}")
-        row = dict(zip(columns, row, strict=True))
-        yield number, row["graphs"], row.get("labels"), row.get("masks")
+        try:
+            yield format_line(Problem(*map(row.get, _COLUMNS)))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"problem {number}: {error}") from error
 
 
-def _column(values, graphs):
-    """One flat array over all claims of a batch as one array per problem."""
-    flat = isinstance(values, np.ndarray) and values.dtype != object
-    if not (flat and isinstance(graphs, GraphBatch)):
-        return values
-    if values.shape != (graphs.n_claims,):
-        raise ValueError(f"{values.shape} values but {graphs.n_claims} claims")
-    return graphs.split(values)
+def _column(values):
+    """The values, or None where there are none at all."""
+    return None if all(value is None for value in values) else values
 
 
-def _line(number, graph, labels, mask):
-    """One problem as ASCII text; other characters are escaped, as JSON allows."""
-    record = {"version": VERSION, **graph.to_dict()}
-    for name in {"claims", "problem", "id"} & record.keys():
-        record[name] = _plain(record[name])
-    for name, values, kind in (("labels", labels, int), ("mask", mask, bool)):
-        if values is not None:
-            record[name] = _listed(name, np.asarray(values), kind, number, graph)
-    try:
-        _check_types(record)
-        return json.dumps(record, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"problem {number}: {error}") from error
-
-
-def _plain(value):
-    """What numpy scalars stand for, also those in a list."""
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _listed(name, values, kind, number, graph):
-    if values.shape != (graph.n_claims,):
-        raise ValueError(
-            f"problem {number}: {name} have shape {values.shape} but there are "
-            f"{graph.n_claims} claims"
-        )
-    if not np.isin(values, (0, 1)).all():
-        raise ValueError(f"problem {number}: {name} are {values}, expected 0 and 1")
-    return values.astype(kind).tolist()
-
-
-def _none_if_absent(rows):
-    return None if all(row is None for row in rows) else rows
+def _group_array(groups):
+    """Whole numbers as int64, as those of the data sets; anything else as it is."""
+    small = all(type(group) is int and abs(group) < 2**63 for group in groups)
+    return np.fromiter(groups, np.int64 if small else object, count=len(groups))

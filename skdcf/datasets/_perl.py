@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from .._checks import check_choice
-from ..adapters._collect import build_all, pack
+from ..adapters.collect import build_all, pack
 from ..graphs import ReasoningGraph
 from ._common import chosen, make_bunch
 from ._files import local_file

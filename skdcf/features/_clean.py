@@ -6,13 +6,19 @@ from itertools import chain
 
 # White space and mark-up say where a text comes from, not whether it is true.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
+# 2**3 is a power, while **bold** is mark-up.
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
+# "## Step 3:", "- " and "2. " in front of a claim; a mark counts only before a word, so
+# that "- 3 + 5 = 2" keeps its minus.
 _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
 )
+# "by steps 2 and 3" refers to claims: these are no quantities.
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
+# ".5" is written as "0.5".
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
+# Commas belong to a number where three digits follow: 1,200 is one number and 1,20 two.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
 _RUN = re.compile(r"[0-9][0-9,.]*")
@@ -20,28 +26,29 @@ _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # of another script
 _WORD = re.compile(r"[a-z]+")
 _REMEMBERED = 10_000  # characters; numbers of longer texts are not kept in mind
 LONGEST_NUMBER = 30  # characters; more is not a quantity
+# Small and round numbers stand in every text, so that they link nothing.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
-def _count(words, start, step=1):
+def _list_numbers(words, start, step=1):
     return {word: start + step * i for i, word in enumerate(words.split())}
 
 
-_UNITS = _count("one two three four five six seven eight nine", 1)
-_TEENS = _count(
+_ONES = _list_numbers("one two three four five six seven eight nine", 1)
+_TEENS = _list_numbers(
     "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
     10,
 )
-_TENS = _count("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
-_PARTS = _count("third fourth fifth sixth seventh eighth", 3)
+_TENS = _list_numbers("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
+_PARTS = _list_numbers("third fourth fifth sixth seventh eighth", 3)
 _PARTS |= {word + "s": n for word, n in _PARTS.items()}
 _PARTS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
 _SCALES = {"hundred": 100, "thousand": 1000}
-NUMBER_WORDS = {w: float(n) for w, n in (_UNITS | _TEENS | _TENS | _PARTS).items()}
+NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _PARTS).items()}
 _SCALED = NUMBER_WORDS.keys() - _SCALES  # what "hundred" and "thousand" may follow
 
 
-def clean(text):
+def clean(text: str) -> str:
     """Lower case, without mark-up, "Step k:" in front and white space but blanks.
 
     Parameters
@@ -55,7 +62,7 @@ def clean(text):
     return clean_words(text)[0]
 
 
-def clean_words(text):
+def clean_words(text: str) -> tuple[str, list[str]]:
     """The clean text, and the words of it: what stands between its blanks.
 
     Parameters
@@ -83,7 +90,7 @@ def clean_words(text):
     return text, words
 
 
-def numbers(text):
+def find_numbers(text: str) -> list[float]:
     """The numbers of a clean text in order of appearance, without 0, 1, 2 and 100.
 
     Parameters
@@ -98,11 +105,11 @@ def numbers(text):
         text = _STEP.sub("", text)
     if "{" in text:
         text = text.replace("{,}", ",")
-    count = _counting if len(text) <= _REMEMBERED else _counting.__wrapped__
+    count = _read_run if len(text) <= _REMEMBERED else _read_run.__wrapped__
     return list(chain.from_iterable(map(count, _RUN.findall(text))))
 
 
-def to_number(token):
+def read_numeral(token: str) -> float:
     """Value of a numeral with thousands separators; NaN if it is absurdly long."""
     if "," in token:
         token = token.replace(",", "")
@@ -110,13 +117,16 @@ def to_number(token):
 
 
 @lru_cache(4096)
-def _counting(run):
-    """The numbers that count in a run of digits, commas and points."""
-    values = map(to_number, _NUMBER.findall(run))
+def _read_run(run):
+    """The numbers that count in a run of digits, commas and points.
+
+    The same runs come back in text after text, which is why they are remembered.
+    """
+    values = map(read_numeral, _NUMBER.findall(run))
     return tuple(v for v in values if v == v and v not in IGNORED)
 
 
-def number_words(text):
+def find_spelled_numbers(text: str) -> list[float]:
     """Numbers that a clean text spells out: "twenty-five", "three hundred", "dozen".
 
     Of a fraction the denominator counts, "two-thirds" gives 3.
@@ -132,9 +142,9 @@ def number_words(text):
     found, before, words = [], "", _WORD.findall(text)
     if NUMBER_WORDS.keys().isdisjoint(words):
         return found
-    for word in words:
-        if word in _UNITS and before in _TENS:
-            found[-1] += _UNITS[word]
+    for word in words:  # twenty + five, three * hundred, or a number of its own
+        if word in _ONES and before in _TENS:
+            found[-1] += _ONES[word]
         elif word in _SCALES and before in _SCALED and found:
             found[-1] *= _SCALES[word]
         elif word in NUMBER_WORDS:

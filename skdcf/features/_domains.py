@@ -1,11 +1,15 @@
 """Of what kind a problem is: a lexicon of topics, or what the caller knows."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from ._base import GraphTransformer, input_names
+from ..graphs import GraphBatch
+from ._base import GraphTransformer, list_columns
 from ._clean import clean
 
 # One regular expression per domain, searched in the clean question. They rather say
@@ -42,8 +46,6 @@ LEXICON = {
     r"histor|president|author|born|capital of|famous|world",
 }
 _PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
-MATH_TOPICS = tuple(LEXICON)[:12]
-FELM_DOMAINS = tuple(LEXICON)[12:]
 _LONGEST = 20_000  # characters of a question that are searched
 
 
@@ -67,6 +69,8 @@ class DomainIndicators(GraphTransformer):
     ----------
     lexicon : dict
         The regular expression of each domain that can be recognised from text.
+    topics : tuple of str
+        The twelve mathematical ones of them.
 
     Raises
     ------
@@ -96,23 +100,34 @@ class DomainIndicators(GraphTransformer):
     array([[1.]])
     """
 
-    lexicon = LEXICON
+    lexicon: ClassVar[dict[str, str]] = LEXICON
+    topics: ClassVar[tuple[str, ...]] = tuple(LEXICON)[:12]
 
-    def __init__(self, domains=None, *, metadata=None):
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "domains": ["array-like", None],
+        "metadata": [Mapping, None],
+    }
+
+    def __init__(
+        self,
+        domains: Sequence[str] | None = None,
+        *,
+        metadata: Mapping[Hashable, str | Sequence[str]] | None = None,
+    ):
         self.domains = domains
         self.metadata = metadata
 
-    def _own_names(self):
-        return MATH_TOPICS if self.domains is None else tuple(self.domains)
+    def _own_names(self) -> tuple[str, ...]:
+        return self.topics if self.domains is None else tuple(self.domains)
 
-    def _check(self, batch):
+    def _check(self, batch: GraphBatch) -> None:
         if self.metadata is not None:
             self._check_metadata(batch)
         elif not self._is_given(batch):
             self._check_texts(batch)
 
     def _is_given(self, batch):
-        return set(self._own_names()) <= set(input_names(batch))
+        return set(self._own_names()) <= set(list_columns(batch))
 
     def _check_texts(self, batch):
         unknown = [name for name in self._own_names() if name not in LEXICON]
@@ -129,10 +144,6 @@ class DomainIndicators(GraphTransformer):
                 )
 
     def _check_metadata(self, batch):
-        if not isinstance(self.metadata, Mapping):
-            raise ValueError(
-                f"metadata must map ids to domains, got {type(self.metadata).__name__}"
-            )
         names = self._own_names()
         for i in range(len(batch)):
             given = self._given(batch, i)
@@ -152,10 +163,10 @@ class DomainIndicators(GraphTransformer):
         value = self.metadata[key]
         return (value,) if isinstance(value, str) else tuple(value)
 
-    def _own_columns(self, batch):
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         names = self._own_names()
         if self.metadata is None and self._is_given(batch):
-            there = input_names(batch)
+            there = list_columns(batch)
             return batch.features[:, [there.index(name) for name in names]]
         flags = np.zeros((len(batch), len(names)))
         for i in range(len(batch)):

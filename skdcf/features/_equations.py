@@ -11,10 +11,12 @@ import re
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from ._clean import NUMBER, to_number
-from ._expression import UNKNOWN, is_bare, verdict
-from ._latex import plain
+from ._clean import NUMBER, read_numeral
+from ._expression import UNKNOWN, is_bare, judge_equality
+from ._latex import rewrite_plainly
 
+# Two kinds of items stand for what is no arithmetic: UNKNOWN makes its side unreadable,
+# while at a WORD a side is cut, as the words around "3 * 5" in "so 3 * 5 eggs" are.
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
 MOST_SIDES = 200  # of one clause and of one text
@@ -27,10 +29,11 @@ _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile("[0-9] ?([a-z]+)")
-_SIMPLE = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
+# Most sides are either "3 * 5 + 2" or "12 eggs": these two need no tokens.
+_MERE_ARITHMETIC = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
 _COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
 _PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
-_SIGNS = {" - ": "m"} | {sign: sign for sign in "-+*/"}
+_SYMBOL_OF = {" - ": "m"} | {sign: sign for sign in "-+*/"}
 _SYMBOLS = frozenset("-+*/^(){}[]%!√∁")
 _OPERATORS = frozenset("+-*/^Crm")
 
@@ -44,12 +47,12 @@ _SPOKEN = {
 }
 
 
-def _words(text):
+def _split_words(text):
     return frozenset(text.split())
 
 
 # What may follow a number without a blank.
-_UNITS = _words(
+_UNITS = _split_words(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"
 )
@@ -67,15 +70,15 @@ _UNIT_OF = [
     {form: names for names in kind.split() for form in names.split("/")}
     for kind in _KINDS
 ]
-# Words that change what stands beside them.
-_CHANGING = _words(
+# Words that change what stands beside them: "5 more than 3" is not 5.
+_CHANGING = _split_words(
     "than half twice double triple third quarter thirds quarters percent square "
     "squared cube cubed root times plus minus less more hundred thousand million "
     "billion dozen base mod modulo sin cos tan log ln pi choose by from remainder"
 )
 
 
-def equalities(text):
+def check_equalities(text: str) -> tuple[list[tuple], list[tuple]]:
     """Check the equalities of a clean text.
 
     Parameters
@@ -90,10 +93,12 @@ def equalities(text):
     right, wrong = [], []
     if "=" not in text and "≈" not in text and "\\approx" not in text:
         return right, wrong
-    for left, follow, rounded, sides in islice(_pairs(plain(text)), MOST_SIDES):
+    for left, follow, rounded, sides in islice(
+        _read_equalities(rewrite_plainly(text)), MOST_SIDES
+    ):
         if left is _UNREADABLE or follow is _UNREADABLE:
             continue
-        holds = verdict(left, follow, rounded)
+        holds = judge_equality(left, follow, rounded)
         if holds:
             right.append((left, follow))
         elif holds is not None and not _may_convert(*sides):
@@ -101,7 +106,7 @@ def equalities(text):
     return right, wrong
 
 
-def _pairs(text):
+def _read_equalities(text):
     """What stands left and right of each sign, whether that says "about", the texts."""
     name = last = None
     for clause in _CLAUSE.findall(text):
@@ -113,7 +118,7 @@ def _pairs(text):
         first, *between, end = clause.split("=", MOST_SIDES)
         left, before, read = _UNREADABLE, first, first
         if first.strip() == name:  # a new sentence about the same thing
-            left, read = _calculation(_read(last)[0]), last
+            left, read = _drop_bare(_read(last)[0]), last
         elif _DIGIT.search(first):
             left = _read(first)[1]
         for side in between:
@@ -129,15 +134,15 @@ def _read_between(before, side):
     """Head and tail of a side, without the name of what the next side is about."""
     if not _DIGIT.search(side):
         return _UNREADABLE, _UNREADABLE
-    n = _shared_ending(before, side)
+    n = _measure_shared_ending(before, side)
     if not n:
         return _read(side)
     side = side.rstrip()
     head, _ = _read(side[: len(side) - n].rstrip(" -"))
-    return head, _calculation(head)
+    return head, _drop_bare(head)
 
 
-def _shared_ending(one, other):
+def _measure_shared_ending(one, other):
     """Length of the name that two sides end with, 0 if there is none.
 
     Line by line, "cost = 3 * 5, cost = 15" states ``3 * 5 = 15``; without line ends the
@@ -154,6 +159,8 @@ def _shared_ending(one, other):
     unit = 0  # 3 * 5 miles, distance = 15 miles
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
+    # A word of a name ends in a letter. Up to three words of a unit may stand before the
+    # name; then a single shared word is a name only where it is the whole first side.
     words = other[len(other) - n :]
     whole = n == len(one) or not unit
     named = any(w[-1].isalpha() for w in words) and unit <= 3 and (whole or n > 1)
@@ -168,8 +175,11 @@ def _may_convert(one, other):
     return any(len({unit.get(w) for w in words} - {None}) > 1 for unit in _UNIT_OF)
 
 
-def _calculation(items):
-    """The items if they calculate something; names are used again for other things."""
+def _drop_bare(items):
+    """The items if they calculate something, else nothing readable.
+
+    A mere number may be the value of a name, and names are used again for other things.
+    """
     return _UNREADABLE if is_bare(items) else items
 
 
@@ -187,8 +197,8 @@ def _read_short(side):
 
 def _read_simple(side):
     """What `_read_tokens` finds in mere arithmetic and in "12 eggs", but faster."""
-    if _SIMPLE.fullmatch(side):
-        items = [_SIGNS.get(p) or to_number(p) for p in _PIECE.findall(side)]
+    if _MERE_ARITHMETIC.fullmatch(side):
+        items = [_SYMBOL_OF.get(p) or read_numeral(p) for p in _PIECE.findall(side)]
         return items, items
     count = _COUNT.fullmatch(side)
     if not count:
@@ -196,10 +206,15 @@ def _read_simple(side):
     words = count[2].split()
     if words[0] == "of" or not _CHANGING.isdisjoint(words):
         return _UNREADABLE, _UNREADABLE
-    return [to_number(count[1])], _UNREADABLE
+    return [read_numeral(count[1])], _UNREADABLE
 
 
 def _read_tokens(side):
+    """Head and tail of a side, token by token.
+
+    Each token is judged by its neighbours: whether a value stands before it, whether a
+    blank does, and what follows. Two values with nothing between them are UNKNOWN.
+    """
     items, before = [], ""
     for token, after in pairwise([*_TOKEN.findall(side), ""]):
         text = token.lstrip(" ")
@@ -207,23 +222,23 @@ def _read_tokens(side):
         if first.isdecimal():
             if _is_value(items):
                 items.append(UNKNOWN)
-            items.append(to_number(text))
+            items.append(read_numeral(text))
         elif first.isalpha():
-            _take_prose(items, before, token, after)
+            _append_prose(items, before, token, after)
         elif first in _SYMBOLS:
-            _take_symbol(items, text, token == text, after)
+            _append_symbol(items, text, token == text, after)
         else:
             items.append(UNKNOWN)
         before = text
-    return _ends(items)
+    return _cut_ends(items)
 
 
-def _take_prose(items, before, token, after):
+def _append_prose(items, before, token, after):
     """Words are an operator, a unit that is skipped, or an end of the expression."""
     words, glued = token.split(), token[0] != " "
     has_value = _is_value(items)
     if has_value:
-        spoken = _spoken_operator(items, words, glued, after)
+        spoken = _find_spoken_operator(items, words, glued, after)
         if spoken:
             items.append(spoken)
             return
@@ -236,25 +251,28 @@ def _take_prose(items, before, token, after):
         items += (UNKNOWN, WORD, UNKNOWN)
     elif not (has_value and len(words) <= 4 and _closes(after)):
         items.append(WORD)
-    elif not after and (len(words) > 2 or is_bare(_tail(items))):
+    elif not after and (len(words) > 2 or is_bare(_cut_tail(items))):
         items += (WORD, UNKNOWN)  # 3 hours = 3 * 60 minutes
 
 
 def _is_value(items):
+    """Whether a value ends here, so that an operator may follow."""
     return bool(items) and (isinstance(items[-1], float) or items[-1] in (")", "%"))
 
 
 def _is_variable(words, touches):
+    """Whether words are letters that stand for numbers: "2lw", "n"."""
     if touches and words[0] not in _UNITS:
         return True  # 2lw
     return any([len(w) == 1 and w not in "ai" for w in words])
 
 
 def _closes(after):
+    """Whether what comes next ends a value: an operator, a bracket or nothing."""
     return not after or after.lstrip(" ")[0] in "+-*/)]}"
 
 
-def _spoken_operator(items, words, glued, after):
+def _find_spoken_operator(items, words, glued, after):
     """The symbol that a word between two numbers stands for, or None."""
     follow = after.lstrip(" ")[:1]
     if not (follow.isdecimal() or (follow and follow in "([{√")):
@@ -270,7 +288,14 @@ def _spoken_operator(items, words, glued, after):
     return None
 
 
-def _take_symbol(items, text, glued, after):
+def _append_symbol(items, text, glued, after):
+    """Append what a sign means here: blanks and neighbours decide.
+
+    A bracket right behind a value multiplies, 3(4), and one after a blank is a remark.
+    A minus between blanks is an "m", since it may be the mark of a list; before a word
+    it is a hyphen. "!" is a factorial where the expression goes on or ends, else mere
+    punctuation.
+    """
     if text in "([{√":
         if _is_value(items):
             items += ("*",) if glued and text != "{" else (WORD, UNKNOWN)
@@ -291,25 +316,25 @@ def _take_symbol(items, text, glued, after):
         items.append("C" if text == "∁" else text)
 
 
-def _ends(items):
+def _cut_ends(items):
     """What of one side touches the sign before it, and what the sign after it."""
     if WORD not in items:
         return items, items
     first = items.index(WORD)
-    head, tail = items[:first], _tail(items)
-    if _first_other(items[first:]) in _OPERATORS:
+    head, tail = items[:first], _cut_tail(items)
+    if _skip_words(items[first:]) in _OPERATORS:
         head = _UNREADABLE
-    before = _first_other(items[len(items) - len(tail) - 1 :: -1])
+    before = _skip_words(items[len(items) - len(tail) - 1 :: -1])
     if is_bare(tail) or before in _OPERATORS or tail[0] in _OPERATORS:
         tail = _UNREADABLE
     return head, tail
 
 
-def _first_other(items):
+def _skip_words(items):
     return next((item for item in items if item != WORD), None)
 
 
-def _tail(items):
+def _cut_tail(items):
     """The items behind the last word."""
     if WORD not in items:
         return items

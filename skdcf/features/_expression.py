@@ -11,14 +11,14 @@ from operator import add, mul, sub, truediv
 _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
 _PREFIX = {"-": "~", "m": "~"}
 _OPENING = frozenset("(r-m")
-_SIMPLE = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
+_FREQUENT = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
 UNKNOWN = "unknown"  # stands in an expression for what cannot be read
 _SUMS = frozenset("+-m")
 _LARGEST = 1e300
 _EXACT = 2.0**53  # whole numbers below it are
 
 
-def value_of(items):
+def evaluate(items: list) -> float | None:
     """Value of an expression.
 
     Parameters
@@ -32,15 +32,15 @@ def value_of(items):
     """
     if len(items) == 1 and isinstance(items[0], float):
         return items[0] if abs(items[0]) < _LARGEST else None
-    if len(items) == 3 and items[1] in _SIMPLE:  # by far the most frequent kind
-        return _of_three(*items)
+    if len(items) == 3 and items[1] in _FREQUENT:  # by far the most frequent kind
+        return _combine(*items)
     try:
-        return _by_stacks(items)
+        return _evaluate_by_stacks(items)
     except (ArithmeticError, ValueError, IndexError, KeyError):
         return None
 
 
-def _by_stacks(items):
+def _evaluate_by_stacks(items):
     values, waiting, complete = [], [], False
     for item in items:
         if isinstance(item, float):
@@ -49,7 +49,7 @@ def _by_stacks(items):
             values.append(item)
             complete = True
         elif complete:
-            complete = _after_value(item, values, waiting)
+            complete = _apply_behind_value(item, values, waiting)
         elif item in _OPENING:
             waiting.append(_PREFIX.get(item, item))
         else:
@@ -62,15 +62,15 @@ def _by_stacks(items):
     return value if abs(value) < _LARGEST else None
 
 
-def _of_three(a, sign, b):
+def _combine(a, sign, b):
     """Value of ``a sign b``, or None."""
     if not (isinstance(a, float) and isinstance(b, float)) or (sign == "/" and not b):
         return None
-    value = _SIMPLE[sign](a, b)
+    value = _FREQUENT[sign](a, b)
     return value if abs(value) < _LARGEST else None
 
 
-def _after_value(item, values, waiting):
+def _apply_behind_value(item, values, waiting):
     """Take a symbol that follows a value; return whether a value is still complete."""
     if item == "%":
         values[-1] /= 100
@@ -104,7 +104,7 @@ def _apply(symbol, values):
         values.append(_BINARY[symbol](values.pop(), right))
 
 
-def _power(base, exponent):
+def _raise_to(base, exponent):
     result = math.pow(base, exponent)
     if abs(result) > _LARGEST:
         raise OverflowError
@@ -129,12 +129,12 @@ _BINARY = {
     "m": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "/": lambda a, b: a / b,
-    "^": _power,
+    "^": _raise_to,
     "C": _choose,
 }
 
 
-def verdict(left, right, rounded=False):
+def judge_equality(left: list, right: list, rounded: bool = False) -> bool | None:
     """Whether the two sides of an equality agree.
 
     Parameters
@@ -152,20 +152,21 @@ def verdict(left, right, rounded=False):
     """
     if len(left) < 3 and len(right) < 3 and is_bare(left) and is_bare(right):
         return None
-    a, b = value_of(left), value_of(right)
+    a, b = evaluate(left), evaluate(right)
     if a is None or b is None:
         return None
     if _agree(a, b) or _agree_as_list(left, right):
         return True
-    return _near(a, b, left, right, rounded)
+    return _explain_gap(a, b, left, right, rounded)
 
 
-def is_bare(items):
+def is_bare(items: list) -> bool:
     """Whether an expression is a mere number, or nothing."""
     return len(items) < 2 or (len(items) == 2 and items[0] in ("-", "m"))
 
 
 def _agree(a, b):
+    """Whether two values differ by rounding of floats only; whole numbers may not."""
     gap, size = abs(a - b), max(abs(a), abs(b))
     return gap <= 1e-9 * size and (gap < 0.5 or size >= _EXACT)
 
@@ -178,20 +179,22 @@ def _agree_as_list(left, right):
     m = right.index("m") if "m" in right[1:] else len(right)
     for tail in (left, left[n:]):
         for head in (right, right[:m]):
-            a, b = value_of(tail), value_of(head)
+            a, b = evaluate(tail), evaluate(head)
             bare = is_bare(tail) and is_bare(head)
             if not bare and a is not None and b is not None and _agree(a, b):
                 return True
     return False
 
 
-def _near(a, b, left, right, rounded):
+def _explain_gap(a, b, left, right, rounded):
     """True for a gap that rounding explains, None for one that it may explain."""
     gap = abs(a - b)
     for value, items in ((a, left), (b, right)):
-        if is_bare(items) and gap < _last_place(value) * (1 - 1e-6):
+        if is_bare(items) and gap < _find_last_place(value) * (1 - 1e-6):
             return True if value != int(value) or rounded else None
-        if _is_bare_percent(items) and gap < _last_place(items[-2]) / 100 * (1 - 1e-6):
+        if _is_bare_percent(items) and gap < _find_last_place(items[-2]) / 100 * (
+            1 - 1e-6
+        ):
             return True
     if gap <= 0.005 * max(abs(a), abs(b)) and any(map(_is_decimal, left + right)):
         return None
@@ -213,10 +216,10 @@ def _is_percent_of_something(items):
 
 
 def _is_decimal(item):
-    return isinstance(item, float) and 0 < _last_place(item) < 0.05
+    return isinstance(item, float) and 0 < _find_last_place(item) < 0.05
 
 
-def _last_place(value):
+def _find_last_place(value):
     """What one unit of the last written digit is worth; 1 for whole numbers."""
     digits = repr(value).partition(".")[2]
     return 1.0 if digits == "0" or "e" in digits else 10.0 ** -len(digits)

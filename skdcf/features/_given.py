@@ -1,8 +1,14 @@
 """Columns that the data bring, taken by name."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
 import numpy as np
 
-from ._base import GraphTransformer, input_names
+from ..graphs import GraphBatch
+from ._base import GraphTransformer, list_columns
 
 SEMANTIC = (
     "claim_index",
@@ -19,8 +25,12 @@ SEMANTIC = (
 class _GivenColumns(GraphTransformer):
     """Columns of the input, under names of their own."""
 
-    def _check(self, batch):
-        there = input_names(batch)
+    def _sources(self) -> Sequence[str]:
+        """Names of the input columns that are needed."""
+        raise NotImplementedError
+
+    def _check(self, batch: GraphBatch) -> None:
+        there = list_columns(batch)
         missing = [name for name in self._sources() if name not in there]
         if missing:
             raise ValueError(
@@ -28,8 +38,8 @@ class _GivenColumns(GraphTransformer):
                 f"they have {there or 'no feature columns'}"
             )
 
-    def _own_columns(self, batch):
-        there = input_names(batch)
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        there = list_columns(batch)
         return batch.features[:, [there.index(name) for name in self._sources()]]
 
 
@@ -59,13 +69,15 @@ class FrequencyFeature(_GivenColumns):
     ('consistency', 'frequency-score')
     """
 
-    def __init__(self, column="frequency-score"):
+    _parameter_constraints: ClassVar[dict[str, list]] = {"column": [str]}
+
+    def __init__(self, column: str = "frequency-score"):
         self.column = column
 
-    def _own_names(self):
+    def _own_names(self) -> tuple[str, ...]:
         return ("frequency-score",)
 
-    def _sources(self):
+    def _sources(self) -> tuple[str, ...]:
         return (self.column,)
 
 
@@ -102,26 +114,30 @@ class SemanticFeatures(_GivenColumns):
     ('other', 'claim_index', 'problem_relevance')
     """
 
-    def __init__(self, columns=None):
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "columns": ["array-like", None]
+    }
+
+    def __init__(self, columns: Sequence[str] | None = None):
         self.columns = columns
 
-    def _own_names(self):
+    def _own_names(self) -> tuple[str, ...]:
         return SEMANTIC if self.columns is None else tuple(self.columns)
 
-    def _sources(self):
+    def _sources(self) -> tuple[str, ...]:
         return tuple(name for name in self._own_names() if name != "claim_index")
 
-    def _own_columns(self, batch):
-        there, names = input_names(batch), self._own_names()
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        there, names = list_columns(batch), self._own_names()
         table = np.empty((batch.n_claims, len(names)))
         for column, name in enumerate(names):
             if name in there:
                 table[:, column] = batch.features[:, there.index(name)]
             else:
-                table[:, column] = claim_index(batch)
+                table[:, column] = number_claims(batch)
         return table
 
 
-def claim_index(batch):
+def number_claims(batch: GraphBatch) -> np.ndarray:
     """Position of each claim in its answer, counted from 0, shape (n_claims,)."""
     return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

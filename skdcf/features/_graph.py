@@ -1,38 +1,15 @@
 """What the dependency graph alone says about a claim."""
 
-from itertools import chain, pairwise
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from ..graphs import GraphBatch
+from ..ops.graph_metrics import METRICS, PAPER_METRICS, compute_metrics
 from ._base import GraphTransformer
-
-PAPER_METRICS = (
-    "nx_in_degree",
-    "nx_out_degree",
-    "nx_pagerank",
-    "nx_betweenness",
-    "nx_closeness",
-    "nx_clustering",
-    "nx_is_source",
-    "nx_is_sink",
-    "nx_reachability",
-    "nx_depth_from_sources",
-)
-_BY_NETWORKX = {
-    "nx_pagerank": "pagerank",
-    "nx_betweenness": "betweenness_centrality",
-    "nx_closeness": "closeness_centrality",
-    "nx_clustering": "clustering",
-}
-_BY_COUNTING = {
-    "nx_in_degree": lambda batch: _degree(batch, 1),
-    "nx_out_degree": lambda batch: _degree(batch, 0),
-    "nx_is_source": lambda batch: _degree(batch, 1) == 0,
-    "nx_is_sink": lambda batch: _degree(batch, 0) == 0,
-    "nx_reachability": lambda batch: _n_descendants(batch),
-    "nx_depth_from_sources": lambda batch: batch.depth,
-    "n_ancestors": lambda batch: np.diff(batch.ancestors[0]) - 1,
-}
 
 
 class GraphFeatures(GraphTransformer):
@@ -58,10 +35,15 @@ class GraphFeatures(GraphTransformer):
     ----------
     metrics : sequence of str, optional
         Columns to add, in this order; the first ten of the table by default.
-    n_jobs : int, optional
-        Processes for the four metrics that networkx computes graph by graph, once for
-        all problems with the same edges; the others are counted for all at once. New
-        processes take seconds to start: worth it from some 10,000 claims on.
+
+    Raises
+    ------
+    ValueError
+        In `fit`, if a metric is unknown. In `transform`, if a problem is too large:
+        betweenness and closeness take a step for each edge and each ancestor of its
+        parent, clustering one for each edge and each parent of its parent, and a
+        problem may take 50,000,000. A chain of 9,999 claims stays below, and so do 600
+        claims of which each builds on all before it.
 
     Notes
     -----
@@ -82,81 +64,22 @@ class GraphFeatures(GraphTransformer):
            [0. , 0. ]])
     """
 
-    def __init__(self, metrics=None, *, n_jobs=None):
-        self.metrics = metrics
-        self.n_jobs = n_jobs
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "metrics": ["array-like", None]
+    }
 
-    def _own_names(self):
+    def __init__(self, metrics: Sequence[str] | None = None):
+        self.metrics = metrics
+
+    def _own_names(self) -> tuple[str, ...]:
         return PAPER_METRICS if self.metrics is None else tuple(self.metrics)
 
-    def _check(self, batch):
-        known = (*PAPER_METRICS, "n_ancestors")
-        unknown = [name for name in self._own_names() if name not in known]
+    def _check(self, batch: GraphBatch) -> None:
+        unknown = [name for name in self._own_names() if name not in METRICS]
         if unknown:
             raise ValueError(
-                f"unknown graph metrics {unknown}; known are {list(known)}"
+                f"unknown graph metrics {unknown}; known are {list(METRICS)}"
             )
 
-    def _own_columns(self, batch):
-        names = self._own_names()
-        slow = [name for name in names if name in _BY_NETWORKX]
-        computed = dict(zip(slow, self._networkx(batch, slow).T, strict=True))
-        table = np.empty((batch.n_claims, len(names)))
-        for column, name in enumerate(names):
-            counted = _BY_COUNTING.get(name)
-            table[:, column] = counted(batch) if counted else computed[name]
-        return table
-
-    def _networkx(self, batch, names):
-        from joblib import Parallel, cpu_count, delayed
-
-        if not names:
-            return np.empty((batch.n_claims, 0))
-        different, which = _structures(batch)
-        n_jobs = self.n_jobs or 1
-        n_chunks = 4 * (n_jobs if n_jobs > 0 else cpu_count())
-        size = max(1, -(-len(different) // n_chunks))
-        chunks = [different[i : i + size] for i in range(0, len(different), size)]
-        done = Parallel(n_jobs=n_jobs)(delayed(_tables)(c, names) for c in chunks)
-        tables = list(chain.from_iterable(done))
-        empty = np.empty((0, len(names)))
-        return np.concatenate([empty, *[tables[k] for k in which]])
-
-
-def _structures(batch):
-    """The different graphs, as (n_claims, edges), and which of them each problem has.
-
-    Answers are short, so many share their structure, and the metrics with it.
-    """
-    known, which = {}, []
-    bounds, edges = batch.offsets.tolist(), batch.edge_offsets.tolist()
-    for i, (a, b) in enumerate(pairwise(bounds)):
-        local = batch.edges[edges[i] : edges[i + 1]] - a
-        _, k = known.setdefault((b - a, local.tobytes()), (local, len(known)))
-        which.append(k)
-    return [(n, local) for (n, _), (local, _) in known.items()], which
-
-
-def _tables(graphs, names):
-    """Metrics of each graph, shape (n_claims, names)."""
-    import networkx as nx
-
-    tables = []
-    for n_claims, edges in graphs:
-        graph = nx.DiGraph()
-        graph.add_nodes_from(range(n_claims))
-        graph.add_edges_from(edges.tolist())
-        table = np.empty((n_claims, len(names)))
-        for column, name in enumerate(names):
-            values = getattr(nx, _BY_NETWORKX[name])(graph)
-            table[:, column] = [values[v] for v in range(n_claims)]
-        tables.append(table)
-    return tables
-
-
-def _degree(batch, end):
-    return np.bincount(batch.edges[:, end], minlength=batch.n_claims)
-
-
-def _n_descendants(batch):
-    return np.bincount(batch.ancestors[1], minlength=batch.n_claims) - 1
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        return compute_metrics(batch, self._own_names())

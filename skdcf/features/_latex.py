@@ -27,7 +27,7 @@ _PLAIN = {
     "{,}": ",",
     r"\!": "",
 }
-_SIGNS = (
+_TYPOGRAPHIC = (
     dict.fromkeys("×·⋅∙", "*")  # noqa: RUF001
     | dict.fromkeys("÷∕", "/")  # noqa: RUF001
     | dict.fromkeys("−–", "-")  # noqa: RUF001
@@ -35,7 +35,7 @@ _SIGNS = (
     | dict.fromkeys("→⇒", ";")
     | {"²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
 )
-_SIGN = re.compile(f"[{''.join(_SIGNS)}]")
+_SIGN = re.compile(f"[{''.join(_TYPOGRAPHIC)}]")
 _TWO_PARTS = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
 _MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product
@@ -48,7 +48,7 @@ _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠
 _NEVER = "¿"  # stands for every relation that is not an equality
 
 
-def plain(text):
+def rewrite_plainly(text: str) -> str:
     """Arithmetic of a clean text in plain signs, with "∁" for a binomial coefficient.
 
     Parameters
@@ -60,11 +60,11 @@ def plain(text):
     str
     """
     if not text.isascii():
-        text = _SIGN.sub(lambda m: _SIGNS[m[0]], text)
+        text = _SIGN.sub(lambda m: _TYPOGRAPHIC[m[0]], text)
     if "\\" in text or "{" in text:
         text = _COMMAND.sub(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
         for _ in range(_DEEPEST):
-            text, n = _TWO_PARTS.subn(_in_brackets, text)
+            text, n = _TWO_PARTS.subn(_bracket_parts, text)
             if not n:
                 break
     if "sqrt" in text:
@@ -85,7 +85,7 @@ def plain(text):
     return text
 
 
-def _in_brackets(match):
+def _bracket_parts(match):
     sign = "/" if match[1] == "frac" else "∁"
     mixed = match.string[max(match.start() - 2, 0) : match.start()]
     unclear = _NEVER if match[2].isdecimal() and _MIXED.search(mixed) else ""

@@ -2,26 +2,33 @@
 
 from itertools import islice
 
-from ._clean import IGNORED, NUMBER_WORDS, clean, clean_words, number_words, numbers
-from ._equations import equalities
+from ._clean import (
+    IGNORED,
+    NUMBER_WORDS,
+    clean,
+    clean_words,
+    find_numbers,
+    find_spelled_numbers,
+)
+from ._equations import check_equalities
 
 _MOST_NUMBERS = 64  # different ones of one text that are compared with others
 _HEAD = 4000  # characters whose words are compared
 
 
-def _forms(words):
+def _list_forms(words):
     """The words as they stand in a text, with the punctuation that may follow."""
     return frozenset(word + mark for word in words.split() for mark in ("", *",.:;"))
 
 
 FLAGS = {
-    "defines": _forms("let let's denote denotes denoted define defined suppose"),
-    "concludes": _forms("therefore thus hence final finally answer"),
-    "hedges": _forms(
+    "defines": _list_forms("let let's denote denotes denoted define defined suppose"),
+    "concludes": _list_forms("therefore thus hence final finally answer"),
+    "hedges": _list_forms(
         "about approximately approx assume assumes assumed assuming assumption "
         "probably perhaps maybe might likely roughly"
     ),
-    "contrasts": _forms(
+    "contrasts": _list_forms(
         "not however but cannot can't don't doesn't isn't aren't didn't won't although"
     ),
 }
@@ -52,16 +59,16 @@ class ClaimText:
         if self.size > _HEAD:
             words = text[:_HEAD].split()
         self.words = frozenset(words)
-        found = numbers(text)
+        found = find_numbers(text)
         self.n_numerals = len(found)
         self.n_equal = text.count("=")
-        self.right, self.wrong = equalities(text)
+        self.right, self.wrong = check_equalities(text)
         self.flags = _NO_FLAG
         special = self.words & _SPECIAL
         if special:
             found += [NUMBER_WORDS[word] for word in sorted(special & _SPELLED)]
             self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
-        self.found = _different(found)
+        self.found = _drop_repeats(found)
 
 
 class Question:
@@ -71,7 +78,8 @@ class Question:
 
     def __init__(self, text):
         text = clean(text or "")
-        self.asked = _different((*numbers(text), *number_words(text)))[:63]
+        asked = find_numbers(text) + find_spelled_numbers(text)
+        self.asked = _drop_repeats(asked)[:63]  # one bit of a number for each
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
         self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}
@@ -79,12 +87,15 @@ class Question:
         self.largest = max(self.asked, default=0.0)
 
 
-def _different(values):
+def _drop_repeats(values):
     return list(dict.fromkeys(values))[:_MOST_NUMBERS]
 
 
-def compare(claim, question, above, earlier):
-    """The counted columns and the facts of one claim; bits: asked numbers in it."""
+def compare_claim(claim, question, above, earlier):
+    """The counted columns and the facts of one claim, and the question's numbers in it.
+
+    The latter are bits of one number, so that a union over ancestors is one operation.
+    """
     found, known, words = claim.found, question.known, claim.words
     if above:
         premises = known.union(*[u.found for u in above])
@@ -92,7 +103,7 @@ def compare(claim, question, above, earlier):
         shared = words & (others[0].union(*others[1:]) if others[1:] else others[0])
     else:
         premises, shared = known, ()
-    supported, refuted = _judge(claim, premises)
+    supported, refuted = _judge_numbers(claim, premises)
     loose = underived = in_question = in_premises = new = bits = 0
     for x in found:
         new += x not in earlier
@@ -124,7 +135,7 @@ def compare(claim, question, above, earlier):
     ), bits
 
 
-def _judge(claim, premises):
+def _judge_numbers(claim, premises):
     """Numbers that premises and checked equalities support; results that fail."""
     if not claim.right and not claim.wrong:
         return premises, ()
@@ -152,7 +163,8 @@ def _is_derived(x, known):
             return True
     if x % 1 == 0 and not any([a % 1 for a in operands]):
         return False
-    millionths = {int(b * 1e6 + 0.5) for b in known}  # sums of decimals are not exact
+    # Sums of decimals are not exact, so that they are compared in millionths.
+    millionths = {int(b * 1e6 + 0.5) for b in known}
     return any(
         int(r * 1e6 + 0.5) in millionths
         for a in operands

@@ -1,5 +1,11 @@
 """Ready-made sets of features."""
 
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Literal
+
+from .._checks import check_choice
 from ._domains import DomainIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
@@ -45,17 +51,12 @@ _PAPER = {
 }
 
 
-def reasoning_features(*, n_jobs=None):
+def reasoning_features() -> GraphUnion:
     """The recommended features: all that question, claims and edges say by themselves.
 
     Thirty columns: seven of the graph (degrees, ancestors, depth, betweenness, source,
     sink) and the 23 of `TextFeatures`. No model is called and no column of the data
     is needed; columns that are there (such as ``frequency-score``) stay.
-
-    Parameters
-    ----------
-    n_jobs : int, optional
-        Processes for betweenness.
 
     Returns
     -------
@@ -72,11 +73,14 @@ def reasoning_features(*, n_jobs=None):
     >>> reasoning_features().fit_transform([graph])
     GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=30)
     """
-    members = [("graph", GraphFeatures(_STRUCTURE, n_jobs=n_jobs))]
-    return GraphUnion([*members, ("text", TextFeatures())])
+    return GraphUnion([("graph", GraphFeatures(_STRUCTURE)), ("text", TextFeatures())])
 
 
-def paper_features(name="math", *, metadata=None, n_jobs=None):
+def paper_features(
+    name: Literal["math", "felm-7", "felm-20"] = "math",
+    *,
+    metadata: Mapping[Hashable, str | Sequence[str]] | None = None,
+) -> GraphUnion:
     """The feature sets of the paper, and no other column.
 
     Parameters
@@ -87,8 +91,6 @@ def paper_features(name="math", *, metadata=None, n_jobs=None):
     metadata : mapping, optional
         Domain of each problem by its id, see `DomainIndicators`; by default the
         lexicon decides.
-    n_jobs : int, optional
-        Processes for the graph metrics.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def paper_features(name="math", *, metadata=None, n_jobs=None):
     Raises
     ------
     ValueError
-        If the name is unknown.
+        If the name is unknown, or ``metadata`` given for "felm-7", which has no domains.
 
     Notes
     -----
@@ -113,15 +115,15 @@ def paper_features(name="math", *, metadata=None, n_jobs=None):
     >>> paper_features("felm-7").fit_transform(graphs).feature_names[:3]
     ('frequency-score', 'coherent_to_ancestors', 'inference_gap_size')
     """
-    if name not in _PAPER:
-        raise ValueError(f"name is {name!r}: one of {sorted(_PAPER)} expected")
+    check_choice("name", name, _PAPER)
     semantic, domains, metrics = _PAPER[name]
     members = [
         ("frequency", FrequencyFeature()),
         ("semantic", SemanticFeatures(semantic)),
-        ("domains", DomainIndicators(domains, metadata=metadata)),
-        ("graph", GraphFeatures(metrics, n_jobs=n_jobs)),
+        ("graph", GraphFeatures(metrics)),
     ]
-    if domains == ():
-        del members[2]
+    if domains != ():
+        members.insert(2, ("domains", DomainIndicators(domains, metadata=metadata)))
+    elif metadata is not None:
+        raise ValueError(f"{name!r} has no domains, so that it has no use for metadata")
     return GraphUnion(members, keep_input=False)

@@ -3,15 +3,18 @@
 Every column is a formula over texts and edges: no model, no label, nothing learned.
 """
 
+from __future__ import annotations
+
 from array import array
 from itertools import pairwise
 from struct import Struct
 
 import numpy as np
 
+from ..graphs import GraphBatch
 from ._base import GraphTransformer
-from ._given import claim_index
-from ._reading import FLAGS, ClaimText, Question, compare
+from ._given import number_claims
+from ._reading import FLAGS, ClaimText, Question, compare_claim
 
 # Filled claim by claim; the others follow from the whole batch.
 _COUNTED = (
@@ -124,14 +127,17 @@ class TextFeatures(GraphTransformer):
     unsupported_numbers [0.  1.1]
     """
 
-    def _own_names(self):
+    def _own_names(self) -> tuple[str, ...]:
         return COLUMNS
 
-    def _check(self, batch):
+    def _check(self, batch: GraphBatch) -> None:
         if not batch.n_claims:
             return
         if batch.claims is None:
-            raise ValueError("the problems have no claim texts: pass claims=...")
+            raise ValueError(
+                "the problems have no claim texts. Give them to ReasoningGraph as "
+                "claims=..., or make graphs from tables and records by skdcf.adapters"
+            )
         for row, text in enumerate(batch.claims):
             if not isinstance(text, str):
                 i = int(batch.problem_of[row])
@@ -140,9 +146,9 @@ class TextFeatures(GraphTransformer):
                     f"{text!r}; TextFeatures needs a str for every claim"
                 )
 
-    def _own_columns(self, batch):
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         rows, bits, asked = bytearray(), array("Q"), array("d")
-        first, parents = _parents(batch)
+        first, parents = _list_parents(batch)
         texts = () if batch.claims is None else batch.claims
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = Question(None if batch.problems is None else batch.problems[i])
@@ -152,7 +158,7 @@ class TextFeatures(GraphTransformer):
             for v, claim in enumerate(claims, a):
                 above = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
                 above = [claims[u - a] for u in above]
-                row, asked_in_it = compare(claim, question, above, earlier)
+                row, asked_in_it = compare_claim(claim, question, above, earlier)
                 rows += _pack(*row)
                 bits.append(asked_in_it)
                 earlier.update(claim.found)
@@ -160,27 +166,27 @@ class TextFeatures(GraphTransformer):
         counted, facts = np.split(table, [len(_COUNTED)], axis=1)
         counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])
         asked = np.array(asked).reshape(-1, 2)
-        whole = _whole_answer(batch, *facts.T, np.array(bits), *asked.T)
+        whole = _describe_answer(batch, *facts.T, np.array(bits), *asked.T)
         return np.column_stack([*whole, counted])
 
 
-def _parents(batch):
+def _list_parents(batch):
     """Where the parents of each claim begin, and the parents."""
     parents, children = batch.edges.T
     first = np.searchsorted(children, np.arange(batch.n_claims + 1))
     return first.tolist(), parents.tolist()
 
 
-def _whole_answer(batch, wrong, underived, largest, bits, n_asked, largest_asked):
+def _describe_answer(batch, wrong, underived, largest, bits, n_asked, largest_asked):
     """The columns that look at positions, ancestors and other claims."""
-    index = claim_index(batch)
+    index = number_claims(batch)
     problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
-    indptr, members = batch.ancestors
+    indptr, members = batch.closure
     share = 1 / np.maximum(n_asked, 1)
-    used = _n_bits(_reduce(np.bitwise_or, bits, batch.offsets))
-    covered = _n_bits(_reduce(np.bitwise_or, bits[members], indptr))
-    all_wrong = _reduce(np.add, wrong[members], indptr)
-    all_underived = _reduce(np.add, underived[members], indptr)
+    used = _count_bits(_reduce_segments(np.bitwise_or, bits, batch.offsets))
+    covered = _count_bits(_reduce_segments(np.bitwise_or, bits[members], indptr))
+    all_wrong = _reduce_segments(np.add, wrong[members], indptr)
+    all_underived = _reduce_segments(np.add, underived[members], indptr)
     return (
         index,
         index / np.maximum(size - 1, 1),
@@ -193,7 +199,7 @@ def _whole_answer(batch, wrong, underived, largest, bits, n_asked, largest_asked
     )
 
 
-def _reduce(ufunc, values, offsets):
+def _reduce_segments(ufunc, values, offsets):
     """One value per segment; 0 for an empty one."""
     result = np.zeros(len(offsets) - 1, dtype=values.dtype)
     filled = np.diff(offsets) > 0
@@ -202,5 +208,5 @@ def _reduce(ufunc, values, offsets):
     return result
 
 
-def _n_bits(masks):
+def _count_bits(masks):
     return np.unpackbits(masks.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)

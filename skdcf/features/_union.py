@@ -1,11 +1,20 @@
 """Several transformers of graphs side by side."""
 
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from ..graphs import as_batch
-from ._base import GraphTransformer
+from .._parameters import HasMethods
+from ..graphs import GraphBatch, as_batch
+from ._base import Graphs, GraphTransformer
+
+_TRANSFORMER = HasMethods(["fit", "transform"])
 
 
 class GraphUnion(GraphTransformer, _BaseComposition):
@@ -42,11 +51,21 @@ class GraphUnion(GraphTransformer, _BaseComposition):
            [1., 0.]])
     """
 
-    def __init__(self, transformer_list, *, keep_input=True):
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "transformer_list": [list, tuple],
+        "keep_input": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        transformer_list: Sequence[tuple[str, BaseEstimator]],
+        *,
+        keep_input: bool = True,
+    ):
         self.transformer_list = transformer_list
         self.keep_input = keep_input
 
-    def get_params(self, deep=True):
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, those of the members as ``name__parameter``.
 
         Parameters
@@ -59,7 +78,7 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         """
         return self._get_params("transformer_list", deep=deep)
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; ``name=transformer`` replaces a member.
 
         Parameters
@@ -73,7 +92,7 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         self._set_params("transformer_list", **params)
         return self
 
-    def fit(self, X, y=None):
+    def fit(self, X: Graphs, y: Any = None) -> Self:
         """Fit a copy of every member.
 
         Parameters
@@ -84,28 +103,46 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            If there are no members, or two of them make a column of the same name.
         """
         batch = as_batch(X)
+        names, members = self._check_members()
+        self.transformers_ = [clone(member).fit(batch, y) for member in members]
+        owner = {}
+        for name, member in zip(names, self.transformers_, strict=True):
+            for column in list_made_columns(member):
+                if column in owner:
+                    raise ValueError(
+                        f"{owner[column]!r} and {name!r} both make the column {column!r}"
+                    )
+                owner[column] = name
+        return super().fit(batch)
+
+    def _check_members(self):
+        """Names and members, or a ValueError."""
+        self.validate()
+        for pair in self.transformer_list:
+            named = isinstance(pair, (tuple, list)) and len(pair) == 2
+            if not (named and _TRANSFORMER.is_satisfied_by(pair[1])):
+                raise ValueError(
+                    f"transformer_list has the entry {pair!r}, but needs pairs of a name and "
+                    "a transformer"
+                )
         if not self.transformer_list:
             raise ValueError(
                 "transformer_list is empty: give (name, transformer) pairs"
             )
         names, members = zip(*self.transformer_list, strict=True)
         self._validate_names(names)
-        fitted = [clone(member).fit(batch, y) for member in members]
-        owners = {}
-        for name, member in zip(names, fitted, strict=True):
-            for column in member_names(member):
-                if column in owners:
-                    raise ValueError(
-                        f"{owners[column]!r} and {name!r} both make the column "
-                        f"{column!r}"
-                    )
-                owners[column] = name
-        self.transformers_ = fitted
-        return super().fit(batch)
+        return names, members
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | None = None
+    ) -> np.ndarray:
         """Names of the columns of the transformed problems.
 
         Parameters
@@ -121,19 +158,23 @@ class GraphUnion(GraphTransformer, _BaseComposition):
             input_features = ()
         return super().get_feature_names_out(input_features)
 
-    def _own_names(self):
-        return [name for member in self.transformers_ for name in member_names(member)]
+    def _own_names(self) -> list[str]:
+        return [
+            name for member in self.transformers_ for name in list_made_columns(member)
+        ]
 
-    def _own_columns(self, batch):
-        return np.hstack([member_columns(m, batch) for m in self.transformers_])
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        return np.hstack([make_columns(m, batch) for m in self.transformers_])
 
-    def _add(self, batch):
+    def _add(self, batch: GraphBatch) -> GraphBatch:
         if self.keep_input:
             return super()._add(batch)
         return batch.replace_features(self._own_columns(batch), self._own_names())
 
 
-def make_graph_union(*transformers, keep_input=True):
+def make_graph_union(
+    *transformers: BaseEstimator, keep_input: bool = True
+) -> GraphUnion:
     """A `GraphUnion` whose members are named after their classes.
 
     Parameters
@@ -155,22 +196,22 @@ def make_graph_union(*transformers, keep_input=True):
     ['graphfeatures', 'textfeatures']
     """
     names = [type(t).__name__.lower() for t in transformers]
-    for name in {n for n in names if names.count(n) > 1}:
-        places = [i for i, n in enumerate(names) if n == name]
-        for k, i in enumerate(places, start=1):
-            names[i] = f"{name}-{k}"
-    members = list(zip(names, transformers, strict=True))
+    total, seen, members = Counter(names), Counter(), []
+    for name, transformer in zip(names, transformers, strict=True):
+        seen[name] += 1
+        suffix = f"-{seen[name]}" if total[name] > 1 else ""
+        members.append((name + suffix, transformer))
     return GraphUnion(members, keep_input=keep_input)
 
 
-def member_names(member):
+def list_made_columns(member: BaseEstimator) -> list[str]:
     """Names of the columns that a member of a union contributes."""
     if isinstance(member, GraphTransformer):
         return list(member._own_names())
     return list(member.get_feature_names_out())
 
 
-def member_columns(member, batch):
+def make_columns(member: BaseEstimator, batch: GraphBatch) -> np.ndarray:
     """The columns that a member of a union contributes."""
     if isinstance(member, GraphTransformer):
         member._check(batch)

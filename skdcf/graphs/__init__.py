@@ -1,8 +1,9 @@
 """Layer 1, data: reasoning graphs, alone and packed."""
 
 from ._batch import GraphBatch
-from ._boundary import as_batch, as_graphs, is_graphs, pack_labels
+from ._coerce import as_batch, as_graphs, is_graphs
 from ._graph import ReasoningGraph
+from ._labels import pack_labels
 
 __all__ = [
     "GraphBatch",

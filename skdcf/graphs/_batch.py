@@ -14,30 +14,34 @@ problems, ids  (n_graphs,) object        questions and names, or None
 There are two doors: ``pack`` or ``from_arrays`` in, ``batch[i]`` out.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from numbers import Integral
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ._checks import (
+from ._graph import ReasoningGraph
+from ._inputs import (
+    check_column,
+    check_flat_claims,
     check_flat_edges,
     check_flat_features,
+    check_flat_problems,
     check_names,
+    check_no_cycle,
     check_offsets,
-    cycle_message,
-    edge_array,
-    locate,
-    name_problem,
-    object_column,
 )
-from ._graph import ReasoningGraph
-from ._pack import packed
-from ._ragged import offsets_of, ranges, read_only, segment_ids, split
-from ._structure import closure, depths, find_cycle, levels
+from ._names import locate, name_problem
+from ._pack import pack_fields, positions, take_fields, unpack
+from ._ragged import read_only, segment_ids, split
+from ._structure import find_closure, find_depth, find_levels
 
 
-class GraphBatch(Sequence):
+class GraphBatch(Sequence[ReasoningGraph]):
     """A packed sequence of `ReasoningGraph`, flat inside.
 
     Made by `pack` or `from_arrays`; ``batch[i]`` is a `ReasoningGraph`, and
@@ -68,7 +72,16 @@ class GraphBatch(Sequence):
     array([0, 1, 3, 4])
     """
 
-    def __init__(self):
+    features: NDArray[np.float64] | None
+    offsets: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    edge_offsets: NDArray[np.int64]
+    claims: NDArray[np.object_] | None
+    problems: NDArray[np.object_] | None
+    ids: NDArray[np.object_] | None
+    feature_names: tuple[str, ...] | None
+
+    def __init__(self) -> None:
         raise TypeError("use GraphBatch.pack(graphs) or GraphBatch.from_arrays(...)")
 
     @classmethod
@@ -78,7 +91,7 @@ class GraphBatch(Sequence):
         return batch
 
     @classmethod
-    def pack(cls, graphs):
+    def pack(cls, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
         """Pack a sequence of graphs.
 
         Parameters
@@ -97,20 +110,20 @@ class GraphBatch(Sequence):
         """
         if isinstance(graphs, GraphBatch):
             return graphs
-        return cls._trusted(**packed(list(graphs)))
+        return cls._trusted(**pack_fields(list(graphs)))
 
     @classmethod
     def from_arrays(
         cls,
-        features,
-        offsets,
-        edges=(),
+        features: ArrayLike | None,
+        offsets: ArrayLike,
+        edges: ArrayLike = (),
         *,
-        claims=None,
-        problems=None,
-        feature_names=None,
-        ids=None,
-    ):
+        claims: Iterable[str | None] | None = None,
+        problems: Iterable[str | None] | None = None,
+        feature_names: Iterable[str] | None = None,
+        ids: Iterable[Any] | None = None,
+    ) -> GraphBatch:
         """Build a batch from flat arrays, without a Python loop over problems.
 
         Parameters
@@ -121,8 +134,9 @@ class GraphBatch(Sequence):
             Starts with 0, does not decrease, ends with n_claims.
         edges : array-like of int, shape (n_edges, 2)
             (parent, child) as row numbers of ``features``; both in one problem.
-        claims : sequence of str, length n_claims, optional
-        problems : sequence of str, length n_graphs, optional
+        claims : sequence of str or None, length n_claims, optional
+            None where the text is not known, for all claims of a problem together.
+        problems : sequence of str or None, length n_graphs, optional
         feature_names : sequence of str, optional
         ids : sequence, length n_graphs, optional
 
@@ -135,88 +149,95 @@ class GraphBatch(Sequence):
         ValueError
             Under the conditions of `ReasoningGraph`, naming problem and claim.
         """
-        offsets = check_offsets(offsets)
-        n_claims, n_graphs = int(offsets[-1]), len(offsets) - 1
-        claims = object_column(claims, n_claims, "claims")
-        problems = object_column(problems, n_graphs, "problems")
-        ids = object_column(ids, n_graphs, "ids")
-        names = None if feature_names is None else tuple(map(str, feature_names))
-        if features is not None:
-            features = check_flat_features(features, offsets, ids)
-        elif claims is None:
+        bounds = check_offsets(offsets)
+        n_graphs = len(bounds) - 1
+        ids = check_column(ids, n_graphs, "ids")
+        texts = check_flat_claims(claims, bounds, ids, needed=features is None)
+        if features is None and texts is None:
             raise ValueError("features and claims are both None: give one")
-        check_names(features, names, "")
-        edges = check_flat_edges(edge_array(edges), offsets, ids)
-        bounds = np.searchsorted(edges[:, 1], offsets)
+        table = check_flat_features(features, bounds, ids)
+        pairs = check_flat_edges(edges, bounds, ids)
         batch = cls._trusted(
-            features=features,
-            offsets=read_only(offsets),
-            edges=read_only(edges),
-            edge_offsets=read_only(bounds),
-            claims=claims,
-            problems=problems,
+            features=table,
+            offsets=read_only(bounds),
+            edges=read_only(pairs),
+            edge_offsets=read_only(np.searchsorted(pairs[:, 1], bounds)),
+            claims=texts,
+            problems=check_flat_problems(problems, n_graphs, ids),
             ids=ids,
-            feature_names=names,
+            feature_names=check_names(feature_names, table),
         )
-        if not batch._forward and (batch.depth < 0).any():
-            cycle = find_cycle(edges, batch.depth)
-            i = np.searchsorted(offsets, cycle[0], side="right") - 1
-            message = cycle_message([v - offsets[i] for v in cycle])
-            raise ValueError(f"{name_problem(i, ids)}: {message}")
+        if not batch._forward:
+            check_no_cycle(pairs, batch.depth, bounds, ids)
         return batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int]:
         """(n_graphs,), so that scikit-learn slices a batch whole."""
         return (len(self),)
 
     @property
-    def n_claims(self):
+    def n_claims(self) -> int:
         """Number of claims in all problems together."""
         return int(self.offsets[-1])
 
     @property
-    def n_features(self):
+    def n_features(self) -> int | None:
         """Number of feature columns; None while only text is known."""
         return None if self.features is None else self.features.shape[1]
 
     @cached_property
-    def sizes(self):
+    def sizes(self) -> NDArray[np.int64]:
         """Number of claims of each problem, shape (n_graphs,)."""
         return np.diff(self.offsets)
 
     @cached_property
-    def problem_of(self):
+    def problem_of(self) -> NDArray[np.int64]:
         """Number of the problem that each claim belongs to, shape (n_claims,)."""
         return segment_ids(self.offsets)
 
     @cached_property
-    def depth(self):
+    def depth(self) -> NDArray[np.int32]:
         """Longest path from a source to each claim, shape (n_claims,)."""
-        return depths(self.edges, self.n_claims)
+        return find_depth(self.edges, self.n_claims)
 
     @property
-    def _forward(self):
+    def _forward(self) -> bool:
         """Whether every parent stands before its child, so that no cycle can be."""
         return bool((self.edges[:, 0] < self.edges[:, 1]).all())
 
     @cached_property
-    def levels(self):
-        """Edges in an order that visits parents first, one ``reduceat`` per level."""
+    def levels(self) -> list[tuple[NDArray, NDArray, NDArray]]:
+        """Edges in an order that visits parents first.
+
+        A list of (parents, children, starts), one per level: the parents of
+        ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``, so that one
+        ``reduceat`` passes values on to a whole level.
+        """
         if not self._forward:
-            return levels(self.edges, self.depth)
+            return find_levels(self.edges, self.depth)
+        # Where parents stand first, the place in the problem will do for the depth.
         position = np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
-        return levels(self.edges, position)
+        return find_levels(self.edges, position)
 
     @cached_property
-    def ancestors(self):
-        """(indptr, indices): each claim with all its ancestors, as row numbers."""
-        return closure(self.levels, self.n_claims)
+    def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Each claim with all its ancestors, as (indptr, indices).
 
-    def split(self, values):
+        Those of the claim in row v are the rows ``indices[indptr[v]:indptr[v + 1]]``,
+        sorted, and v is one of them.
+        """
+        return find_closure(self.levels, self.n_claims)
+
+    @property
+    def ancestors(self):
+        """The `closure`, under the name that goes when nobody uses it any more."""
+        return self.closure
+
+    def split(self, values: NDArray) -> NDArray[np.object_]:
         """One view of flat values per problem.
 
         Parameters
@@ -229,7 +250,7 @@ class GraphBatch(Sequence):
         """
         return split(values, self.offsets)
 
-    def name_of(self, i):
+    def name_of(self, i: int) -> str:
         """How messages name a problem.
 
         Parameters
@@ -243,7 +264,7 @@ class GraphBatch(Sequence):
         """
         return name_problem(i, self.ids)
 
-    def locate(self, row):
+    def locate(self, row: int) -> str:
         """How messages name a claim.
 
         Parameters
@@ -257,7 +278,9 @@ class GraphBatch(Sequence):
         """
         return locate(row, self.offsets, self.ids)
 
-    def replace_features(self, features, feature_names=None):
+    def replace_features(
+        self, features: ArrayLike | None, feature_names: Iterable[str] | None = None
+    ) -> GraphBatch:
         """The same problems with other features; the structure is shared.
 
         Parameters
@@ -269,73 +292,47 @@ class GraphBatch(Sequence):
         -------
         GraphBatch
         """
-        names = None if feature_names is None else tuple(map(str, feature_names))
-        if features is not None:
-            features = check_flat_features(features, self.offsets, self.ids)
-        check_names(features, names, "")
-        fields = self.__dict__ | {"features": features, "feature_names": names}
+        table = check_flat_features(features, self.offsets, self.ids)
+        names = check_names(feature_names, table)
+        return self._trusted(
+            **self.__dict__ | {"features": table, "feature_names": names}
+        )
+
+    def without_edges(self) -> GraphBatch:
+        """The same problems, in which no claim builds on another.
+
+        Returns
+        -------
+        GraphBatch
+            Features and texts are shared.
+        """
+        # What is worked out from the edges is left behind: only declared fields go on.
+        fields = {name: self.__dict__[name] for name in GraphBatch.__annotations__}
+        fields["edges"] = read_only(np.empty((0, 2), dtype=np.int64))
+        fields["edge_offsets"] = read_only(np.zeros_like(self.offsets))
         return self._trusted(**fields)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         out = f"n_graphs={len(self)}, n_claims={self.n_claims}, n_edges="
         out += str(len(self.edges))
         if self.features is not None:
             out += f", n_features={self.n_features}"
         return f"GraphBatch({out})"
 
+    @overload
+    def __getitem__(self, key: int | np.integer) -> ReasoningGraph: ...
+
+    @overload
+    def __getitem__(self, key: slice | ArrayLike) -> GraphBatch: ...
+
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn indexes whatever has a shape
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
             return self._unpack(range(len(self))[key])
-        if not isinstance(key, slice):
-            key = np.asarray(key)
-            if key.size == 0 and key.dtype != bool:
-                key = key.astype(np.int64)
-            if key.dtype.kind not in "iub" or key.ndim != 1:
-                raise IndexError(
-                    "index a GraphBatch by a number, a slice, a 1-D array of whole "
-                    f"numbers or a mask, not by {key.dtype} of shape {key.shape}"
-                )
-        return self._take(np.arange(len(self))[key])
+        return self._trusted(**take_fields(self, positions(self, key)))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[ReasoningGraph]:
         return (self._unpack(i) for i in range(len(self)))
 
-    def _unpack(self, i):
-        a, b = self.offsets[i : i + 2].tolist()
-        c, d = self.edge_offsets[i : i + 2].tolist()
-        texts = None if self.claims is None else tuple(self.claims[a:b])
-        if texts and None in texts:
-            texts = None
-        return ReasoningGraph._trusted(
-            None if self.features is None else self.features[a:b],
-            read_only(self.edges[c:d] - a),
-            texts,
-            None if self.problems is None else self.problems[i],
-            self.feature_names,
-            None if self.ids is None else self.ids[i],
-            b - a,
-        )
-
-    def _take(self, rows):
-        offsets = offsets_of(self.sizes[rows])
-        claims = ranges(self.offsets[:-1][rows], self.sizes[rows])
-        n_edges = np.diff(self.edge_offsets)[rows]
-        shift = np.repeat(offsets[:-1] - self.offsets[:-1][rows], n_edges)
-        edges = self.edges[ranges(self.edge_offsets[:-1][rows], n_edges)]
-        fields = {
-            "features": None
-            if self.features is None
-            else read_only(self.features[claims]),
-            "claims": None if self.claims is None else self.claims[claims],
-            "problems": None if self.problems is None else self.problems[rows],
-            "ids": None if self.ids is None else self.ids[rows],
-            "feature_names": self.feature_names,
-            "offsets": read_only(offsets),
-            "edges": read_only(edges + shift[:, None]),
-            "edge_offsets": read_only(offsets_of(n_edges)),
-        }
-        if "depth" in self.__dict__:
-            fields["depth"] = self.depth[claims]
-        return self._trusted(**fields)
+    _unpack = unpack

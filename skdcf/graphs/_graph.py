@@ -1,10 +1,24 @@
 """One problem: claims, what they build on, and what is known about each."""
 
-import numpy as np
+from __future__ import annotations
 
-from ._checks import check_edges, check_features, check_names, check_texts
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._checks import printable
+from ._convert import count_claims, fields_of_networkx, matrix_edges, to_networkx
+from ._inputs import (
+    check_claims,
+    check_edges,
+    check_features,
+    check_names,
+    check_problem,
+)
 from ._ragged import read_only
-from ._structure import closure, depths, levels
+from ._structure import find_ancestors
 
 _FIELDS = ("features", "edges", "claims", "problem", "feature_names", "id")
 
@@ -36,8 +50,9 @@ class ReasoningGraph:
     Raises
     ------
     ValueError
-        On a cycle (naming one), a self-loop, an edge out of range, a NaN or infinite
-        feature, or claims, features and names whose numbers differ.
+        On a cycle (naming one), a self-loop, an edge out of range, a missing, masked,
+        infinite or complex feature, a claim that is no text, claims or names in a set
+        (which has no order), or claims, features and names whose numbers differ.
 
     Notes
     -----
@@ -55,27 +70,40 @@ class ReasoningGraph:
 
     __slots__ = (*_FIELDS, "n_claims")
 
+    features: NDArray[np.float64] | None
+    edges: NDArray[np.int64]
+    claims: tuple[str, ...] | None
+    problem: str | None
+    feature_names: tuple[str, ...] | None
+    id: Any
+    n_claims: int
+
     def __init__(
-        self, features, edges, *, claims=None, problem=None, feature_names=None, id=None
-    ):
-        where = f'problem "{id}": ' if id is not None else ""
-        features = check_features(features, where)
-        claims = check_texts(claims, problem, where)
+        self,
+        features: ArrayLike | None,
+        edges: Iterable[Iterable[int]],
+        *,
+        claims: Iterable[str] | None = None,
+        problem: str | None = None,
+        feature_names: Iterable[str] | None = None,
+        id: Any = None,
+    ) -> None:
+        where = f'problem "{printable(id)}": ' if id is not None else ""
         if features is None and claims is None:
             raise ValueError(f"{where}features and claims are both None: give one")
-        n_claims = len(claims) if features is None else len(features)
-        if claims is not None and len(claims) != n_claims:
+        table = check_features(features, where)
+        texts = check_claims(claims, where)
+        check_problem(problem, where)
+        n_claims = len(texts if table is None else table)
+        if texts is not None and len(texts) != n_claims:
             raise ValueError(
-                f"{where}{len(claims)} claim texts but {n_claims} rows of features"
+                f"{where}{len(texts)} claim texts but {n_claims} rows of features"
             )
-        if feature_names is not None:
-            feature_names = tuple(map(str, feature_names))
-        check_names(features, feature_names, where)
-        edges = check_edges(edges, n_claims, where)
-        self._set(features, edges, claims, problem, feature_names, id, n_claims)
+        names = check_names(feature_names, table, where)
+        pairs = check_edges(edges, n_claims, where)
+        self._set(table, pairs, texts, problem, names, id, n_claims)
 
-    def _set(self, features, edges, claims, problem, feature_names, id, n_claims):
-        values = (features, edges, claims, problem, feature_names, id, n_claims)
+    def _set(self, *values):
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 
@@ -86,7 +114,7 @@ class ReasoningGraph:
         graph._set(*values)
         return graph
 
-    def __setattr__(self, name, *value):
+    def __setattr__(self, name: str, *value: object) -> NoReturn:
         raise AttributeError(
             f"ReasoningGraph is immutable: use .replace({name}=...) for a changed copy"
         )
@@ -101,15 +129,15 @@ class ReasoningGraph:
         features = features if features is None else read_only(features)
         return cls._trusted(features, read_only(edges), *rest)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [f"n_claims={self.n_claims}", f"n_edges={len(self.edges)}"]
         if self.features is not None:
             parts.append(f"n_features={self.features.shape[1]}")
         if self.id is not None:
-            parts.append(f"id={self.id!r}")
+            parts.append(f"id={printable(repr(self.id))}")
         return f"ReasoningGraph({', '.join(parts)})"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
         same_features = (
@@ -124,11 +152,11 @@ class ReasoningGraph:
             and all(getattr(self, n) == getattr(other, n) for n in _FIELDS[3:])
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         texts = self.claims or None
         return hash((self.n_claims, self.edges.tobytes(), texts, self.problem))
 
-    def replace(self, **changes):
+    def replace(self, **changes: Any) -> ReasoningGraph:
         """A copy with some constructor arguments changed.
 
         Parameters
@@ -143,7 +171,7 @@ class ReasoningGraph:
         values = {name: getattr(self, name) for name in _FIELDS} | changes
         return ReasoningGraph(values.pop("features"), values.pop("edges"), **values)
 
-    def ancestors(self, v):
+    def ancestors(self, v: int) -> NDArray[np.int64]:
         """All claims that claim ``v`` builds on, directly or not.
 
         Parameters
@@ -157,12 +185,9 @@ class ReasoningGraph:
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(f"claim {v} but only {self.n_claims} claims")
-        plan = levels(self.edges, depths(self.edges, self.n_claims))
-        indptr, indices = closure(plan, self.n_claims)
-        row = indices[indptr[v] : indptr[v + 1]]
-        return row[row != v]
+        return find_ancestors(self.edges, v)
 
-    def subgraph(self, mask):
+    def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
         """The graph of the claims where ``mask`` is true, in the same order.
 
         Parameters
@@ -192,7 +217,7 @@ class ReasoningGraph:
             int(mask.sum()),
         )
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Plain Python values, as JSON wants them; ``from_dict`` reads them back.
 
         Returns
@@ -215,7 +240,7 @@ class ReasoningGraph:
         return out
 
     @classmethod
-    def from_dict(cls, data):
+    def from_dict(cls, data: Mapping[str, Any]) -> ReasoningGraph:
         """Inverse of `to_dict`.
 
         Parameters
@@ -230,7 +255,7 @@ class ReasoningGraph:
         width = data.pop("n_features", 0)
         if unknown := set(data) - set(_FIELDS):
             raise ValueError(
-                f"unknown keys {sorted(unknown)}; known are {list(_FIELDS)}"
+                f"unknown keys {sorted(map(str, unknown))}; known are {list(_FIELDS)}"
             )
         features, edges = data.pop("features", None), data.pop("edges", ())
         if features is None and data.get("claims") is None:
@@ -239,7 +264,7 @@ class ReasoningGraph:
             features = np.empty((0, width))
         return cls(features, edges, **data)
 
-    def to_networkx(self):
+    def to_networkx(self) -> Any:
         """A ``networkx.DiGraph`` with edges parent -> child.
 
         Returns
@@ -248,21 +273,10 @@ class ReasoningGraph:
             Nodes are the claim numbers; their attributes are ``claim`` and ``features``
             where these are known; the graph's are ``problem``, ``feature_names``, ``id``.
         """
-        import networkx as nx
-
-        fields = {name: getattr(self, name) for name in _FIELDS[3:]}
-        graph = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
-        graph.add_nodes_from(range(self.n_claims))
-        graph.add_edges_from(self.edges.tolist())
-        for v in range(self.n_claims):
-            if self.claims is not None:
-                graph.nodes[v]["claim"] = self.claims[v]
-            if self.features is not None:
-                graph.nodes[v]["features"] = self.features[v].tolist()
-        return graph
+        return to_networkx(self)
 
     @classmethod
-    def from_networkx(cls, graph, **fields):
+    def from_networkx(cls, graph: Any, **fields: Any) -> ReasoningGraph:
         """From a directed networkx graph with edges parent -> child.
 
         Parameters
@@ -277,20 +291,16 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        if not graph.is_directed():
-            raise ValueError("the graph is undirected: which claim builds on which?")
-        position = {node: i for i, node in enumerate(graph.nodes)}
-        values = {k: graph.graph.get(k) for k in ("problem", "feature_names", "id")}
-        for field, name in (("claims", "claim"), ("features", "features")):
-            found = [data[name] for _, data in graph.nodes(data=True) if name in data]
-            if len(found) == len(position) and (found or name == "claim"):
-                values[field] = found
-        values |= fields
-        edges = [(position[u], position[v]) for u, v in graph.edges()]
-        return cls(values.pop("features", None), edges, **values)
+        values = fields_of_networkx(graph) | fields
+        return cls(values.pop("features", None), values.pop("edges"), **values)
 
     @classmethod
-    def from_parents(cls, parents, features=None, **fields):
+    def from_parents(
+        cls,
+        parents: Sequence[Iterable[int]],
+        features: ArrayLike | None = None,
+        **fields: Any,
+    ) -> ReasoningGraph:
         """From the list of direct parents of each claim.
 
         Parameters
@@ -305,16 +315,21 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        given = features if features is not None else fields.get("claims")
-        if given is not None and len(given) != len(parents):
-            raise ValueError(f"{len(parents)} lists of parents but {len(given)} claims")
+        given = count_claims(features, fields.get("claims"))
+        if given not in (None, len(parents)):
+            raise ValueError(f"{len(parents)} lists of parents but {given} claims")
         edges = [(u, v) for v, row in enumerate(parents) for u in row]
         return cls(features, edges, **fields)
 
     @classmethod
     def from_adjacency(
-        cls, matrix, features=None, *, orientation="child_row", **fields
-    ):
+        cls,
+        matrix: ArrayLike,
+        features: ArrayLike | None = None,
+        *,
+        orientation: Literal["child_row", "parent_row"] = "child_row",
+        **fields: Any,
+    ) -> ReasoningGraph:
         """From a square 0/1 matrix.
 
         Parameters
@@ -331,20 +346,5 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        if orientation not in ("child_row", "parent_row"):
-            raise ValueError(
-                f'orientation is {orientation!r}: "child_row" or "parent_row" expected'
-            )
-        matrix = np.asarray(matrix)
-        if matrix.size == 0:
-            matrix = matrix.reshape(0, 0)
-        given = fields.get("claims", ()) if features is None else features
-        if matrix.ndim != 2 or matrix.shape != (len(given),) * 2:
-            raise ValueError(
-                f"the matrix has shape {matrix.shape}, but there are {len(given)} claims"
-            )
-        if not np.isin(matrix, (0, 1)).all():
-            raise ValueError("the matrix holds values other than 0 and 1")
-        rows, columns = np.nonzero(matrix)
-        pair = (columns, rows) if orientation == "child_row" else (rows, columns)
-        return cls(features, np.stack(pair, axis=1), **fields)
+        given = count_claims(features, fields.get("claims")) or 0
+        return cls(features, matrix_edges(matrix, given, orientation), **fields)

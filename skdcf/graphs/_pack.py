@@ -1,13 +1,13 @@
-"""From single graphs to the fields of a batch."""
+"""Into a batch, and out of it: its fields from graphs, some of them, one graph."""
 
 import numpy as np
 
-from ._checks import name_problem
 from ._graph import ReasoningGraph
-from ._ragged import offsets_of, read_only
+from ._names import name_problem
+from ._ragged import offsets_of, ranges, read_only
 
 
-def packed(graphs):
+def pack_fields(graphs):
     """Fields of a `GraphBatch`, from a list of graphs."""
     _check(graphs)
     first = graphs[0]
@@ -31,6 +31,65 @@ def packed(graphs):
         "ids": _column(graphs, "id"),
         "feature_names": first.feature_names,
     }
+
+
+def take_fields(batch, rows):
+    """Fields of the `GraphBatch` of some problems of another, in the order of rows.
+
+    Edges are row numbers, so those of each problem move as far as its claims do.
+    """
+    offsets = offsets_of(batch.sizes[rows])
+    claims = ranges(batch.offsets[:-1][rows], batch.sizes[rows])
+    n_edges = np.diff(batch.edge_offsets)[rows]
+    shift = np.repeat(offsets[:-1] - batch.offsets[:-1][rows], n_edges)
+    edges = batch.edges[ranges(batch.edge_offsets[:-1][rows], n_edges)]
+    fields = {
+        "features": None
+        if batch.features is None
+        else read_only(batch.features[claims]),
+        "claims": None if batch.claims is None else batch.claims[claims],
+        "problems": None if batch.problems is None else batch.problems[rows],
+        "ids": None if batch.ids is None else batch.ids[rows],
+        "feature_names": batch.feature_names,
+        "offsets": read_only(offsets),
+        "edges": read_only(edges + shift[:, None]),
+        "edge_offsets": read_only(offsets_of(n_edges)),
+    }
+    if "depth" in batch.__dict__:  # worked out already, and the same in any company
+        fields["depth"] = batch.depth[claims]
+    return fields
+
+
+def positions(batch, key):
+    """Which problems a slice, a mask or an array of whole numbers means."""
+    if not isinstance(key, slice):
+        key = np.asarray(key)
+        if key.size == 0 and key.dtype != bool:
+            key = key.astype(np.int64)  # numpy makes floats of an empty list
+        if key.dtype.kind not in "iub" or key.ndim != 1:
+            raise IndexError(
+                "index a GraphBatch by a number, a slice, a 1-D array of whole "
+                f"numbers or a mask, not by {key.dtype} of shape {key.shape}"
+            )
+    return np.arange(len(batch))[key]
+
+
+def unpack(batch, i):
+    """Problem ``i`` as a graph of its own; features are a view of the batch's."""
+    a, b = batch.offsets[i : i + 2].tolist()
+    c, d = batch.edge_offsets[i : i + 2].tolist()
+    texts = None if batch.claims is None else tuple(batch.claims[a:b])
+    if texts and texts[0] is None:  # so are the others of this problem
+        texts = None
+    return ReasoningGraph._trusted(
+        None if batch.features is None else batch.features[a:b],
+        read_only(batch.edges[c:d] - a),
+        texts,
+        None if batch.problems is None else batch.problems[i],
+        batch.feature_names,
+        None if batch.ids is None else batch.ids[i],
+        b - a,
+    )
 
 
 def _column(graphs, name):

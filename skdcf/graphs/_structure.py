@@ -13,7 +13,11 @@ from ._ragged import offsets_of, ranges
 
 
 def sort_edges(edges, n_claims):
-    """Distinct edges sorted by (child, parent)."""
+    """Distinct edges sorted by (child, parent).
+
+    Each edge is sorted as one whole number, the child in its upper bits: that is faster
+    than a sort by two columns, and equal edges stand side by side.
+    """
     shift = int(n_claims).bit_length()
     key = (edges[:, 1] << shift) | edges[:, 0]
     if (key[1:] > key[:-1]).all():
@@ -23,7 +27,7 @@ def sort_edges(edges, n_claims):
     return np.stack([key & ((1 << shift) - 1), key >> shift], axis=1)
 
 
-def depths(edges, n_claims):
+def find_depth(edges, n_claims):
     """Longest path from a source to each claim, -1 on and behind a cycle.
 
     Kahn's algorithm, one level at a time for all graphs: O(claims + edges).
@@ -42,6 +46,8 @@ def depths(edges, n_claims):
         reached = children[ranges(first[ready], n_children[ready])]
         np.subtract.at(missing, reached, 1)
         reached = reached[missing[reached] == 0]
+        # A claim that two parents of this level reach stands here twice. The last to
+        # write its position stays, so that each is kept once and nothing is sorted.
         position = np.arange(reached.size)
         mark[reached] = position
         ready = reached[mark[reached] == position]
@@ -50,20 +56,40 @@ def depths(edges, n_claims):
 
 
 def find_cycle(edges, depth):
-    """Claims of one cycle in order of dependence, where ``depth`` has a -1."""
+    """Claims of one cycle in order of dependence, where ``depth`` has a -1.
+
+    Each claim on or behind a cycle has a parent that is too. From parent to parent, the
+    walk therefore comes back to where it was before: O(claims + edges).
+    """
     stuck = depth < 0
-    parent_of = {}
+    parent_of: dict[int, int] = {}
     for parent, child in edges[stuck[edges].all(axis=1)].tolist():
         parent_of.setdefault(child, parent)
-    walk = [min(parent_of)]
-    while parent_of[walk[-1]] not in walk:
-        walk.append(parent_of[walk[-1]])
-    cycle = walk[walk.index(parent_of[walk[-1]]) :][::-1]
+    place: dict[int, int] = {}
+    v = min(parent_of)
+    while v not in place:
+        place[v] = len(place)
+        v = parent_of[v]
+    cycle = list(place)[place[v] :][::-1]
     start = cycle.index(min(cycle))
     return cycle[start:] + cycle[:start]
 
 
-def levels(edges, rank):
+def find_ancestors(edges, v):
+    """Sorted proper ancestors of one claim, without a look at those of the others."""
+    parents = edges[:, 0].tolist()
+    found: set[int] = set()
+    todo = [v]
+    while todo:
+        u = todo.pop()
+        first, end = np.searchsorted(edges[:, 1], [u, u + 1])
+        new = set(parents[first:end]) - found
+        found |= new
+        todo += new
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def find_levels(edges, rank):
     """Edges by rank of their child, as (parents, children, starts) per level.
 
     ``rank`` grows along every edge. ``children`` are distinct, and the parents of
@@ -71,7 +97,7 @@ def levels(edges, rank):
     """
     rank = rank[edges[:, 1]]
     if rank.size and rank.max() < 2**15:
-        rank = rank.astype(np.int16)  # radix sort
+        rank = rank.astype(np.int16)  # numpy sorts these in linear time (radix sort)
     order = np.argsort(rank, kind="stable")
     parent, child = edges[order, 0], edges[order, 1]
     bounds = np.unique(offsets_of(np.bincount(rank)))
@@ -82,15 +108,22 @@ def levels(edges, rank):
     return out
 
 
-def closure(levels, n_claims):
-    """Ancestor lists as (indptr, indices): each claim with all its ancestors.
+def find_closure(levels, n_claims):
+    """Each claim with all its ancestors, as (indptr, indices).
 
     Row v is ``indices[indptr[v]:indptr[v + 1]]``, sorted, and contains v.
     The cost is the number of pairs times the number of direct parents.
+
+    A child's row is the union of its parents' rows, and the rows of a whole level are
+    united at once: a pair (owner, member) becomes the single number owner * n_claims +
+    member, so that one sort of numbers brings each owner's members together, in order,
+    with the same member of several parents side by side, where only its first is kept.
+    Rows are written one behind the other to ``pool``, level by level, and are put in
+    the order of the claims at the end.
     """
     start = np.arange(n_claims)
     length = np.ones(n_claims, dtype=np.int64)
-    pool, used = np.arange(n_claims), n_claims
+    pool, used = np.arange(n_claims), n_claims  # at first, each claim has itself
     for parents, children, starts in levels:
         n_parents = np.diff(starts, append=len(parents))
         inherited = pool[ranges(start[parents], length[parents])]

@@ -44,18 +44,21 @@ def segment_sum(values, offsets):
 def nonconformity_scores(path_risk, labels, offsets):
     """Smallest path risk of a false claim per problem, shape (n_graphs,).
 
+    An unknown label counts as false: as long as nobody knows better, no threshold is
+    safe that keeps the claim, and the promise holds whatever the label would be.
+
     Parameters
     ----------
     path_risk : ndarray of shape (n_claims,)
-    labels : ndarray of bool, shape (n_claims,)
-        True where the claim is true.
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown; or booleans.
     offsets : ndarray of shape (n_graphs + 1,)
 
     Returns
     -------
-    ndarray of shape (n_graphs,); +inf where no claim is false.
+    ndarray of shape (n_graphs,); +inf where all claims are true.
     """
-    return segment_min(np.where(labels, np.inf, path_risk), offsets)
+    return segment_min(np.where(labels == 1, np.inf, path_risk), offsets)
 
 
 def last_safe_thresholds(risk, scores, offsets, margin):
@@ -85,12 +88,26 @@ def last_safe_thresholds(risk, scores, offsets, margin):
 
 
 def coherent_labels(labels, batch):
-    """True where a claim and all its ancestors are true, shape (n_claims,)."""
-    return path_risk(~labels, batch) == 0
+    """True where a claim and all its ancestors are known to be true.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown; or booleans.
+    batch : GraphBatch
+
+    Returns
+    -------
+    ndarray of bool, shape (n_claims,)
+    """
+    return path_risk(labels != 1, batch) == 0
 
 
 def below_true_claims(labels, batch):
-    """True where all proper ancestors of a claim are true, shape (n_claims,)."""
+    """True where all proper ancestors of a claim are known to be true.
+
+    Parameters and result are those of `coherent_labels`.
+    """
     above = ~coherent_labels(labels, batch)
     parent, child = batch.edges.T
     return np.bincount(child, above[parent], batch.n_claims) == 0

@@ -1,0 +1,88 @@
+"""Run the tests on every supported Python, and on the oldest supported dependencies.
+
+Each run has an environment of its own in .venv/matrix. An interpreter that is not on the
+machine is fetched by uv; where that fails too, a line says so and the rest goes on.
+
+    python .ci/matrix.py [RUN ...] [-- ARGUMENTS FOR PYTEST]
+"""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+UV = Path(sys.executable).with_name("uv")
+
+# A run: the version of Python, and which versions of the dependencies uv should choose.
+RUNS = {
+    "3.11": ("3.11", "highest"),
+    "3.12": ("3.12", "highest"),
+    "3.13": ("3.13", "highest"),
+    "oldest": ("3.11", "lowest-direct"),
+}
+NO_PYTHON = "not run: no interpreter to be had"
+
+
+def main(arguments):
+    """Print what came out of each run; 0 if tests were run and all of them passed."""
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    names, options = arguments[:cut] or list(RUNS), arguments[cut + 1 :]
+    if unknown := [name for name in names if name not in RUNS]:
+        print(f"no such run: {unknown}; there are {list(RUNS)}", file=sys.stderr)
+        return 2
+    outcomes = {}
+    for name in names:
+        print(f"\n== {name} ==", flush=True)
+        start = time.monotonic()
+        outcome = run(name, options)
+        outcomes[name] = f"{outcome} ({time.monotonic() - start:.0f} s)"
+    print("\n== matrix ==")
+    for name, outcome in outcomes.items():
+        print(f"{name:>8}  {outcome}")
+    tested = [o for o in outcomes.values() if not o.startswith(NO_PYTHON)]
+    return 0 if tested and all(o.startswith("passed") for o in tested) else 1
+
+
+def run(name, options):
+    """Make the environment, run the tests in it and say how that went."""
+    version, resolution = RUNS[name]
+    folder = CHECKOUT / ".venv" / "matrix" / name
+    if not make_environment(version, folder):
+        return NO_PYTHON
+    python = folder / "bin" / "python"
+    install = [UV, "pip", "install", "--quiet", "--python", python]
+    install += ["--resolution", resolution, "--editable", ".[test]"]
+    if not succeeds(install):
+        return "FAILED to install"
+    pytest = [python, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", *options]
+    return "passed" if succeeds(pytest) else "FAILED"
+
+
+def make_environment(version, folder):
+    """Whether an environment could be made from some interpreter of that version."""
+    make = [UV, "venv", "--quiet", "--clear", folder, "--python"]
+    found = any(succeeds([*make, path]) for path in installed(version))
+    return found or succeeds([*make, version])
+
+
+def installed(version):
+    """Interpreters that run: on the PATH, and those of pyenv, which need not be there."""
+    name = f"python{version}"
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    paths = [Path(folder) / name for folder in os.get_exec_path()]
+    paths += pyenv.glob(f"{version}*/bin/{name}")
+    # The stand-ins of pyenv exist for every version, but run the chosen ones only.
+    return [p for p in paths if p.is_file() and succeeds([p, "-c", ""], quiet=True)]
+
+
+def succeeds(command, *, quiet=False):
+    """Whether a command, run in the checkout, ends without an error."""
+    target = subprocess.DEVNULL if quiet else None
+    ended = subprocess.run(command, cwd=CHECKOUT, stdout=target, stderr=target)
+    return ended.returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,60 @@
+"""Reasoning graphs in the forms of other tools: adjacency matrices and networkx."""
+
+import numpy as np
+
+from .._checks import check_choice
+
+
+def count_claims(features, claims):
+    """How many claims features or, without them, texts are given for, or None."""
+    given = claims if features is None else features
+    return None if given is None else len(given)
+
+
+def matrix_edges(matrix, n_claims, orientation):
+    """Pairs (parent, child) from a square 0/1 matrix, or ValueError.
+
+    A row stands for a child or for a parent, as ``orientation`` says.
+    """
+    check_choice("orientation", orientation, ("child_row", "parent_row"))
+    matrix = np.asarray(matrix)
+    if matrix.size == 0:
+        matrix = matrix.reshape(0, 0)
+    if matrix.ndim != 2 or matrix.shape != (n_claims, n_claims):
+        raise ValueError(
+            f"the matrix has shape {matrix.shape}, but there are {n_claims} claims"
+        )
+    if not np.isin(matrix, (0, 1)).all():
+        raise ValueError("the matrix holds values other than 0 and 1")
+    pairs = np.argwhere(matrix)
+    return pairs[:, ::-1] if orientation == "child_row" else pairs
+
+
+def to_networkx(graph):
+    """A ``networkx.DiGraph`` that holds all that is known of a graph."""
+    import networkx as nx
+
+    fields = {name: getattr(graph, name) for name in ("problem", "feature_names", "id")}
+    out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
+    out.add_nodes_from(range(graph.n_claims))
+    out.add_edges_from(graph.edges.tolist())
+    for v in range(graph.n_claims):
+        if graph.claims is not None:
+            out.nodes[v]["claim"] = graph.claims[v]
+        if graph.features is not None:
+            out.nodes[v]["features"] = graph.features[v].tolist()
+    return out
+
+
+def fields_of_networkx(graph):
+    """What `to_networkx` put down, as arguments of ``ReasoningGraph``."""
+    if not graph.is_directed():
+        raise ValueError("the graph is undirected: which claim builds on which?")
+    position = {node: i for i, node in enumerate(graph.nodes)}
+    fields = {k: graph.graph.get(k) for k in ("problem", "feature_names", "id")}
+    for field, name in (("claims", "claim"), ("features", "features")):
+        found = [data[name] for _, data in graph.nodes(data=True) if name in data]
+        if len(found) == len(position) and (found or name == "claim"):
+            fields[field] = found
+    fields["edges"] = [(position[u], position[v]) for u, v in graph.edges()]
+    return fields

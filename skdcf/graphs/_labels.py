@@ -1,0 +1,125 @@
+"""From what users pass as y to flat labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sized
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import is_missing
+from ._batch import GraphBatch
+from ._inputs import NO_LISTS, has_masked
+from ._names import show
+
+_NUMBERS = "biuf"  # kinds of numpy's types: booleans, integers, floats
+
+
+def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
+    """Labels of a batch as a flat array.
+
+    Parameters
+    ----------
+    y : sequence of 1-D arrays, one per problem, or one flat array
+        Of 1 (true), 0 (false) and -1 (unknown: nobody judged the claim).
+    batch : GraphBatch
+
+    Returns
+    -------
+    ndarray of int8, shape (n_claims,)
+        1 true, 0 false, -1 unknown.
+
+    Raises
+    ------
+    ValueError
+        If numbers of labels and claims differ, or a label is something else; the
+        message names the first.
+
+    Examples
+    --------
+    >>> from skdcf import GraphBatch
+    >>> from skdcf.graphs import pack_labels
+    >>> batch = GraphBatch.from_arrays([[0.9], [0.8], [0.1]], [0, 2, 3])
+    >>> pack_labels([[1, 0], [-1]], batch)
+    array([ 1,  0, -1], dtype=int8)
+    """
+    flat = np.asarray(_flat_labels(y, batch))
+    if flat.dtype == object:
+        right = np.fromiter(map(_is_label, flat), dtype=bool, count=len(flat))
+    else:
+        right = (flat == 1) | (flat == 0) | (flat == -1)
+    if not right.all():
+        row = int(np.argmin(right))
+        value = flat[row].item() if isinstance(flat[row], np.generic) else flat[row]
+        missing = is_missing(value) or value is np.ma.masked
+        raise ValueError(
+            f"{batch.locate(row)}: the label is {show(value)}, but must be 1 (true), "
+            "0 (false) or -1 (unknown)"
+            + ("; -1 stands for a claim that nobody judged" if missing else "")
+        )
+    return flat.astype(np.int8)
+
+
+def _is_label(value):
+    return isinstance(value, (Real, np.bool_)) and value in (-1, 0, 1)
+
+
+def _flat_labels(y, batch):
+    """Labels of all claims, not looked at yet, in one array of numbers or objects."""
+    _check_sequence(y)
+    if _is_plain(y):
+        if len(y) != batch.n_claims:
+            raise ValueError(f"{len(y)} labels but {batch.n_claims} claims")
+        return y
+    if len(y) == batch.n_claims and all(np.ndim(value) == 0 for value in y):
+        return _column(y)
+    if len(y) != len(batch):
+        raise ValueError(
+            f"y must hold one array of labels per problem: {len(batch)} problems, "
+            f"but y has {len(y)} entries"
+        )
+    # One call of numpy per problem would take most of the time of a fit.
+    rows = list(y) if all(map(_is_plain, y)) else [_column(row) for row in y]
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    wrong = np.flatnonzero(lengths != batch.sizes)
+    if wrong.size:
+        i = wrong[0]
+        raise ValueError(
+            f"{batch.name_of(i)}: {lengths[i]} labels but {batch.sizes[i]} claims"
+        )
+    return np.concatenate(rows)
+
+
+def _check_sequence(y):
+    several = isinstance(y, Sized) and isinstance(y, Iterable)
+    several &= getattr(y, "ndim", 1) > 0 and not hasattr(y, "columns")
+    if not several or isinstance(y, NO_LISTS):
+        found = "None" if y is None else f"a {type(y).__name__}"
+        raise ValueError(
+            f"y is {found}: one array of labels per problem, in their order, expected"
+        )
+
+
+def _is_plain(values):
+    """Whether ``values`` are a flat array of numbers, of which none can be masked."""
+    return (
+        type(values) is np.ndarray
+        and values.ndim == 1
+        and values.dtype.kind in _NUMBERS
+    )
+
+
+def _column(values):
+    """Labels as a flat array of numbers, or of the objects that they are."""
+    if not has_masked(values):
+        try:
+            column = np.ravel(np.asarray(values))
+            if column.dtype.kind in _NUMBERS:
+                return column
+            return np.ravel(np.array(values, dtype=object))
+        except ValueError:  # a list in the place of a label
+            pass
+    entries = list(np.ravel(values) if isinstance(values, np.ndarray) else values)
+    return np.fromiter(entries, dtype=object, count=len(entries))

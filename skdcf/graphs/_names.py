@@ -1,0 +1,35 @@
+"""How messages name problems and claims, and show what users wrote."""
+
+import numpy as np
+
+from .._checks import printable
+
+LONGEST = 80  # characters that a message shows of one value
+MOST = 10  # claims that a message names of one cycle
+
+
+def name_problem(i, ids):
+    """Problem ``i``, with its id where that is known."""
+    named = ids is not None and ids[i] is not None
+    return f'problem {i} ("{printable(ids[i])}")' if named else f"problem {i}"
+
+
+def locate(row, offsets, ids):
+    """The claim in a row of a batch, with its problem."""
+    i = np.searchsorted(offsets, row, side="right") - 1
+    return f"{name_problem(i, ids)}, claim {row - offsets[i]}"
+
+
+def show(value):
+    """A value on one line, cut where it is long."""
+    text = printable(repr(value))
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def cycle_message(cycle):
+    """What is wrong where claims depend on each other, for a message."""
+    named = [str(v) for v in cycle]
+    if len(named) > MOST:
+        named[MOST - 1 :] = [f"... ({len(cycle):,} claims)"]
+    path = " -> ".join([*named, named[0]])
+    return f"the claims depend on each other in a cycle: {path}"

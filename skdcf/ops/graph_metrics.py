@@ -1,0 +1,248 @@
+"""Metrics of claims in their dependency graphs, for many acyclic graphs at once.
+
+The numbers are those of networkx, from flat arrays. Two kinds of things are counted:
+
+=========  ==========================================================================
+pair       (s, v) where claim s reaches claim v, or is it: a claim and an ancestor
+pair-step  (s, u -> v), an edge that s reaches; it leads from pair (s, u) to (s, v)
+=========  ==========================================================================
+
+Shortest paths from one claim s know nothing of those from another one. Pair-steps are
+therefore worked on in blocks of neighbouring claims s, so that memory stays bounded
+however many problems there are; only one very large problem can be too much.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ..graphs import GraphBatch
+from ..graphs._ragged import offsets_of, ranges
+
+MOST_STEPS = 50_000_000  # of one problem: some ten seconds
+_BLOCK = 2_000_000  # steps worked on together: some 200 MB
+
+
+def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
+    """The metrics with the given names, for every claim.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+    names : sequence of str
+        Out of `METRICS`. Only what they need is computed.
+
+    Returns
+    -------
+    ndarray of shape (n_claims, n_names)
+
+    Raises
+    ------
+    ValueError
+        If a problem is too large for one of the metrics: see `MOST_STEPS`.
+    """
+    by_paths = [name for name in ("nx_betweenness", "nx_closeness") if name in names]
+    done = _measure_paths(batch, by_paths) if by_paths else {}
+    table = np.empty((batch.n_claims, len(names)))
+    for column, name in enumerate(names):
+        table[:, column] = done[name] if name in done else _SIMPLE[name](batch)
+    return table
+
+
+def _count_parents(batch):
+    return np.bincount(batch.edges[:, 1], minlength=batch.n_claims)
+
+
+def _count_children(batch):
+    return np.bincount(batch.edges[:, 0], minlength=batch.n_claims)
+
+
+def _count_descendants(batch):
+    return np.bincount(batch.closure[1], minlength=batch.n_claims) - 1
+
+
+def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
+    """networkx's power iteration; each graph stops where networkx stops."""
+    parent, child = batch.edges.T
+    n_children = _count_children(batch)
+    size = batch.sizes[batch.problem_of]
+    hanging = n_children == 0
+    rank = 1.0 / size
+    running = np.ones(len(batch), dtype=bool)
+    for _ in range(max_iter):
+        flow = (rank / np.maximum(n_children, 1))[parent]
+        new = np.bincount(child, flow, minlength=batch.n_claims)
+        loose = np.bincount(batch.problem_of, rank * hanging, minlength=len(batch))
+        new = damping * (new + loose[batch.problem_of] / size) + (1 - damping) / size
+        change = np.bincount(batch.problem_of, abs(new - rank), minlength=len(batch))
+        rank = np.where(running[batch.problem_of], new, rank)
+        running &= change >= batch.sizes * tol
+        if not running.any():
+            break
+    return rank
+
+
+def _cluster(batch):
+    """Triangles through a claim; in an acyclic graph at most half the pairs close."""
+    parent, child = batch.edges.T
+    n_parents = _count_parents(batch)
+    first, width = offsets_of(n_parents)[:-1], np.int64(batch.n_claims)
+    _check_steps(batch, n_parents[parent], "nx_clustering")
+    key = child * width + parent  # sorted, because the edges are
+    triangles = np.zeros(batch.n_claims, dtype=np.int64)
+    for a, b in _cut_blocks(n_parents[parent]):
+        n_above = n_parents[parent[a:b]]
+        above = parent[ranges(first[parent[a:b]], n_above)]
+        shortcut = np.repeat(child[a:b] * width, n_above) + above
+        closed = np.append(key, -1)[np.searchsorted(key, shortcut)] == shortcut
+        edge = np.repeat(np.arange(a, b), n_above)[closed]
+        corners = np.concatenate([above[closed], parent[edge], child[edge]])
+        triangles += np.bincount(corners, minlength=batch.n_claims)
+    degree = n_parents + _count_children(batch)
+    return triangles / np.maximum(degree * (degree - 1), 1)
+
+
+_SIMPLE: dict[str, Callable[[GraphBatch], np.ndarray]] = {
+    "nx_in_degree": _count_parents,
+    "nx_out_degree": _count_children,
+    "nx_pagerank": _rank_pages,
+    "nx_clustering": _cluster,
+    "nx_is_source": lambda batch: _count_parents(batch) == 0,
+    "nx_is_sink": lambda batch: _count_children(batch) == 0,
+    "nx_reachability": _count_descendants,
+    "nx_depth_from_sources": lambda batch: batch.depth,
+    "n_ancestors": lambda batch: np.diff(batch.closure[0]) - 1,
+}
+PAPER_METRICS = (
+    "nx_in_degree",
+    "nx_out_degree",
+    "nx_pagerank",
+    "nx_betweenness",
+    "nx_closeness",
+    "nx_clustering",
+    "nx_is_source",
+    "nx_is_sink",
+    "nx_reachability",
+    "nx_depth_from_sources",
+)
+METRICS = (*PAPER_METRICS, "n_ancestors")
+
+
+def _check_steps(batch, n_steps, name):
+    """ValueError for a problem with too many steps; ``n_steps`` is one per edge."""
+    problem = batch.problem_of[batch.edges[:, 1]]
+    total = np.bincount(problem, n_steps, minlength=len(batch))
+    if total.max(initial=0) > MOST_STEPS:
+        i = int(total.argmax())
+        raise ValueError(
+            f"{batch.name_of(i)} is too large for {name}: its {batch.sizes[i]:,} claims "
+            f"and {np.diff(batch.edge_offsets)[i]:,} edges need {total[i]:,.0f} steps or "
+            f"more, and {MOST_STEPS:,} is the most. Choose metrics without it, as in "
+            'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"])'
+        )
+
+
+def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
+    """Ranges that cover all items, of at most `_BLOCK` weight and one item more."""
+    total = np.cumsum(weights)
+    marks = np.arange(_BLOCK, total[-1] if len(total) else 0, _BLOCK)
+    cuts = np.searchsorted(total, marks, side="right")
+    return pairwise(np.unique([0, *cuts, len(weights)]).tolist())
+
+
+def _measure_paths(batch, names):
+    """Betweenness and closeness: of these, the ones that are named."""
+    parent, n_claims = batch.edges[:, 0], batch.n_claims
+    what = " and ".join(names)
+    # Depth is at most the number of ancestors, and known without their list.
+    _check_steps(batch, batch.depth[parent] + 1, what)
+    indptr, source = batch.closure
+    n_before = np.diff(indptr)
+    _check_steps(batch, n_before[parent], what)
+    n_children = np.repeat(_count_children(batch), n_before)
+    distance, between = np.zeros(n_claims, dtype=np.int64), np.zeros(n_claims)
+    for a, b in _cut_blocks(np.bincount(source, n_children, minlength=n_claims)):
+        pairs = _find_pairs(batch, a, b)
+        length = _measure_distances(pairs, batch.depth)
+        np.add.at(distance, pairs.target, length)
+        if "nx_betweenness" in names:
+            # One after the other, in the order of s: the same sum for any blocks.
+            np.add.at(between, pairs.target, _accumulate(pairs, length))
+    size = batch.sizes[batch.problem_of]
+    scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
+    return {
+        "nx_betweenness": between / np.maximum((size - 1) * (size - 2), 1),
+        "nx_closeness": (n_before - 1) ** 2 / scale,
+    }
+
+
+class _Pairs(NamedTuple):
+    """Pairs (s, v), and steps between them as positions in the list of pairs."""
+
+    source: np.ndarray  # s of each pair
+    target: np.ndarray  # v of each pair
+    shorter: np.ndarray  # pair (s, u) of each step
+    longer: np.ndarray  # pair (s, v) of each step
+
+
+def _find_pairs(batch, a, b):
+    """Pairs and steps of the claims s from a to b."""
+    i, j = batch.problem_of[a], batch.problem_of[b - 1] + 1
+    indptr, source = batch.closure
+    low, high = batch.offsets[i], batch.offsets[j]
+    target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
+    source = source[indptr[low] : indptr[high]]
+    if low < a or b < high:  # a large problem, of which this is a part
+        inside = (a <= source) & (source < b)
+        source, target = source[inside], target[inside]
+    n_pairs = np.bincount(target - low, minlength=high - low)
+    edges = slice(*batch.edge_offsets[[i, j]])
+    parent, child = batch.edges[edges].T
+    n_above = n_pairs[parent - low]
+    shorter = ranges(offsets_of(n_pairs)[parent - low], n_above)
+    width = np.int64(batch.n_claims)
+    wanted = np.repeat(child * width, n_above) + source[shorter]
+    longer = np.searchsorted(target * width + source, wanted)
+    return _Pairs(source, target, shorter, longer)
+
+
+def _measure_distances(pairs, depth):
+    """Edges of the shortest path of each pair, shape (n_pairs,)."""
+    _, _, shorter, longer = pairs
+    distance = np.where(pairs.source == pairs.target, 0, len(depth))
+    for steps in _group(depth[pairs.target][longer]):
+        np.minimum.at(distance, longer[steps], distance[shorter[steps]] + 1)
+    return distance
+
+
+def _accumulate(pairs, distance):
+    """Brandes' accumulation: the share of paths from s that lead through v."""
+    tight = distance[pairs.shorter] + 1 == distance[pairs.longer]
+    shorter, longer = pairs.shorter[tight], pairs.longer[tight]
+    rounds = _group(distance[longer])
+    n_paths = (distance == 0).astype(np.float64)
+    with np.errstate(over="ignore"):
+        for steps in rounds:
+            np.add.at(n_paths, longer[steps], n_paths[shorter[steps]])
+    if np.isinf(n_paths).any():
+        raise ValueError(
+            "a problem has more than 1e308 shortest paths between two claims, too many "
+            "for nx_betweenness: leave it out of the metrics"
+        )
+    share = n_paths[shorter] / n_paths[longer]
+    depend = np.zeros(len(distance))
+    for steps in rounds[::-1]:
+        gain = share[steps] * (1 + depend[longer[steps]])
+        np.add.at(depend, shorter[steps], gain)
+    return depend * (distance > 0)
+
+
+def _group(keys):
+    """Positions of equal keys, from the smallest key to the largest."""
+    bounds = np.unique(offsets_of(np.bincount(keys)))
+    if keys.max(initial=0) < 2**15:
+        keys = keys.astype(np.int16)  # sorted by radix
+    order = np.argsort(keys, kind="stable")
+    return [order[a:b] for a, b in pairwise(bounds)]

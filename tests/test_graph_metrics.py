@@ -1,0 +1,152 @@
+"""Metrics of many graphs at once against networkx, graph by graph."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference_networkx import by_networkx
+
+from skdcf import GraphBatch, ReasoningGraph
+from skdcf.features import GraphFeatures
+from skdcf.ops import graph_metrics
+from skdcf.ops.graph_metrics import METRICS, PAPER_METRICS, compute_metrics
+
+
+def graph_of(n, edges):
+    return ReasoningGraph(np.zeros((n, 0)), edges)
+
+
+def chain(n):
+    return graph_of(n, [(v - 1, v) for v in range(1, n)])
+
+
+def complete(n):
+    return graph_of(n, list(combinations(range(n), 2)))
+
+
+def diamonds(n_rungs):
+    """The number of shortest paths doubles with every rung."""
+    edges = []
+    for k in range(0, 3 * n_rungs, 3):
+        edges += [(k, k + 1), (k, k + 2), (k + 1, k + 3), (k + 2, k + 3)]
+    return graph_of(3 * n_rungs + 1, edges)
+
+
+def random_graph(rng, largest=14):
+    """Of any density; a parent may come after its child."""
+    n = int(rng.integers(largest))
+    name, share = rng.permutation(n), rng.random()
+    edges = [(name[u], name[v]) for u, v in combinations(range(n), 2)]
+    return graph_of(n, [edge for edge in edges if rng.random() < share])
+
+
+def graphs_on(n):
+    """All graphs of n claims whose parents come first."""
+    edges = list(combinations(range(n), 2))
+    for k in range(2 ** len(edges)):
+        yield graph_of(n, [edge for i, edge in enumerate(edges) if k >> i & 1])
+
+
+def odd_graphs():
+    """Some 330 graphs, among them all of up to four claims."""
+    rng = np.random.default_rng(0)
+    star = [(0, v) for v in range(1, 20)]
+    odd = [graph for n in range(5) for graph in graphs_on(n)]
+    odd += [graph_of(20, star), graph_of(20, [(19 - v, 19 - u) for u, v in star])]
+    odd += [graph_of(9, []), complete(25), diamonds(12), chain(150)]
+    odd += [graph_of(12, [(u, v) for u in range(6) for v in range(6, 12)])]
+    odd += [graph_of(40, [((v - 1) // 2, v) for v in range(1, 40)])]
+    return odd + [random_graph(rng) for _ in range(240)]
+
+
+def assert_equal_to_networkx(graphs):
+    found = compute_metrics(GraphBatch.pack(graphs), METRICS)
+    expected = np.concatenate([by_networkx(graph) for graph in graphs])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_odd_graphs_side_by_side():
+    assert_equal_to_networkx(odd_graphs())
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_random_graphs(seed):
+    rng = np.random.default_rng(seed)
+    assert_equal_to_networkx([random_graph(rng, 25) for _ in range(3)])
+
+
+@pytest.fixture
+def batch():
+    rng = np.random.default_rng(1)
+    return GraphBatch.pack([random_graph(rng) for _ in range(60)])
+
+
+@pytest.mark.parametrize("size", [1, 7, 200])
+def test_blocks_change_nothing(batch, size, monkeypatch):
+    """Not in the last bit: generated data are a reference."""
+    whole = compute_metrics(batch, METRICS)
+    monkeypatch.setattr(graph_metrics, "_BLOCK", size)
+    np.testing.assert_array_equal(compute_metrics(batch, METRICS), whole)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_alone_is_what_it_is_among_others(batch, name):
+    alone = compute_metrics(batch, [name])[:, 0]
+    together = compute_metrics(batch, METRICS)[:, METRICS.index(name)]
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_only_what_was_asked_for_is_computed(batch, monkeypatch):
+    def refuse(*_):
+        raise AssertionError
+
+    for other in ("nx_pagerank", "nx_clustering"):
+        monkeypatch.setitem(graph_metrics._SIMPLE, other, refuse)
+    monkeypatch.setattr(graph_metrics, "_accumulate", refuse)
+    assert compute_metrics(batch, ["nx_closeness", "nx_in_degree"]).shape[1] == 2
+    with pytest.raises(AssertionError):
+        compute_metrics(batch, ["nx_betweenness"])
+
+
+def test_two_thousand_claims():
+    """In closed form: claim v of a chain lies between v others and n - 1 - v others."""
+    n, v = 2000, np.arange(2000)
+    names = ["nx_betweenness", "nx_closeness", "nx_clustering", "nx_reachability"]
+    found = compute_metrics(GraphBatch.pack([chain(n)]), names).T
+    between = v * (n - 1 - v) / ((n - 1) * (n - 2))
+    close = np.where(v > 0, 2 * v / np.maximum((v + 1) * (n - 1), 1), 0)
+    expected = [between, close, np.zeros(n), n - 1 - v]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["nx_betweenness", "nx_closeness", "nx_clustering"])
+def test_too_large_problems_are_named(name):
+    large = GraphBatch.pack([chain(3), complete(700)])
+    steps = r"700 claims and 244,650 edges need 5\d,\d{3},\d{3} steps"
+    message = f"problem 1 is too large for {name}: its {steps}.*Choose metrics without"
+    with pytest.raises(ValueError, match=message):
+        GraphFeatures(["nx_in_degree", name]).fit_transform(large)
+    assert GraphFeatures(["nx_in_degree"]).fit_transform(large).n_features == 1
+
+
+def test_size_is_known_before_ancestors_are_listed():
+    long = GraphBatch.pack([chain(20_000)])
+    with pytest.raises(ValueError, match=r"199,990,000 steps"):
+        GraphFeatures().fit_transform(long)
+    assert not {"ancestors", "closure"} & set(long.__dict__)
+
+
+def test_more_paths_than_a_float_counts():
+    with pytest.raises(ValueError, match="leave it out"):
+        compute_metrics(GraphBatch.pack([diamonds(1030)]), ["nx_betweenness"])
+
+
+def test_names():
+    assert METRICS[:10] == PAPER_METRICS
+    assert set(METRICS) == {
+        *graph_metrics._SIMPLE,
+        "nx_betweenness",
+        "nx_closeness",
+    }

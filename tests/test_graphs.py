@@ -1,0 +1,230 @@
+"""Graphs alone and packed: structure, unknown labels, and what messages show."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from random_graphs import ancestors_by_walking, random_problems
+
+from skdcf import GraphBatch, ReasoningGraph
+from skdcf.graphs import pack_labels
+from skdcf.ops.hard import below_true_claims, coherent_labels, nonconformity_scores
+
+CONTROL = "a\nb\x1b[31m\u202e"
+ESCAPED = r"a\nb\x1b[31m\u202e"
+
+
+def texts_and_all():
+    """A batch in which every field is set."""
+    return GraphBatch.from_arrays(
+        np.arange(10.0).reshape(5, 2),
+        [0, 3, 3, 5],
+        [(0, 1), (1, 2), (4, 3)],
+        claims=list("abcde"),
+        problems=["p", None, "q"],
+        feature_names=["x", "y"],
+        ids=[1, 2, 3],
+    )
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_without_edges_is_every_graph_without_edges(used):
+    batch = texts_and_all()
+    if used:  # structure that was worked out must not go along
+        _ = batch.levels, batch.depth, batch.closure, batch.sizes, batch.problem_of
+    bare = batch.without_edges()
+    assert list(bare) == [graph.replace(edges=[]) for graph in batch]
+    assert bare.levels == [] and bare.depth.tolist() == [0] * 5
+    indptr, indices = bare.closure
+    assert indptr.tolist() == [0, 1, 2, 3, 4, 5] and indices.tolist() == [0, 1, 2, 3, 4]
+    assert bare[[2, 0]].offsets.tolist() == [0, 2, 5]
+    assert bare.features is batch.features and bare.claims is batch.claims
+    assert list(batch) == list(texts_and_all())
+    assert not bare.edges.flags.writeable and not bare.edge_offsets.flags.writeable
+
+
+def test_a_batch_is_a_value_that_can_be_sent_away():
+    batch = texts_and_all()
+    assert list(pickle.loads(pickle.dumps(batch))) == list(batch)
+    assert len({batch, batch.without_edges(), batch}) == 2
+
+
+def test_closure_and_ancestors_are_found_by_walking():
+    problems = random_problems(0, n_problems=60)
+    batch = problems.batch
+    indptr, indices = batch.closure
+    rows = iter(np.split(indices, indptr[1:-1]))
+    starts = batch.offsets[:-1]
+    for graph, start, walked in zip(batch, starts, problems.ancestors, strict=True):
+        for v, ancestors in enumerate(walked):
+            assert graph.ancestors(v).tolist() == ancestors
+            assert (next(rows) - start).tolist() == sorted([*ancestors, v])
+
+
+def test_ancestors_of_one_claim_in_a_long_chain():
+    """All pairs of it would fill the memory."""
+    n = 50_000
+    graph = ReasoningGraph(np.zeros((n, 0)), [(v, v + 1) for v in range(n - 1)])
+    np.testing.assert_array_equal(graph.ancestors(n - 1), np.arange(n - 1))
+    assert graph.ancestors(0).shape == (0,)
+
+
+def ring(n, start=0):
+    return [(start + v, start + (v + 1) % n) for v in range(n)]
+
+
+@pytest.mark.parametrize("n", [2, 10, 11, 100_000])
+def test_cycles_are_named_and_long_ones_cut(n):
+    path = " -> ".join(map(str, range(n))) if n <= 10 else None
+    path = path or f"0 -> 1 -> 2 -> 3 -> 4 -> 5 -> 6 -> 7 -> 8 -> ... ({n:,} claims)"
+    tail = [(n - 1, n), (n + 1, n)]  # behind the cycle, and beside it
+    with pytest.raises(ValueError) as info:
+        ReasoningGraph(np.zeros((n + 2, 0)), [*tail, *ring(n)])
+    message = f"the claims depend on each other in a cycle: {path} -> 0"
+    assert str(info.value) == message
+    with pytest.raises(ValueError) as info:
+        GraphBatch.from_arrays(np.zeros((n + 3, 0)), [0, 3, n + 3], ring(n, 3))
+    assert str(info.value) == f"problem 1: {message}"
+
+
+def test_a_cycle_is_one():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(rng.integers(2, 8))
+        edges = {tuple(map(int, rng.choice(n, 2, replace=False))) for _ in range(2 * n)}
+        walked = ancestors_by_walking(n, edges)
+        if not any(v in ancestors for v, ancestors in enumerate(walked)):
+            ReasoningGraph(np.zeros((n, 0)), edges)
+            continue
+        with pytest.raises(ValueError, match="in a cycle: ") as info:
+            ReasoningGraph(np.zeros((n, 0)), edges)
+        path = [int(v) for v in str(info.value).split(": ")[1].split(" -> ")]
+        assert path[0] == path[-1] == min(path) and len(set(path)) == len(path) - 1
+        assert edges.issuperset(itertools.pairwise(path))
+
+
+def messages():
+    """What is said about problems whose id, names and texts hold control characters."""
+    one, batch = np.zeros((1, 1)), GraphBatch.from_arrays
+    yield lambda: ReasoningGraph([[np.nan]], [], id=CONTROL)
+    yield lambda: ReasoningGraph([[CONTROL]], [])
+    yield lambda: ReasoningGraph(np.array([[CONTROL]], dtype=object), [])
+    yield lambda: ReasoningGraph(one, [], feature_names=[CONTROL] * 2)
+    yield lambda: ReasoningGraph(one, [], claims=[[CONTROL]])
+    yield lambda: ReasoningGraph(one, [], problem=[CONTROL])
+    yield lambda: ReasoningGraph(one, [CONTROL])
+    yield lambda: ReasoningGraph.from_dict({"features": one, CONTROL: 1})
+    yield lambda: batch([[np.nan]], [0, 1], ids=[CONTROL])
+    yield lambda: batch(one, [0, 1], [(0, 0)], ids=[CONTROL])
+    yield lambda: batch(one, [0, 1], claims=[(CONTROL,)])
+    yield lambda: batch(one, [0, 1], problems=[(CONTROL,)])
+    yield lambda: batch(one, [0, 1], feature_names=[CONTROL, "a"])
+    yield lambda: batch(np.zeros((2, 1)), [0, 2], ring(2), ids=[CONTROL])
+    yield lambda: GraphBatch.pack(
+        [ReasoningGraph(one, [], feature_names=[name]) for name in ("a", CONTROL)]
+    )
+    yield lambda: pack_labels([[CONTROL]], batch(one, [0, 1]))
+    yield lambda: pack_labels([[2]], batch(one, [0, 1], ids=[CONTROL]))
+
+
+@pytest.mark.parametrize("make", list(messages()))
+def test_messages_are_one_visible_line(make):
+    with pytest.raises(ValueError) as info:
+        make()
+    assert str(info.value).isprintable()
+
+
+def test_ids_are_shown_escaped():
+    class Odd(str):
+        def __repr__(self):
+            return self
+
+    graph = ReasoningGraph([[0.0]], [], id=Odd(CONTROL))
+    assert repr(graph) == (
+        f"ReasoningGraph(n_claims=1, n_edges=0, n_features=1, id={ESCAPED})"
+    )
+    assert GraphBatch.pack([graph]).locate(0) == f'problem 0 ("{ESCAPED}"), claim 0'
+
+
+def test_long_values_are_cut():
+    with pytest.raises(ValueError) as info:
+        ReasoningGraph([[0.0]], [], problem=["x" * 1000])
+    assert len(str(info.value)) < 150 and "xxx...: a str or None" in str(info.value)
+
+
+SPLIT = [1, 2, 4]
+FLAT = [1, 0, -1, 1, 0, -1, 1]
+
+
+@pytest.mark.parametrize("kind", [int, float, np.int8, np.float32, object])
+@pytest.mark.parametrize(
+    "form", ["arrays", "lists", "flat", "columns", "mixed", "series"]
+)
+def test_all_forms_of_labels_are_one(kind, form):
+    batch = GraphBatch.from_arrays(np.zeros((7, 0)), [0, 1, 3, 7])
+    flat = np.array(FLAT, dtype=kind)
+    rows = np.split(flat, [1, 3])
+    y = {
+        "series": pd.Series(rows, index=[5, 0, 9]),
+        "arrays": rows,
+        "lists": [row.tolist() for row in rows],
+        "flat": flat if kind is not object else flat.tolist(),
+        "columns": [row[:, None] for row in rows],
+        "mixed": [rows[0], rows[1].tolist(), rows[2].astype(object)],
+    }[form]
+    packed = np.fromiter(y, dtype=object, count=len(y))
+    for given in (y, tuple(y), packed):
+        found = pack_labels(given, batch)
+        assert found.dtype == np.int8 and found.tolist() == FLAT
+
+
+def test_labels_of_many_kinds():
+    batch = GraphBatch.from_arrays(np.zeros((4, 0)), [0, 1, 3, 4])
+    unsigned = [np.array([1], np.uint8), np.array([True, False]), np.array([-1.0])]
+    assert pack_labels(unsigned, batch).tolist() == [1, 1, 0, -1]
+    assert pack_labels(np.array([True, False, True, True]), batch).dtype == np.int8
+    with pytest.raises(ValueError, match="problem 0, claim 0: the label is 255"):
+        pack_labels(np.array([255, 0, 1, 1], np.uint8), batch)
+    single = GraphBatch.from_arrays(np.zeros((3, 0)), [0, 1, 2, 3])
+    for y in ([1, -1, 0], [[1], [-1], [0]], np.array([[1], [-1], [0]])):
+        assert pack_labels(y, single).tolist() == [1, -1, 0]
+    empty = GraphBatch.from_arrays(np.zeros((0, 1)), [0, 0, 0])
+    assert pack_labels([[], []], empty).shape == (0,)
+
+
+def test_unknown_labels_by_walking():
+    problems = random_problems(1, n_problems=80)
+    batch, rng = problems.batch, np.random.default_rng(0)
+    labels = rng.choice(
+        np.array([-1, 0, 1], np.int8), batch.n_claims, p=[0.2, 0.2, 0.6]
+    )
+    risk = rng.normal(size=batch.n_claims)
+    coherent = batch.split(coherent_labels(labels, batch))
+    below = batch.split(below_true_claims(labels, batch))
+    scores = nonconformity_scores(risk, labels, batch.offsets)
+    given = zip(batch.split(labels), batch.split(risk), problems.ancestors, strict=True)
+    for i, (y, r, walked) in enumerate(given):
+        above = [all(y[u] == 1 for u in found) for found in walked]
+        assert below[i].tolist() == above
+        assert coherent[i].tolist() == [
+            a and k == 1 for a, k in zip(above, y, strict=True)
+        ]
+        unsafe = [r[v] for v in range(len(y)) if y[v] != 1]
+        assert scores[i] == min(unsafe, default=np.inf)
+
+
+def test_known_labels_may_be_booleans():
+    problems = random_problems(2, n_problems=40)
+    batch, known = problems.batch, problems.labels
+    risk = np.random.default_rng(0).normal(size=batch.n_claims)
+    assert known.dtype == bool
+    for function in (coherent_labels, below_true_claims):
+        as_int = function(known.astype(np.int8), batch)
+        assert as_int.dtype == bool
+        np.testing.assert_array_equal(function(known, batch), as_int)
+    np.testing.assert_array_equal(
+        nonconformity_scores(risk, known, batch.offsets),
+        nonconformity_scores(risk, known.astype(np.int8), batch.offsets),
+    )

@@ -1,0 +1,100 @@
+"""What users install: the wheel, alone, in an environment that holds nothing else."""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+# Left by tools, or by an earlier build: nothing of it may be looked at.
+LEFTOVERS = (".*", "__pycache__", "*.egg-info", "build", "dist", "_build", "generated")
+
+PROGRAM = """
+import importlib.util
+from importlib.resources import files
+import skdcf
+from skdcf import CoherentConformalFilter, HardCF
+from skdcf.datasets import jsonl_schema, make_reasoning_graphs
+
+graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+hard = HardCF("frequency-score", alpha=0.1).fit(graphs[:100], labels[:100])
+learnt = CoherentConformalFilter(alpha=0.1, random_state=0)
+learnt.fit(graphs[:100], labels[:100])
+for filter in (hard, learnt):
+    print(len(filter.predict(graphs[100:])))
+print(files("skdcf").joinpath("py.typed").is_file(), jsonl_schema()["required"])
+print(importlib.util.find_spec("matplotlib"), skdcf.__file__)
+"""
+
+
+def run(*command, cwd):
+    """What a command prints, in a folder and with nothing of ours on its path."""
+    environ = {name: os.environ[name] for name in os.environ.keys() - {"PYTHONPATH"}}
+    command = [str(part) for part in command]
+    done = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout, tmp_path_factory):
+    """The wheel, built from a copy of the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "copy"
+    shutil.copytree(checkout, copy, ignore=shutil.ignore_patterns(*LEFTOVERS))
+    pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps")
+    run(*pip, "--wheel-dir", folder, copy, cwd=folder)
+    (built,) = folder.glob("skdcf-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """The programs of an environment with the wheel and what it requires, no extras."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    run(programs / "python", "-m", "pip", "install", "--quiet", wheel, cwd=folder)
+    return programs
+
+
+@pytest.mark.wheel
+def test_wheel_holds_the_package_and_nothing_else(wheel, checkout):
+    names = [name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name]
+    kinds = (".py", ".json", ".typed")
+    source = [p for p in checkout.glob("skdcf/**/*") if p.suffix in kinds]
+    source = [p.relative_to(checkout).as_posix() for p in source]
+    assert "skdcf/py.typed" in names
+    assert sorted(names) == sorted(source)
+
+
+@pytest.mark.wheel
+def test_wheel_filters_without_extras(installed, tmp_path):
+    *counts, data, rest = run(
+        installed / "python", "-c", PROGRAM, cwd=tmp_path
+    ).splitlines()
+    assert counts == ["20", "20"]
+    assert data == "True ['version', 'edges']"
+    matplotlib, where = rest.split(" ", 1)
+    assert matplotlib == "None"
+    assert Path(where).is_relative_to(installed.parent)
+
+
+@pytest.mark.wheel
+def test_wheel_brings_the_command(installed, tmp_path):
+    assert "--alpha" in run(installed / "skdcf", "--help", cwd=tmp_path)
+    few = ("--n-problems", "100", "--output", "pictures")
+    assert "skdcf[plot]" in run(installed / "skdcf", *few, cwd=tmp_path)
+
+
+def test_folder_of_the_same_name_does_not_hide_the_package(tmp_path):
+    """Such as a clone: Python takes it for a package in parts, the last it looks for."""
+    (tmp_path / "skdcf").mkdir()
+    where = run(
+        sys.executable, "-c", "import skdcf; print(skdcf.__file__)", cwd=tmp_path
+    )
+    assert Path(where.strip()).name == "__init__.py"

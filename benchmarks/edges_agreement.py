@@ -20,7 +20,7 @@ def pairs(batch, ancestors):
     """Edges, or pairs of claim and ancestor, as one number each."""
     parent, child = batch.edges.T
     if ancestors:
-        indptr, parent = batch.ancestors
+        indptr, parent = batch.closure
         child = np.repeat(np.arange(batch.n_claims), np.diff(indptr))
         parent, child = parent[parent != child], child[parent != child]
     return parent * batch.n_claims + child

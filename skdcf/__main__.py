@@ -107,7 +107,7 @@ def halves(groups, seed):
 def show_problem(filter, data, test):
     """Print one problem with its kept and dropped claims."""
     masks = filter.predict(data.graphs[test])
-    truth = [np.asarray(data.labels[j], dtype=bool) for j in test]
+    truth = [np.asarray(data.labels[j]) == 1 for j in test]
     i = max(range(len(test)), key=lambda j: _instructive(masks[j], truth[j]))
     graph, mask, label = data.graphs[int(test[i])], masks[i], truth[i]
     title = graph.problem or graph.id or f"problem {test[i]}"

@@ -302,7 +302,7 @@ class ReasoningGraphDisplay:
                 },
             )
         kept = np.ones(len(where), bool) if self.kept is None else self.kept
-        false = np.zeros(len(where), bool) if self.labels is None else ~self.labels
+        false = np.zeros(len(where), bool) if self.labels is None else self.labels == 0
         ax.scatter(
             *where.T,
             s=420,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._checks import is_missing
-from ..graphs._ragged import offsets_of, segment_ids
+from ..graphs.ragged import offsets_of, segment_ids
 
 
 def values_of(series):

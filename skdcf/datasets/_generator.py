@@ -10,7 +10,7 @@ from sklearn.utils import Bunch, check_random_state
 from .._checks import check_choice
 from ..features import DomainIndicators
 from ..graphs import GraphBatch
-from ..graphs._ragged import offsets_of, split
+from ..graphs.ragged import offsets_of, split
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 
 CLEAN, PARTIAL, HALLUCINATED = range(3)

@@ -108,7 +108,7 @@ class CalibratedFilter(Settings):
         """Sorted scores, lowered by more than the scorer's rounding."""
         confidence = confidence_of(self.scorer_, batch)
         risk = path_risk(self._risk(confidence, batch), batch)
-        scores = np.sort(nonconformity_scores(risk, labels == 1, batch.offsets))
+        scores = np.sort(nonconformity_scores(risk, labels, batch.offsets))
         rounding = measured_rounding(self.scorer_, batch, confidence)
         if TIES[self.ties].keep_equal:
             return scores

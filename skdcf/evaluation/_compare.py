@@ -254,7 +254,9 @@ def _check_results(path, results, n_splits, names, n_alphas):
         except (KeyError, TypeError, ValueError, IndexError):
             right = False
         if not right or not 0 <= number < n_splits:
-            raise ValueError(f"{path} is damaged: the result of split {number} is unusable")
+            raise ValueError(
+                f"{path} is damaged: the result of split {number} is unusable"
+            )
 
 
 def _progress(finished, total, done, verbose):

@@ -4,9 +4,12 @@ from ._batch import GraphBatch
 from ._coerce import as_batch, as_graphs, is_graphs
 from ._graph import ReasoningGraph
 from ._labels import pack_labels
+from ._types import Labels, Problems
 
 __all__ = [
     "GraphBatch",
+    "Labels",
+    "Problems",
     "ReasoningGraph",
     "as_batch",
     "as_graphs",

@@ -37,8 +37,8 @@ from ._inputs import (
 )
 from ._names import locate, name_problem
 from ._pack import pack_fields, positions, take_fields, unpack
-from ._ragged import read_only, segment_ids, split
 from ._structure import find_closure, find_depth, find_levels
+from .ragged import read_only, segment_ids, split
 
 
 class GraphBatch(Sequence[ReasoningGraph]):
@@ -231,11 +231,6 @@ class GraphBatch(Sequence[ReasoningGraph]):
         sorted, and v is one of them.
         """
         return find_closure(self.levels, self.n_claims)
-
-    @property
-    def ancestors(self):
-        """The `closure`, under the name that goes when nobody uses it any more."""
-        return self.closure
 
     def split(self, values: NDArray) -> NDArray[np.object_]:
         """One view of flat values per problem.

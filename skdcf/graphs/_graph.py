@@ -17,8 +17,8 @@ from ._inputs import (
     check_names,
     check_problem,
 )
-from ._ragged import read_only
 from ._structure import find_ancestors
+from .ragged import read_only
 
 _FIELDS = ("features", "edges", "claims", "problem", "feature_names", "id")
 

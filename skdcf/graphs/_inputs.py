@@ -6,8 +6,8 @@ import numpy as np
 
 from .._checks import is_missing, printable
 from ._names import cycle_message, locate, name_problem, show
-from ._ragged import read_only, segment_ids
 from ._structure import find_cycle, find_depth, sort_edges
+from .ragged import read_only, segment_ids
 
 # Iterable, but one text is no list of texts, and the others promise no order.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ._graph import ReasoningGraph
 from ._names import name_problem
-from ._ragged import offsets_of, ranges, read_only
+from .ragged import offsets_of, ranges, read_only
 
 
 def pack_fields(graphs):

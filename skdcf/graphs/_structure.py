@@ -9,7 +9,7 @@ import itertools
 
 import numpy as np
 
-from ._ragged import offsets_of, ranges
+from .ragged import offsets_of, ranges
 
 
 def sort_edges(edges, n_claims):

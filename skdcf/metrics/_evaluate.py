@@ -102,7 +102,7 @@ def leave_one_out(
     if len(batch) < 2:
         raise ValueError("leave-one-out evaluation needs at least two problems")
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
-    scores = nonconformity_scores(risk, labels == 1, batch.offsets)
+    scores = nonconformity_scores(risk, labels, batch.offsets)
     levels = leave_one_out_alpha(scores, risk, batch.problem_of)
     ordered = np.sort(scores)
     thresholds = [conformal_threshold(ordered, a) for a in alphas]

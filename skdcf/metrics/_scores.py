@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_alpha, check_choice
-from ..graphs._ragged import offsets_of
+from ..graphs.ragged import offsets_of
 from ..ops.conformal import conformal_rank
 from ..ops.hard import segment_sum
 

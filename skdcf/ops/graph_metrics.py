@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..graphs._ragged import offsets_of, ranges
+from ..graphs.ragged import offsets_of, ranges
 
 MOST_STEPS = 50_000_000  # of one problem: some ten seconds
 _BLOCK = 2_000_000  # steps worked on together: some 200 MB

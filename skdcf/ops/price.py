@@ -41,7 +41,7 @@ def log_price(hazard, batch, q=0.0):
     """
     hazard = np.clip(hazard, -CERTAIN, CERTAIN)
     own = np.logaddexp(0, hazard)
-    indptr, indices = batch.ancestors
+    indptr, indices = batch.closure
     if not len(own):
         return own
     # The maximum mends rounding, without which m rises along the edges anyway.

@@ -24,7 +24,7 @@ import autograd.numpy as anp
 import numpy as np
 from autograd.extend import defvjp, primitive
 
-from ..graphs._ragged import offsets_of, ranges, segment_ids
+from ..graphs.ragged import offsets_of, ranges, segment_ids
 from .segments import (
     scatter_sum,
     segment_max,

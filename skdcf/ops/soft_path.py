@@ -20,7 +20,7 @@ def soft_path_risk(risk, indptr, indices, temperature=0.0):
     ----------
     risk : ndarray of shape (n_claims,)
     indptr, indices : ndarray
-        Each claim with its ancestors, as in ``GraphBatch.ancestors``.
+        Each claim with its ancestors, as in ``GraphBatch.closure``.
     temperature : float
         T in ``T log(sum(exp(r / T)))``; exceeds the maximum by at most T log(#ancestors
         + 1).

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._checks import check_alpha, check_number
 from .._parameters import Number, positive
 from ..graphs import GraphBatch
-from ..graphs._ragged import offsets_of, ranges
+from ..graphs.ragged import offsets_of, ranges
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
 from ..ops.soft_grid import (
@@ -266,7 +266,7 @@ class GridRelaxation(Relaxation):
 
     def _blocks(self, batch, claims, sizes):
         """Normalised ancestor weights, one stack of square matrices per size."""
-        indptr, indices = batch.ancestors
+        indptr, indices = batch.closure
         count = np.diff(indptr)[claims]
         ancestor = indices[ranges(indptr[claims], count)]
         total = 1 + self.ancestor_weight * (count - 1)

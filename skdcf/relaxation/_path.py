@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._checks import check_alpha
 from .._parameters import Number, positive
 from ..graphs import GraphBatch
-from ..graphs._ragged import offsets_of
+from ..graphs.ragged import offsets_of
 from ..ops.hard import below_true_claims
 from ..ops.segments import take
 from ..ops.soft_path import path_retention, soft_nonconformity_scores, soft_path_risk
@@ -120,7 +120,7 @@ class PathRelaxation(Relaxation):
         -------
         PathPlan
         """
-        indptr, indices = batch.ancestors
+        indptr, indices = batch.closure
         # An unknown claim is no error, so it hides none from the minimum either.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))

@@ -130,7 +130,7 @@ def _own(labels, batch):
 
 def _coherent(labels, batch):
     """Targets, and where they are known: whether it and all its ancestors are true."""
-    target = coherent_labels(labels == 1, batch)
+    target = coherent_labels(labels, batch)
     return target, target | ~coherent_labels(labels != 0, batch)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import warn
 from .._parameters import Number, StrOptions
 from ..graphs import GraphBatch
-from ..graphs._ragged import offsets_of
+from ..graphs.ragged import offsets_of
 from ._protocol import Scorer, Task
 
 FREQUENCY = "frequency-score"
@@ -144,7 +144,7 @@ class FrequencyScorer(FeatureScorer):
         if self.over == "children":
             parent, child = batch.edges.T
         else:
-            indptr, parent = batch.ancestors
+            indptr, parent = batch.closure
             child = np.repeat(np.arange(batch.n_claims), np.diff(indptr))
             parent, child = parent[parent != child], child[parent != child]
         lower, upper = _medians(own[child], parent, batch.n_claims)

@@ -267,10 +267,10 @@ def _without(task, held):
 
 def _retention(confidence, batch, labels, alpha):
     """True claims kept per problem, by leave-one-out, averaged over levels."""
-    n, true = len(batch), labels == 1
+    n = len(batch)
     risk = path_risk(-confidence, batch)
-    scores = nonconformity_scores(risk, true, batch.offsets)
-    kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)[true]
+    scores = nonconformity_scores(risk, labels, batch.offsets)
+    kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)[labels == 1]
     bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)
     levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
     return np.searchsorted(np.sort(kept_from), levels, side="right").mean() / n

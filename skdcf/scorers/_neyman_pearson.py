@@ -194,7 +194,7 @@ class NeymanPearsonScorer(Scorer):
         self.validate()
         need_features(batch)
         known = labels >= 0
-        at_risk = known & below_true_claims(labels == 1, batch)
+        at_risk = known & below_true_claims(labels, batch)
         false = labels[at_risk] == 0
         self._chance = _share(false)
         after_error = known & ~below_true_claims(labels != 0, batch)

@@ -22,7 +22,7 @@ def start_coherent(model, X, batch, labels, x, unflatten):
     A claim of which that is not known is left out: it has an unknown label among itself
     and its ancestors, and no false one.
     """
-    target = coherent_labels(labels == 1, batch)
+    target = coherent_labels(labels, batch)
     known = target | ~coherent_labels(labels != 0, batch)
     if not known.all():
         X, target = X[known], target[known]

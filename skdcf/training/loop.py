@@ -7,6 +7,7 @@ import numpy as np
 from autograd import value_and_grad
 from autograd.misc import flatten
 
+from .._checks import check_alpha
 from ..ops.holdout import hold_out, pick
 from ..ops.standardize import Standardizer
 from ._objective import LOSSES, Objective, standardised
@@ -114,6 +115,7 @@ def train(
     >>> out.params.shape, out.converged, out.loss_curve[-1] < out.loss_curve[0]
     ((31,), True, True)
     """
+    alphas = [check_alpha(alpha) for alpha in alphas]
     training.validate()
     relaxation.validate()
     run = _Run(model, relaxation, training, rng or np.random.RandomState(), verbose)

@@ -1,5 +1,7 @@
 """The main job on one screen: ``python -m skdcf``."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 import warnings
@@ -14,7 +16,7 @@ from .metrics import evaluate_filter, leave_one_out
 SOURCES = ("math", "felm", "coherent-math", "perl")
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> int:
     """Calibrate filters, print what they keep and draw it.
 
     Parameters
@@ -36,11 +38,11 @@ def main(argv=None):
         return 2
     n_problems, n_claims = len(data.graphs), data.graphs.n_claims
     print(f"{n_problems} problems ({options.data}), {n_claims} claims\n")
-    rows = halves(data.groups, options.seed)
-    reports, filter = compare(data, *rows, options.alpha, options.seed)
+    fit, test = halves(data.groups, options.seed)
+    reports, filter = compare(data, fit, test, options.alpha, options.seed)
     for name, report in reports.items():
         print(f"{name}\n{report}\n")
-    shown = show_problem(filter, data, rows[1])
+    shown = show_problem(filter, data, test)
     write_pictures(reports, shown, Path(options.output))
     if options.data in SOURCES[:2]:
         print("On real data: python -m skdcf --data coherent-math   (or --data perl)")

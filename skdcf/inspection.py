@@ -159,13 +159,13 @@ def surrogate_agreement(
     """
     from .relaxation import GridRelaxation, PathRelaxation
 
-    alphas = check_alphas(alphas)
+    levels = check_alphas(alphas)
     filter, X = unwrap(filter, X)
     batch, labels = filter.check(X, y)
     if not filter.coherent:
         batch = batch.without_edges()
     true = labels == 1
-    _check_enough(alphas, len(batch), true)
+    _check_enough(levels, len(batch), true)
     if relaxation is None:
         relaxation = getattr(filter, "relaxation", None) or PathRelaxation()
     relaxation.validate()
@@ -178,12 +178,12 @@ def surrogate_agreement(
     plan = relaxation.plan(batch, true)
     soft = relaxation.soft_scores(risk, plan)
     ordered = np.sort(hard)
-    soft_t = np.array([relaxation.soft_threshold(soft, a) for a in alphas])
-    hard_t = np.array([conformal_threshold(ordered, a) for a in alphas])
+    soft_t = np.array([relaxation.soft_threshold(soft, a) for a in levels])
+    hard_t = np.array([conformal_threshold(ordered, a) for a in levels])
     kept = np.array([relaxation.soft_retention(risk, t, plan) >= 0.5 for t in soft_t])
     truly = hard_risk < hard_t[:, None]
     return SurrogateReport(
-        alpha=alphas,
+        alpha=levels,
         soft_scores=soft[wrong],
         hard_scores=hard[wrong],
         soft_thresholds=soft_t,

@@ -318,6 +318,6 @@ class ReasoningGraphDisplay:
         ax.margins(0.25, 0.12)
         ax.set_axis_off()
         if self.kept is not None:
-            ax.set_title(f"{int(kept.sum())} of {len(kept)} claims kept")
+            ax.set_title(f"{np.sum(kept)} of {len(where)} claims kept")
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -132,15 +132,15 @@ def from_conformal_factuality_json(
     >>> data.graphs[0].features.tolist(), data.labels[0].tolist()
     ([[5.0, 1.0]], [1])
     """
-    label = "annotation" if label else None
+    key = "annotation" if label else None
 
     def build(record, id):
         fields = _fields(record, features)
         pairs = () if edges is None else edges(fields["claims"], fields["problem"])
         made = ReasoningGraph(fields.pop("features"), pairs, id=id, **fields)
-        return made, _labels(record["claims"], label)
+        return made, _labels(record["claims"], key)
 
-    return _read(source, build, on_invalid, name, label)
+    return _read(source, build, on_invalid, name, key)
 
 
 def _read(source, build, on_invalid, name, label):

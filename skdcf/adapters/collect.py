@@ -22,12 +22,12 @@ Missing = str | float
 _BROKEN = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 # Labels, what was made from labels or by a filter, and positions.
-_NOT_FEATURES = """
+_NAMES = """
 label labels gold gold_label annotation manual_annotation correct is_correct truth
 ground_truth verdict verdicts is_true optimal-score removed original_response
 problem problem_id claim claim_id claim_idx parents deps index level_0
 """
-_NOT_FEATURES = {*_NOT_FEATURES.split(), "unnamed: 0"}
+_NOT_FEATURES = {"unnamed: 0", *_NAMES.split()}
 
 
 def build_all(records, build, on_invalid="raise"):

@@ -1,5 +1,10 @@
 """The 50 MATH problems of coherent factuality, with graphs and labels."""
 
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Literal
+
 from .._checks import check_choice
 from ..adapters import from_coherent_factuality_json
 from ._common import make_bunch
@@ -38,15 +43,15 @@ answers and claims of "gpt" by Mohri & Hashimoto (2024); questions from MATH.
 
 
 def fetch_coherent_math(
-    version="gpt",
+    version: str = "gpt",
     *,
-    graph="dep_graph",
-    label="manual_annotation",
-    data_home=None,
-    download_if_missing=True,
-    on_invalid="raise",
-    return_X_y=False,
-):
+    graph: str = "dep_graph",
+    label: str = "manual_annotation",
+    data_home: str | PathLike | None = None,
+    download_if_missing: bool = True,
+    on_invalid: Literal["raise", "drop"] = "raise",
+    return_X_y: bool = False,
+) -> Any:
     """Load 50 answers to MATH problems with claims, graphs, scores and labels.
 
     Parameters

@@ -1,15 +1,19 @@
 """What all data sets share: question groups, lists of names, the Bunch."""
 
+from __future__ import annotations
+
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from .._checks import check_choice
 from ..edges import chain_edges, no_edges
 
 
-def question_groups(questions):
+def question_groups(questions: Iterable[str]) -> NDArray[np.int64]:
     """A number per question, the same in every data set and every session.
 
     Problems with the same question must not be on both sides of a split. White space

@@ -1,5 +1,11 @@
 """Answers without graphs: biographies, Natural Questions, MATH."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, Literal
+
 from .._checks import check_choice
 from ..adapters import from_conformal_factuality_json
 from ._common import edge_rule, make_bunch
@@ -27,14 +33,14 @@ arXiv:2402.10978; questions from FActScore, Natural Questions and MATH.
 
 
 def fetch_conformal_factuality(
-    subset="factscore",
+    subset: str = "factscore",
     *,
-    graph="none",
-    data_home=None,
-    download_if_missing=True,
-    on_invalid="raise",
-    return_X_y=False,
-):
+    graph: str | Callable = "none",
+    data_home: str | PathLike | None = None,
+    download_if_missing: bool = True,
+    on_invalid: Literal["raise", "drop"] = "raise",
+    return_X_y: bool = False,
+) -> Any:
     """Load 50 answers with scored and labelled claims, without graphs.
 
     Parameters

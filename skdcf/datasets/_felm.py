@@ -1,6 +1,11 @@
 """FELM: answers to questions of five domains, judged segment by segment."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,14 +37,14 @@ Source: https://github.com/hkust-nlp/felm (data: CC BY-NC-SA 4.0), arXiv:2310.00
 
 
 def fetch_felm(
-    domains=("math", "reasoning", "science", "wk"),
+    domains: str | list[str] = ("math", "reasoning", "science", "wk"),
     *,
-    graph="chain",
-    data_home=None,
-    download_if_missing=True,
-    on_invalid="raise",
-    return_X_y=False,
-):
+    graph: str | Callable = "chain",
+    data_home: str | PathLike | None = None,
+    download_if_missing: bool = True,
+    on_invalid: Literal["raise", "drop"] = "raise",
+    return_X_y: bool = False,
+) -> Any:
     """Load FELM: answers to questions of five domains, with labelled segments.
 
     Parameters

@@ -1,13 +1,16 @@
 """Find a published file in the data directory, or download it there."""
 
+from __future__ import annotations
+
 import hashlib
 import os
+from os import PathLike
 from pathlib import Path
 
 from ._sources import SOURCES
 
 
-def get_data_home(data_home=None):
+def get_data_home(data_home: str | PathLike | None = None) -> Path:
     """The directory in which data sets are kept.
 
     Parameters

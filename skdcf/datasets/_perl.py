@@ -1,6 +1,10 @@
 """PERL: premises and errors in reasoning chains."""
 
+from __future__ import annotations
+
 import json
+from os import PathLike
+from typing import Any, Literal
 
 import numpy as np
 
@@ -45,15 +49,15 @@ come from GSM8K, MATH, MetaMathQA and Orca-Math, which have terms of their own.
 
 
 def fetch_perl(
-    subset=("gsm8k", "math"),
-    kind="all",
-    label="native",
+    subset: str | list[str] = ("gsm8k", "math"),
+    kind: str = "all",
+    label: Literal["native", "any"] = "native",
     *,
-    data_home=None,
-    download_if_missing=True,
-    on_invalid="raise",
-    return_X_y=False,
-):
+    data_home: str | PathLike | None = None,
+    download_if_missing: bool = True,
+    on_invalid: Literal["raise", "drop"] = "raise",
+    return_X_y: bool = False,
+) -> Any:
     """Load PERL: solutions of word problems with premise links and step errors.
 
     Parameters

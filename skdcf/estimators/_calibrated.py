@@ -268,7 +268,8 @@ class CalibratedFilter(Settings):
         margin, batch, is_table = self._margin(X, None)
         labels, _ = flat_labels(y, batch, is_table, self._label_values)
         kept = segment_sum((labels == 1) & (margin > 0), batch.offsets)
-        return float(np.average(kept, weights=sample_weight))
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(kept, weights=weights))
 
     def _margin(self, X, alpha):
         threshold, (risk, batch, is_table) = self.threshold(alpha), self._path_risk(X)

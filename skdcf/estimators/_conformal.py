@@ -152,7 +152,7 @@ class CoherentConformalFilter(BaseFilter):
         """
         from ..relaxation import GridRelaxation
 
-        settings = {
+        settings: dict[str, Any] = {
             "scorer": "linear",
             "alpha": alpha,
             "relaxation": GridRelaxation.from_paper(dataset, alpha),

@@ -119,39 +119,32 @@ def compare_filters(
     ('reachability',)
     """
     check_choice("protocol", protocol, SHARES)
-    alphas = check_alphas(alphas).tolist()
-    filters = check_filters(filters, alphas, protocol)
-    batch, labels, groups = check_input(filters, X, y, groups)
+    levels = check_alphas(alphas).tolist()
+    filters = check_filters(filters, levels, protocol)
+    data = check_input(filters, X, y, groups)
     rng = check_random_state(random_state)
-    splits = make_splits(cv, len(batch), groups, protocol, rng)
+    splits = make_splits(cv, len(data[0]), data[2], protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    results = {}
+    saved = None
     if resume is not None:
-        key = _key(filters, batch, labels, groups, alphas, protocol, splits, seeds)
-        resume = _open(resume, key, random_state)
-        results = resume.results
-        _check_results(resume.path, results, len(splits), filters, len(alphas))
-    _warn_of_abstention(splits, alphas, protocol)
+        key = _key(filters, data, levels, protocol, splits, seeds)
+        saved = _open(resume, key, random_state)
+        _check_results(saved, len(splits), filters, len(levels))
+    results = {} if saved is None else saved.results
+    _warn_of_abstention(splits, levels, protocol)
     missing = [number for number in range(len(splits)) if number not in results]
     tasks = (
         delayed(run_split)(
-            number,
-            filters,
-            batch,
-            labels,
-            groups,
-            alphas,
-            splits[number],
-            seeds[number],
+            number, filters, *data, levels, splits[number], seeds[number]
         )
         for number in missing
     )
     finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
     for number, result in _progress(finished, len(splits), len(results), verbose):
         results[number] = result
-        if resume is not None:
-            resume.add(number, result)
-    return _summary(list(filters), alphas, protocol, labels, splits, results)
+        if saved is not None:
+            saved.add(number, result)
+    return _summary(list(filters), levels, protocol, data[1], splits, results)
 
 
 def run_split(number, filters, batch, labels, groups, alphas, parts, seed):
@@ -220,7 +213,8 @@ def _warn_of_abstention(splits, alphas, protocol):
         )
 
 
-def _key(filters, batch, labels, groups, alphas, protocol, splits, seeds):
+def _key(filters, data, alphas, protocol, splits, seeds):
+    batch, labels, groups = data
     names = ("features", "feature_names", "offsets", "edges", "claims", "problems")
     inputs = {
         "X": [getattr(batch, name) for name in names],
@@ -244,9 +238,9 @@ def _open(path, key, random_state):
     return ResumeFile(path, key)
 
 
-def _check_results(path, results, n_splits, names, n_alphas):
+def _check_results(saved, n_splits, names, n_alphas):
     """ValueError unless what a file holds are results of this comparison."""
-    for number, result in results.items():
+    for number, result in saved.results.items():
         try:
             rows = [[result[name][metric] for metric in METRICS] for name in names]
             right = np.array(rows, dtype=float).shape[2] == n_alphas
@@ -255,7 +249,7 @@ def _check_results(path, results, n_splits, names, n_alphas):
             right = False
         if not right or not 0 <= number < n_splits:
             raise ValueError(
-                f"{path} is damaged: the result of split {number} is unusable"
+                f"{saved.path} is damaged: the result of split {number} is unusable"
             )
 
 

@@ -65,8 +65,8 @@ class ComparisonReport:
             misses = [[conformal_rank(m - 1, a) / m for m in n] for a in self.alpha]
             value = 1 - np.mean(misses, axis=1)
             return np.stack([value, value], axis=1)
-        n_splits, n, m = len(self.sizes), *self.sizes[:, 1:].mean(axis=0).round()
-        bands = [mean_band(int(n), a, int(m), n_splits) for a in self.alpha]
+        n, m = self.sizes[:, 1:].mean(axis=0).round().tolist()
+        bands = [mean_band(int(n), a, int(m), len(self.sizes)) for a in self.alpha]
         return np.array(bands)
 
     @property

@@ -122,15 +122,16 @@ def fit_search(
     >>> cf.n_calibration_, cf.search_.best_params_ == {"beta_mix": cf.beta_mix}
     (90, True)
     """
+    data: Any = X, y
     batch, labels = _last_step(search.estimator).check(X, y)
     if is_graphs(X):
-        X, y = batch, batch.split(labels)
+        data = batch, batch.split(labels)
     groups = check_groups(groups, len(batch))
     count = holdout_count("calibration_size", calibration_size, len(batch))
     rng = check_random_state(random_state)
     rest, held = hold_out(len(batch), count, groups, rng)
     (X_rest, y_rest), (X_held, y_held) = (
-        (_safe_indexing(X, rows), _safe_indexing(y, rows)) for rows in (rest, held)
+        [_safe_indexing(part, rows) for part in data] for rows in (rest, held)
     )
     groups = None if groups is None else groups[rest]
     with warnings.catch_warnings():  # of thresholds that are about to be replaced

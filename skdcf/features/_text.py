@@ -166,7 +166,7 @@ class TextFeatures(GraphTransformer):
         counted, facts = np.split(table, [len(_COUNTED)], axis=1)
         counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])
         asked = np.array(asked).reshape(-1, 2)
-        whole = _describe_answer(batch, *facts.T, np.array(bits), *asked.T)
+        whole = _describe_answer(batch, facts.T, np.array(bits), asked.T)
         return np.column_stack([*whole, counted])
 
 
@@ -177,8 +177,9 @@ def _list_parents(batch):
     return first.tolist(), parents.tolist()
 
 
-def _describe_answer(batch, wrong, underived, largest, bits, n_asked, largest_asked):
+def _describe_answer(batch, facts, bits, asked):
     """The columns that look at positions, ancestors and other claims."""
+    (wrong, underived, largest), (n_asked, largest_asked) = facts, asked
     index = number_claims(batch)
     problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
     indptr, members = batch.closure

@@ -14,7 +14,9 @@ from ..ops.conformal import conformal_rank
 from ..ops.hard import segment_sum
 
 
-def coverage_score(y: Sequence[ArrayLike], kept: Sequence[ArrayLike]) -> float:
+def coverage_score(
+    y: Sequence[ArrayLike] | ArrayLike, kept: Sequence[ArrayLike] | ArrayLike
+) -> float:
     """Share of problems of which no false claim is kept.
 
     Parameters
@@ -39,8 +41,8 @@ def coverage_score(y: Sequence[ArrayLike], kept: Sequence[ArrayLike]) -> float:
 
 
 def retention_score(
-    y: Sequence[ArrayLike],
-    kept: Sequence[ArrayLike],
+    y: Sequence[ArrayLike] | ArrayLike,
+    kept: Sequence[ArrayLike] | ArrayLike,
     *,
     claims: Literal["true", "all"] = "true",
     unit: Literal["count", "share"] = "count",

@@ -59,7 +59,7 @@ class ClassifierScorer(Scorer):
     }
 
     @property
-    def learns(self) -> bool:
+    def learns(self) -> bool:  # type: ignore[override]
         """Whether `fit` learns; not with a ``FrozenEstimator``, which the caller trained.
 
         All problems calibrate then, and must be new to that estimator.

@@ -219,7 +219,7 @@ class FunctionScorer(Scorer):
         -------
         ndarray of shape (n_claims,)
         """
-        return self.function_(batch)
+        return np.asarray(self.function_(batch))
 
 
 def column_of(feature, batch):

@@ -127,7 +127,7 @@ class MixtureScorer(Scorer):
             )
 
     @property
-    def uses_relaxation(self) -> bool:
+    def uses_relaxation(self) -> bool:  # type: ignore[override]
         """Whether some member trains through a relaxation."""
         return any(m.uses_relaxation for m in self._fresh_members().values())
 

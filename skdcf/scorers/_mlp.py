@@ -50,7 +50,7 @@ class MLPScorer(BaseEstimator):
             If a layer has no units.
         """
         hidden = self.hidden_layer_sizes
-        hidden = (hidden,) if isinstance(hidden, Integral) else tuple(hidden)
+        hidden = (hidden,) if isinstance(hidden, (int, Integral)) else tuple(hidden)
         if not all(isinstance(n, Integral) and n > 0 for n in hidden):
             raise ValueError(
                 f"hidden_layer_sizes is {self.hidden_layer_sizes!r}: whole numbers "

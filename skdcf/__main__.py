@@ -1,7 +1,5 @@
 """The main job on one screen: ``python -m skdcf``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import warnings

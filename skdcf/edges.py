@@ -6,8 +6,6 @@ touch the guarantee, which holds for any graph; it decides what "coherent" means
 how many claims fall with a false one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

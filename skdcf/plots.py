@@ -1,7 +1,5 @@
 """Pictures of filters and problems, as Display classes like scikit-learn's."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

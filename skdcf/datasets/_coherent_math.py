@@ -1,7 +1,5 @@
 """The 50 MATH problems of coherent factuality, with graphs and labels."""
 
-from __future__ import annotations
-
 from os import PathLike
 from typing import Any, Literal
 

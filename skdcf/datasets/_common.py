@@ -1,7 +1,5 @@
 """What all data sets share: question groups, lists of names, the Bunch."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 

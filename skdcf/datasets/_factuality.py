@@ -1,7 +1,5 @@
 """Answers without graphs: biographies, Natural Questions, MATH."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, Literal

@@ -1,9 +1,7 @@
 """FELM: answers to questions of five domains, judged segment by segment."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Literal
 
@@ -37,7 +35,7 @@ Source: https://github.com/hkust-nlp/felm (data: CC BY-NC-SA 4.0), arXiv:2310.00
 
 
 def fetch_felm(
-    domains: str | list[str] = ("math", "reasoning", "science", "wk"),
+    domains: str | Sequence[str] = ("math", "reasoning", "science", "wk"),
     *,
     graph: str | Callable = "chain",
     data_home: str | PathLike | None = None,

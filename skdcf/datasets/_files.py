@@ -1,7 +1,5 @@
 """Find a published file in the data directory, or download it there."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from os import PathLike

@@ -1,8 +1,7 @@
 """PERL: premises and errors in reasoning chains."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal
 
@@ -49,7 +48,7 @@ come from GSM8K, MATH, MetaMathQA and Orca-Math, which have terms of their own.
 
 
 def fetch_perl(
-    subset: str | list[str] = ("gsm8k", "math"),
+    subset: str | Sequence[str] = ("gsm8k", "math"),
     kind: str = "all",
     label: Literal["native", "any"] = "native",
     *,

@@ -1,7 +1,5 @@
 """How a filter is fitted: check, resolve the scorer, split, fit the scorer, calibrate."""
 
-from __future__ import annotations
-
 from abc import ABCMeta
 from collections.abc import Iterable
 from copy import deepcopy

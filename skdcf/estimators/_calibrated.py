@@ -3,8 +3,6 @@
 Everything that the guarantee rests on stands here, once, and is the same for all filters.
 """
 
-from __future__ import annotations
-
 from copy import copy
 from typing import Self, overload
 

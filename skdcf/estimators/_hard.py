@@ -1,7 +1,5 @@
 """Coherent factuality with any scorer."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from numpy.random import RandomState

@@ -1,7 +1,5 @@
 """The result of a comparison: numbers per filter, split and alpha, and their table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

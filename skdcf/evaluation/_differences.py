@@ -1,7 +1,5 @@
 """Paired differences between filters, with errors that respect re-used problems."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

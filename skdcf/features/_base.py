@@ -5,8 +5,6 @@ and names of the problems pass through. What it adds depends on one problem at a
 so that `fit` learns nothing and only looks whether the columns can be made.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import Any, Self

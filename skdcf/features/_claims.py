@@ -1,7 +1,5 @@
 """scikit-learn's own transformers, on the claims of all problems."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """Of what kind a problem is: a lexicon of topics, or what the caller knows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Columns that the data bring, taken by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

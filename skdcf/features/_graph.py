@@ -1,7 +1,5 @@
 """What the dependency graph alone says about a claim."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Ready-made sets of features."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Literal
 

@@ -3,8 +3,6 @@
 Every column is a formula over texts and edges: no model, no label, nothing learned.
 """
 
-from __future__ import annotations
-
 from array import array
 from itertools import pairwise
 from struct import Struct

@@ -1,7 +1,5 @@
 """Several transformers of graphs side by side."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self

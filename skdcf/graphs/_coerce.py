@@ -1,7 +1,5 @@
 """From what users pass as X to a batch."""
 
-from __future__ import annotations
-
 from typing import Any, TypeGuard
 
 import numpy as np

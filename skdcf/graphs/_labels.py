@@ -1,7 +1,5 @@
 """From what users pass as y to flat labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sized
 from numbers import Real
 from typing import Any

@@ -1,7 +1,5 @@
 """The result of an evaluation: numbers per alpha, and the table they print as."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Coverage and retention of kept sets, observed and predicted by theory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The relaxation of the paper, and the settings printed there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Real

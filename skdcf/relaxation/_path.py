@@ -1,7 +1,5 @@
 """Soft maximum over ancestors, soft order statistic, sigmoid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any

@@ -1,7 +1,5 @@
 """Scorers that learn nothing: a feature, a frequency, a function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from numbers import Integral, Real

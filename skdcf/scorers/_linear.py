@@ -8,8 +8,6 @@ confidences changes nothing, so no intercept is needed. `ConformalScorer` makes 
 of a model.
 """
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any
 

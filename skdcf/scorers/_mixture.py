@@ -115,11 +115,11 @@ class MixtureScorer(Scorer):
     def validate(self) -> None:
         """Raise ValueError unless members, prior and numbers fit together."""
         super().validate()
-        members = self._fresh_members()
-        for name, member in members.items():
+        for name, member in (self.members or {}).items():
             if not isinstance(member, Scorer):
                 raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
             member.validate()
+        members = self._fresh_members()
         if not members or len(self._prior()) != len(members):
             raise ValueError(
                 f"there are {len(members)} members and {len(self._prior())} numbers in "

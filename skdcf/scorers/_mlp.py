@@ -1,7 +1,5 @@
 """A small neural network as a model to train."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import Any
 

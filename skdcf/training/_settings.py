@@ -1,7 +1,5 @@
 """How a differentiable model is trained, as values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Literal, Self

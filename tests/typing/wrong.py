@@ -24,3 +24,8 @@ cf.predict([graph], level=0.2)  # type: ignore[call-arg]
 
 write_jsonl("answers.jsonl")  # type: ignore[call-arg]
 make_reasoning_graphs(n=10)  # type: ignore[call-arg]
+
+HardCF(alpha="0.1")  # type: ignore[arg-type]
+HardCF(ties="first")  # type: ignore[arg-type]
+cf.threshold("0.1")  # type: ignore[arg-type]
+kept: list[str] = cf.filter([graph])  # type: ignore[assignment]

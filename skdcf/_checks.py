@@ -90,7 +90,7 @@ def warn(message, category=UserWarning):
     frame, level = sys._getframe(1), 2
     while frame is not None and _is_between(frame):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_between(frame):

@@ -45,7 +45,7 @@ def _column(y, n):
     missing = [i for i, value in enumerate(y.tolist()) if is_missing(value)]
     if missing:
         raise ValueError(
-            f"label {missing[0]} is {y[missing[0]]!r}: every problem needs one, and -1 "
+            f"label {missing[0]} is {y.tolist()[missing[0]]}: every problem needs one, and -1 "
             "stands for a claim that nobody judged"
         )
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -79,8 +79,8 @@ def _meaning_of(found):
         return GRAPHS
     if len(found) == 1:
         raise ValueError(
-            f"all labels are {found[0]!r}, and whether that means true or false cannot be "
-            "told from one value. Pass booleans, or one array of 0/1 labels per problem"
+            f"y holds one class only, {found[0]!r}, which does not say whether that means "
+            "true or false. Pass booleans, or one array of 0/1 labels per problem"
         )
     if len(found) != 2:
         raise ValueError(

@@ -70,6 +70,7 @@ def _make(scorer, names):
             "name or column number, a Scorer, a differentiable model (with "
             "init(n_features, rng) and model(params, X)), a classifier with "
             "decision_function or predict_proba, or a function of a GraphBatch"
+            + (": derive it from Scorer" if hasattr(scorer, "confidence") else "")
         )
     if isinstance(scorer, Scorer):
         return clone(scorer)

@@ -97,7 +97,7 @@ def growth(relaxation, sizes):
         batch, y = make_reasoning_graphs(n, random_state=0, return_X_y=True)
         data = batch, pack_labels(y, batch)
         risk = np.random.RandomState(0).normal(size=batch.n_claims)
-        batch.__dict__.pop("ancestors", None)  # found by the generator
+        batch.__dict__.pop("closure", None)  # found by the generator
         both, planning = seconds(partial(step, relaxation, *data, risk), 1)
         _, short = seconds(both, 3)
         print(
@@ -119,7 +119,7 @@ def one_fit():
     labels = pack_labels(y, batch)
 
     def fit():
-        batch.__dict__.pop("ancestors", None)  # a fresh fit finds them itself
+        batch.__dict__.pop("closure", None)  # a fresh fit finds them itself
         return train_once(PathRelaxation(), SoftTraining(), batch, labels)
 
     result, short = seconds(fit, 15)

@@ -242,6 +242,7 @@ def ablation(kind, experiment):
 
 
 PRINTED = {
+    "edge_cases": "The guarantee at its edges",
     "surrogate": "Soft and hard procedure",
     "no_gain": "Where there is nothing to gain",
     "hard_speed": "Speed of filtering",

@@ -38,7 +38,7 @@ def measure(n_problems, n_levels):
     """Seconds per level of the mixture, and of the parts of its second member."""
     batch, y = make_reasoning_graphs(n_problems, random_state=0, return_X_y=True)
     labels = pack_labels(y, batch)
-    _ = batch.ancestors  # structure is worked out once per fit of a filter
+    _ = batch.closure  # structure is worked out once per fit of a filter
     repeats = 3 if n_problems < 5000 else 1
     auto = {
         k: timed(lambda k=k: fit_mixture(batch, labels, LEVELS[k]), repeats) / k

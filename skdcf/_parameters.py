@@ -4,10 +4,19 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils import _param_validation
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._param_validation import RealNotInt as Fraction
 
 __all__ = ["Fraction", "HasMethods", "Number", "Settings", "StrOptions", "positive"]
+
+
+class HasMethods(_param_validation.HasMethods):
+    """An object with these methods; a class is none, although it has them."""
+
+    def is_satisfied_by(self, val):
+        """Whether ``val`` is an object with the methods."""
+        return not isinstance(val, type) and super().is_satisfied_by(val)
 
 
 class Number(Interval):

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
+from sklearn.preprocessing import StandardScaler
 
 from skdcf import (
     GraphBatch,
@@ -418,12 +420,14 @@ def test_alpha_outside(problems, alpha):
     [
         (HardCF("c"), "no feature 'c'; there are ['a', 'b']"),
         (HardCF(2), "feature 2 but only 2 features"),
-        (HardCF(1.5), "scorer is 1.5: expected None, a feature's name"),
-        (HardCF(ties="keep"), "ties is 'keep'"),
-        (SingleFeatureCF("a", beta_mix=2), "beta_mix is 2"),
-        (SingleFeatureCF("a", over="parents"), "over is 'parents'"),
-        (HardCF(calibration_size=1.5), "calibration_size is 1.5"),
-        (HardCF(calibration_size=20), "cannot hold out 20 of n_samples = 20"),
+        (HardCF(1.5), "scorer is 1.5, but must be None, one of ['auto', 'linear'"),
+        (HardCF(True), "scorer is True, but must be None"),
+        (HardCF(GaussianNB), "scorer is <class"),
+        (HardCF(StandardScaler()), "a classifier with decision_function or predict"),
+        (SingleFeatureCF("a", beta_mix=2), "'beta_mix' parameter of FrequencyScorer"),
+        (SingleFeatureCF("a", over="parents"), "'over' parameter of FrequencyScorer"),
+        (SingleFeatureCF(1.5), "feature is 1.5: a name or a column number"),
+        (HardCF(calibration_size=20), "at least 1 sample must be left to train on"),
         (HardCF(lambda b: np.zeros(3)), "returned shape (3,) for 60 claims"),
         (
             HardCF(lambda b: np.full(b.n_claims, np.nan)),
@@ -441,17 +445,40 @@ def test_features_that_differ_from_fit(problems):
     graphs, y = problems
     fitted = HardCF("a").fit(graphs, y)
     swapped = [g.replace(feature_names=["b", "a"]) for g in graphs]
+    by_number = HardCF(0).fit(graphs, y)
     with pytest.raises(ValueError, match="feature names differ from those seen in fit"):
-        fitted.predict(swapped)
+        by_number.predict(swapped)
     renamed = [g.replace(feature_names=["a", "c"]) for g in graphs]
     with pytest.raises(ValueError, match=re.escape("unknown ['c'], missing ['b']")):
-        fitted.predict(renamed)
+        by_number.predict(renamed)
     with pytest.raises(ValueError, match="X has 1 features, but HardCF is expecting 2"):
-        fitted.predict([ReasoningGraph(ONE, [])])
+        by_number.predict([ReasoningGraph(ONE, [])])
     with pytest.raises(ValueError, match="X has 3 features"):
-        fitted.predict(np.zeros((2, 3)))
+        by_number.predict(np.zeros((2, 3)))
+    lost = [g.replace(feature_names=["c", "b"]) for g in graphs]
+    with pytest.raises(
+        ValueError, match=re.escape("no feature 'a'; it has ['c', 'b']")
+    ):
+        fitted.predict(lost)
+    with pytest.raises(ValueError, match="wanted by name, but the features are not"):
+        fitted.fit([g.replace(feature_names=None) for g in graphs], y)
     with pytest.raises(ValueError, match="no features yet"):
         HardCF("a").fit([ReasoningGraph(None, [], claims=["t"])], [[1]])
+
+
+def test_a_filter_of_one_named_column_needs_only_that(problems):
+    graphs, y = problems
+    fitted = HardCF("b").fit(graphs, y)
+    expected = np.concatenate(fitted.path_risk(graphs))
+    alone = [
+        g.replace(features=g.features[:, [1]], feature_names=["b"]) for g in graphs
+    ]
+    more = [
+        g.replace(features=g.features[:, [1, 0, 0]], feature_names=["b", "c", "d"])
+        for g in graphs
+    ]
+    for X in (alone, more):
+        np.testing.assert_array_equal(np.concatenate(fitted.path_risk(X)), expected)
 
 
 @pytest.mark.parametrize(
@@ -484,9 +511,20 @@ def test_too_few_problems_keeps_nothing_and_says_so(problems):
     ("y", "message"),
     [
         ([0, 1, 2] * 7, "3 distinct values"),
-        ([5] * 21, "1 distinct values"),
+        ([5] * 21, "one class only, 5, which does not say whether that means true"),
+        ([1] * 21, "one class only, 1, which does not say whether that means true"),
+        (["yes"] * 21, "one class only, 'yes', which"),
+        (["True", "TRUE"] * 10 + ["True"], "are one label in two spellings"),
+        ([-1] * 21, "one class only, -1, which"),
+        ([-1, 1, 2] * 7, "3 distinct values"),
         ([0, 1], "2 labels but 21 problems"),
-        ([0.0, np.nan] * 10 + [1], "NaN"),
+        ([0.0, np.nan] * 10 + [1], "label 1 is .*nan"),
+        (np.array([0, None] * 10 + [1], object), "label 1 is None"),
+        (np.array([0, "a"] * 10 + [1], object), "the labels are of several kinds: "),
+        (
+            np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
+            "label 2 is masked: -1 stands",
+        ),
     ],
 )
 def test_bad_labels_of_a_table(y, message):
@@ -494,10 +532,75 @@ def test_bad_labels_of_a_table(y, message):
         HardCF(0).fit(np.zeros((21, 2)), y)
 
 
+TRUTH = np.random.default_rng(0).random(60) < 0.7
+
+
+@pytest.mark.parametrize(
+    ("false", "true"),
+    [
+        (0, 1),
+        (False, True),
+        (-3, 7),
+        (1, 2),
+        (0.5, 1.5),
+        ("false", "true"),
+        ("False", "True"),
+        ("FALSE", "True"),
+        ("false", "TRUE"),
+        ("No", "yes"),
+        ("n", "Y"),
+        ("F", "t"),
+        ("false ", " true"),
+    ],
+)
+def test_labels_of_a_table_are_read_by_meaning(false, true):
+    """Sorted as texts, "True" comes before "false", and would be taken as false."""
+    X = np.random.default_rng(1).normal(size=(60, 1)) + TRUTH[:, None]
+    y = [true if truth else false for truth in TRUTH]
+    plain = HardCF(0, alpha=0.3).fit(X, TRUTH)
+    fitted = HardCF(0, alpha=0.3).fit(X, y)
+    assert fitted.threshold_ == plain.threshold_
+    assert fitted.score(X, y) == plain.score(X, TRUTH) > 0
+    np.testing.assert_array_equal(HardCF(0).check(X, y)[1], TRUTH)
+    # Afterwards one value is enough, as its meaning is known from fit.
+    assert fitted.score(X[TRUTH], [true] * TRUTH.sum()) > 0
+    assert fitted.score(X[~TRUTH], [false] * (~TRUTH).sum()) == 0
+
+
+def test_texts_without_a_known_meaning_are_read_in_order_and_aloud():
+    X, y = np.zeros((60, 1)), np.where(TRUTH, "right", "nonsense")
+    with pytest.warns(
+        UserWarning, match="'right', the last in order, is taken as true"
+    ):
+        found = HardCF(0).check(X, y)[1]
+    np.testing.assert_array_equal(found, TRUTH)
+
+
+def test_values_of_a_table_that_are_new_after_fit():
+    X = np.zeros((60, 1))
+    fitted = HardCF(0).fit(X, np.where(TRUTH, 2, 1))
+    with pytest.raises(ValueError, match=r"in fit they were \[1, 2\]"):
+        fitted.calibrate(X, TRUTH.astype(int))
+
+
+@pytest.mark.parametrize("method", ["fit", "threshold", "predict"])
+def test_alpha_that_was_meant_the_other_way_round(problems, method):
+    """At 0.9 almost everything is kept, and nobody wants that."""
+    graphs, y = problems
+    match = "alpha = 0.9 allows a false claim in 90% of the problems.*Was 0.1 meant?"
+    if method == "fit":
+        with pytest.warns(UserWarning, match=match) as caught:
+            HardCF(0, alpha=0.9).fit(graphs, y)
+    else:
+        fitted = HardCF(0, alpha=0.5).fit(graphs, y)  # in silence
+        arguments = () if method == "threshold" else (graphs,)
+        with pytest.warns(UserWarning, match=match) as caught:
+            getattr(fitted, method)(*arguments, alpha=0.9)
+    assert [w.filename for w in caught] == [__file__]
+
+
 def test_groups(problems):
     graphs, y = problems
-    from sklearn.naive_bayes import GaussianNB
-
     with pytest.raises(ValueError, match=re.escape("groups has shape (3,)")):
         HardCF(GaussianNB()).fit(graphs, y, groups=[1, 2, 3])
     with pytest.raises(ValueError, match="all problems are in one group"):
@@ -515,7 +618,7 @@ def test_metrics(problems):
         leave_one_out(fitted, graphs[:1], y[:1])
     with pytest.raises(ValueError, match="problem 1: 3 labels but 2 entries"):
         coverage_score([[1], [1, 0, 0]], [[True], [True, True]])
-    with pytest.raises(ValueError, match="values other than 0 and 1"):
-        retention_score([[2]], [[True]])
-    with pytest.raises(ValueError, match='"true" or "all"'):
+    with pytest.raises(ValueError, match="claims is 'some', but must be one of"):
         retention_score([[1]], [[True]], claims="some")
+    with pytest.raises(ValueError, match="unit is 'percent', but must be one of"):
+        retention_score([[1]], [[True]], unit="percent")

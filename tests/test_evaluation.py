@@ -9,17 +9,19 @@ from reference_hard import (
     kth_smallest_by_counting,
     largest_safe_threshold,
 )
-from sklearn.base import BaseEstimator
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning
+from skdcf.scorers import Scorer
 
 ALPHAS = [0.1, 0.15, 0.3]
 TENTHS = {0.1: (1, 10), 0.15: (3, 20), 0.3: (3, 10)}
 METRICS = ("coverage", "retention", "abstention")
+MIXED = np.array([*range(119), "a"], dtype=object)
 
 
 @pytest.fixture(scope="module")
@@ -36,27 +38,25 @@ def filters():
     }
 
 
-class Remembering(BaseEstimator):
+class Remembering(Scorer):
     """A scorer with something to learn, which writes down what it is trained on."""
 
-    needs_training = True
+    learns = True
     seen = []
 
-    def fit(self, batch, labels):
+    def fit(self, batch, labels, task=None):
         self.seen.append(batch.features[:, -1].copy())
-        self.weight_ = np.mean(batch.features[labels, 0]) + 1
+        self.weight_ = np.mean(batch.features[labels == 1, 0]) + 1
         return self
 
     def confidence(self, batch):
         return self.weight_ * batch.features[:, 0]
 
 
-class TrainedOnce(HardCF):
-    trains_for_alpha = False
+class ForEachAlpha(Remembering):
+    """Fitted for one alpha, to which it makes no difference."""
 
-
-class TrainedForAlpha(HardCF):
-    trains_for_alpha = True
+    uses_alpha = True
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_trains_on_the_training_part_and_on_nothing_else(data, seen, protocol):
     graphs, labels = data
     number = np.arange(120.0)[graphs.problem_of]
     table = np.c_[graphs.features[:, 0], number]
-    filter = TrainedOnce(Remembering(), calibration_size=0.5)
+    filter = HardCF(Remembering(), calibration_size=0.5)
     shares = (0.6, 0.8) if protocol == "folds" else (0.6,)
     order = np.random.default_rng(0).permutation(120)
     parts = np.split(order, [int(share * 120) for share in shares])
@@ -153,47 +153,43 @@ def test_trains_on_the_training_part_and_on_nothing_else(data, seen, protocol):
 # --- levels --------------------------------------------------------------------------
 
 
-def test_trained_for_each_alpha_where_the_filter_says_so(data, seen):
+def test_trained_for_each_alpha_where_the_scorer_says_so(data, seen):
     graphs, labels = data
-    both = {
-        "once": TrainedOnce(Remembering()),
-        "each": TrainedForAlpha(Remembering()),
-    }
+    both = {"once": HardCF(Remembering()), "each": HardCF(ForEachAlpha())}
     report = compare_filters(both, graphs, labels, ALPHAS, cv=2, random_state=0)
     assert len(seen) == 2 * (1 + len(ALPHAS))
     np.testing.assert_array_equal(report.retention[0], report.retention[1])
 
 
-@pytest.mark.parametrize("cls", [TrainedOnce, TrainedForAlpha])
-def test_fit_levels_equals_separate_fits(data, seen, cls):
+@pytest.mark.parametrize("scorer", [Remembering(), ForEachAlpha()], ids=str)
+def test_fit_levels_equals_separate_fits(data, seen, scorer):
     graphs, labels = data
-    filter = cls(Remembering(), random_state=0)
+    filter = HardCF(scorer, random_state=0)
     levels = fit_levels(filter, graphs, labels, ALPHAS)
-    assert len(seen) == (1 if cls is TrainedOnce else 3)
+    assert len(seen) == (3 if scorer.uses_alpha else 1)
     assert list(levels) == ALPHAS
     for alpha, fitted in levels.items():
-        alone = cls(Remembering(), alpha=alpha, random_state=0).fit(graphs, labels)
+        alone = HardCF(scorer, alpha=alpha, random_state=0).fit(graphs, labels)
         assert (fitted.alpha, fitted.threshold_) == (alpha, alone.threshold_)
         assert fitted.score(graphs, labels) == alone.score(graphs, labels)
     assert not hasattr(filter, "scorer_")
 
 
-def test_a_filter_may_share_work_between_levels(data, filters):
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+def test_a_scorer_may_share_work_between_levels(data):
     graphs, labels = data
     calls = []
 
-    class Sharing(HardCF):
-        trains_for_alpha = True
+    class Sharing(ForEachAlpha):
+        def fit_levels(self, batch, labels, tasks):
+            calls.append(([task.alpha for task in tasks], len(batch)))
+            return super().fit_levels(batch, labels, tasks)
 
-        def _fit_levels(self, X, y, alphas, groups):
-            calls.append((list(alphas), self.calibration_size))
-            return [
-                self.__class__(self.scorer, alpha=a).fit(X, y, groups) for a in alphas
-            ]
-
-    both = {"sharing": Sharing("frequency-score"), "plain": HardCF("frequency-score")}
+    both = {"sharing": HardCF(Sharing()), "plain": HardCF(Remembering())}
     report = compare_filters(both, graphs, labels, ALPHAS, cv=2, random_state=0)
-    assert calls == [(ALPHAS, 1)] * 2
+    assert (
+        calls == [(ALPHAS, 83)] * 2
+    )  # of 84 problems one calibrates, until the fold's do
     np.testing.assert_array_equal(report.retention[0], report.retention[1])
 
 
@@ -219,17 +215,35 @@ def test_one_filter_per_alpha(data):
 
 def test_search_chooses_inside_the_training_part(data):
     graphs, labels = data
-    noise = np.random.default_rng(0).normal(size=graphs.n_claims)
+    noise = np.random.default_rng(0).normal(size=(graphs.n_claims, 2))
     table = np.c_[graphs.features[:, 0], noise]
-    graphs = graphs.replace_features(table, ["good", "bad"])
-    search = GridSearchCV(
-        SingleFeatureCF(ties="jitter"), {"feature": ["bad", "good"]}, cv=3
-    )
-    both = {"search": search, "good": SingleFeatureCF("good", ties="jitter")}
+    graphs = graphs.replace_features(table, ["good", "bad", "worse"])
+    grid = {"feature": ["bad", "good", "worse"]}
+    search = GridSearchCV(SingleFeatureCF(alpha=0.3), grid, cv=3)
+    each = {name: SingleFeatureCF(name) for name in grid["feature"]}
+    order = np.random.default_rng(1).permutation(120)
+    splits = [np.split(np.roll(order, 24 * k), [60]) for k in range(5)]
     report = compare_filters(
-        both, graphs, labels, [0.3], protocol="leave-one-out", cv=5, random_state=0
+        {"search": search, **each},
+        graphs,
+        labels,
+        [0.3],
+        protocol="leave-one-out",
+        cv=splits,
+        random_state=0,
     )
-    np.testing.assert_array_equal(report.retention[0], report.retention[1])
+    chosen = [
+        clone(search)
+        .fit(graphs[train], [labels[i] for i in train])
+        .best_params_["feature"]
+        for train, _ in splits
+    ]
+    expected = [
+        report.retention[report.names.index(name), s, 0]
+        for s, name in enumerate(chosen)
+    ]
+    np.testing.assert_array_equal(report.retention[0, :, 0], expected)
+    assert len(np.unique(report.retention[1:, :, 0])) > 5  # so that a choice shows
     assert not hasattr(search, "best_params_")
 
 
@@ -257,7 +271,7 @@ def test_search_keeps_groups_together(data, seen):
         cv=4,
         error_score="raise",
     )
-    fit_levels(search, graphs, labels, [0.6], groups)
+    fit_levels(search, graphs, labels, [0.5], groups)
     assert len(seen) == 2 * 4 + 1
     for trained in seen[:-1]:
         counts = np.unique(trained, return_counts=True)[1]
@@ -279,6 +293,9 @@ def test_search_keeps_groups_together(data, seen):
         ({"filters": {"m": {0.1: HardCF()}}}, r"filter 'm' .* none for \[0.15, 0.3\]"),
         ({"protocol": "loo"}, "protocol is 'loo'"),
         ({"groups": [1, 2]}, r"groups has shape \(2,\)"),
+        ({"groups": [None, *range(119)]}, "problem 0 has no group"),
+        ({"groups": [*range(119), np.nan]}, "problem 119 has no group"),
+        ({"groups": MIXED}, "values that cannot be compared"),
         ({"y": [[1]]}, "120 problems"),
         ({"X": []}, "no problems"),
         (

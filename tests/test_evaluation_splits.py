@@ -132,18 +132,17 @@ class Interrupted(HardCF):
     fits = 0
     stop_at = math.inf
 
-    def fit(self, X, y, groups=None):
+    def fit_levels(self, X, y, alphas, groups=None):
         Interrupted.fits += 1
         if Interrupted.fits == Interrupted.stop_at:
             raise KeyboardInterrupt
-        return super().fit(X, y, groups)
+        return super().fit_levels(X, y, alphas, groups)
 
 
 def test_resumed_equals_uninterrupted(data, filters, tmp_path, monkeypatch):
     graphs, labels = data
     path = tmp_path / "comparison.json"
     filters["last"] = Interrupted("frequency-score")
-    monkeypatch.setattr(Interrupted, "trains_for_alpha", False, raising=False)
     run = {"alphas": ALPHAS, "cv": 5, "random_state": 0}
     whole = compare_filters(filters, graphs, labels, **run)
     monkeypatch.setattr(Interrupted, "fits", 0)
@@ -240,6 +239,14 @@ def test_files_that_cannot_be_used(data, filters, tmp_path):
     with pytest.raises(FileNotFoundError):
         missing = tmp_path / "missing" / "new.json"
         compare_filters(filters, graphs, labels, ALPHAS, resume=missing, random_state=0)
+    good = tmp_path / "good.json"
+    run = {"alphas": ALPHAS, "cv": 2, "random_state": 0, "resume": good}
+    compare_filters(filters, graphs, labels, **run)
+    saved = json.loads(good.read_text())
+    for broken in ({"0": {}}, {"0": 3}, {"x": saved["splits"]["0"]}, [], {"7": {}}):
+        good.write_text(json.dumps(saved | {"splits": broken}))
+        with pytest.raises(ValueError, match=r"no file of a comparison|is damaged"):
+            compare_filters(filters, graphs, labels, **run)
     function = {"f": HardCF(lambda batch: batch.features[:, 0])}
     with pytest.raises(ValueError, match="filter 'f' cannot"):
         compare_filters(

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skdcf import (
     BoostedIndependentFactuality,
@@ -24,10 +25,11 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.ops.conformal import conformal_rank
+from skdcf.scorers import ConformalScorer
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.5)
 SIZES = (9, 19, 50, 200)
-N_SPLITS, N_TEST = 2000, 20
+N_SPLITS, N_TEST, N_THROUGH_THE_DOOR = 2000, 20, 15
 
 
 def logistic():
@@ -40,9 +42,11 @@ FILTERS = {
     "HardCF, frequency": HardCF("frequency-score"),
     "HardCF, jitter": HardCF("frequency-score", ties="jitter"),
     "HardCF, logistic": HardCF(logistic(), calibration_size=100),
+    "HardCF, linear": HardCF(ConformalScorer(), random_state=0),
     "IndependentFactuality": IndependentFactuality(),
     "SingleFeatureCF": SingleFeatureCF("nx_reachability", beta_mix=0.5),
     "CoherentConformalFilter": CoherentConformalFilter("linear", random_state=0),
+    "CoherentConformalFilter, auto": CoherentConformalFilter(random_state=0),
     "BoostedIndependentFactuality": BoostedIndependentFactuality(random_state=0),
     "Boosted, jitter": BoostedIndependentFactuality(ties="jitter", random_state=0),
     "XGBoostCF": XGBoostCF(random_state=0),
@@ -70,20 +74,56 @@ def continuous(graphs, labels):
     return batch.replace_features(features, batch.feature_names), labels
 
 
+def random_splits(n_problems, n):
+    """Problem numbers of each split, shape (N_SPLITS, n + N_TEST)."""
+    order = np.random.default_rng(n).random((N_SPLITS, n_problems)).argsort(axis=1)
+    return order[:, : n + N_TEST]
+
+
+def coverage_through_the_door(filter, graphs, labels, rows, n):
+    """Per alpha the share of a split's test problems that keep no false claim."""
+    filter.calibrate(graphs[rows[:n]], [labels[i] for i in rows[:n]])
+    levels = filter.predict_alpha(graphs[rows[n:]])
+    wrong = [
+        np.min(level[np.asarray(labels[i]) == 0], initial=np.inf)
+        for i, level in zip(rows[n:], levels, strict=True)
+    ]
+    return [np.mean(np.array(wrong) > alpha) for alpha in ALPHAS]
+
+
+def coverage_by_counting(scores, risk, splits, n):
+    """The same for all splits, from what a problem scores and risks by itself.
+
+    A false claim is kept from the alpha on of which the share of calibration problems
+    with a score at or below its path risk falls short.
+    """
+    below = (scores[splits[:, :n]][:, None] <= risk[splits[:, n:]][..., None]).sum(-1)
+    level = np.where(np.isfinite(risk[splits[:, n:]]), (1 + below) / (n + 1), np.inf)
+    return (level[..., None] > np.array(ALPHAS)).mean(axis=1)
+
+
 def coverage_over_splits(filter, graphs, labels, n):
-    """Mean coverage per alpha and its standard error over random splits."""
-    rng = np.random.default_rng(n)
-    smallest = np.empty((N_SPLITS, len(ALPHAS)))
-    for split in range(N_SPLITS):
-        rows = rng.permutation(len(graphs))[: n + N_TEST]
-        filter.calibrate(graphs[rows[:n]], [labels[i] for i in rows[:n]])
-        levels = filter.predict_alpha(graphs[rows[n:]])
-        wrong = [
-            np.min(level[np.asarray(labels[i]) == 0], initial=np.inf)
-            for i, level in zip(rows[n:], levels, strict=True)
+    """Mean coverage per alpha and its standard error over random splits.
+
+    Some splits go through the doors of the filter, and equal the count of all.
+    """
+    splits = random_splits(len(graphs), n)
+    risk = np.array(
+        [
+            np.min(own[np.asarray(y) == 0], initial=np.inf)
+            for own, y in zip(filter.path_risk(graphs), labels, strict=True)
         ]
-        smallest[split] = [np.mean(np.array(wrong) > a) for a in ALPHAS]
-    return smallest.mean(axis=0), smallest.std(axis=0) / np.sqrt(N_SPLITS)
+    )
+    scores = risk
+    if filter.ties != "include":
+        scores = risk - 1e-10 * (1 + np.abs(np.where(np.isfinite(risk), risk, 0)))
+    else:
+        scores = np.nextafter(risk, np.inf)  # what is equal counts as kept
+    covered = coverage_by_counting(scores, risk, splits, n)
+    for split in range(N_THROUGH_THE_DOOR):
+        found = coverage_through_the_door(filter, graphs, labels, splits[split], n)
+        np.testing.assert_allclose(covered[split], found, atol=1e-12)
+    return covered.mean(axis=0), covered.std(axis=0) / np.sqrt(N_SPLITS)
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -95,7 +135,7 @@ def test_mean_coverage_is_in_its_band(pool, name, ties):
     fresh = np.arange(200, len(graphs))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        filter = FILTERS[name].fit(graphs[:200], labels[:200])
+        filter = clone(FILTERS[name]).fit(graphs[:200], labels[:200])
         graphs, labels = graphs[fresh], [labels[i] for i in fresh]
         for n in SIZES:
             coverage, error = coverage_over_splits(filter, graphs, labels, n)
@@ -202,14 +242,24 @@ def test_a_failed_fit_changes_nothing(pool):
     graphs, labels = pool
     filter = HardCF("frequency-score").fit(graphs[:100], labels[:100])
     before = dict(vars(filter))
+    with pytest.raises(ValueError, match="labels"):
+        filter.fit(graphs[:100], labels[:99])
+    assert vars(filter) == before
+
+
+def test_the_order_of_the_columns_is_compared_where_it_matters(pool):
+    graphs, labels = pool
     swapped = graphs.replace_features(
         graphs.features[:, ::-1], graphs.feature_names[::-1]
     )
-    with pytest.raises(ValueError, match="labels"):
-        filter.fit(swapped[:100], labels[:99])
-    assert vars(filter) == before
+    by_number = HardCF(0).fit(graphs[:100], labels[:100])
     with pytest.raises(ValueError, match="feature names differ"):
-        filter.predict(swapped)
+        by_number.predict(swapped)
+    by_name = HardCF("frequency-score").fit(graphs[:100], labels[:100])
+    for one, other in zip(
+        by_name.predict(graphs), by_name.predict(swapped), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_jitter_breaks_ties_between_single_claims():
@@ -218,7 +268,10 @@ def test_jitter_breaks_ties_between_single_claims():
     y = rng.random(400) < 0.5 + 0.1 * X[:, 0]
     plain = HardCF(0, alpha=0.3).fit(X, y)
     jittered = HardCF(0, alpha=0.3, ties="jitter", random_state=0).fit(X, y)
-    assert len(np.unique(jittered.path_risk(X))) == 400
+    noise = jittered.path_risk(X) + X[:, 0]
+    assert (noise >= 0).all() and (noise <= 6e-8).all()
+    # The hash reads the leading bits of the features, so that few problems still tie.
+    assert 360 < len(np.unique(jittered.path_risk(X))) <= 400
     assert len(np.unique(plain.path_risk(X))) == 5
     assert jittered.score(X, y) >= plain.score(X, y)
     texts = [

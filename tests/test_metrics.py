@@ -33,6 +33,27 @@ def test_scores_by_hand():
     assert coverage_score([1, 0], np.array([True, True])) == 0.5
 
 
+def test_unknown_claims_are_not_counted_as_true():
+    """They count as false where that is careful: a problem that keeps one is not covered."""
+    y = [[1, -1], [1, 1, -1], [-1]]
+    kept = [[True, True], [True, False, False], [False]]
+    assert coverage_score(y, kept) == pytest.approx(2 / 3)
+    assert retention_score(y, kept) == pytest.approx(2 / 3)
+    assert retention_score(y, kept, unit="share") == pytest.approx(2 / 3)
+    assert retention_score(y, kept, claims="all") == 1.0
+    assert retention_score([[-1]], [[True]], unit="share") == 0.0
+    as_false = [[max(label, 0) for label in row] for row in y]
+    assert coverage_score(as_false, kept) == coverage_score(y, kept)
+
+
+@pytest.mark.parametrize("bad", [2, -2, 0.5, np.nan, "1"])
+def test_what_is_no_label(bad):
+    with pytest.raises(ValueError, match=r"y holds values other than \(0, 1, -1\)"):
+        coverage_score([[1, bad]], [[True, True]])
+    with pytest.raises(ValueError, match=r"kept holds values other than \(0, 1\)"):
+        coverage_score([[1, 0]], [[True, 2]])
+
+
 def test_clopper_pearson_by_its_definition():
     for covered, n in ((0, 10), (7, 10), (10, 10), (90, 100)):
         low, high = coverage_interval(covered, n)
@@ -81,7 +102,7 @@ def test_report_equals_the_plain_scores(data):
 def test_leave_one_out_equals_refitting(data, ties):
     graphs, y = data
     graphs, y = graphs[:60], y[:60]
-    alphas = [0.01, 0.05, 0.1, 0.3, 0.8]
+    alphas = [0.01, 0.05, 0.1, 0.3, 0.5]
     filter = HardCF(ties=ties, random_state=0).fit(graphs, y)
     report = leave_one_out(filter, graphs, y, alphas)
     kept = []
@@ -91,8 +112,15 @@ def test_leave_one_out_equals_refitting(data, ties):
         kept.append([filter.predict(graphs[[i]], alpha=a)[0] for a in alphas])
     for j in range(len(alphas)):
         masks = [row[j] for row in kept]
-        assert report.coverage[j] == pytest.approx(coverage_score(y, masks))
-        assert report.retention[j] == pytest.approx(retention_score(y, masks))
+        # Of two claims that the jitter puts nearer to each other than what thresholds are
+        # lowered by, the filter keeps none, and leave-one-out the lower one.
+        most = coverage_score(y, masks) + 1e-12
+        assert most - (ties == "jitter") * 3 / 60 <= report.coverage[j] + 1e-9
+        assert report.coverage[j] <= most
+        least = retention_score(y, masks) - 1e-12
+        assert (
+            least <= report.retention[j] <= least + 1e-9 + (ties == "jitter") * 3 / 60
+        )
 
 
 def test_report_prints_and_becomes_a_frame(data):
@@ -112,4 +140,23 @@ def test_report_for_a_table():
     report = evaluate_filter(HardCF(0).fit(X, y), X, y, alphas=0.2)
     assert report.coverage[0] == coverage_score(
         y, HardCF(0, alpha=0.2).fit(X, y).predict(X)
+    )
+
+
+def test_reports_of_unknown_labels_are_those_of_false_ones():
+    """Except for the true claims, of which there are no fewer."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 1)), rng.choice([-1, 0, 1], 200, p=[0.1, 0.2, 0.7])
+    as_false = np.maximum(y, 0)
+    filter = HardCF(0, alpha=0.2).fit(X[:100], as_false[:100])
+    for evaluate in (evaluate_filter, leave_one_out):
+        careful, plain = (
+            evaluate(filter, X[100:], labels[100:], [0.1, 0.2])
+            for labels in (y, as_false)
+        )
+        for name in ("coverage", "retention", "abstention", "threshold"):
+            np.testing.assert_array_equal(getattr(careful, name), getattr(plain, name))
+    weights = rng.random(100)
+    assert filter.score(X[100:], y[100:], weights) == pytest.approx(
+        np.average(filter.predict(X[100:]) & (y[100:] == 1), weights=weights)
     )

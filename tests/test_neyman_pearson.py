@@ -7,20 +7,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.isotonic import isotonic_regression
+from sklearn.linear_model import LogisticRegression
 
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import below_true_claims
-from skdcf.scorers import NeymanPearsonScorer
-from skdcf.scorers._neyman_pearson import log_price, minorant_slopes
+from skdcf.ops.price import log_price, minorant_slopes
+from skdcf.scorers import Hazard, NeymanPearsonScorer, Task
 
 
 def problems(n, seed=0, kind="math"):
     batch, y = make_reasoning_graphs(n, kind, random_state=seed, return_X_y=True)
-    return batch, pack_labels(y, batch)
+    return batch, pack_labels(y, batch) == 1
 
 
 def ancestors_of(batch, i):
@@ -239,7 +240,7 @@ def test_share_of_true_claims_below_a_false_one():
     ]
     scorer = NeymanPearsonScorer().fit(batch, labels)
     expected = (sum(below) + 0.5) / (len(below) + 1)
-    assert scorer.after_error_ == pytest.approx(expected)
+    assert scorer.true_after_error_ == pytest.approx(expected)
 
 
 def test_path_risk_is_the_risk():
@@ -255,8 +256,6 @@ def test_keeps_more_than_a_classifier_on_fresh_problems():
         HardCF(scorer, alpha=0.05, random_state=0).fit(train, labels).score(test, truth)
         for scorer in (NeymanPearsonScorer(), None)
     ]
-    from sklearn.linear_model import LogisticRegression
-
     plain = HardCF(LogisticRegression(max_iter=5000), alpha=0.05, random_state=0)
     assert kept[0] > 1.1 * plain.fit(train, labels).score(test, truth)
     assert kept[0] > kept[1]
@@ -293,12 +292,14 @@ def test_confidence_of_a_problem_is_its_own():
         np.testing.assert_allclose(alone, whole[i], rtol=1e-12, atol=1e-12)
 
 
-def test_without_coherence_edges_do_not_enter():
+def test_edges_that_were_cut_do_not_enter():
     batch, labels = problems(60)
     apart = GraphBatch.from_arrays(batch.features, batch.offsets)
-    free = NeymanPearsonScorer(coherent=False).fit(batch, labels)
+    cut = batch.without_edges()
+    free = NeymanPearsonScorer().fit(cut, labels)
     bare = NeymanPearsonScorer().fit(apart, labels)
-    assert np.array_equal(free.confidence(batch), bare.confidence(apart))
+    assert np.array_equal(free.confidence(cut), bare.confidence(apart))
+    assert (free.confidence(cut) != free.confidence(batch)).any()
 
 
 DEGENERATE = {
@@ -336,3 +337,170 @@ def test_no_features_at_all():
     batch, labels = problems(5)
     with pytest.raises(ValueError, match="the problems have none yet"):
         NeymanPearsonScorer().fit(batch.replace_features(None), labels)
+
+
+# --- its settings
+
+
+def log_odds(share):
+    return np.log(share / (1 - share))
+
+
+class Constant(BaseEstimator):
+    """Says the same chance of an error about every claim; writes down what it saw."""
+
+    def __init__(self, chance=0.5):
+        self.chance = chance
+
+    def fit(self, X, y):
+        self.seen_, self.truth_ = X, y
+        return self
+
+    def predict_proba(self, X):
+        return np.tile([1 - self.chance, self.chance], (len(X), 1))
+
+
+def test_hazards_are_averaged_in_log_odds():
+    batch, labels = problems(40)
+    chances = 0.1, 0.3, 0.8
+    several = [Hazard(Constant(chance)) for chance in chances]
+    scorer = NeymanPearsonScorer(several).fit(batch, labels)
+    expected = np.mean([log_odds(chance) for chance in chances])
+    np.testing.assert_allclose(scorer.hazard(batch), expected)
+    assert not hasattr(several[0].estimator, "seen_")  # what is passed stays unfitted
+
+
+def test_a_hazard_sees_the_claim_or_its_problem_too():
+    batch, labels = problems(40)
+    pair = [Hazard(Constant()), Hazard(Constant(), with_problem=True)]
+    scorer = NeymanPearsonScorer(pair).fit(batch, labels)
+    at_risk = below_true_claims(labels, batch)
+    narrow, wide = (hazard.estimator for hazard in scorer.hazards_)
+    for seen in (narrow, wide):
+        np.testing.assert_array_equal(seen.truth_, ~labels[at_risk])
+    n = batch.n_features
+    assert (narrow.seen_.shape[1], wide.seen_.shape[1]) == (n, 2 * n + 1)
+    np.testing.assert_array_equal(wide.seen_[:, :n], narrow.seen_)
+    sizes = np.log(batch.sizes[batch.problem_of][at_risk])
+    assert np.corrcoef(wide.seen_[:, -1], sizes)[0, 1] > 0.999
+
+
+def test_doubt_mixes_in_the_overall_chance():
+    batch, labels = problems(40)
+    false = ~labels[below_true_claims(labels, batch)]
+    overall = (false.sum() + 0.5) / (len(false) + 1)
+    for chance, doubt in ((0.0, 0.1), (1.0, 0.3), (0.2, 0.0)):
+        scorer = NeymanPearsonScorer([Hazard(Constant(chance), doubt=doubt)])
+        found = scorer.fit(batch, labels).hazard(batch)
+        expected = (1 - doubt) * chance + doubt * overall
+        np.testing.assert_allclose(found, log_odds(expected))
+
+
+@pytest.mark.parametrize("after_error", [0.0, 0.5, 1.0])
+def test_weight_of_what_is_true_after_an_error(after_error):
+    batch, labels = problems(40)
+    own = np.random.RandomState(0).uniform(size=len(labels)) > 0.2
+    scorer = NeymanPearsonScorer(
+        [Hazard(LogisticRegression())], after_error=after_error
+    ).fit(batch, own)
+    q = after_error * scorer.true_after_error_
+    expected = -log_price(scorer.hazard(batch), batch, q)
+    np.testing.assert_array_equal(scorer.confidence(batch), expected)
+    assert 0.7 < scorer.true_after_error_ < 0.9
+
+
+def test_the_default_is_four_hazards_spelt_out():
+    batch, labels = problems(60)
+    default = NeymanPearsonScorer(random_state=3).fit(batch, labels)
+    spelt = NeymanPearsonScorer([clone(hazard) for hazard in default.hazards_])
+    np.testing.assert_array_equal(
+        spelt.fit(batch, labels).confidence(batch), default.confidence(batch)
+    )
+    assert [h.with_problem for h in default.hazards_] == [False, True, False, True]
+
+
+def test_whose_randomness_it_takes():
+    """Its own, unless random_state is None: then that of the filter."""
+    batch, labels = problems(60)
+
+    def fitted(seed, **parameters):
+        task = Task(rng=np.random.RandomState(seed))
+        scorer = NeymanPearsonScorer(**parameters).fit(batch, labels, task)
+        return scorer.confidence(batch)
+
+    assert np.array_equal(fitted(0), fitted(1))
+    free = {"random_state": None}
+    assert np.array_equal(fitted(0, **free), fitted(0, **free))
+    assert (fitted(0, **free) != fitted(1, **free)).any()
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        (NeymanPearsonScorer([]), "hazards is empty: at least one Hazard"),
+        (NeymanPearsonScorer([LogisticRegression()]), "each must be a Hazard"),
+        (NeymanPearsonScorer("trees"), "'hazards' parameter of NeymanPearsonScorer"),
+        (NeymanPearsonScorer(after_error=1.5), r"'after_error' .* Got 1.5"),
+        (NeymanPearsonScorer(after_error=True), r"'after_error' .* Got True"),
+        (NeymanPearsonScorer(random_state="0"), "'random_state' parameter"),
+        (NeymanPearsonScorer([Hazard(3)]), "'estimator' parameter of Hazard"),
+        (
+            NeymanPearsonScorer([Hazard(Constant(), doubt=1)]),
+            r"'doubt' .* \[0.0, 1.0\)",
+        ),
+        (NeymanPearsonScorer([Hazard(Constant(), with_problem="yes")]), "with_problem"),
+    ],
+)
+def test_settings_that_make_no_sense(scorer, message):
+    batch, labels = problems(5)
+    with pytest.raises(ValueError, match=message):
+        HardCF(scorer).fit(batch, batch.split(labels))
+    with pytest.raises(ValueError, match=message):
+        scorer.fit(batch, labels)
+
+
+# --- unknown labels
+
+
+def test_unknown_labels_teach_no_hazard():
+    """Copies with unknown labels change nothing, and neither do claims below unknown."""
+    batch, labels = problems(60, 4)
+    labels = labels.astype(int)
+    rows = np.append(np.arange(60), np.arange(60))
+    twice = np.append(labels, np.full_like(labels, -1))
+    hazards = [Hazard(Constant()), Hazard(LogisticRegression(), with_problem=True)]
+    alone = NeymanPearsonScorer(hazards).fit(batch, labels)
+    beside = NeymanPearsonScorer(hazards).fit(batch[rows], twice)
+    assert beside.true_after_error_ == alone.true_after_error_
+    for one, other in zip(alone.hazards_, beside.hazards_, strict=True):
+        assert type(one.estimator) is type(other.estimator)
+    first, second = (s.hazards_[0].estimator for s in (alone, beside))
+    np.testing.assert_array_equal(first.truth_, second.truth_)
+    np.testing.assert_allclose(first.seen_, second.seen_, atol=1e-9)
+    np.testing.assert_allclose(
+        beside.confidence(batch), alone.confidence(batch), atol=1e-3
+    )
+
+
+def test_hazards_are_learnt_where_all_above_is_known_to_be_true():
+    batch, labels = problems(60, 4)
+    labels = labels.astype(int)
+    labels[np.random.RandomState(0).uniform(size=len(labels)) < 0.3] = -1
+    scorer = NeymanPearsonScorer([Hazard(Constant())]).fit(batch, labels)
+    truth, at_risk, after = batch.split(labels), [], []
+    for i in range(len(batch)):
+        for v, up in ancestors_of(batch, i).items():
+            above = truth[i][sorted(up - {v})]
+            if truth[i][v] >= 0 and (above == 1).all():
+                at_risk.append(truth[i][v] == 0)
+            if truth[i][v] >= 0 and (above == 0).any():
+                after.append(truth[i][v] == 1)
+    assert scorer.hazards_[0].estimator.truth_.tolist() == at_risk
+    expected = (sum(after) + 0.5) / (len(after) + 1)
+    assert scorer.true_after_error_ == pytest.approx(expected)
+
+
+def test_nothing_is_known():
+    batch, labels = problems(10)
+    scorer = NeymanPearsonScorer().fit(batch, np.full(len(labels), -1))
+    assert scorer.hazards_ == [] and np.isfinite(scorer.confidence(batch)).all()

@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pytest
 
-from skdcf import HardCF, ReasoningGraph
+from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.ops.conformal import conformal_rank, conformal_threshold
 from skdcf.scorers import FrequencyScorer
 
@@ -63,8 +63,9 @@ def recorded(problem, field, beta, coherent):
 
 @pytest.mark.parametrize(("beta", "coherent"), settings())
 def test_node_risks(oracle, graphs, labels, beta, coherent):
-    cf = make(beta, coherent=False).fit(graphs, labels)
-    for problem, risk in zip(oracle["problems"], cf.path_risk(graphs), strict=True):
+    cf, batch = make(beta).fit(graphs, labels), GraphBatch.pack(graphs)
+    risks = batch.split(-cf.scorer_.confidence(batch))
+    for problem, risk in zip(oracle["problems"], risks, strict=True):
         assert risk.tolist() == recorded(problem, "risk", beta, coherent)
 
 

@@ -22,6 +22,7 @@ from skdcf.exceptions import CalibrationWarning
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning"),
     pytest.mark.filterwarnings("ignore:every edge leads from a later claim"),
+    pytest.mark.filterwarnings("ignore:alpha = .* allows a false claim"),
 ]
 
 

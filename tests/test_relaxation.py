@@ -80,7 +80,8 @@ def relaxation(request):
 
 
 def both(relaxation, problems, risk, alpha, coherent=True, **halves):
-    plan = relaxation.plan(problems.batch, problems.labels, coherent)
+    batch = problems.batch if coherent else problems.batch.without_edges()
+    plan = relaxation.plan(batch, problems.labels)
     return value_and_grad(lambda r: relaxation.loss(r, plan, alpha, **halves))(risk)
 
 
@@ -192,6 +193,51 @@ def test_extremely_spread_risks_give_no_infinities(relaxation):
     assert np.isfinite(value) and np.isfinite(gradient).all()
 
 
+def with_unknown(problems, seed=0, share=0.3):
+    """Labels of which some are unknown, and which."""
+    unknown = np.random.RandomState(seed).uniform(size=len(problems.labels)) < share
+    return np.where(unknown, -1, problems.labels), unknown
+
+
+def test_unknown_claims_are_neither_true_nor_false(relaxation):
+    """Scores are those of unknown claims as true ones, retention leaves them out."""
+    problems = random_problems(12, n_problems=10)
+    batch, (labels, unknown) = problems.batch, with_unknown(problems)
+    risk = np.random.RandomState(12).normal(size=batch.n_claims)
+    plan = relaxation.plan(batch, labels)
+    hopeful = relaxation.plan(batch, np.where(unknown, 1, labels))
+    scores = relaxation.soft_scores(risk, plan)
+    np.testing.assert_array_equal(scores, relaxation.soft_scores(risk, hopeful))
+    kept = relaxation.soft_retention(risk, relaxation.soft_threshold(scores, 0.3), plan)
+    found = relaxation.retention(risk, plan, 0.3)
+    assert found == pytest.approx(kept[labels == 1].sum() / 10)
+    as_true = relaxation.retention(risk, hopeful, 0.3)
+    assert as_true - found == pytest.approx(kept[unknown].sum() / 10)
+    assert unknown.any() and as_true > found
+
+
+def test_unknown_claims_at_the_end_may_as_well_be_missing():
+    """Where nothing builds on them; in a grid their risks are thresholds."""
+    problems = random_problems(13, n_problems=10)
+    batch, labels = problems.batch, problems.labels.astype(int)
+    leaf = np.ones(batch.n_claims, dtype=bool)
+    leaf[batch.edges[:, 0]] = False
+    labels[leaf] = -1
+    rest = np.flatnonzero(~leaf)
+    position = np.cumsum(~leaf) - 1
+    offsets = np.append(0, np.cumsum(np.bincount(batch.problem_of[rest], minlength=10)))
+    edges = position[batch.edges[~leaf[batch.edges[:, 1]]]]
+    without = type(batch).from_arrays(batch.features[rest], offsets, edges)
+    risk = np.random.RandomState(13).normal(size=batch.n_claims)
+    relaxation = PathRelaxation()
+    losses = [
+        relaxation.loss(r, relaxation.plan(b, y), 0.3)
+        for r, b, y in ((risk, batch, labels), (risk[rest], without, labels[rest]))
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+    assert 0 < len(rest) < batch.n_claims and losses[0] < 0
+
+
 def test_problems_without_errors_count_in_n_only():
     relaxation = PathRelaxation()
     scores = np.array([0.3, np.inf, -0.2, np.inf])
@@ -223,22 +269,27 @@ def test_thousand_claims_in_one_problem(relaxation):
 
 
 WRONG = [
-    (GridRelaxation(keep_temperature=0), "keep_temperature is 0"),
-    (GridRelaxation(margin=-1.0), "margin is -1.0"),
-    (GridRelaxation(sharpness=np.nan), "sharpness is nan"),
-    (GridRelaxation(ancestor_weight="1"), "ancestor_weight is '1'"),
-    (GridRelaxation(gate_temperature=np.inf), "gate_temperature is inf"),
-    (GridRelaxation(gate_temperature=0.05), r"20 \* 0.05 = 1, .* gradient is 0"),
-    (PathRelaxation(quantile_temperature=-0.3), "quantile_temperature is -0.3"),
-    (PathRelaxation(max_temperature=-0.1), "at least 0"),
-    (PathRelaxation(keep_temperature=True), "keep_temperature is True"),
+    (GridRelaxation(keep_temperature=0), "keep_temperature", r"\(0.0, inf\). Got 0"),
+    (GridRelaxation(margin=-1.0), "margin", r"\[0.0, inf\). Got -1.0"),
+    (GridRelaxation(sharpness=np.nan), "sharpness", "Got nan"),
+    (GridRelaxation(ancestor_weight="1"), "ancestor_weight", "Got '1'"),
+    (GridRelaxation(gate_temperature=np.inf), "gate_temperature", "Got inf"),
+    (PathRelaxation(quantile_temperature=-0.3), "quantile_temperature", "Got -0.3"),
+    (PathRelaxation(max_temperature=-0.1), "max_temperature", r"\[0.0, inf\)"),
+    (PathRelaxation(keep_temperature=True), "keep_temperature", "Got True"),
 ]
 
 
-@pytest.mark.parametrize(("wrong", "message"), WRONG)
-def test_wrong_parameters(wrong, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize(("wrong", "name", "message"), WRONG)
+def test_wrong_parameters(wrong, name, message):
+    kind = type(wrong).__name__
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {kind} .*{message}"):
         wrong.validate()
+
+
+def test_a_gate_that_would_not_close_is_refused():
+    with pytest.raises(ValueError, match=r"20 \* 0.05 = 1, .* gradient is 0"):
+        GridRelaxation(gate_temperature=0.05).validate()
 
 
 def test_a_gate_that_never_closes_has_no_gradient():

@@ -1,4 +1,4 @@
-"""Differentiable scorers: by hand, from a seed, and one of a user's own."""
+"""Differentiable models: by hand, from a seed, and one of a user's own."""
 
 import subprocess
 import sys
@@ -11,7 +11,8 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import LinearScorer, MLPScorer
-from skdcf.training import train
+from skdcf.training import SoftTraining
+from skdcf.training.loop import train
 
 
 def test_mlp_without_hidden_layers_is_linear():
@@ -35,13 +36,22 @@ def test_mlp_with_impossible_layers(sizes):
         MLPScorer(sizes).init(3, np.random.RandomState(0))
 
 
-def test_scorers_are_cloned_with_their_parameters():
+def test_models_are_cloned_with_their_parameters():
     assert clone(MLPScorer((4, 2))).get_params() == {"hidden_layer_sizes": (4, 2)}
-    assert clone(LinearScorer()).get_params() == {}
+    assert clone(LinearScorer(0.0)).get_params() == {"spread": 0.0}
+
+
+def test_linear_model_is_drawn_within_its_spread():
+    weights = LinearScorer(2.0).init(1000, np.random.RandomState(0))
+    bound = 2.0 / np.sqrt(1000)
+    assert 0.99 * bound < np.abs(weights).max() <= bound
+    assert not LinearScorer(0.0).init(7, np.random.RandomState(0)).any()
+    with pytest.raises(ValueError, match="'spread' parameter of LinearScorer"):
+        LinearScorer(-1).init(3, np.random.RandomState(0))
 
 
 class Bilinear(BaseEstimator):
-    """A user's own scorer, with parameters in a dict."""
+    """A user's own model, with parameters in a dict."""
 
     def init(self, n_features, rng):
         return {"a": rng.normal(size=n_features), "b": rng.normal(size=n_features)}
@@ -52,11 +62,11 @@ class Bilinear(BaseEstimator):
         return X @ params["a"] + np.tanh(X @ params["b"])
 
 
-def test_own_scorer():
+def test_own_model():
     batch, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     labels, rng = pack_labels(y, batch), np.random.RandomState(0)
-    more = {"alpha": 0.1, "shrinkage": 0.0, "rng": rng}
-    result = train(Bilinear(), PathRelaxation(), batch, labels, **more)
+    setting = Bilinear(), PathRelaxation(), SoftTraining(shrinkage=0.0)
+    [result] = train(*setting, batch, labels, [0.1], rng=rng)
     assert result.loss_curve[-1] < result.loss_curve[0]
     assert set(result.params) == {"a", "b"}
 

@@ -4,39 +4,85 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from skdcf.scorers._standardize import Standardizer
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 
 from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import coherent_labels
+from skdcf.ops.standardize import Standardizer, noise_columns
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearScorer, MLPScorer
-from skdcf.training import PAPER, train
+from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training._optimizers import adam, lbfgs
-from skdcf.training._start import logistic_start
+from skdcf.training._start import fit_logistic, start_coherent
+from skdcf.training.loop import train
 
 RELAXATIONS = [PathRelaxation(), PathRelaxation(max_temperature=0.1), GridRelaxation()]
 
 
 def problems(n, seed=0, kind="math"):
     batch, y = make_reasoning_graphs(n, kind, random_state=seed, return_X_y=True)
-    return batch, pack_labels(y, batch)
+    return batch, pack_labels(y, batch) == 1
 
 
 BATCH, LABELS = problems(80)
 
 
-def run(scorer=None, relaxation=None, batch=BATCH, labels=LABELS, seed=0, **more):
-    return train(
-        LinearScorer() if scorer is None else scorer,
+def run(
+    training=None,
+    model=None,
+    relaxation=None,
+    batch=BATCH,
+    labels=LABELS,
+    alpha=0.1,
+    seed=0,
+    **more,
+):
+    """The one result of training for one level."""
+    [result] = train(
+        LinearScorer() if model is None else model,
         PathRelaxation() if relaxation is None else relaxation,
+        SoftTraining() if training is None else training,
         batch,
         labels,
-        **({"alpha": 0.1, "rng": np.random.RandomState(seed)} | more),
+        [alpha],
+        **({"rng": np.random.RandomState(seed)} | more),
     )
+    return result
+
+
+def lbfgs_of(max_iter, **settings):
+    return SoftTraining(LBFGS(max_iter), **settings)
+
+
+def paper(**changes):
+    """The paper's training without validation problems, with changes."""
+    changes = {"optimizer__validation_size": None} | changes
+    return SoftTraining.from_paper().set_params(**changes)
+
+
+class Spy(PathRelaxation):
+    """Writes down what it is asked; the lists are the caller's."""
+
+    plans, halves = [], []
+
+    def plan(self, batch, labels):
+        self.plans.append((batch, labels))
+        return super().plan(batch, labels)
+
+    def retention(self, risk, plan, alpha, calibration=None, prediction=None):
+        if calibration is not None:
+            self.halves.append((calibration, prediction))
+        return super().retention(risk, plan, alpha, calibration, prediction)
+
+
+@pytest.fixture
+def spy(monkeypatch):
+    monkeypatch.setattr(Spy, "plans", [])
+    monkeypatch.setattr(Spy, "halves", [])
+    return Spy()
 
 
 def same(a, b):
@@ -99,47 +145,102 @@ def test_raw_weights_give_the_same_differences_inside_the_clip():
     )
 
 
+def test_columns_of_rounding_errors_are_left_out():
+    """In unit deviation they would decide, and they differ from batch to batch."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(50, 4)) * [1.0, 1e-9, 1.0, 1e-14] + [0.0, 0.0, 3.0, 0.0]
+    X[:, 2] = 3.0
+    assert noise_columns(X).tolist() == [3]
+    standard = Standardizer.fit(X)
+    np.testing.assert_allclose(standard(X)[:, [0, 1]].std(axis=0), 1.0, atol=0.05)
+    assert not standard(X)[:, [2, 3]].any()  # trees would look at any difference
+    assert standard.raw_weights(np.ones(4))[3] == 0
+    assert noise_columns(1e-30 * X).tolist() == [3]  # whatever the units of the table
+    assert noise_columns(X[:, [3]]).tolist() == []  # nothing to be small beside
+    assert noise_columns(X[:, [2]]).tolist() == []
+
+
 def test_start_is_penalised_logistic_regression():
     X = Standardizer.fit(BATCH.features)(BATCH.features)
     target = coherent_labels(LABELS, BATCH)
-    start = logistic_start(LinearScorer(), X, target, np.ones(X.shape[1]), lambda x: x)
+    start = fit_logistic(LinearScorer(), X, target, np.ones(X.shape[1]), lambda x: x)
     other = LogisticRegression(C=0.3, tol=1e-10, max_iter=5000).fit(X, target)
     np.testing.assert_allclose(start, other.coef_[0], atol=1e-4)
 
 
-def test_start_without_coherence_learns_the_own_label():
-    strong = {"shrinkage": 1e9, "max_iter": 1}
-    for coherent, target in ((True, coherent_labels(LABELS, BATCH)), (False, LABELS)):
-        result = run(coherent=coherent, **strong)
+def test_start_without_edges_learns_the_own_label():
+    strong = lbfgs_of(1, shrinkage=1e9)
+    own = np.random.RandomState(0).uniform(size=len(LABELS)) > 0.2
+    for batch, target in (
+        (BATCH, coherent_labels(own, BATCH)),
+        (BATCH.without_edges(), own),
+    ):
+        result = run(strong, batch=batch, labels=own)
         X = result.standardizer(BATCH.features)
         other = LogisticRegression(C=0.3, tol=1e-10).fit(X, target)
         scores = other.decision_function(X)
         assert np.corrcoef(X @ result.params, scores)[0, 1] > 0.9999
+    assert (own != coherent_labels(own, BATCH)).any()
+
+
+def test_start_leaves_out_what_is_not_known():
+    """A claim counts where it is true with all ancestors, or a false one is among these."""
+    labels = LABELS.astype(int)
+    labels[np.random.RandomState(0).uniform(size=len(labels)) < 0.3] = -1
+    X = Standardizer.fit(BATCH.features)(BATCH.features)
+    known, target = [], []
+    for i, own in enumerate(BATCH.split(labels)):
+        graph = BATCH[i]
+        for v in range(graph.n_claims):
+            seen = own[[*graph.ancestors(v), v]]
+            known.append((seen == 0).any() or (seen == 1).all())
+            target.append((seen == 1).all())
+    known, target = np.array(known), np.array(target)
+    assert 0 < known.sum() < len(known)
+    begin = np.zeros(X.shape[1])
+    found = start_coherent(LinearScorer(), X, BATCH, labels, begin, lambda x: x)
+    expected = fit_logistic(LinearScorer(), X[known], target[known], begin, lambda x: x)
+    np.testing.assert_array_equal(found, expected)
 
 
 # ---- whole runs
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
-@pytest.mark.parametrize("scorer", [LinearScorer(), MLPScorer((3,))], ids=str)
-@pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
-def test_training_retains_more_than_its_start(scorer, relaxation, optimizer):
-    more = {"optimizer": optimizer, "shrinkage": 0.0}
-    result = run(scorer, relaxation, max_iter=40, **more)
-    assert result.converged and result.message == ""
-    assert result.n_iter == len(result.loss_curve) <= 40
+@pytest.mark.parametrize("model", [LinearScorer(), MLPScorer((3,))], ids=str)
+@pytest.mark.parametrize("kind", ["lbfgs", "adam"])
+def test_training_retains_more_than_its_start(model, relaxation, kind):
     plan = relaxation.plan(BATCH, LABELS)
 
     def retention(result):
-        risk = -result.confidence(scorer, BATCH.features)
+        risk = -result.confidence(model, BATCH.features)
         return relaxation.retention(risk, plan, 0.1)
 
-    begin = run(scorer, relaxation, max_iter=1, learning_rate=1e-9, **more)
-    if optimizer == "adam":
+    if kind == "adam":
+        optimizer = Adam(max_iter=40, validation_size=None)
+        standing = Adam(learning_rate=1e-9, max_iter=1, validation_size=None)
+    else:
+        optimizer = LBFGS(max_iter=40)
+    result = run(SoftTraining(optimizer, shrinkage=0.0), model, relaxation)
+    assert result.converged and result.message == ""
+    assert result.n_iter == len(result.loss_curve) <= 40
+    if kind == "adam":
+        begin = run(SoftTraining(standing, shrinkage=0.0), model, relaxation)
         assert retention(begin) < retention(result)
     else:
         assert result.loss_curve[-1] < result.loss_curve[0]
         assert -np.log(retention(result)) == pytest.approx(result.loss_curve[-1])
+
+
+def test_the_loss_is_the_one_that_is_set():
+    plain = run(SoftTraining(loss="retention", shrinkage=0.0))
+    log = run(SoftTraining(loss="log-retention", shrinkage=0.0))
+    relaxation = PathRelaxation()
+    plan = relaxation.plan(BATCH, LABELS)
+    for result, loss in ((plain, lambda x: -x), (log, lambda x: -np.log(x))):
+        risk = -result.confidence(LinearScorer(), BATCH.features)
+        kept = relaxation.retention(risk, plan, 0.1)
+        assert loss(kept) == pytest.approx(result.loss_curve[-1])
 
 
 def test_steps_of_lbfgs_never_raise_the_loss():
@@ -148,94 +249,143 @@ def test_steps_of_lbfgs_never_raise_the_loss():
 
 
 def test_confidence_has_unit_deviation():
-    for scorer in (LinearScorer(), MLPScorer()):
-        result = run(scorer)
-        assert result.confidence(scorer, BATCH.features).std() == pytest.approx(1)
-    assert run(unit_variance=False).scale == 1
+    for model in (LinearScorer(), MLPScorer()):
+        result = run(model=model)
+        assert result.confidence(model, BATCH.features).std() == pytest.approx(1)
+    assert run(SoftTraining(unit_variance=False)).scale == 1
 
 
 def test_shrinkage_keeps_scores_near_the_start():
     X = Standardizer.fit(BATCH.features)(BATCH.features)
     target = coherent_labels(LABELS, BATCH)
-    w = logistic_start(LinearScorer(), X, target, np.zeros(X.shape[1]), lambda x: x)
+    w = fit_logistic(LinearScorer(), X, target, np.zeros(X.shape[1]), lambda x: x)
     kept = [
-        np.corrcoef(X @ w, X @ run(shrinkage=strength).params)[0, 1]
+        np.corrcoef(X @ w, X @ run(SoftTraining(shrinkage=strength)).params)[0, 1]
         for strength in (0.0, 100.0, 1e6)
     ]
     assert kept == sorted(kept) and kept[0] < 0.99 < kept[2]
 
 
-@pytest.mark.parametrize("kind", [{}, {"optimizer": "adam"}, PAPER], ids=str)
-@pytest.mark.parametrize("scorer", [LinearScorer(), MLPScorer()], ids=str)
-def test_same_seed_same_bits(kind, scorer):
-    first, second = (run(scorer, max_iter=8, **kind) for _ in range(2))
+@pytest.mark.parametrize(
+    "training",
+    [
+        lbfgs_of(8),
+        SoftTraining(Adam(max_iter=8)),
+        paper(optimizer__max_iter=8),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("model", [LinearScorer(), MLPScorer()], ids=str)
+def test_same_seed_same_bits(training, model):
+    first, second = (run(training, model) for _ in range(2))
     assert same(first.params, second.params)
     assert first.loss_curve == second.loss_curve
-    assert not same(first.params, run(scorer, seed=1, max_iter=8, **kind).params)
+    assert not same(first.params, run(training, model, seed=1).params)
 
 
 def test_a_generator_is_as_good_as_a_random_state():
     generators = (np.random.default_rng(5) for _ in range(2))
-    first, second = (run(rng=g, max_iter=5, **PAPER) for g in generators)
+    first, second = (run(paper(optimizer__max_iter=5), rng=g) for g in generators)
     assert same(first.params, second.params)
 
 
-def test_training_goes_on_from_given_parameters():
-    first = run(shrinkage=0.0, max_iter=5)
-    second = run(shrinkage=0.0, max_iter=25, start=first.params)
-    assert second.loss_curve[0] <= first.loss_curve[-1]
-    assert not same(first.params, second.params)
+@pytest.mark.parametrize("training", [SoftTraining(), SoftTraining(Adam())], ids=str)
+def test_several_levels_at_once_equal_each_alone(training):
+    """All levels draw the same halves, whatever levels there are."""
+    training.optimizer = (training.optimizer or LBFGS()).set_params(max_iter=5)
+    alphas, setting = [0.05, 0.1, 0.3], (LinearScorer(), PathRelaxation(), training)
+    rng = np.random.RandomState(0)
+    several = train(*setting, BATCH, LABELS, alphas, rng=rng)
+    assert len(several) == 3
+    for alpha, result in zip(alphas, several, strict=True):
+        alone = run(training, alpha=alpha)
+        assert same(result.params, alone.params)
+        assert result.loss_curve == alone.loss_curve
+    assert not same(several[0].params, several[2].params)
+
+
+def test_nothing_that_is_passed_is_changed():
+    training, model, relaxation = SoftTraining(Adam()), MLPScorer(), GridRelaxation()
+    before = [repr(clone(x).get_params()) for x in (training, model, relaxation)]
+    run(training.set_params(optimizer__max_iter=2), model, relaxation)
+    training.set_params(optimizer__max_iter=100)
+    after = [repr(x.get_params()) for x in (training, model, relaxation)]
+    assert after == before
 
 
 def test_the_number_of_problems_and_their_order_do_not_enter_otherwise():
     order = np.random.RandomState(0).permutation(len(BATCH))
     labels = np.concatenate([BATCH.split(LABELS)[i] for i in order])
-    mixed = run(batch=BATCH[order], labels=labels, max_iter=3)
-    np.testing.assert_allclose(mixed.params, run(max_iter=3).params, rtol=1e-5)
+    mixed = run(lbfgs_of(3), batch=BATCH[order], labels=labels)
+    np.testing.assert_allclose(mixed.params, run(lbfgs_of(3)).params, rtol=1e-5)
 
 
 # ---- the paper's procedure
 
 
-def test_the_best_epoch_on_validation_problems_is_kept():
-    held = problems(30, seed=1)
-    result = run(**PAPER, validation=held, patience=3)
+def test_the_best_epoch_on_validation_problems_is_kept(spy):
+    training = SoftTraining.from_paper().set_params(optimizer__patience=3)
+    result = run(training, relaxation=spy)
     curve = result.validation_curve
     assert len(curve) == result.n_iter
     best = int(np.argmax(curve))
     assert result.n_iter in (100, best + 4)
+    _, (held, labels) = spy.plans
     relaxation = PathRelaxation()
-    risk = -result.confidence(LinearScorer(), held[0].features)
-    value = relaxation.retention(risk, relaxation.plan(*held), 0.1)
+    risk = -result.confidence(LinearScorer(), held.features)
+    value = relaxation.retention(risk, relaxation.plan(held, labels), 0.1)
     assert value == pytest.approx(curve[best])
 
 
+@pytest.mark.parametrize(("size", "n_held"), [(0.2, 16), (25, 25), (0.5, 40)])
+def test_validation_problems_are_apart_from_training(spy, size, n_held):
+    """They enter neither the plan, nor the mean and deviation of the features."""
+    result = run(paper(optimizer__validation_size=size), relaxation=spy)
+    (rest, _), (held, labels) = spy.plans
+    assert (len(rest), len(held)) == (80 - n_held, n_held)
+    ids = [{problem.features.tobytes() for problem in part} for part in (rest, held)]
+    assert ids[0].isdisjoint(ids[1])
+    assert ids[0] | ids[1] == {problem.features.tobytes() for problem in BATCH}
+    truth = {
+        problem.features.tobytes(): own.tolist()
+        for problem, own in zip(BATCH, BATCH.split(LABELS), strict=True)
+    }
+    for problem, own in zip(held, held.split(labels), strict=True):
+        assert truth[problem.features.tobytes()] == own.tolist()
+    np.testing.assert_array_equal(result.standardizer.mean, rest.features.mean(axis=0))
+
+
+def test_a_group_is_not_divided_by_validation(spy):
+    groups = np.arange(80) // 8
+    number = np.column_stack([BATCH.features[:, :2], groups[BATCH.problem_of]])
+    run(
+        paper(optimizer__validation_size=20, optimizer__max_iter=2),
+        relaxation=spy,
+        batch=BATCH.replace_features(number),
+        groups=groups,
+    )
+    seen = [set(part.features[:, 2]) for part, _ in spy.plans]
+    assert seen[0].isdisjoint(seen[1]) and len(seen[0] | seen[1]) == 10
+    assert len(seen[1]) == 3  # 24 problems, of 20 that were asked for
+
+
 def test_without_validation_problems_all_epochs_are_run():
-    result = run(**PAPER, max_iter=23)
+    result = run(paper(optimizer__max_iter=23))
     assert result.n_iter == 23 and result.validation_curve == []
 
 
-def test_validation_problems_are_standardised_like_training_problems():
-    held, held_labels = problems(30, seed=1)
-    moved = held.replace_features(held.features + 100.0)
-    result = run(**PAPER, validation=(moved, held_labels), max_iter=3)
-    np.testing.assert_array_equal(result.standardizer.mean, BATCH.features.mean(axis=0))
-
-
-def test_each_epoch_has_halves_of_its_own():
-    seen = []
-
-    class Spy(PathRelaxation):
-        def retention(self, risk, plan, alpha, calibration=None, prediction=None):
-            seen.append((calibration, prediction))
-            return super().retention(risk, plan, alpha, calibration, prediction)
-
-    run(relaxation=Spy(), max_iter=4, **PAPER)
-    assert len(seen) == 4
-    for calibration, prediction in seen:
+def test_each_epoch_has_halves_of_its_own(spy):
+    run(paper(optimizer__max_iter=4), relaxation=spy)
+    assert len(spy.halves) == 4
+    for calibration, prediction in spy.halves:
         both = np.concatenate([calibration, prediction])
         assert sorted(both) == list(range(80)) and len(calibration) == 40
-    assert len({tuple(sorted(c)) for c, _ in seen}) == 4
+    assert len({tuple(sorted(c)) for c, _ in spy.halves}) == 4
+
+
+def test_lbfgs_has_no_halves_and_no_validation(spy):
+    result = run(relaxation=spy)
+    assert spy.halves == [] and len(spy.plans) == 1 and result.validation_curve == []
 
 
 # ---- what cannot go well
@@ -255,21 +405,24 @@ class Breaking(BaseEstimator):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-@pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
+@pytest.mark.parametrize("optimizer", [LBFGS(), Adam(0.03, validation_size=None)])
 def test_a_loss_that_is_no_number_ends_training(optimizer):
-    result = run(Breaking(), start="random", optimizer=optimizer, learning_rate=0.03)
+    result = run(SoftTraining(optimizer, start="random", shrinkage=0.0), Breaking())
     assert not result.converged and "not finite after" in result.message
     assert np.isfinite(result.params).all() and np.isfinite(result.loss_curve).all()
     assert np.abs(result.params).max() < 0.1
 
 
+FEW_EPOCHS = SoftTraining(Adam(max_iter=5, validation_size=None))
+
+
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
-@pytest.mark.parametrize("kind", [{}, {"optimizer": "adam", "max_iter": 5}], ids=str)
-@pytest.mark.parametrize("value", [True, False])
-def test_one_label_only_teaches_nothing(relaxation, kind, value):
+@pytest.mark.parametrize("training", [SoftTraining(), FEW_EPOCHS], ids=str)
+@pytest.mark.parametrize("value", [1, 0, -1])
+def test_one_label_only_teaches_nothing(relaxation, training, value):
     labels = np.full(len(LABELS), value)
-    result = run(relaxation=relaxation, labels=labels, **kind)
-    word = "false" if value else "true"
+    result = run(training, relaxation=relaxation, labels=labels)
+    word = "true" if value == 0 else "false"
     assert f"no training claim is {word}" in result.message and result.converged
     assert result.params.tolist() == [0.0] * BATCH.n_features and result.scale == 1
 
@@ -283,19 +436,17 @@ def test_constant_features_teach_nothing(relaxation):
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
-@pytest.mark.parametrize(
-    "kind", [{}, {"optimizer": "adam", "max_iter": 5}, PAPER], ids=str
-)
-def test_little_data(relaxation, kind):
+@pytest.mark.parametrize("training", [SoftTraining(), FEW_EPOCHS, paper()], ids=str)
+def test_little_data(relaxation, training):
     one = BATCH.replace_features(BATCH.features[:, :1])
-    assert np.isfinite(run(relaxation=relaxation, batch=one, **kind).params).all()
+    assert np.isfinite(run(training, relaxation=relaxation, batch=one).params).all()
     two = GraphBatch.from_arrays(
         [[0.3], [0.1], [0.9], [0.2]], [0, 2, 4], [(0, 1), (2, 3)]
     )
     labels = np.array([True, False, True, True])
-    result = run(relaxation=relaxation, batch=two, labels=labels, **kind)
+    result = run(training, relaxation=relaxation, batch=two, labels=labels)
     assert result.converged and np.isfinite(result.params).all()
-    alone = run(relaxation=relaxation, batch=two[:1], labels=labels[:2], **kind)
+    alone = run(training, relaxation=relaxation, batch=two[:1], labels=labels[:2])
     assert alone.converged and np.isfinite(alone.params).all()
 
 
@@ -306,28 +457,26 @@ def test_levels_that_the_errors_cannot_resolve(relaxation, alpha):
     assert result.converged and np.isfinite(result.params).all()
 
 
-def test_wrong_arguments():
-    cases = {
-        "optimizer": ("sgd", "optimizer is 'sgd'"),
-        "loss": ("hinge", "loss is 'hinge'"),
-        "start": ("zero", "start is 'zero'"),
-        "shrinkage": (-1.0, "shrinkage is -1.0"),
-        "alpha": (0.0, "alpha is 0.0"),
-        "validation": ((BATCH, LABELS), "adam"),
-        "max_iter": (0, "max_iter is 0"),
-        "learning_rate": (0.0, "learning_rate is 0.0"),
-        "patience": (0, "patience is 0"),
-        "relaxation": (GridRelaxation(sharpness=100.0), "sharpness"),
-    }
-    for name, (value, message) in cases.items():
-        with pytest.raises(ValueError, match=message):
-            run(**{name: value})
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"training": SoftTraining(LBFGS(0))}, "'max_iter' parameter of LBFGS"),
+        ({"training": SoftTraining(loss="hinge")}, "'loss' parameter of SoftTraining"),
+        ({"relaxation": GridRelaxation(sharpness=100.0)}, "sharpness"),
+        ({"relaxation": PathRelaxation(max_temperature=-1)}, "'max_temperature'"),
+        ({"alpha": 0.0}, r"alpha is 0\.0"),
+        ({"training": SoftTraining(Adam(validation_size=80))}, "at least 1 sample"),
+    ],
+)
+def test_wrong_arguments(change, message):
+    with pytest.raises(ValueError, match=message):
+        run(**change)
 
 
 def test_progress_is_printed(capsys):
-    run(verbose=True, max_iter=3)
+    run(lbfgs_of(3), verbose=True)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert lines[0].startswith("step 1: loss ") and "retention" in lines[0]
-    run(max_iter=3)
+    run(lbfgs_of(3))
     assert capsys.readouterr().out == ""

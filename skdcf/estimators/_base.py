@@ -101,9 +101,11 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X, y, groups
+        X, y
             As in `fit`.
         alphas : sequence of float in (0, 1)
+        groups : array-like of shape (n_problems,), optional
+            As in `fit`.
 
         Returns
         -------

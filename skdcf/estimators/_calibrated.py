@@ -25,7 +25,7 @@ from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from ..scorers import Scorer
 from ._admit import admit_problems
 from ._labels import flat_labels
-from ._repeat import confidence_of, measured_rounding
+from ._repeat import confidence_of, measured_rounding, resolution_of
 from ._ties import TIES, jittered
 
 
@@ -111,7 +111,7 @@ class CalibratedFilter(Settings):
         if TIES[self.ties].keep_equal:
             return scores
         finite = np.isfinite(scores)
-        least = self.scorer_.resolution * (1 + np.abs(scores[finite]))
+        least = resolution_of(self.scorer_, batch) * (1 + np.abs(scores[finite]))
         scores[finite] -= np.maximum(least, rounding)
         return scores
 

@@ -16,6 +16,7 @@ from ._threads import few_threads
 LARGEST = 512  # problems that are looked at
 TOLERATED = 1e-5  # of the largest confidence, or of 1: float32 comes out near 1e-6
 MARGIN = 10.0  # by which the measured difference may be exceeded elsewhere
+SINGLE = 1e-5  # resolution of scores from features that were computed in float32
 
 
 def confidence_of(scorer, batch):
@@ -74,6 +75,20 @@ def measured_rounding(scorer, batch, confidence):
             )
         worst = max(worst, difference.max(initial=0.0))
     return MARGIN * worst
+
+
+def resolution_of(scorer, batch):
+    """How closely confidences repeat themselves, relative to 1 + abs(confidence).
+
+    Whatever made the features is not seen here. If all of them are float32 numbers, some
+    with a fraction, it was computed in float32, and repeats itself no better than that.
+    """
+    if batch.features is None or not batch.n_features:
+        return scorer.resolution
+    some = batch.features[:100_000]
+    with np.errstate(over="ignore"):
+        single = (some == some.astype(np.float32)).all() and (some % 1 != 0).any()
+    return max(scorer.resolution, SINGLE) if single else scorer.resolution
 
 
 def _companies(n):

@@ -50,16 +50,50 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def _state(self, risk, plan):
-        """What scores and retention have in common."""
+    def state(self, risk: NDArray, plan: Any) -> Any:
+        """What `scores` and `kept` have in common, computed once for both.
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        plan : object
+            From `plan`.
+
+        Returns
+        -------
+        object
+        """
 
     @abstractmethod
-    def _scores(self, state, plan):
-        """Soft nonconformity scores, shape (n_problems,)."""
+    def scores(self, state: Any, plan: Any) -> NDArray:
+        """Soft nonconformity scores.
+
+        Parameters
+        ----------
+        state : object
+            From `state`.
+        plan : object
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+        """
 
     @abstractmethod
-    def _retention(self, state, threshold, plan):
-        """Soft retention, shape (n_claims,)."""
+    def kept(self, state: Any, threshold: float, plan: Any) -> NDArray:
+        """How much of each claim is kept, in [0, 1].
+
+        Parameters
+        ----------
+        state : object
+            From `state`.
+        threshold : float
+        plan : object
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
 
     def soft_scores(self, risk: NDArray, plan: Any) -> NDArray:
         """Soft nonconformity scores.
@@ -74,7 +108,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         -------
         ndarray of shape (n_problems,)
         """
-        return self._scores(self._state(risk, plan), plan)
+        return self.scores(self.state(risk, plan), plan)
 
     def soft_retention(self, risk: NDArray, threshold: float, plan: Any) -> NDArray:
         """How much of each claim is kept, in [0, 1].
@@ -90,7 +124,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         -------
         ndarray of shape (n_claims,)
         """
-        return self._retention(self._state(risk, plan), threshold, plan)
+        return self.kept(self.state(risk, plan), threshold, plan)
 
     def retention(
         self,
@@ -116,11 +150,11 @@ class Relaxation(Settings, metaclass=ABCMeta):
         -------
         float
         """
-        state = self._state(risk, plan)
-        scores = self._scores(state, plan)
+        state = self.state(risk, plan)
+        scores = self.scores(state, plan)
         if calibration is not None:
             scores = take(scores, calibration)
-        kept = self._retention(state, self.soft_threshold(scores, alpha), plan)
+        kept = self.kept(state, self.soft_threshold(scores, alpha), plan)
         weight, count = plan.labels, plan.n_problems
         if prediction is not None:
             chosen = np.bincount(prediction, minlength=count)

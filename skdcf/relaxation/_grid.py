@@ -302,7 +302,7 @@ class GridRelaxation(Relaxation):
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
-    def _state(self, risk, plan):
+    def state(self, risk, plan):
         risk = take(risk, plan.claims)
         thresholds = threshold_grid(risk, plan.layout, self.margin)
         log_q = log_keep(
@@ -312,7 +312,7 @@ class GridRelaxation(Relaxation):
             log_q = log_coherence(log_q, plan.blocks)
         return thresholds, log_q
 
-    def _scores(self, state, plan):
+    def scores(self, state, plan):
         thresholds, log_q = state
         unsafe = violation(
             log_q,
@@ -326,7 +326,7 @@ class GridRelaxation(Relaxation):
         )
         return take(scores, plan.problems_back)
 
-    def _retention(self, state, threshold, plan):
+    def kept(self, state, threshold, plan):
         thresholds, log_q = state
         weights = gated_weights(
             thresholds,

@@ -153,13 +153,13 @@ class PathRelaxation(Relaxation):
         count = float(np.clip(count, 0.4, errors.size - 0.4))
         return smooth_quantile(take(scores, errors), count, self.quantile_temperature)
 
-    def _state(self, risk, plan):
+    def state(self, risk, plan):
         return soft_path_risk(risk, plan.indptr, plan.indices, self.max_temperature)
 
-    def _scores(self, state, plan):
+    def scores(self, state, plan):
         return soft_nonconformity_scores(
             state, plan.false_claims, plan.false_offsets, self.max_temperature
         )
 
-    def _retention(self, state, threshold, plan):
+    def kept(self, state, threshold, plan):
         return path_retention(state, threshold, self.keep_temperature)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import warn
+from .._parameters import HasMethods
 from ._linear import LinearScorer
 from ._protocol import Scorer, Task, need_features
 
@@ -54,6 +55,7 @@ class ConformalScorer(Scorer):
     True
     """
 
+    _parameter_constraints = {"model": [None, HasMethods(["init", "__call__"])]}
     learns = uses_alpha = uses_relaxation = True
 
     def __init__(self, model: Any = None) -> None:

@@ -32,7 +32,7 @@ N_LEVELS = 9
 class Selection:
     """How the weights of a mixture came about.
 
-    Attributes
+    Parameters
     ----------
     alpha : float
         The level that it was made for.

@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 class Task:
     """What a filter tells its scorer about the fit.
 
-    Attributes
+    Parameters
     ----------
-    alpha : float
+    alpha : float, default=0.1
         Level that the filter will be used at.
-    groups : ndarray of shape (n_problems,) or None
+    groups : ndarray of shape (n_problems,), optional
         Problems of one group, say of one question, belong together in every split.
-    rng : RandomState
+    rng : RandomState, optional
         Source of all randomness that the scorer itself does not seed.
-    relaxation : PathRelaxation, GridRelaxation or None
+    relaxation : PathRelaxation or GridRelaxation, optional
         What to train through; None is the scorer's own choice.
-    training : SoftTraining or None
+    training : SoftTraining, optional
         How to train; None is the scorer's own choice.
-    verbose : int
+    verbose : int, default=0
+        Whether to say what happens.
     """
 
     alpha: float = 0.1

@@ -64,6 +64,11 @@ def _make(scorer, names):
         return NAMED[scorer]()
     if isinstance(scorer, (str, Integral)) and not isinstance(scorer, bool):
         return FeatureScorer(scorer)
+    if hasattr(scorer, "predict_alpha"):
+        raise ValueError(
+            f"scorer is {scorer!r}, which is a filter: pass what it scores with, its own "
+            "scorer"
+        )
     if isinstance(scorer, type) or not _is_object_that_scores(scorer):
         raise ValueError(
             f"scorer is {scorer!r}, but must be None, one of {list(NAMED)}, a feature's "

@@ -1,0 +1,26 @@
+"""A scorer that doubts a claim where what was built on it looks wrong."""
+
+import numpy as np
+
+from skdcf.scorers import ClassifierScorer, Scorer
+
+
+class DoubtfulChildren(Scorer):
+    """Log odds of a classifier, mixed with the mean of those of the claim's children."""
+
+    learns = True
+
+    def __init__(self, classifier=None, share=0.3):
+        self.classifier = classifier
+        self.share = share
+
+    def fit(self, batch, labels, task=None):
+        self.own_ = ClassifierScorer(self.classifier).fit(batch, labels, task)
+        return self
+
+    def confidence(self, batch):
+        own, (parent, child) = self.own_.confidence(batch), batch.edges.T
+        count = np.bincount(parent, minlength=batch.n_claims)
+        total = np.bincount(parent, weights=own[child], minlength=batch.n_claims)
+        below = np.where(count > 0, total / np.maximum(count, 1), own)
+        return (1 - self.share) * own + self.share * below

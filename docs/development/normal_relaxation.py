@@ -1,0 +1,36 @@
+"""A relaxation that takes nonconformity scores for normal."""
+
+import autograd.numpy as anp
+import numpy as np
+from autograd.tracer import getval
+from scipy.stats import norm
+
+from skdcf.ops import soft_path
+from skdcf.relaxation import PathRelaxation, Relaxation
+
+
+class NormalRelaxation(Relaxation):
+    """The threshold is the mean of the scores and so many of their deviations."""
+
+    def __init__(self, temperature=0.3):
+        self.temperature = temperature
+
+    def plan(self, batch, labels):
+        return PathRelaxation().plan(batch, labels)
+
+    def soft_threshold(self, scores, alpha):
+        finite = scores[np.flatnonzero(np.isfinite(getval(scores)))]
+        if not len(finite):  # no problem has an error
+            return np.inf
+        share = alpha * (len(scores) + 1) / (len(finite) + 1)
+        return anp.mean(finite) + norm.ppf(min(share, 0.95)) * anp.std(finite)
+
+    def state(self, risk, plan):
+        return soft_path.soft_path_risk(risk, plan.indptr, plan.indices)
+
+    def scores(self, path_risk, plan):
+        decisive = plan.false_claims, plan.false_offsets
+        return soft_path.soft_nonconformity_scores(path_risk, *decisive)
+
+    def kept(self, path_risk, threshold, plan):
+        return soft_path.path_retention(path_risk, threshold, self.temperature)

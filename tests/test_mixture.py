@@ -1,0 +1,379 @@
+"""The mixture: its parts, its weights, what it shares, what it leaves alone."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+
+from skdcf import GraphBatch, HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.graphs import pack_labels
+from skdcf.relaxation import PathRelaxation
+from skdcf.scorers import (
+    ClassifierScorer,
+    ConformalScorer,
+    FeatureScorer,
+    LinearScorer,
+    MixtureScorer,
+    NeymanPearsonScorer,
+    Scorer,
+    Task,
+)
+from skdcf.scorers._mixture import _folds, _retention
+from skdcf.training import SoftTraining
+from skdcf.training.loop import train
+
+
+def problems(n, seed=0, kind="math"):
+    batch, y = make_reasoning_graphs(n, kind, random_state=seed, return_X_y=True)
+    return batch, pack_labels(y, batch) == 1
+
+
+def fit(batch, labels, alphas, seed=0, scorer=None, groups=None):
+    """One mixture per level; each task has the random numbers that a filter gives it."""
+    tasks = [Task(a, groups, np.random.RandomState(seed)) for a in alphas]
+    return (scorer or MixtureScorer()).fit_levels(batch, labels, tasks)
+
+
+def kept_by_hand(confidence, batch, labels, alpha):
+    """True claims per problem with every problem calibrated on all others, slowly."""
+    n = len(batch)
+    risks = []
+    for graph, own in zip(batch, batch.split(-confidence), strict=True):
+        above = [own[[*graph.ancestors(v), v]].max() for v in range(graph.n_claims)]
+        risks.append(np.array(above))
+    truth = batch.split(labels)
+    scores = [min(r[~t], default=np.inf) for r, t in zip(risks, truth, strict=True)]
+    total = 0
+    for i in range(n):
+        others = sorted(scores[:i] + scores[i + 1 :])
+        k = int(np.floor(alpha * n + 1e-9))
+        threshold = others[k - 1] if k else -np.inf
+        total += (truth[i] & (risks[i] < threshold)).sum()
+    return total / n
+
+
+def test_a_member_alone_is_what_its_own_training_gives():
+    batch, labels = problems(120)
+    scorer = fit(batch, labels, [0.1])[0]
+    fresh, _ = problems(50, 1)
+    setting = LinearScorer(), PathRelaxation(), SoftTraining()
+    rng = np.random.RandomState(0)
+    [result] = train(*setting, batch, labels, [0.1], rng=rng)
+    np.testing.assert_allclose(
+        scorer.members_["linear"].confidence(fresh),
+        result.confidence(LinearScorer(), fresh.features),
+        rtol=1e-3,
+        atol=1e-3,
+    )
+    alone = NeymanPearsonScorer().fit(batch, labels)
+    expected = alone.confidence(fresh)
+    assert np.array_equal(scorer.members_["neyman-pearson"].confidence(fresh), expected)
+
+
+PLAIN = {"first": FeatureScorer(0), "second": FeatureScorer(1)}
+
+
+def test_confidence_is_the_weighted_sum_of_standardised_members():
+    """Members that learn nothing: what the folds say of them is known."""
+    batch, labels = problems(120)
+    fresh, _ = problems(40, 1)
+    mean, scale = batch.features.mean(axis=0), batch.features.std(axis=0)
+    for scorer in fit(batch, labels, [0.05, 0.2], scorer=MixtureScorer(PLAIN)):
+        weights = scorer.selection_.weights
+        parts = [(fresh.features[:, j] - mean[j]) / scale[j] for j in (0, 1)]
+        expected = weights[0] * parts[0] + weights[1] * parts[1]
+        np.testing.assert_allclose(scorer.confidence(fresh), expected, atol=1e-12)
+        kept = [
+            _retention(batch.features[:, j], batch, labels, scorer.selection_.alpha)
+            for j in (0, 1)
+        ]
+        np.testing.assert_allclose(scorer.selection_.retention, kept)
+
+
+def test_members_temperature_and_prior_are_what_is_set():
+    batch, labels = problems(120)
+    prior = [0.5, -1.0]
+    mixture = MixtureScorer(PLAIN, prior=prior, temperature=0.3, n_folds=2)
+    [scorer] = fit(batch, labels, [0.1], scorer=mixture)
+    chosen = scorer.selection_
+    expected = softmax(prior + chosen.retention / (0.3 * chosen.retention.max()))
+    np.testing.assert_allclose(chosen.weights, expected)
+    assert (chosen.members, chosen.n_folds) == (("first", "second"), 2)
+    # Without a prior of one's own, members of one's own start alike.
+    [even] = fit(batch, labels, [0.1], scorer=MixtureScorer(PLAIN, temperature=1e9))
+    np.testing.assert_allclose(even.selection_.weights, 0.5)
+
+
+def test_the_default_spelt_out():
+    batch, labels = problems(100)
+    members = {
+        "linear": ConformalScorer(LinearScorer(spread=0.0)),
+        "neyman-pearson": NeymanPearsonScorer(),
+    }
+    spelt = MixtureScorer(members, prior=(0, 2), n_folds=3, temperature=0.05)
+    one, other = (fit(batch, labels, [0.1], scorer=s)[0] for s in (None, spelt))
+    np.testing.assert_array_equal(one.confidence(batch), other.confidence(batch))
+    assert all(not hasattr(member, "params_") for member in members.values())
+
+
+class Recording(Scorer):
+    """A member that writes down what it is trained on, and scores with a constant."""
+
+    learns = True
+    seen = []
+
+    def fit(self, batch, labels, task=None):
+        self.seen.append((batch.features[:, 0].copy(), labels.copy(), task.groups))
+        return self
+
+    def confidence(self, batch):
+        return np.zeros(batch.n_claims)
+
+
+def test_each_fold_is_scored_by_members_that_have_not_seen_it(monkeypatch):
+    monkeypatch.setattr(Recording, "seen", [])
+    batch, labels = problems(31)
+    number = batch.replace_features(batch.problem_of[:, None].astype(float))
+    groups = np.arange(31) // 2
+    [scorer] = fit(
+        number,
+        labels,
+        [0.1],
+        scorer=MixtureScorer({"a": Recording()}, n_folds=4),
+        groups=groups,
+    )
+    whole, *parts = Recording.seen
+    assert set(whole[0]) == set(range(31)) and len(parts) == 4
+    truth = batch.split(labels)
+    left_out = []
+    for seen, known, of_groups in parts:
+        rows = np.unique(seen).astype(int)
+        np.testing.assert_array_equal(known, np.concatenate([truth[i] for i in rows]))
+        np.testing.assert_array_equal(of_groups, groups[rows])
+        rest = set(range(31)) - set(rows.tolist())
+        assert {groups[i] for i in rest}.isdisjoint(groups[rows])
+        left_out += rest
+    assert sorted(left_out) == list(range(31))
+    assert scorer.selection_.n_folds == 4
+
+
+class Shifted(Scorer):
+    """Knows alpha, and writes down for which it was fitted."""
+
+    learns = uses_alpha = True
+    fitted_for = []
+
+    def fit(self, batch, labels, task=None):
+        self.alpha_ = task.alpha
+        self.fitted_for.append(task.alpha)
+        return self
+
+    def confidence(self, batch):
+        return batch.features[:, 0] + self.alpha_ * batch.features[:, 1]
+
+
+def test_members_that_know_alpha_are_fitted_for_each(monkeypatch):
+    monkeypatch.setattr(Shifted, "fitted_for", [])
+    batch, labels = problems(60)
+    members = {"shifted": Shifted(), "plain": ClassifierScorer()}
+    several = fit(batch, labels, [0.1, 0.3], scorer=MixtureScorer(members, n_folds=2))
+    assert Shifted.fitted_for == [0.1, 0.3] * 3
+    assert [s.members_["shifted"].alpha_ for s in several] == [0.1, 0.3]
+    assert several[0].members_["plain"] is several[1].members_["plain"]
+
+
+def test_a_mixture_trains_through_a_relaxation_where_a_member_does():
+    assert MixtureScorer().uses_relaxation
+    assert MixtureScorer({"a": ConformalScorer(), **PLAIN}).uses_relaxation
+    assert not MixtureScorer(PLAIN).uses_relaxation
+    # A mixture is a scorer, and may be a member.
+    assert MixtureScorer({"inner": MixtureScorer()}).uses_relaxation
+
+
+def test_a_mixture_of_mixtures():
+    batch, labels = problems(60)
+    inner = MixtureScorer(PLAIN, n_folds=2)
+    [scorer] = fit(batch, labels, [0.2], scorer=MixtureScorer({"one": inner}))
+    found = scorer.members_["one"].confidence(batch)
+    assert np.corrcoef(scorer.confidence(batch), found)[0, 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("mixture", "message"),
+    [
+        (MixtureScorer({}), "there are 0 members"),
+        (
+            MixtureScorer({"a": "linear"}),
+            "member 'a' is 'linear', but must be a Scorer",
+        ),
+        (MixtureScorer(PLAIN, prior=[1.0]), "2 members and 1 numbers in prior"),
+        (MixtureScorer(prior=[1.0, 2.0, 3.0]), "2 members and 3 numbers in prior"),
+        (MixtureScorer([ClassifierScorer()]), "'members' parameter of MixtureScorer"),
+        (MixtureScorer(n_folds=1), r"'n_folds' .* \[2, inf\)"),
+        (MixtureScorer(n_folds=2.5), r"'n_folds' .* Got 2.5"),
+        (MixtureScorer(temperature=0), r"'temperature' .* Got 0"),
+        (MixtureScorer({"a": ClassifierScorer(label="x")}), "'label' parameter"),
+    ],
+)
+def test_settings_that_make_no_sense(mixture, message):
+    batch, labels = problems(10)
+    with pytest.raises(ValueError, match=message):
+        HardCF(mixture).fit(batch, batch.split(labels))
+
+
+def test_what_is_passed_stays_unfitted():
+    batch, labels = problems(60)
+    members = {"plain": ClassifierScorer(), "linear": ConformalScorer()}
+    mixture = MixtureScorer(members, n_folds=2)
+    before = clone(mixture)
+    cf = HardCF(mixture, random_state=0).fit(batch, batch.split(labels))
+    assert vars(mixture).keys() == vars(before).keys()
+    assert not any(name.endswith("_") for m in members.values() for name in vars(m))
+    assert cf.scorer_.members_["plain"] is not members["plain"]
+
+
+def test_weights_are_a_softmax_of_what_was_kept():
+    for scorer in fit(*problems(150), [0.03, 0.1, 0.3]):
+        chosen = scorer.selection_
+        best = chosen.retention.max()
+        np.testing.assert_allclose(
+            chosen.weights, softmax([0, 2] + chosen.retention / (0.05 * best))
+        )
+        assert chosen.n_folds == 3
+
+
+def test_few_problems_keep_the_weights_together():
+    batch, labels = problems(40, 2)
+    chosen = fit(batch, labels, [0.1])[0].selection_
+    best = chosen.retention.max()
+    expected = softmax([0, 2] + chosen.retention / (best / (0.1 * 40)))
+    np.testing.assert_allclose(chosen.weights, expected)
+
+
+def test_retention_is_that_of_leave_one_out_on_unseen_problems():
+    batch, labels = problems(60, 3)
+    alpha, n = 0.1, 60
+    confidence = np.random.RandomState(0).normal(size=batch.n_claims)
+    levels = np.geomspace(max(0.06, 1.5 / n), max(0.16, 6.5 / n), 9)
+    expected = np.mean([kept_by_hand(confidence, batch, labels, a) for a in levels])
+    found = _retention(confidence, batch, labels, alpha)
+    assert found == pytest.approx(expected)
+
+
+def test_out_of_fold_confidences_do_not_know_the_problem():
+    """A leak would show as retention where labels have nothing to do with features."""
+    batch, _ = problems(150, 4)
+    rng = np.random.RandomState(0)
+    labels = rng.uniform(size=batch.n_claims) > 0.3
+    noise = batch.replace_features(rng.normal(size=(batch.n_claims, 30)))
+    scorer = fit(noise, labels, [0.1])[0]
+    flat = noise.replace_features(np.zeros((noise.n_claims, 1)))
+    constant = NeymanPearsonScorer().fit(flat, labels).confidence(flat)
+    by_chance = _retention(constant, noise, labels, 0.1)
+    seen = [
+        _retention(member.confidence(noise), noise, labels, 0.1)
+        for member in scorer.members_.values()
+    ]
+    assert max(scorer.selection_.retention) < by_chance + 0.15
+    assert (seen > scorer.selection_.retention).all()
+
+
+def test_levels_share_what_knows_no_alpha():
+    batch, labels = problems(100)
+    several = fit(batch, labels, [0.05, 0.1, 0.2])
+    assert len({id(s.members_["neyman-pearson"]) for s in several}) == 1
+    assert [s.selection_.alpha for s in several] == [0.05, 0.1, 0.2]
+    for alpha, scorer in zip([0.05, 0.1, 0.2], several, strict=True):
+        alone = fit(batch, labels, [alpha])[0]
+        assert np.array_equal(alone.confidence(batch), scorer.confidence(batch))
+
+
+def test_groups_share_a_fold():
+    groups = np.repeat(np.arange(23), [1, 2, 3, 4, 5] * 4 + [6, 7, 8])
+    fold = _folds(len(groups), groups, 5, np.random.RandomState(0))
+    assert sorted(set(fold)) == [0, 1, 2, 3, 4]
+    for i in range(23):
+        assert len(set(fold[groups == i])) == 1
+    single = _folds(40, None, 5, np.random.RandomState(0))
+    assert np.bincount(single).tolist() == [8] * 5
+
+
+def test_groups_of_copies_are_not_mistaken_for_evidence():
+    """With copies in other folds, a memory of problems looks like skill."""
+    batch, _ = problems(40, 6)
+    rng = np.random.RandomState(1)
+    labels = rng.uniform(size=batch.n_claims) > 0.3
+    batch = batch.replace_features(rng.normal(size=(batch.n_claims, 60)))
+    twice = batch[np.tile(np.arange(40), 3)]
+    labels = np.tile(labels, 3)
+    groups = np.tile(np.arange(40), 3)
+    apart = fit(twice, labels, [0.1], groups=groups)[0].selection_.retention
+    mixed = fit(twice, labels, [0.1])[0].selection_.retention
+    assert (apart < 0.7 * mixed).all()
+
+
+def test_not_worse_than_its_members_by_much_and_better_than_the_linear_one():
+    train_set, labels = problems(350, 10)
+    fresh, truth = problems(1000, 11)
+    scorer = fit(train_set, labels, [0.1])[0]
+    kept = {
+        name: _retention(member.confidence(fresh), fresh, truth, 0.1)
+        for name, member in (scorer.members_ | {"auto": scorer}).items()
+    }
+    assert kept["auto"] > 1.02 * kept["linear"]
+    assert kept["auto"] > 0.97 * max(kept.values())
+
+
+def test_without_edges():
+    batch, labels = problems(80)
+    apart = GraphBatch.from_arrays(batch.features, batch.offsets)
+    free = fit(batch.without_edges(), labels, [0.1])[0]
+    bare = fit(apart, labels, [0.1])[0]
+    assert np.array_equal(free.confidence(apart), bare.confidence(apart))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 12])
+def test_few_problems(n):
+    batch, labels = problems(n, 8)
+    for scorer in fit(batch, labels, [0.02, 0.5]):
+        assert np.isfinite(scorer.confidence(batch)).all()
+        assert scorer.selection_.weights.sum() == pytest.approx(1)
+        assert scorer.selection_.n_folds == (0 if n == 1 else min(n, 3))
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_one_kind_of_label(truth):
+    batch, labels = problems(20)
+    scorer = fit(batch, np.full_like(labels, truth), [0.1])[0]
+    assert np.isfinite(scorer.confidence(batch)).all()
+    np.testing.assert_allclose(scorer.selection_.weights, softmax([0, 2]))
+
+
+def test_bad_arguments():
+    batch, labels = problems(10)
+    with pytest.raises(ValueError, match=r"alpha is 1\.5"):
+        fit(batch, labels, [0.1, 1.5])
+    with pytest.raises(ValueError, match="'n_folds' parameter of MixtureScorer"):
+        fit(batch, labels, [0.1], scorer=MixtureScorer(n_folds=1))
+    with pytest.raises(ValueError, match="the problems have none yet"):
+        fit(batch.replace_features(None), labels, [0.1])
+
+
+def test_a_loaded_scorer_needs_no_gradients(tmp_path):
+    """Prediction in a fresh process, from a pickle, without autograd."""
+    batch, labels = problems(30)
+    scorer = fit(batch, labels, [0.1])[0]
+    path = tmp_path / "scorer.pkl"
+    path.write_bytes(pickle.dumps((scorer, batch, scorer.confidence(batch))))
+    code = (
+        "import pickle, sys, numpy as np\n"
+        f"scorer, batch, expected = pickle.load(open({str(path)!r}, 'rb'))\n"
+        "assert np.array_equal(scorer.confidence(batch), expected)\n"
+        "assert 'autograd' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

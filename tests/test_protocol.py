@@ -1,0 +1,554 @@
+"""One scorer protocol: every filter takes every scorer, and keeps what it fitted."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from assertions import assert_coherent
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skdcf import (
+    BoostedIndependentFactuality,
+    CoherentConformalFilter,
+    HardCF,
+    IndependentFactuality,
+)
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import compare_filters, fit_levels
+from skdcf.graphs import pack_labels
+from skdcf.ops.hard import nonconformity_scores, path_risk
+from skdcf.scorers import (
+    ClassifierScorer,
+    ConformalScorer,
+    FeatureScorer,
+    FrequencyScorer,
+    FunctionScorer,
+    Hazard,
+    LinearScorer,
+    MixtureScorer,
+    MLPScorer,
+    NeymanPearsonScorer,
+    Scorer,
+    Task,
+    as_scorer,
+)
+
+N = 80
+GRAPHS, Y = make_reasoning_graphs(N, random_state=0, return_X_y=True)
+LABELS = pack_labels(Y, GRAPHS)
+FRESH, FRESH_Y = make_reasoning_graphs(30, random_state=1, return_X_y=True)
+TRAINED = GaussianNB().fit(FRESH.features, np.concatenate(FRESH_Y))
+
+
+def first_column(batch):
+    return batch.features[:, 0]
+
+
+class Centroid(Scorer):
+    """A scorer of one's own that learns: towards the mean of the true claims."""
+
+    learns = True
+
+    def __init__(self, power=1.0):
+        self.power = power
+
+    def fit(self, batch, labels, task=None):
+        true, false = (batch.features[labels == value].mean(axis=0) for value in (1, 0))
+        self.weights_ = np.sign(true - false) * np.abs(true - false) ** self.power
+        return self
+
+    def confidence(self, batch):
+        return batch.features @ self.weights_
+
+
+class Levelled(Centroid):
+    """And one that another alpha makes another one."""
+
+    uses_alpha = True
+
+    def fit(self, batch, labels, task=None):
+        super().fit(batch, labels)
+        self.weights_[0] += 10 * task.alpha
+        return self
+
+
+def small_hazards():
+    return [
+        Hazard(GaussianNB(), doubt=0.1),
+        Hazard(LogisticRegression(), with_problem=True),
+    ]
+
+
+# By name: what is written for ``scorer=``, and whether it learns.
+SCORERS = {
+    "none": (None, False),
+    "auto": ("auto", True),
+    "linear": ("linear", True),
+    "neyman-pearson": ("neyman-pearson", True),
+    "name": ("nx_reachability", False),
+    "number": (3, False),
+    "feature": (FeatureScorer(-1), False),
+    "frequency": (FrequencyScorer(0.5), False),
+    "function": (first_column, False),
+    "function scorer": (FunctionScorer(first_column), False),
+    "classifier": (LogisticRegression(max_iter=2000), True),
+    "pipeline": (make_pipeline(StandardScaler(), LogisticRegression()), True),
+    "classifier scorer": (ClassifierScorer(GaussianNB(), label="coherent"), True),
+    "frozen": (FrozenEstimator(TRAINED), False),
+    "linear model": (LinearScorer(), True),
+    "perceptron": (MLPScorer((3,)), True),
+    "conformal": (ConformalScorer(MLPScorer(())), True),
+    "hazards": (NeymanPearsonScorer(small_hazards(), after_error=0.2), True),
+    "mixture": (
+        MixtureScorer({"own": Centroid(), "plain": FeatureScorer(0)}, n_folds=2),
+        True,
+    ),
+    "own": (Centroid(2.0), True),
+    "own, for alpha": (Levelled(), True),
+}
+CHEAP = {
+    name: s
+    for name, (s, _) in SCORERS.items()
+    if name not in ("auto", "neyman-pearson")
+}
+
+FILTERS = {
+    cls.__name__: cls
+    for cls in (
+        HardCF,
+        IndependentFactuality,
+        CoherentConformalFilter,
+        BoostedIndependentFactuality,
+    )
+}
+
+
+def flat(rows):
+    return np.concatenate(list(rows))
+
+
+def levels_of(filter):
+    return flat(filter.predict_alpha(FRESH))
+
+
+@pytest.fixture(params=FILTERS)
+def cls(request):
+    return FILTERS[request.param]
+
+
+# --- the matrix
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_every_filter_takes_every_scorer(cls, name):
+    scorer, learns = SCORERS[name]
+    before = pickle.dumps(scorer)
+    filter = cls(scorer, alpha=0.2, random_state=0)
+    fitted = clone(filter).fit(GRAPHS, Y)
+    assert isinstance(fitted.scorer_, Scorer)
+    assert fitted.scorer_.learns == learns
+    assert fitted.n_calibration_ == (24 if learns else N)
+    masks = fitted.predict(FRESH)
+    assert [len(mask) for mask in masks] == FRESH.sizes.tolist()
+    if fitted.coherent:
+        assert_coherent(masks, FRESH)
+    assert 0 <= fitted.score(FRESH, FRESH_Y) <= np.mean([sum(row) for row in FRESH_Y])
+    for same in (pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(GRAPHS, Y)):
+        np.testing.assert_array_equal(levels_of(same), levels_of(fitted))
+    assert repr(clone(fitted)) == repr(filter)
+    assert pickle.dumps(scorer) == before
+
+
+def test_searches_over_scorers(cls):
+    """The best of all scorers, whatever they are, in one grid."""
+    search = GridSearchCV(
+        cls(alpha=0.2, random_state=0),
+        {"scorer": list(CHEAP.values())},
+        cv=2,
+        error_score="raise",
+    ).fit(GRAPHS, Y)
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all() and len(set(scores)) > 5
+    assert search.best_score_ == scores.max()
+
+
+def test_comparisons_of_scorers(cls):
+    filters = {name: cls(scorer, random_state=0) for name, scorer in CHEAP.items()}
+    report = compare_filters(filters, GRAPHS, Y, [0.2, 0.3], cv=2, random_state=0)
+    assert report.names == tuple(CHEAP)
+    retention = report.retention.mean(axis=1)
+    assert (retention[:, 1] >= retention[:, 0]).all() and (retention[:, 1] > 0).all()
+    by_hand = compare_filters(
+        {
+            name: FILTERS["HardCF"](s, coherent=filters[name].coherent, random_state=0)
+            for name, s in CHEAP.items()
+        },
+        GRAPHS,
+        Y,
+        [0.2, 0.3],
+        cv=2,
+        random_state=0,
+    )
+    # A filter adds nothing to its scorer: HardCF gives the same.
+    np.testing.assert_array_equal(report.retention, by_hand.retention)
+
+
+# --- the order of a fit
+
+
+class Spy(Scorer):
+    """Writes down which problems it was trained on and asked about, and the task."""
+
+    learns = True
+    calls = []
+
+    def fit(self, batch, labels, task=None):
+        self.calls.append(("fit", batch, labels, task))
+        return self
+
+    def confidence(self, batch):
+        self.calls.append(("confidence", batch, None, None))
+        return batch.features[:, 0]
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    monkeypatch.setattr(Spy, "calls", [])
+    return Spy.calls
+
+
+NUMBERED = GRAPHS.replace_features(
+    np.c_[GRAPHS.features[:, 0], GRAPHS.problem_of.astype(float)]
+)
+
+
+def numbers(batch):
+    return set(batch.features[:, 1].astype(int).tolist())
+
+
+def test_a_fit_is_split_fit_calibrate(calls):
+    groups = np.arange(N) // 2
+    filter = HardCF(Spy(), alpha=0.25, calibration_size=20, random_state=0)
+    filter.fit(NUMBERED, Y, groups=groups)
+    (kind, trained_on, labels, task), (_, calibrated_on, *_) = calls[:2]
+    assert kind == "fit" and [call[0] for call in calls].count("fit") == 1
+    assert len(calibrated_on) == filter.n_calibration_ == 20
+    assert numbers(trained_on) | numbers(calibrated_on) == set(range(N))
+    assert all(
+        numbers(batch).isdisjoint(numbers(trained_on)) for _, batch, *_ in calls[1:]
+    )
+    rows = sorted(numbers(trained_on))
+    np.testing.assert_array_equal(labels, np.concatenate([Y[i] for i in rows]))
+    assert task.alpha == 0.25
+    assert len(task.groups) == 60
+    assert len(set(task.groups) & set(groups[sorted(numbers(calibrated_on))])) == 0
+    held = sorted(numbers(calibrated_on))
+    risk = path_risk(-NUMBERED[held].features[:, 0], NUMBERED[held])
+    truth = np.concatenate([Y[i] for i in held]) == 1
+    scores = np.sort(nonconformity_scores(risk, truth, NUMBERED[held].offsets))
+    np.testing.assert_allclose(filter.nonconformity_scores_, scores, atol=1e-9)
+
+
+def test_edges_are_dropped_before_a_scorer_sees_them(calls):
+    cut = HardCF(Spy(), coherent=False, random_state=0).fit(NUMBERED, Y)
+    cut.predict(NUMBERED)
+    assert len(calls) > 3 and all(len(batch.edges) == 0 for _, batch, *_ in calls)
+    calls.clear()
+    HardCF(Spy(), random_state=0).fit(NUMBERED, Y).predict(NUMBERED)
+    assert any(len(batch.edges) for _, batch, *_ in calls)
+
+
+@pytest.mark.parametrize("name", ["frequency", "auto", "hazards", "linear"])
+def test_incoherent_is_coherent_without_edges(name):
+    """The same computation: a filter that never had the edges."""
+    scorer, _ = SCORERS[name]
+    bare, bare_fresh = GRAPHS.without_edges(), FRESH.without_edges()
+    one = HardCF(scorer, coherent=False, random_state=0).fit(GRAPHS, Y)
+    other = HardCF(scorer, random_state=0).fit(bare, Y)
+    assert one.threshold_ == other.threshold_
+    np.testing.assert_array_equal(
+        flat(one.path_risk(FRESH)), flat(other.path_risk(bare_fresh))
+    )
+    with_edges = HardCF(scorer, random_state=0).fit(GRAPHS, Y)
+    assert (levels_of(one) != levels_of(with_edges)).any()
+
+
+def test_a_scorer_that_does_not_learn_needs_only_its_confidence():
+    class Early(Scorer):
+        def confidence(self, batch):
+            return -batch.depth
+
+    filter = HardCF(Early(), alpha=0.2).fit(GRAPHS, Y)
+    assert filter.n_calibration_ == N
+    held = HardCF(Early(), calibration_size=30, random_state=0).fit(GRAPHS, Y)
+    assert held.n_calibration_ == 30  # what is asked for is done all the same
+    with pytest.raises(TypeError, match="confidence"):
+        type("Nothing", (Scorer,), {})()
+
+
+# --- levels
+
+
+def test_a_scorer_that_knows_alpha_is_fitted_for_each():
+    for make in (HardCF, CoherentConformalFilter):
+        several = make(Levelled(), random_state=0).fit_levels(GRAPHS, Y, [0.1, 0.3])
+        for alpha, filter in zip((0.1, 0.3), several, strict=True):
+            alone = make(Levelled(), alpha=alpha, random_state=0).fit(GRAPHS, Y)
+            np.testing.assert_array_equal(
+                filter.scorer_.weights_, alone.scorer_.weights_
+            )
+            assert filter.threshold_ == alone.threshold_
+        first, second = (filter.scorer_.weights_[0] for filter in several)
+        assert second - first == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_levels_share_a_scorer_where_alpha_makes_no_difference(name):
+    scorer, _ = SCORERS[name]
+    few, many = HardCF(scorer, random_state=0).fit_levels(GRAPHS, Y, [0.2, 0.4])
+    assert (few.scorer_ is many.scorer_) == (not few.scorer_.uses_alpha)
+    assert (few.alpha, many.alpha) == (0.2, 0.4)
+    alone = HardCF(scorer, alpha=0.4, random_state=0).fit(GRAPHS, Y)
+    assert many.threshold_ == alone.threshold_
+    np.testing.assert_array_equal(levels_of(many), levels_of(alone))
+
+
+# --- what a filter holds is its own
+
+
+def corrupted():
+    """The training problems with the opposite labels."""
+    return GRAPHS, 1 - LABELS
+
+
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        ClassifierScorer(GaussianNB()),
+        NeymanPearsonScorer(small_hazards()),
+        ConformalScorer(),
+        MixtureScorer({"own": Centroid()}, n_folds=2),
+        Centroid(),
+        Levelled(),
+    ],
+    ids=lambda scorer: type(scorer).__name__,
+)
+def test_a_fitted_scorer_is_fitted_afresh(cls, scorer):
+    """It may have seen the problems that calibrate: its own fit counts for nothing."""
+    fitted = clone(scorer).fit(*corrupted(), Task(0.2))
+    before = fitted.confidence(FRESH)
+    given = cls(fitted, alpha=0.2, random_state=0).fit(GRAPHS, Y)
+    fresh = cls(clone(scorer), alpha=0.2, random_state=0).fit(GRAPHS, Y)
+    assert given.n_calibration_ == 24 and given.scorer_ is not fitted
+    np.testing.assert_array_equal(levels_of(given), levels_of(fresh))
+    np.testing.assert_array_equal(fitted.confidence(FRESH), before)
+
+
+def test_a_fitted_classifier_is_fitted_afresh_unless_it_is_frozen():
+    classifier = GaussianNB().fit(GRAPHS.features, 1 - LABELS)
+    means = classifier.theta_.copy()
+    given = HardCF(classifier, random_state=0).fit(GRAPHS, Y)
+    fresh = HardCF(GaussianNB(), random_state=0).fit(GRAPHS, Y)
+    np.testing.assert_array_equal(levels_of(given), levels_of(fresh))
+    np.testing.assert_array_equal(classifier.theta_, means)
+    frozen = HardCF(FrozenEstimator(TRAINED)).fit(GRAPHS, Y)
+    assert frozen.n_calibration_ == N
+    expected = TRAINED.predict_proba(FRESH.features)[:, 1]
+    np.testing.assert_array_equal(frozen.scorer_.confidence(FRESH), expected)
+
+
+def test_a_method_of_a_fitted_scorer_may_know_these_problems():
+    """Nothing is trained then, and nothing held out: that is told."""
+    fitted = Centroid().fit(GRAPHS, LABELS)
+    with pytest.warns(UserWarning, match="method of a fitted Centroid: the guarantee"):
+        filter = HardCF(fitted.confidence).fit(GRAPHS, Y)
+    assert filter.n_calibration_ == N
+    HardCF(FeatureScorer(0).confidence).fit(GRAPHS, Y)  # nothing was learnt: in silence
+
+
+CHANGES = [
+    (FeatureScorer(0), {"scorer__feature": 3}),
+    (FrequencyScorer(0.0), {"scorer__beta_mix": 1.0, "scorer__over": "children"}),
+    (LogisticRegression(max_iter=2000), {"scorer__C": 1e-6}),
+    (
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        {
+            "scorer__standardscaler__with_mean": False,
+            "scorer__logisticregression__C": 9,
+        },
+    ),
+    (
+        ClassifierScorer(GaussianNB()),
+        {
+            "scorer__label": "coherent",
+            "scorer__estimator": GaussianNB(var_smoothing=1.0),
+        },
+    ),
+    (
+        ClassifierScorer(LogisticRegression(max_iter=2000)),
+        {"scorer__estimator__C": 1e-6, "scorer__estimator__intercept_scaling": 7.0},
+    ),
+    (LinearScorer(), {"scorer__spread": 5.0}),
+    (MLPScorer((3,)), {"scorer__hidden_layer_sizes": (7, 2)}),
+    (ConformalScorer(MLPScorer((3,))), {"scorer__model": LinearScorer()}),
+    (
+        NeymanPearsonScorer(small_hazards()),
+        {
+            "scorer__after_error": 1.0,
+            "scorer__hazards": [Hazard(GaussianNB(), doubt=0.9)],
+        },
+    ),
+    (
+        MixtureScorer({"a": FeatureScorer(0), "b": FeatureScorer(1)}),
+        {"scorer__prior": [9.0], "scorer__members": {"a": FeatureScorer(5)}},
+    ),
+    (Centroid(), {"scorer__power": 3.0}),
+]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "changes"), CHANGES, ids=[type(s).__name__ for s, _ in CHANGES]
+)
+def test_changed_parameters_change_no_fitted_filter(scorer, changes):
+    """Neither through the filter, nor through what the caller still holds."""
+    scorer = clone(scorer)
+    filter = HardCF(scorer, alpha=0.2, random_state=0).fit(GRAPHS, Y)
+    few, many = HardCF(scorer, random_state=0).fit_levels(GRAPHS, Y, [0.2, 0.4])
+    before = [levels_of(each) for each in (filter, few, many)]
+    other = HardCF(scorer).set_params(**changes)
+    few.set_params(**changes)
+    filter.set_params(**changes)
+    for each, expected in zip((filter, few, many), before, strict=True):
+        np.testing.assert_array_equal(levels_of(each), expected)
+        np.testing.assert_array_equal(levels_of(copy.deepcopy(each)), expected)
+        each.calibrate(GRAPHS, Y)
+    assert other.scorer is scorer is filter.scorer
+    # Copies for several levels hold scorers of their own.
+    assert few.scorer is not many.scorer is not scorer
+    again = filter.fit(GRAPHS, Y)
+    if "scorer__spread" not in changes:  # which decides about a random start alone
+        assert (levels_of(again) != before[0]).any()
+
+
+def test_what_a_member_or_a_hazard_is_changed_to_afterwards():
+    member, hazard = Centroid(), Hazard(GaussianNB(), doubt=0.1)
+    filters = [
+        HardCF(
+            MixtureScorer({"own": member, "plain": FeatureScorer(0)}), random_state=0
+        ),
+        HardCF(NeymanPearsonScorer([hazard]), random_state=0),
+    ]
+    before = [levels_of(filter.fit(GRAPHS, Y)) for filter in filters]
+    member.set_params(power=5.0)
+    hazard.set_params(doubt=0.9, with_problem=True)
+    hazard.estimator.set_params(var_smoothing=10.0)
+    for filter, expected in zip(filters, before, strict=True):
+        np.testing.assert_array_equal(levels_of(filter), expected)
+
+
+class Stateful:
+    """A function with a state."""
+
+    def __init__(self):
+        self.column = 0
+
+    def __call__(self, batch):
+        return batch.features[:, self.column]
+
+
+@pytest.mark.parametrize("form", ["object", "method", "scorer"])
+def test_a_function_with_a_state_is_copied(form):
+    held = Stateful()
+    given = {
+        "object": held,
+        "method": held.__call__,
+        "scorer": FunctionScorer(held),
+    }[form]
+    filter = HardCF(given, alpha=0.2).fit(GRAPHS, Y)
+    before = levels_of(filter)
+    held.column = 3
+    np.testing.assert_array_equal(levels_of(filter), before)
+    assert (levels_of(filter.fit(GRAPHS, Y)) != before).any()
+
+
+# --- what may be written for scorer=
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (None, FrequencyScorer),
+        ("auto", MixtureScorer),
+        ("linear", ConformalScorer),
+        ("neyman-pearson", NeymanPearsonScorer),
+        ("nx_reachability", FeatureScorer),
+        (np.int64(3), FeatureScorer),
+        (np.str_("nx_reachability"), FeatureScorer),
+        (GaussianNB(), ClassifierScorer),
+        (first_column, FunctionScorer),
+        (lambda batch: batch.depth, FunctionScorer),
+        (MLPScorer(), ConformalScorer),
+        (Centroid(), Centroid),
+    ],
+)
+def test_as_scorer(given, kind):
+    made = as_scorer(given, GRAPHS)
+    assert type(made) is kind and made is not given
+    again = as_scorer(made, GRAPHS)
+    assert type(again) is kind and again is not made
+    assert repr(again) == repr(made)
+
+
+def test_nothing_said_is_a_classifier_where_there_is_no_frequency():
+    unnamed = GRAPHS.replace_features(GRAPHS.features)
+    assert type(as_scorer(None, unnamed)) is ClassifierScorer
+
+
+@pytest.mark.parametrize("name", ["auto", "linear", "neyman-pearson"])
+def test_a_feature_of_a_scorers_name_is_not_guessed_at(name):
+    odd = GRAPHS.replace_features(GRAPHS.features[:, :2], [name, "b"])
+    with pytest.raises(ValueError, match=f"pass FeatureScorer\\('{name}'\\) for the"):
+        HardCF(name).fit(odd, Y)
+    assert HardCF(FeatureScorer(name)).fit(odd, Y).n_calibration_ == N
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [1.5, True, [0], {}, b"name", Centroid, MLPScorer, StandardScaler(), object()],
+    ids=lambda wrong: type(wrong).__name__,
+)
+def test_what_is_no_scorer(cls, wrong):
+    match = "but must be None, one of .'auto', 'linear', 'neyman-pearson'., a feature"
+    with pytest.raises(ValueError, match=match):
+        cls(wrong).fit(GRAPHS, Y)
+
+
+def test_scores_are_numbers_one_for_each_claim():
+    class Wrong(Scorer):
+        def __init__(self, out):
+            self.out = out
+
+        def confidence(self, batch):
+            return {"short": [0.0], "nan": np.full(batch.n_claims, np.nan)}[self.out]
+
+    with pytest.raises(ValueError, match=r"returned shape \(1,\) for \d+ claims"):
+        HardCF(Wrong("short")).fit(GRAPHS, Y)
+    with pytest.raises(ValueError, match="claim 0 is nan: confidences must be finite"):
+        HardCF(Wrong("nan")).fit(GRAPHS, Y)
+
+
+# --- the shared door of evaluation
+
+
+def test_levels_of_evaluation_share_the_fitted_scorer():
+    levels = fit_levels(HardCF(Centroid(), random_state=0), GRAPHS, Y, [0.2, 0.4])
+    assert levels[0.2].scorer_ is levels[0.4].scorer_
+    assert levels[0.2].threshold_ == levels[0.4].threshold(0.2)
+    assert levels[0.4].alpha == 0.4

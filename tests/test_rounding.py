@@ -1,0 +1,306 @@
+"""A problem scores the same alone and among others, or its threshold is lowered.
+
+An exact copy of a false claim must not slip below its own score because it is computed
+in another batch, in float32, behind a product, or next to columns of rounding errors.
+"""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators._ties import jittered
+from skdcf.graphs import pack_labels
+from skdcf.ops.hard import nonconformity_scores, path_risk
+from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
+
+N = 60
+GRAPHS, Y = make_reasoning_graphs(N, kind="felm", random_state=0, return_X_y=True)
+
+
+class Rounded(Scorer):
+    """The first feature, with errors that depend on the size of the batch."""
+
+    def __init__(self, size=1e-7):
+        self.size = size
+
+    def confidence(self, batch):
+        error = np.random.default_rng(len(batch)).uniform(-1, 1, batch.n_claims)
+        return batch.features[:, 0] + self.size * error
+
+
+def float32_network(batch):
+    """Products in single precision, which are rounded as the batch is blocked."""
+    rng = np.random.default_rng(0)
+    X = batch.features.astype(np.float32)
+    for width in (64, 64, 1):
+        weights = rng.normal(size=(X.shape[1], width)) / np.sqrt(X.shape[1])
+        X = np.tanh(X @ weights.astype(np.float32))
+    return X[:, 0]
+
+
+def copies(n, n_features=64):
+    """One problem with a false claim, over and over."""
+    row = np.random.default_rng(3).normal(size=(1, n_features))
+    return GraphBatch.from_arrays(np.repeat(row, n, axis=0), np.arange(n + 1))
+
+
+def raw_scores(scorer, batch, labels):
+    risk = path_risk(-scorer.confidence(batch), batch)
+    return np.sort(nonconformity_scores(risk, labels == 1, batch.offsets))
+
+
+# --- how far thresholds are lowered
+
+
+@pytest.mark.parametrize("scorer", ["frequency-score", 1, FeatureScorer(2), "linear"])
+def test_thresholds_are_lowered_a_little_in_any_case(scorer):
+    filter = HardCF(scorer, alpha=0.2, random_state=0).fit(GRAPHS, Y)
+    filter.calibrate(GRAPHS, Y)
+    exact = raw_scores(filter.scorer_, GRAPHS, pack_labels(Y, GRAPHS))
+    found = filter.nonconformity_scores_
+    finite = np.isfinite(exact)
+    np.testing.assert_array_equal(np.isfinite(found), finite)
+    least = 1e-10 * (1 + np.abs(exact[finite]))
+    lowered = exact[finite] - found[finite]
+    assert (lowered > 0.99 * least).all() and (lowered < 1e-8).all()
+
+
+def test_published_ties_are_not_lowered():
+    filter = HardCF("frequency-score", ties="include").fit(GRAPHS, Y)
+    exact = raw_scores(filter.scorer_, GRAPHS, pack_labels(Y, GRAPHS))
+    np.testing.assert_array_equal(filter.nonconformity_scores_, exact)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e-9, 1e-7])
+def test_the_shift_follows_what_is_measured(size):
+    """More than any two computations of the same claim differ by: 2 ``size``."""
+    filter = HardCF(Rounded(size), alpha=0.2).fit(GRAPHS, Y)
+    exact = raw_scores(Rounded(0.0), GRAPHS, pack_labels(Y, GRAPHS))
+    finite = np.isfinite(exact)
+    lowered = exact[finite] - filter.nonconformity_scores_[finite]
+    assert (lowered > 2 * size).all()
+    assert (lowered < 30 * size + 1e-8).all()
+
+
+def test_a_scorer_may_say_that_it_is_coarser():
+    class Coarse(Rounded):
+        resolution = 1e-3
+
+    filter = HardCF(Coarse(1e-9), alpha=0.2).fit(GRAPHS, Y)
+    exact = raw_scores(Rounded(0.0), GRAPHS, pack_labels(Y, GRAPHS))
+    finite = np.isfinite(exact)
+    lowered = exact[finite] - filter.nonconformity_scores_[finite]
+    np.testing.assert_allclose(lowered, 1e-3 * (1 + np.abs(exact[finite])), rtol=1e-4)
+
+
+# --- copies of a false claim are never kept
+
+
+@pytest.mark.parametrize("n", [19, 60, 257])
+@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+@pytest.mark.parametrize(
+    "scorer", [float32_network, Rounded(1e-7), Rounded(1e-9)], ids=["float32", "7", "9"]
+)
+def test_copies_of_a_false_claim_are_dropped(scorer, ties, n):
+    """Of 60 problems that are all the same and all false, 57 in 200 were kept."""
+    batch = copies(n)
+    filter = HardCF(scorer, alpha=0.1, ties=ties, random_state=0).fit(
+        batch, np.zeros(n)
+    )
+    for size in (1, 2, 7, 64, 500):
+        assert not np.concatenate(list(filter.predict(copies(size)))).any()
+
+
+def test_copies_behind_a_pca_are_dropped():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 40)) @ rng.normal(size=(40, 40))
+    pca = PCA(10, random_state=0).fit(X)
+    kept = 0
+    for row in X[:100]:
+        table = pca.transform(np.repeat(row[None], 60, axis=0))
+        filter = HardCF(0, alpha=0.1).fit(table, np.zeros(60, int))
+        for size in (1, 3, 50):
+            kept += filter.predict(
+                pca.transform(np.repeat(row[None], size, axis=0))
+            ).sum()
+    assert kept == 0
+
+
+def test_the_tests_above_can_fail():
+    """With the old shift, a copy in another batch is kept now and then."""
+    confidence = Rounded(1e-7).confidence(copies(60))
+    sixth = np.sort(-confidence)[5]  # of 60, at alpha = 0.1
+    threshold = sixth - 1e-10 * (1 + abs(sixth))
+    alone = [-Rounded(1e-7).confidence(copies(size)) for size in range(1, 60)]
+    assert any((risk < threshold).any() for risk in alone)
+
+
+# --- what exceeds rounding is refused, in fit and in calibrate
+
+
+def rank(batch):
+    return np.argsort(np.argsort(batch.features[:, 0])).astype(float)
+
+
+def clip_at_a_quantile(batch):
+    x = batch.features[:, 0]
+    return np.clip(x, None, np.quantile(x, 0.9))
+
+
+def centre(batch):
+    return batch.features[:, 0] - batch.features[:, 0].mean()
+
+
+def after_the_first(batch):
+    """What comes first in a batch scores higher."""
+    return batch.features[:, 0] + (batch.problem_of == 0)
+
+
+WHOLE_BATCH = [rank, clip_at_a_quantile, centre, after_the_first, Rounded(1e-3)]
+
+
+@pytest.mark.parametrize(
+    "scorer", WHOLE_BATCH, ids=lambda s: getattr(s, "__name__", "coarse")
+)
+def test_scorers_that_look_at_the_batch_are_refused(scorer):
+    rng = np.random.default_rng(0)
+    batch = GRAPHS.replace_features(rng.normal(size=(GRAPHS.n_claims, 1)))
+    match = "other confidences alone than among other problems.*looks at one problem at"
+    with pytest.raises(ValueError, match=match) as info:
+        HardCF(scorer).fit(batch, Y)
+    assert str(info.value).startswith("problem ")
+
+
+class Growing(Scorer):
+    """Looks at one problem at a time until there are many of them."""
+
+    def confidence(self, batch):
+        x = batch.features[:, 0]
+        return x - x.mean() * (len(batch) > 40)
+
+
+def test_calibration_measures_too():
+    filter = HardCF(Growing()).fit(GRAPHS[:40], Y[:40])
+    before = filter.nonconformity_scores_
+    with pytest.raises(ValueError, match="looks at one problem at a time"):
+        filter.calibrate(GRAPHS, Y)
+    assert filter.nonconformity_scores_ is before and filter.n_calibration_ == 40
+
+
+def test_a_learnt_scorer_is_measured_too():
+    class Ranked(ClassifierScorer):
+        def confidence(self, batch):
+            return np.argsort(np.argsort(super().confidence(batch))).astype(float)
+
+    with pytest.raises(ValueError, match="looks at one problem at a time"):
+        HardCF(Ranked(LogisticRegression(max_iter=2000)), random_state=0).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_few_problems_are_measured_as_well(n):
+    graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(n)]
+    labels = [[1, 0]] * n
+    with pytest.warns(UserWarning, match="too few"):
+        HardCF(0).fit(graphs, labels)
+    if n > 1:
+        with pytest.raises(ValueError, match="looks at one problem"):
+            HardCF(lambda b: np.arange(b.n_claims) / 7).fit(graphs, labels)
+
+
+# --- columns of rounding errors
+
+
+def rank_deficient(n, rng):
+    """Tables whose last columns hold what a PCA leaves of nothing."""
+    base = rng.normal(size=(n, 3))
+    return base, np.c_[base, 1e-15 * rng.normal(size=(n, 3))]
+
+
+def classifier():
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression())
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HardCF(classifier(), alpha=0.3, random_state=0),
+        lambda: HardCF(ClassifierScorer(), alpha=0.3, random_state=0),
+        lambda: HardCF("neyman-pearson", alpha=0.3, random_state=0),
+        lambda: CoherentConformalFilter("linear", alpha=0.3, random_state=0),
+        lambda: CoherentConformalFilter(alpha=0.3, random_state=0),
+    ],
+    ids=["classifier", "scorer", "neyman-pearson", "linear", "auto"],
+)
+def test_columns_of_rounding_errors_do_not_decide(make):
+    """Other errors, such as another batch has, give the same masks."""
+    rng = np.random.default_rng(0)
+    base, X = rank_deficient(300, rng)
+    y = base[:, 0] + rng.normal(size=300) > 0
+    filter = make().fit(X, y)
+    others = np.c_[base, 1e-15 * rng.normal(size=(300, 3))]
+    np.testing.assert_array_equal(filter.predict_alpha(others), filter.predict_alpha(X))
+    np.testing.assert_allclose(filter.path_risk(others), filter.path_risk(X), atol=1e-9)
+    assert 0 < filter.predict(X).sum() < 300
+
+
+# --- jitter
+
+
+def test_jitter_hashes_what_survives_rounding():
+    """It was a hash of all bits: any rounding gave another noise."""
+    risk = np.zeros(GRAPHS.n_claims)
+    rng = np.random.default_rng(0)
+    plain = jittered(risk, GRAPHS, 5)
+    noise = 1 + 1e-13 * rng.uniform(-1, 1, GRAPHS.features.shape)
+    rounded = GRAPHS.replace_features(GRAPHS.features * noise)
+    single = GRAPHS.replace_features(GRAPHS.features.astype(np.float32).astype(float))
+    assert len(np.unique(plain)) > 0.9 * len(plain)
+    np.testing.assert_array_equal(jittered(risk, rounded, 5), plain)
+    assert np.mean(jittered(risk, single, 5) == plain) > 0.99
+    assert (jittered(risk, GRAPHS, 6) != plain).mean() > 0.99
+
+
+def test_jitter_of_a_problem_is_its_own():
+    plain = GRAPHS.split(jittered(np.zeros(GRAPHS.n_claims), GRAPHS, 5))
+    order = np.random.default_rng(0).permutation(N)
+    mixed = GRAPHS[order]
+    again = mixed.split(jittered(np.zeros(mixed.n_claims), mixed, 5))
+    for i, own in zip(order, again, strict=True):
+        np.testing.assert_array_equal(own, plain[i])
+    for i in (0, 17, 59):
+        alone = jittered(np.zeros(GRAPHS.sizes[i]), GRAPHS[[i]], 5)
+        np.testing.assert_array_equal(alone, plain[i])
+
+
+def test_jitter_is_small_and_never_lowers_a_risk():
+    risk = np.random.default_rng(0).normal(size=GRAPHS.n_claims) * 10
+    more = jittered(risk, GRAPHS, 0) - risk
+    assert (more >= 0).all() and (more <= 1.0001e-8 * (1 + np.abs(risk))).all()
+    uniform = more / (1e-8 * (1 + np.abs(risk)))
+    assert abs(uniform.mean() - 0.5) < 4 * np.sqrt(1 / 12 / len(uniform))
+
+
+def test_jitter_of_texts_and_of_problems_without_features():
+    texts = [ReasoningGraph(None, [], claims=["a", f"b{i}"]) for i in range(20)]
+    batch = GraphBatch.pack(texts)
+    assert len(np.unique(jittered(np.zeros(40), batch, 0))) == 40
+    zeros = GraphBatch.from_arrays(np.zeros((4, 2)), [0, 2, 4])
+    a, b = zeros.split(jittered(np.zeros(4), zeros, 0))
+    np.testing.assert_array_equal(a, b)  # exact copies still tie
+    assert a[0] != a[1]
+
+
+# --- in words
+
+
+def test_a_difference_is_told_with_its_bound():
+    with pytest.raises(
+        ValueError, match=r"differ by .*, and rounding explains .*\. The"
+    ):
+        HardCF(Rounded(1e-3)).fit(GRAPHS, Y)

@@ -1,0 +1,591 @@
+"""Settings are values: declared, searchable, and refused where nothing would use them."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+
+import skdcf
+from skdcf import (
+    BoostedIndependentFactuality,
+    CoherentConformalFilter,
+    HardCF,
+    IndependentFactuality,
+    SingleFeatureCF,
+    XGBoostCF,
+)
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.relaxation import GridRelaxation, PathRelaxation
+from skdcf.scorers import (
+    ClassifierScorer,
+    ConformalScorer,
+    FeatureScorer,
+    FrequencyScorer,
+    Hazard,
+    LinearScorer,
+    MixtureScorer,
+    MLPScorer,
+    NeymanPearsonScorer,
+    Scorer,
+)
+from skdcf.training import LBFGS, Adam, SoftTraining
+
+GRAPHS, Y = make_reasoning_graphs(80, random_state=0, return_X_y=True)
+FILTERS = [
+    getattr(skdcf, name)
+    for name in skdcf.__all__
+    if hasattr(getattr(skdcf, name), "predict_alpha")
+]
+SETTINGS = [
+    SoftTraining(),
+    LBFGS(),
+    Adam(),
+    GridRelaxation(),
+    PathRelaxation(),
+    MixtureScorer(),
+    NeymanPearsonScorer(),
+    Hazard(LogisticRegression()),
+    ConformalScorer(),
+    ClassifierScorer(),
+    FrequencyScorer(),
+    FeatureScorer(0),
+    LinearScorer(),
+    MLPScorer(),
+]
+
+
+def parameters(cls):
+    names = list(inspect.signature(cls.__init__).parameters)
+    return names[1:]
+
+
+def linear(**changes):
+    return CoherentConformalFilter(
+        "linear", **{"random_state": 0, "alpha": 0.2} | changes
+    )
+
+
+def thresholds(search):
+    return search.cv_results_["mean_test_score"]
+
+
+# --- their number and their form
+
+
+def test_all_filters_are_looked_at():
+    assert {cls.__name__ for cls in FILTERS} >= {
+        "BoostedIndependentFactuality",
+        "CoherentConformalFilter",
+        "HardCF",
+        "IndependentFactuality",
+        "SingleFeatureCF",
+        "XGBoostCF",
+    }
+
+
+@pytest.mark.parametrize("cls", FILTERS)
+def test_no_filter_has_more_than_nine_parameters(cls):
+    assert 1 <= len(parameters(cls)) <= 9
+    assert parameters(cls) == sorted(
+        cls().get_params(deep=False), key=parameters(cls).index
+    )
+
+
+@pytest.mark.parametrize("value", SETTINGS, ids=lambda value: type(value).__name__)
+def test_settings_have_few_parameters_and_work_as_values(value):
+    most = 10 if isinstance(value, GridRelaxation) else 9
+    assert len(parameters(type(value))) <= most
+    copy = clone(value)
+    assert copy is not value and repr(copy) == repr(value)
+    assert vars(copy).keys() == vars(value).keys() == set(parameters(type(value)))
+
+
+def test_nothing_is_done_when_a_filter_is_made():
+    """Wrong settings are stored, and show when they are used."""
+    nonsense = CoherentConformalFilter(
+        "linear", alpha=7, relaxation=3, training="adam", coherent=None, ties=0
+    )
+    assert nonsense.alpha == 7 and nonsense.training == "adam"
+    assert clone(nonsense).get_params() == nonsense.get_params()
+    training = SoftTraining(Adam(learning_rate=-1), loss="hinge", shrinkage=None)
+    assert training.optimizer.learning_rate == -1
+
+
+def test_values_read_as_what_was_written():
+    text = (
+        "SoftTraining(loss='retention',\n"
+        "             optimizer=Adam(learning_rate=0.01, patience=20))"
+    )
+    assert repr(eval(text)) in (text, " ".join(text.split()))
+    assert repr(SoftTraining()) == "SoftTraining()"
+    filter = CoherentConformalFilter("linear", training=SoftTraining(LBFGS(5)))
+    expected = (
+        "CoherentConformalFilter(scorer='linear',\n"
+        "                        training=SoftTraining(optimizer=LBFGS(max_iter=5)))"
+    )
+    assert repr(filter) == expected
+
+
+def test_the_settings_of_the_paper():
+    training = SoftTraining.from_paper()
+    training.validate()
+    adam = {"learning_rate": 0.015, "max_iter": 100, "patience": 10}
+    assert training.optimizer.get_params().items() >= adam.items()
+    assert (
+        training.get_params(deep=False).items()
+        >= {
+            "loss": "retention",
+            "start": "random",
+            "shrinkage": 0.0,
+            "unit_variance": False,
+        }.items()
+    )
+    filter = CoherentConformalFilter.from_paper("math", 0.05, random_state=3)
+    assert repr(filter.training) == repr(training)
+    assert (filter.scorer, filter.alpha, filter.random_state) == ("linear", 0.05, 3)
+    assert repr(filter.relaxation) == repr(GridRelaxation.from_paper("math", 0.05))
+    own = CoherentConformalFilter.from_paper("felm", 0.05, training=None, scorer="auto")
+    assert own.training is None and own.scorer == "auto"
+
+
+def test_none_is_the_default_spelt_out():
+    short = linear().fit(GRAPHS, Y)
+    relaxation, training = PathRelaxation(), SoftTraining(LBFGS())
+    spelt = linear(relaxation=relaxation, training=training).fit(GRAPHS, Y)
+    assert spelt.threshold_ == short.threshold_
+    np.testing.assert_array_equal(spelt.coef_, short.coef_)
+    assert (short.relaxation, short.training) == (None, None)
+
+
+# --- searches compare different filters
+
+
+@pytest.mark.parametrize(
+    ("filter", "grid"),
+    [
+        (
+            linear(training=SoftTraining(Adam(max_iter=8), shrinkage=0.0)),
+            {"training__optimizer__learning_rate": [1e-9, 0.5]},
+        ),
+        (
+            linear(training=SoftTraining(shrinkage=0.0)),
+            {"training__optimizer": [LBFGS(1), Adam(0.5, max_iter=8)]},
+        ),
+        (
+            linear(training=SoftTraining(LBFGS(max_iter=20))),
+            {"training__shrinkage": [0.0, 1e6]},
+        ),
+        (
+            linear(
+                relaxation=GridRelaxation(),
+                training=SoftTraining(LBFGS(5), shrinkage=0),
+            ),
+            {"relaxation__ancestor_weight": [0.01, 20.0]},
+        ),
+        (
+            linear(),
+            {"relaxation": [PathRelaxation(), PathRelaxation(keep_temperature=20.0)]},
+        ),
+        (
+            CoherentConformalFilter(
+                MLPScorer(),
+                training=SoftTraining(LBFGS(5)),
+                alpha=0.2,
+                random_state=0,
+            ),
+            {"scorer__hidden_layer_sizes": [(1,), (6, 2)]},
+        ),
+        (
+            HardCF(ConformalScorer(MLPScorer()), alpha=0.2, random_state=0),
+            {"scorer__model__hidden_layer_sizes": [(1,), (6, 2)]},
+        ),
+        (
+            HardCF(
+                ClassifierScorer(LogisticRegression(max_iter=3000)),
+                alpha=0.2,
+                random_state=0,
+            ),
+            {"scorer__estimator__C": [1e-7, 1.0]},
+        ),
+        (
+            HardCF(LogisticRegression(max_iter=3000), alpha=0.2, random_state=0),
+            {"scorer__C": [1e-7, 1.0]},
+        ),
+        (
+            HardCF(
+                NeymanPearsonScorer([Hazard(LogisticRegression())]),
+                alpha=0.3,
+                random_state=0,
+            ),
+            {
+                "scorer__hazards": [
+                    [Hazard(LogisticRegression(C=c))] for c in (1e-7, 1.0)
+                ]
+            },
+        ),
+        (
+            HardCF(
+                MixtureScorer({"a": FeatureScorer(0), "b": FeatureScorer(-1)}),
+                alpha=0.2,
+                random_state=0,
+            ),
+            {"scorer__prior": [[99.0, 0.0], [0.0, 99.0]]},
+        ),
+        (
+            SingleFeatureCF(alpha=0.05),
+            {"feature": ["claim_index", "frequency-score"]},
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_searches_reach_what_is_inside(filter, grid):
+    """Each candidate scores like the filter that it names, and not all alike."""
+    before = repr(filter.get_params())
+    search = GridSearchCV(filter, grid, cv=2, error_score="raise").fit(GRAPHS, Y)
+    [(name, values)] = grid.items()
+    halves = [(np.arange(40, 80), np.arange(40)), (np.arange(40), np.arange(40, 80))]
+    for value, found in zip(values, search.cv_results_["mean_test_score"], strict=True):
+        scores = [
+            clone(filter)
+            .set_params(**{name: value})
+            .fit(GRAPHS[train], [Y[i] for i in train])
+            .score(GRAPHS[test], [Y[i] for i in test])
+            for train, test in halves
+        ]
+        assert found == pytest.approx(np.mean(scores))
+    assert len(set(search.cv_results_["mean_test_score"])) == len(values)
+    assert repr(filter.get_params()) == before
+
+
+def test_random_searches_over_several_at_once():
+    space = {
+        "training__optimizer__learning_rate": [0.001, 0.01, 0.1],
+        "training__optimizer__max_iter": [2, 4],
+        "training__loss": ["retention", "log-retention"],
+        "relaxation__keep_temperature": [0.1, 0.3, 1.0],
+        "alpha": [0.2, 0.3],
+    }
+    filter = linear(training=SoftTraining(Adam()), relaxation=PathRelaxation())
+    search = RandomizedSearchCV(
+        filter, space, n_iter=4, cv=2, random_state=0, error_score="raise"
+    ).fit(GRAPHS, Y)
+    best = search.best_estimator_
+    for name, value in search.best_params_.items():
+        assert best.get_params()[name] == value
+
+
+# --- what is set and not used is refused
+
+
+class Counting(Scorer):
+    """Refusals come before any work: this one must not be fitted."""
+
+    learns = True
+
+    def fit(self, batch, labels, task=None):
+        raise AssertionError("work was done before the settings were checked")
+
+    def confidence(self, batch):
+        raise AssertionError("work was done before the settings were checked")
+
+
+UNUSED = {"relaxation": PathRelaxation(), "training": SoftTraining()}
+WITHOUT_TRAINING = {
+    "neyman-pearson": "neyman-pearson",
+    "feature": "frequency-score",
+    "column": 0,
+    "function": lambda batch: batch.depth,
+    "classifier": LogisticRegression(),
+    "own": Counting(),
+    "mixture": MixtureScorer({"one": FeatureScorer(0), "two": NeymanPearsonScorer()}),
+}
+
+
+@pytest.mark.parametrize("setting", UNUSED)
+@pytest.mark.parametrize("name", WITHOUT_TRAINING)
+@pytest.mark.parametrize("cls", [CoherentConformalFilter, BoostedIndependentFactuality])
+def test_settings_of_training_are_refused_where_nothing_is_trained(cls, setting, name):
+    filter = cls(WITHOUT_TRAINING[name], **{setting: UNUSED[setting]})
+    with pytest.raises(ValueError, match=f"^{setting} is set, but ") as info:
+        filter.fit(GRAPHS, Y)
+    message = str(info.value)
+    assert "would ignore it" in message and f"Leave {setting} at None" in message
+    assert 'choose scorer="auto", "linear"' in message and "MLPScorer()" in message
+    assert not hasattr(filter, "scorer_")
+
+
+@pytest.mark.parametrize("setting", UNUSED)
+@pytest.mark.parametrize(
+    "scorer",
+    [
+        "linear",
+        "auto",
+        MLPScorer((2,)),
+        ConformalScorer(),
+        MixtureScorer({"one": FeatureScorer(0), "two": ConformalScorer()}),
+    ],
+    ids=str,
+)
+def test_and_accepted_where_something_is(setting, scorer):
+    filter = CoherentConformalFilter(
+        scorer, random_state=0, **{setting: UNUSED[setting]}
+    )
+    assert filter.fit(GRAPHS, Y).n_calibration_ == 24
+
+
+def test_what_is_accepted_makes_a_difference():
+    for change in (
+        {"training": SoftTraining(LBFGS(max_iter=1), shrinkage=0.0)},
+        {"relaxation": PathRelaxation(keep_temperature=5.0)},
+    ):
+        for scorer in ("linear", "auto"):
+            plain = CoherentConformalFilter(scorer, random_state=0).fit(GRAPHS, Y)
+            changed = clone(plain).set_params(**change).fit(GRAPHS, Y)
+            assert changed.threshold_ != plain.threshold_
+
+
+@pytest.mark.parametrize(
+    ("training", "message"),
+    [
+        (
+            SoftTraining(start="random"),
+            "shrinkage is 100.0, but it pulls towards a coherent start and this one is",
+        ),
+        (
+            SoftTraining(Adam(patience=20, validation_size=None)),
+            "patience is 20, but without validation problems there is nothing to wait",
+        ),
+    ],
+)
+def test_settings_that_exclude_each_other(training, message):
+    with pytest.raises(ValueError, match=message):
+        training.validate()
+    with pytest.raises(ValueError, match=message):
+        linear(training=training).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize("name", ["patience", "learning_rate", "validation_size"])
+def test_an_optimizer_has_only_what_it_uses(name):
+    """What Adam alone uses cannot be written for L-BFGS at all."""
+    with pytest.raises(TypeError, match=name):
+        LBFGS(**{name: 10})
+    with pytest.raises(
+        ValueError, match=f"Invalid parameter '{name}' for estimator LBFGS"
+    ):
+        SoftTraining(LBFGS()).set_params(**{f"optimizer__{name}": 10})
+    for cls in (HardCF, SingleFeatureCF, XGBoostCF, IndependentFactuality):
+        with pytest.raises(TypeError, match="training"):
+            cls(training=SoftTraining())
+
+
+# --- declared constraints
+
+
+WRONG = [
+    ("coherent", "no"),
+    ("coherent", 1),
+    ("coherent", None),
+    ("verbose", "no"),
+    ("verbose", -1),
+    ("verbose", 0.5),
+    ("ties", "include"),
+    ("ties", None),
+    ("calibration_size", 0),
+    ("calibration_size", 1.0),
+    ("calibration_size", 1.5),
+    ("calibration_size", -3),
+    ("calibration_size", True),
+    ("calibration_size", "0.3"),
+    ("random_state", "0"),
+    ("random_state", 0.5),
+    ("relaxation", "path"),
+    ("relaxation", PathRelaxation),
+    ("training", "adam"),
+    ("training", Adam()),
+    ("training", SoftTraining),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG, ids=repr)
+@pytest.mark.parametrize("scorer", ["auto", "linear", Counting()], ids=str)
+def test_parameters_of_the_conformal_filter(name, value, scorer):
+    filter = CoherentConformalFilter(scorer, **{name: value})
+    match = f"The '{name}' parameter of CoherentConformalFilter must be "
+    with pytest.raises(ValueError, match=match) as info:
+        filter.fit(GRAPHS, Y)
+    assert f"Got {value!r} instead" in str(info.value)
+
+
+@pytest.mark.parametrize(
+    "cls", [HardCF, IndependentFactuality, SingleFeatureCF, XGBoostCF]
+)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [pair for pair in WRONG if pair[0] in ("ties", "calibration_size", "random_state")]
+    + [("ties", "keep")],
+    ids=repr,
+)
+def test_parameters_of_the_other_filters(cls, name, value):
+    if (name, value) == ("ties", "include"):
+        cls(ties=value).fit(GRAPHS, Y)  # these reproduce published code
+        return
+    match = f"The '{name}' parameter of {cls.__name__} must be "
+    with pytest.raises(ValueError, match=match):
+        cls(**{name: value}).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize(
+    "alpha", [0, 1, -0.1, 2, True, False, "0.1", None, np.nan, [0.1]]
+)
+@pytest.mark.parametrize("cls", FILTERS)
+def test_alpha_is_a_share(cls, alpha):
+    with pytest.raises(ValueError, match="a number between 0 and 1, both excluded"):
+        cls(alpha=alpha).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "bound"),
+    [
+        (LBFGS(max_iter=2.5), "max_iter", r"an int in the range \[1, inf\)"),
+        (LBFGS(max_iter=True), "max_iter", "an int in the range"),
+        (LBFGS(max_iter=0), "max_iter", "an int in the range"),
+        (LBFGS(max_iter="30"), "max_iter", "an int in the range"),
+        (Adam(max_iter=2.5), "max_iter", "an int in the range"),
+        (Adam(patience=2.5), "patience", r"an int in the range \[1, inf\)"),
+        (Adam(patience=True), "patience", "an int in the range"),
+        (Adam(patience=0), "patience", "an int in the range"),
+        (
+            Adam(learning_rate=True),
+            "learning_rate",
+            r"a float in the range \(0.0, inf\)",
+        ),
+        (Adam(learning_rate=0), "learning_rate", "a float in the range"),
+        (Adam(learning_rate=np.inf), "learning_rate", "a float in the range"),
+        (Adam(learning_rate=np.nan), "learning_rate", "a float in the range"),
+        (Adam(validation_size=0), "validation_size", "None, a float in the range"),
+        (Adam(validation_size=1.0), "validation_size", "None, a float in the range"),
+        (Adam(validation_size=True), "validation_size", "None, a float in the range"),
+    ],
+    ids=repr,
+)
+def test_parameters_of_optimizers(value, name, bound):
+    match = f"The '{name}' parameter of {type(value).__name__} must be .*{bound}"
+    training = SoftTraining(value)
+    for check in (
+        value.validate,
+        training.validate,
+        lambda: linear(training=training).fit(GRAPHS, Y),
+        lambda: CoherentConformalFilter(training=training).fit(GRAPHS, Y),
+    ):
+        with pytest.raises(ValueError, match=match):
+            check()
+
+
+@pytest.mark.parametrize(
+    ("change", "bound"),
+    [
+        ({"loss": "hinge"}, "a str among"),
+        ({"loss": None}, "a str among"),
+        ({"start": "zero"}, "a str among"),
+        ({"shrinkage": -1}, r"a float in the range \[0.0, inf\)"),
+        ({"shrinkage": True}, "a float in the range"),
+        ({"unit_variance": "yes"}, "an instance of 'bool'"),
+        ({"unit_variance": 2}, "an instance of 'bool'"),
+        ({"optimizer": "adam"}, "an object implementing"),
+        ({"optimizer": Adam}, "an object implementing"),
+    ],
+    ids=repr,
+)
+def test_parameters_of_training(change, bound):
+    [name] = change
+    match = f"The '{name}' parameter of SoftTraining must be .*({bound})"
+    with pytest.raises(ValueError, match=match):
+        linear(training=SoftTraining(**change)).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        (FrequencyScorer(beta_mix=True), "'beta_mix' parameter of FrequencyScorer"),
+        (FrequencyScorer(over="parents"), "'over' parameter of FrequencyScorer"),
+        (ClassifierScorer(label="mine"), "'label' parameter of ClassifierScorer"),
+        (ClassifierScorer(3), "'estimator' parameter of ClassifierScorer"),
+        (ConformalScorer(3), "'model' parameter of ConformalScorer"),
+        (LinearScorer(spread=-1.0), "'spread' parameter of LinearScorer"),
+        (MLPScorer((2, 0)), "hidden_layer_sizes"),
+    ],
+    ids=repr,
+)
+def test_parameters_of_scorers(scorer, message):
+    with pytest.raises(ValueError, match=message):
+        HardCF(scorer).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        {"coherent": np.True_, "verbose": True, "calibration_size": np.int64(20)},
+        {"alpha": np.float64(0.2), "calibration_size": np.float64(0.25)},
+        {"random_state": np.random.RandomState(0), "verbose": 0},
+    ],
+    ids=lambda good: ", ".join(good),
+)
+def test_numbers_of_numpy_are_numbers(good, capsys):
+    assert linear(**good).fit(GRAPHS, Y).n_calibration_ in (20, 24)
+
+
+def test_parameters_are_checked_again_at_calibration():
+    filter = linear().fit(GRAPHS, Y)
+    for change in ({"ties": "keep"}, {"coherent": "no"}):
+        with pytest.raises(ValueError, match="parameter of CoherentConformalFilter"):
+            clone_of(filter).set_params(**change).calibrate(GRAPHS, Y)
+    with pytest.raises(ValueError, match="alpha is 2"):
+        clone_of(filter).set_params(alpha=2).calibrate(GRAPHS, Y)
+
+
+def clone_of(filter):
+    """A fitted copy."""
+    import copy
+
+    return copy.copy(filter)
+
+
+# --- an optimizer of one's own
+
+
+class Steepest(BaseEstimator):
+    """Steps downhill, of a given length."""
+
+    halves = False
+
+    def __init__(self, length=0.1, max_iter=20):
+        self.length = length
+        self.max_iter = max_iter
+
+    def validate(self):
+        if self.length <= 0:
+            raise ValueError(f"length is {self.length}, but must be above 0")
+
+    def n_validation(self, n):
+        return 0
+
+    def minimize(self, fun, x, seen):
+        for step in range(self.max_iter):
+            value, gradient = fun(x)
+            x = x - self.length * gradient
+            if seen(step, x, value):
+                break
+        return x, True
+
+
+def test_an_optimizer_of_ones_own():
+    training = SoftTraining(Steepest(), shrinkage=0.0)
+    filter = linear(training=training).fit(GRAPHS, Y)
+    assert filter.n_iter_ == 20 and filter.loss_curve_[-1] < filter.loss_curve_[0]
+    filter.set_params(training__optimizer__max_iter=3)
+    assert filter.fit(GRAPHS, Y).n_iter_ == 3
+    with pytest.raises(ValueError, match="length is 0, but must be above 0"):
+        filter.set_params(training__optimizer__length=0).fit(GRAPHS, Y)

@@ -23,8 +23,6 @@ from ._protocol import Scorer, Task, need_features
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
 
-LARGEST = 5000  # sample of a tree of the forest, in claims
-
 
 class Hazard(Settings):
     """A classifier of "this claim is false, though all its ancestors are true".
@@ -266,7 +264,7 @@ def _default_hazards(n_claims, random_state):
         40,
         min_samples_leaf=8,
         max_features=0.3,
-        max_samples=min(n_claims // 2 + 1, LARGEST),
+        max_samples=n_claims // 2 + 1,
         random_state=random_state,
     )
     return [

@@ -184,7 +184,9 @@ def first_error_score(
     labels, masks, offsets = _flat(y, kept)
     right = _first(~masks, offsets) == _first(labels != 1, offsets)
     wrong = segment_sum(labels != 1, offsets) > 0
-    shares = [float(np.mean(r)) if len(r) else np.nan for r in (right[wrong], right[~wrong])]
+    shares = [
+        float(np.mean(r)) if len(r) else np.nan for r in (right[wrong], right[~wrong])
+    ]
     total = sum(shares)
     return {
         "error_accuracy": shares[0],

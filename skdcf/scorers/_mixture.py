@@ -17,7 +17,7 @@ from .._parameters import Number, positive
 from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from ._conformal import ConformalScorer
-from ._gain import Gain, worth_of
+from ._gain import Gain, count_claims, worth_of
 from ._linear import LinearScorer
 from ._neyman_pearson import NeymanPearsonScorer
 from ._protocol import Scorer, Task, need_features
@@ -200,8 +200,9 @@ class MixtureScorer(Scorer):
         names = tuple(self._fresh_members())
         retention = np.full(len(names), np.nan)
         if n_folds:
+            worth = worth_of(self.gain)
             retention = np.array(
-                [self._retention(c, batch, labels, task.alpha) for c in confidences]
+                [_retention(c, batch, labels, task.alpha, worth) for c in confidences]
             )
         deviation = confidences.std(axis=1)
         self.members_ = dict(zip(names, members, strict=True))
@@ -211,18 +212,6 @@ class MixtureScorer(Scorer):
         self.selection_ = Selection(task.alpha, names, weights, retention, n_folds)
         if task.verbose:
             print(self.selection_)
-
-    def _retention(self, confidence, batch, labels, alpha):
-        """What is kept per problem is worth, by leave-one-out, averaged over levels."""
-        n, true = len(batch), labels == 1
-        risk = path_risk(-confidence, batch)
-        scores = nonconformity_scores(risk, labels, batch.offsets)
-        kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)
-        bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)
-        levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
-        counts = [segment_sum(true & (kept_from <= a), batch.offsets) for a in levels]
-        worth = worth_of(self.gain)(np.array(counts, dtype=np.float64))
-        return worth.sum(axis=1).mean() / n
 
     def _weights(self, retention, alpha, n):
         prior, best = self._prior(), retention.max()
@@ -285,6 +274,18 @@ def _confidences(levels, batch):
 def _without(task, held):
     groups = None if task.groups is None else task.groups[~held]
     return replace(task, groups=groups, verbose=0)
+
+
+def _retention(confidence, batch, labels, alpha, worth=count_claims):
+    """What is kept per problem is worth, by leave-one-out, averaged over levels."""
+    n, true = len(batch), labels == 1
+    risk = path_risk(-confidence, batch)
+    scores = nonconformity_scores(risk, labels, batch.offsets)
+    kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)
+    bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)
+    levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
+    counts = [segment_sum(true & (kept_from <= a), batch.offsets) for a in levels]
+    return worth(np.array(counts, dtype=np.float64)).sum(axis=1).mean() / n
 
 
 def _folds(n, groups, n_folds, rng):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 from threadpoolctl import threadpool_limits
 
@@ -92,6 +93,11 @@ FILTERS = {
 }
 
 
+# What learnt nothing calibrated on all problems; three tenths were held out otherwise.
+FIXED = ("reachability", "reachability, ties included", "single feature", "function")
+FREQUENCY = ("default hard", "independent")  # where there is such a feature
+
+
 def digest(rows):
     """Of one array per problem."""
     flat = np.ascontiguousarray(np.concatenate(list(rows)))
@@ -133,7 +139,10 @@ def test_as_recorded(parts, label):
     name, known, new = parts
     recorded = RECORDED["filters"][f"{name} / {label}"]
     with threadpool_limits(1):
-        cf = FILTERS[label].fit(*known)
+        cf = clone(FILTERS[label])
+        if label not in FIXED and (name == "perl" or label not in FREQUENCY):
+            cf.set_params(calibration_size=0.3)
+        cf.fit(*known)
         assert digest(cf.path_risk(new)) == recorded["path_risk"]
         assert [digest(cf.predict(new, alpha=a)) for a in ALPHAS] == recorded["masks"]
     # Thresholds of plain features were not lowered for rounding before; now they are.

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_alpha, check_groups
 from .._parameters import Fraction, Number, StrOptions, positive
 from ..graphs import Labels, Problems
-from ..ops.holdout import hold_out, holdout_count, pick
+from ..ops.holdout import hold_out, holdout_count, pick, whole_count
 from ..scorers import Task, as_scorer
 from ._admit import unchanged_on_error
 from ._calibrated import CalibratedFilter
@@ -128,7 +128,9 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         rng = np.random.RandomState(seed)
         held = batch, labels
         if scorer.learns or self.calibration_size is not None:
-            size = 0.3 if self.calibration_size is None else self.calibration_size
+            size = self.calibration_size
+            if size is None:
+                size = whole_count(len(batch), min(f.alpha for f in filters))
             count = holdout_count("calibration_size", size, len(batch))
             rest, rows = hold_out(len(batch), count, groups, rng)
             groups = None if groups is None else groups[rest]

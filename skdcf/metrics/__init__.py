@@ -2,15 +2,26 @@
 
 from ._evaluate import evaluate_filter, leave_one_out, unwrap
 from ._filter_report import FilterReport
-from ._scores import coverage_band, coverage_interval, coverage_score, retention_score
+from ._scores import (
+    clean_prefix_score,
+    coverage_band,
+    coverage_interval,
+    coverage_score,
+    first_error_score,
+    nonempty_score,
+    retention_score,
+)
 
 __all__ = [
     "FilterReport",
+    "clean_prefix_score",
     "coverage_band",
     "coverage_interval",
     "coverage_score",
     "evaluate_filter",
+    "first_error_score",
     "leave_one_out",
+    "nonempty_score",
     "retention_score",
     "unwrap",
 ]

@@ -24,7 +24,7 @@ from .hard import path_risk
 CERTAIN = 30.0  # largest log odds of a hazard: 1e-13 from certainty
 
 
-def log_price(hazard, batch, q=0.0):
+def log_price(hazard, batch, q=0.0, worth=None):
     """Log of the risk that one more kept claim costs.
 
     Parameters
@@ -34,6 +34,9 @@ def log_price(hazard, batch, q=0.0):
     batch : GraphBatch
     q : float in [0, 1]
         Chance that a claim is true where an ancestor is not.
+    worth : callable, optional
+        From numbers of kept claims to what they are worth together, as in
+        `skdcf.scorers.NeymanPearsonScorer`. None counts the claims.
 
     Returns
     -------
@@ -52,6 +55,9 @@ def log_price(hazard, batch, q=0.0):
     with np.errstate(divide="ignore"):
         beside = np.log(q) + np.log(-np.expm1(-np.maximum(path - own, 0)))
     log_gain = np.logaddexp(-path, beside)
+    if worth is not None:
+        position = np.arange(len(own)) - batch.offsets[:-1][batch.problem_of]
+        log_gain[order] += np.log(worth(position + 1.0) - worth(position + 0.0))
     price = np.empty(len(own))
     price[order] = minorant_slopes(log_risk, log_gain[order], batch.problem_of)
     return price

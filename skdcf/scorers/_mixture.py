@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import Number, positive
 from ..ops.conformal import leave_one_out_alpha
-from ..ops.hard import nonconformity_scores, path_risk
+from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from ._conformal import ConformalScorer
+from ._gain import Gain, count_claims, worth_of
 from ._linear import LinearScorer
 from ._neyman_pearson import NeymanPearsonScorer
 from ._protocol import Scorer, Task, need_features
@@ -73,6 +74,9 @@ class MixtureScorer(Scorer):
         Of the cross-validation; no more are made than there are groups.
     temperature : float, default=0.05
         Of the softmax, as a share of the best retention.
+    gain : {"claims", "answers"} or callable, default="claims"
+        What kept claims are worth, for the weights and for the second of the default
+        members; see `NeymanPearsonScorer`.
 
     Attributes
     ----------
@@ -106,15 +110,18 @@ class MixtureScorer(Scorer):
         prior: ArrayLike | None = None,
         n_folds: int = 3,
         temperature: float = 0.05,
+        gain: Gain = "claims",
     ) -> None:
         self.members = members
         self.prior = prior
         self.n_folds = n_folds
         self.temperature = temperature
+        self.gain = gain
 
     def validate(self) -> None:
         """Raise ValueError unless members, prior and numbers fit together."""
         super().validate()
+        worth_of(self.gain)
         for name, member in (self.members or {}).items():
             if not isinstance(member, Scorer):
                 raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
@@ -193,8 +200,9 @@ class MixtureScorer(Scorer):
         names = tuple(self._fresh_members())
         retention = np.full(len(names), np.nan)
         if n_folds:
+            worth = worth_of(self.gain)
             retention = np.array(
-                [_retention(c, batch, labels, task.alpha) for c in confidences]
+                [_retention(c, batch, labels, task.alpha, worth) for c in confidences]
             )
         deviation = confidences.std(axis=1)
         self.members_ = dict(zip(names, members, strict=True))
@@ -217,7 +225,10 @@ class MixtureScorer(Scorer):
         if self.members is None:
             # From zeros, so that nothing but the folds is left to chance.
             linear = ConformalScorer(LinearScorer(spread=0.0))
-            return {"linear": linear, "neyman-pearson": NeymanPearsonScorer()}
+            return {
+                "linear": linear,
+                "neyman-pearson": NeymanPearsonScorer(gain=self.gain),
+            }
         return {name: clone(member) for name, member in self.members.items()}
 
     def _prior(self):
@@ -265,15 +276,16 @@ def _without(task, held):
     return replace(task, groups=groups, verbose=0)
 
 
-def _retention(confidence, batch, labels, alpha):
-    """True claims kept per problem, by leave-one-out, averaged over levels."""
-    n = len(batch)
+def _retention(confidence, batch, labels, alpha, worth=count_claims):
+    """What is kept per problem is worth, by leave-one-out, averaged over levels."""
+    n, true = len(batch), labels == 1
     risk = path_risk(-confidence, batch)
     scores = nonconformity_scores(risk, labels, batch.offsets)
-    kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)[labels == 1]
+    kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)
     bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)
     levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
-    return np.searchsorted(np.sort(kept_from), levels, side="right").mean() / n
+    counts = [segment_sum(true & (kept_from <= a), batch.offsets) for a in levels]
+    return worth(np.array(counts, dtype=np.float64)).sum(axis=1).mean() / n
 
 
 def _folds(n, groups, n_folds, rng):

@@ -18,12 +18,11 @@ from .._parameters import HasMethods, Number, Settings
 from ..ops.hard import below_true_claims
 from ..ops.price import log_price
 from ..ops.standardize import Standardizer
+from ._gain import Gain, worth_of
 from ._protocol import Scorer, Task, need_features
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
-
-LARGEST = 5000  # sample of a tree of the forest, in claims
 
 
 class Hazard(Settings):
@@ -110,6 +109,12 @@ class NeymanPearsonScorer(Scorer):
         Weight, in [0, 1], of true claims beside a false one. They count among what is
         kept, but what is known of them hangs on the sum of all hazards above, which errs
         most where it is large: counted in full, they cost claims at low alpha.
+    gain : {"claims", "answers"} or callable, default="claims"
+        What kept claims are worth. "claims" keeps as many as possible, which empties many
+        answers, as the risk is spent on those that are sure. With "answers" the claims
+        kept of an answer are worth the root of their number, so that fewer answers are
+        emptied. A function of one's own takes numbers of kept claims, an array; it must
+        grow, and be concave.
     random_state : int, RandomState or None, default=0
         Of the trees. None takes the randomness of the filter.
 
@@ -155,15 +160,18 @@ class NeymanPearsonScorer(Scorer):
         hazards: list[Hazard] | None = None,
         *,
         after_error: float = 0.5,
+        gain: Gain = "claims",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.hazards = hazards
         self.after_error = after_error
+        self.gain = gain
         self.random_state = random_state
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared."""
         super().validate()
+        worth_of(self.gain)
         if self.hazards is None:
             return
         if not self.hazards:
@@ -246,7 +254,8 @@ class NeymanPearsonScorer(Scorer):
         ndarray of shape (n_claims,)
         """
         q = self.after_error * self.true_after_error_
-        return -log_price(self.hazard(batch), batch, q)
+        worth = None if self.gain == "claims" else worth_of(self.gain)
+        return -log_price(self.hazard(batch), batch, q, worth)
 
 
 def _default_hazards(n_claims, random_state):
@@ -266,7 +275,7 @@ def _default_hazards(n_claims, random_state):
         40,
         min_samples_leaf=8,
         max_features=0.3,
-        max_samples=min(n_claims // 2 + 1, LARGEST),
+        max_samples=n_claims // 2 + 1,
         random_state=random_state,
     )
     return [

@@ -1,10 +1,12 @@
 """Published data: counts, quirks, the cache, and nothing that reveals a label."""
 
 import copy
+import hashlib
 import http.server
 import json
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,10 @@ INPUTS = {"subclaim", "frequency-score", "gpt-score"}
 KINDS = ("negatives", "positives", "positives_perturbed")
 
 
+def sha256_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def counts(data):
     """Problems, claims, edges, false claims, fully correct problems."""
     false = sum(int((y == 0).sum()) for y in data.labels)
@@ -48,7 +54,7 @@ def place(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         content = content if lines else [content]
         path.write_text("\n".join(map(json.dumps, content)) + "\n", encoding="utf-8")
-        source = Source("http://127.0.0.1:9/none", files.sha256_of(path))
+        source = Source("http://127.0.0.1:9/none", sha256_of(path))
         monkeypatch.setitem(SOURCES, name, source)
         return tmp_path
 
@@ -191,8 +197,7 @@ def test_felm_counts(data_home, domains, expected):
 
 def test_felm_graphs_and_domains(data_home):
     data = fetch_felm(data_home=data_home)
-    names, numbers = np.unique(data.domain, return_counts=True)
-    assert dict(zip(names.tolist(), numbers.tolist(), strict=True)) == {
+    assert Counter(row["domain"] for row in data.metadata) == {
         "math": 194,
         "reasoning": 208,
         "science": 125,
@@ -475,7 +480,8 @@ def test_llama_has_no_other_labels(place):
 def test_felm_broken_lines(place):
     record = {"index": "1", "domain": "math", "prompt": "?"}
     record |= {"segmented_response": ["a\\nb", "c"], "labels": [True, False]}
-    broken = [record | {"labels": [True]}, record | {"labels": ["yes", "no"]}]
+    broken = [{"index": "2", "labels": [True]}, {"index": "3", "labels": ["yes", "no"]}]
+    broken = [record | changes for changes in broken]
     home = place("felm/all.jsonl", [record, *broken], lines=True)
     with pytest.raises(ValueError, match="2 segments but 1 labels"):
         fetch_felm(data_home=home)
@@ -483,7 +489,7 @@ def test_felm_broken_lines(place):
     assert data.labels[0].tolist() == [1, 0]
     assert data.graphs[0].claims == ("a\\nb", "c")
     assert len(data.dropped) == 2
-    assert data.domain.tolist() == ["math"]
+    assert data.metadata == [{"domain": "math"}]
 
 
 def test_conformal_factuality_verdicts(place):
@@ -533,16 +539,20 @@ def test_data_home(monkeypatch, tmp_path):
 
 
 def test_every_source_is_pinned():
-    assert len(SOURCES) == 11 + 9
+    assert len(SOURCES) == 11 + 9 + 24 + 1 + 6 + 1 + 21 + 2 + 1
+    by_sha1 = [name for name, source in SOURCES.items() if len(source.checksum) == 40]
+    assert by_sha1 == ["mr_ben/logic.json"]
     for name, source in SOURCES.items():
-        host, owner, repository, commit, *path = source.url.split("/")[2:]
-        assert host == "raw.githubusercontent.com"
+        host, *rest = source.url.split("/")[2:]
+        lfs = name == "prm800k/phase2_test.jsonl"
+        assert host == f"{'media' if lfs else 'raw'}.githubusercontent.com"
+        owner, repository, commit, *path = rest[lfs:]
         assert owner
         assert repository
         assert len(commit) == 40
         int(commit, 16)
-        assert len(source.sha256) == 64
-        int(source.sha256, 16)
+        assert len(source.checksum) in (40, 64)
+        int(source.checksum, 16)
         assert name.split("/")[-1] == path[-1]
 
 
@@ -550,7 +560,9 @@ def test_files_at_hand_have_the_pinned_checksums(data_home):
     present = [name for name in SOURCES if (data_home / name).is_file()]
     assert len(present) >= 11
     for name in present:
-        assert files.sha256_of(data_home / name) == SOURCES[name].sha256
+        assert files.checksum_of(data_home / name, SOURCES[name]) == (
+            SOURCES[name].checksum
+        )
 
 
 def test_a_cached_file_needs_no_pooch_and_nothing_is_written(place, monkeypatch):
@@ -600,7 +612,7 @@ def test_changed_file_is_not_used(tmp_path):
     path = tmp_path / COHERENT
     path.parent.mkdir()
     path.write_text('{"data": []}')
-    with pytest.raises(OSError, match=r"has SHA-256 [0-9a-f]{64}, expected c189c6db"):
+    with pytest.raises(OSError, match=r"has checksum [0-9a-f]{64}, expected c189c6db"):
         fetch_coherent_math(data_home=tmp_path, download_if_missing=False)
 
 
@@ -628,7 +640,7 @@ def serve(server, monkeypatch, content, sha256=None):
     folder, address, _ = server
     path = folder / "file.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    source = Source(f"{address}/file.json", sha256 or files.sha256_of(path))
+    source = Source(f"{address}/file.json", sha256 or sha256_of(path))
     monkeypatch.setitem(SOURCES, LLAMA, source)
 
 

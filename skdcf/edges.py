@@ -100,9 +100,9 @@ def cited_edges(
 
     For models that are told to name their premises. A claim bears the number that it
     begins with, "#5" or "Step 5", and else one more than the claim before it. Numbers
-    are cited in brackets that begin with "by", "from" or "using". Those that no
-    earlier claim bears, such as numbered facts of the question, are no claims and link
-    nothing.
+    are cited in brackets that begin with "by", "from" or "using", and mean the latest
+    earlier claim that bears them. Those that none bears, such as numbered facts of the
+    question, link nothing.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def cited_edges(
     Raises
     ------
     ValueError
-        If ``claims`` are no texts, or two of them bear the same number.
+        If ``claims`` are no texts.
 
     Examples
     --------
@@ -133,10 +133,6 @@ def cited_edges(
         edges += sorted((position[k], v) for k in cited if k in position)
         bears = _BEARS.match(text)
         number = int(bears[1]) if bears else number + 1
-        if number in position:
-            raise ValueError(
-                f"claims {position[number]} and {v} both bear the number {number}"
-            )
         position[number] = v
     return edges
 

@@ -4,6 +4,7 @@ import copy
 import hashlib
 import http.server
 import json
+import re
 import sys
 import threading
 from collections import Counter
@@ -12,18 +13,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdcf import HardCF
+from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import _files as files
 from skdcf.datasets import (
     fetch_coherent_math,
     fetch_conformal_factuality,
     fetch_felm,
+    fetch_gsm8k_solutions,
+    fetch_mr_ben,
     fetch_perl,
+    fetch_prm800k,
+    fetch_prmbench,
+    fetch_process_bench,
+    fetch_refchecker,
     get_data_home,
+    labels_from_first_error,
     question_groups,
+    read_jsonl,
+    write_jsonl,
 )
+from skdcf.datasets._common import other_answers
 from skdcf.datasets._sources import SOURCES, Source
-from skdcf.edges import number_flow_edges
+from skdcf.edges import chain_edges, number_flow_edges
+from skdcf.graphs import pack_labels
+from skdcf.ops.hard import nonconformity_scores, path_risk
 
 COHERENT = "coherent_factuality/MATH_annotations.json"
 LLAMA = "coherent_factuality/MATH_open_subclaims_with_scores.json"
@@ -212,6 +225,368 @@ def test_felm_graphs_and_domains(data_home):
     graph = flow.graphs[5]
     expected = number_flow_edges(graph.claims, graph.problem)
     assert sorted(map(tuple, graph.edges.tolist())) == sorted(expected)
+
+
+# --- larger sets: counts of their table, and of what is looked at otherwise ------------
+
+TWO_CONTEXTS = ["accurate_context", "noisy_context"]
+LARGE = {
+    "prmbench": lambda **kw: fetch_prmbench("train", "all", **kw),
+    "gsm8k_solutions": fetch_gsm8k_solutions,
+    "mr_ben": lambda **kw: fetch_mr_ben("math", **kw),
+    "process_bench": lambda **kw: fetch_process_bench("gsm8k", **kw),
+    "refchecker": lambda **kw: fetch_refchecker(TWO_CONTEXTS, **kw),
+}
+
+
+@pytest.fixture
+def large(data_home):
+    """Load a larger set, or skip where its files are not there."""
+
+    def fetch(name, **options):
+        if not (data_home / name).is_dir():
+            pytest.skip(f"no real data: SKDCF_DATA has no {name}/")
+        options |= {"data_home": data_home, "download_if_missing": False}
+        return LARGE[name](**options)
+
+    return fetch
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "unknown", "questions"),
+    [
+        ("prmbench", (4744, 77206, 72462, 7119, 1541), 323, 401),
+        ("gsm8k_solutions", (5228, 16681, 12099, 7783, 1994), 0, 1318),
+        ("mr_ben", (918, 6280, 5362, 769, 149), 3052, 303),
+        ("process_bench", (400, 2082, 1682, 207, 193), 514, 375),
+        ("refchecker", (1400, 7414, 0, 481, 927), 804, 200),
+    ],
+)
+def test_large_counts(large, name, expected, unknown, questions):
+    data = large(name)
+    flat = pack_labels(data.labels, data.graphs)
+    right = sum(bool((y == 1).all()) for y in data.labels)
+    sizes = len(data.graphs), data.graphs.n_claims, len(data.graphs.edges)
+    assert (*sizes, int((flat == 0).sum()), right) == expected
+    assert (flat == -1).sum() == unknown
+    assert len(set(data.groups.tolist())) == questions
+    assert data.feature_names is None
+    assert "Source: https://" in data.DESCR
+    assert len(data.dropped) == (48 if name == "gsm8k_solutions" else 0)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_metadata_survives_json_lines(large, name, tmp_path):
+    data = large(name)
+    some = np.arange(0, len(data.graphs), 97)
+    labels, metadata = (
+        [values[i] for i in some] for values in (data.labels, data.metadata)
+    )
+    groups = data.groups[some]
+    path = tmp_path / "some.jsonl"
+    write_jsonl(path, data.graphs[some], labels, groups=groups, metadata=metadata)
+    back = read_jsonl(path)
+    assert back.metadata == metadata
+    assert back.groups.tolist() == groups.tolist()
+    assert list(back.graphs) == [data.graphs[int(i)] for i in some]
+    assert all((a == b).all() for a, b in zip(back.labels, labels, strict=True))
+
+
+def test_prmbench_modified_answers(large, data_home):
+    """Labels, kinds and changed steps against the records themselves."""
+    data = large("prmbench", originals=False)
+    assert len(data.graphs) == 3203
+    records = {}
+    for path in sorted((data_home / "prmbench").glob("*.jsonl")):
+        for i, line in enumerate(path.read_text("utf-8").strip().split("\n")):
+            records[f"prmbench/{path.stem}/{i}"] = json.loads(line)
+    assert set(records) == set(data.graphs.ids)
+    beyond = nothing = 0
+    for graph, y, row in zip(data.graphs, data.labels, data.metadata, strict=True):
+        record = records[graph.id]
+        steps = record["modified_process"]
+        assert graph.claims == tuple(steps)
+        assert graph.problem == record["modified_question"]
+        assert row["kind"] == record["classification"]
+        before = record["original_process"]
+        assert row["changed"] == [
+            v for v in range(len(steps)) if steps[v] not in before
+        ]
+        false = {k for k in record["error_steps"] if k <= len(steps)}
+        beyond += len(false) < len(set(record["error_steps"]))
+        nothing += not false
+        expected = [int(k not in false) if false else -1 for k in range(1, len(y) + 1)]
+        assert y.tolist() == expected
+    assert (beyond, nothing) == (57, 12)
+
+
+def test_prmbench_kinds_and_originals(large, data_home):
+    data = fetch_prmbench("train", data_home=data_home)
+    kinds = Counter(row["kind"] for row in data.metadata)
+    assert not {"redundency", "confidence"} & set(kinds)
+    originals = [g for g in data.graphs if g.id.endswith("/original")]
+    assert len(originals) == kinds["original"] == 1352
+    assert len({(g.problem, g.claims) for g in originals}) == 1352
+    one = fetch_prmbench("train", "circular", originals=False, data_home=data_home)
+    assert {row["kind"] for row in one.metadata} == {"circular"}
+    questions = dict(zip((r["idx"] for r in data.metadata), data.groups, strict=False))
+    assert all(
+        questions[r["idx"]] == g
+        for r, g in zip(data.metadata, data.groups, strict=True)
+    )
+
+
+def test_gsm8k_derived_labels_and_operands(large, data_home):
+    """Both once more, from the text alone."""
+    path = data_home / "gsm8k_solutions/example_model_solutions.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").strip().split("\n")]
+    data = large("gsm8k_solutions")
+    last_ones = 0
+    for graph, y, row in zip(data.graphs, data.labels, data.metadata, strict=True):
+        line = lines[int(graph.id.rsplit("/", 1)[1])]
+        answer = line[row["model"]]
+        parts = re.findall(r"<<([^<>=]+)= ?(-?[0-9.,]+) ?>>", answer["solution"])
+        values = [float(b.replace(",", "")) for _, b in parts]
+        assert graph.n_claims == len(values)
+        joined = "".join("".join(graph.claims).split())
+        assert joined == "".join(re.sub("<<[^<>]*>>", "", answer["solution"]).split())
+        reference = re.findall(r"=(-?[0-9.,]+)>>", line["ground_truth"])
+        reference = [float(b.replace(",", "")) for b in reference]
+        known = [any(abs(v - b) < 1e-6 for b in reference) for v in values]
+        if answer["is_correct"]:
+            assert y.all()
+        elif all(known):
+            last_ones += 1
+            assert y.tolist() == [1] * (len(values) - 1) + [0]
+        else:
+            assert y.tolist() == [int(k) for k in known]
+        for u, v in graph.edges.tolist():
+            operands = re.findall(r"\d+(?:\.\d+)?", parts[v][0].replace(",", ""))
+            assert any(abs(float(x) - values[u]) < 1e-6 for x in operands)
+            assert not any(abs(values[w] - values[u]) < 1e-9 for w in range(u + 1, v))
+    assert last_ones == 144
+
+
+def test_gsm8k_cuts_lines_and_joins_the_rest(place):
+    text = "He has 2.\nA 1+1=<<1+1=2>>2 cats, 2*2=$<<2*2=4.0>>4.0 now\nYes\n4+2=<<4+2=6>>6\nA: 6"
+    model = {"is_correct": False, "solution": text}
+    nothing = {"is_correct": True, "solution": "It is 6."}
+    models = [
+        "6b_finetuning",
+        "6b_verification",
+        "175b_finetuning",
+        "175b_verification",
+    ]
+    line = {"question": "?", "ground_truth": "<<1+1=2>>2\n<<3+3=6>>6"}
+    line |= dict.fromkeys(models[:2], model) | dict.fromkeys(models[2:], nothing)
+    home = place("gsm8k_solutions/example_model_solutions.jsonl", [line], lines=True)
+    data = fetch_gsm8k_solutions(data_home=home)
+    assert len(data.graphs) == len(data.dropped) == 2
+    cut = ("He has 2.\nA 1+1=2", "cats, 2*2=$4.0 now", "Yes\n4+2=6\nA: 6")
+    assert data.graphs[0].claims == cut
+    assert data.graphs[0].edges.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert data.labels[0].tolist() == [1, 0, 1]
+    clean = re.sub("<<.*?>>", "", text)
+    assert data.alternatives[0] == ("It is 6.", "It is 6.", clean)  # by name
+    with pytest.raises(ValueError, match="no calculation in the solution"):
+        fetch_gsm8k_solutions(data_home=home, on_invalid="raise")
+
+
+def test_mr_ben_first_errors_bear_their_number(large, data_home):
+    records = json.loads((data_home / "mr_ben/math.json").read_text("utf-8"))
+    data = large("mr_ben")
+    for graph, y in zip(data.graphs, data.labels, strict=True):
+        _, _, uuid, k = graph.id.split("/")
+        first = records[uuid][int(k)]["Model_Solution_First_Error_Step"]
+        false = np.flatnonzero(y == 0).tolist()
+        assert len(false) == (first != "N/A")
+        if false:
+            assert re.match(rf"\s*Step\s+{first}\b", graph.claims[false[0]])
+    assert {len(others) for others in data.alternatives} == {2}
+    uuid = data.graphs.ids[0].split("/")[2]
+    texts = ["\n".join(r["Model_Solution_Steps"]) for r in records[uuid]]
+    assert [r["Sampled_Model"] for r in records[uuid]] == [
+        "Claude2",
+        "GPT3.5",
+        "mistral-medium",
+    ]
+    assert data.alternatives[1] == (texts[0], texts[2])
+
+
+def mr_ben_answer(first, lines, model="a"):
+    answer = {
+        "Question_UUID": "u",
+        "Question": "Why?",
+        "Options": "A: x",
+        "Subject": "s",
+    }
+    answer |= {"Sampled_Model": model, "Model_Solution_Steps": lines}
+    return answer | {"Model_Solution_First_Error_Step": first}
+
+
+def test_mr_ben_made_up_quirks(place):
+    lines = ["Well.", "Step 1: a", "", "more", "Step 3: b", "  ", "Solution: Choice_A"]
+    answers = [mr_ben_answer("3", lines, "b"), mr_ben_answer("N/A", lines[:2], "c")]
+    answers += [mr_ben_answer("2", lines, "a")]
+    home = place("mr_ben/math.json", {"u": answers})
+    data = fetch_mr_ben("math", data_home=home)
+    assert data.graphs[0].claims == (
+        "Well.",
+        "Step 1: a\nmore",
+        "Step 3: b\nSolution: Choice_A",
+    )
+    assert data.graphs[0].problem == "Why?\nA: x"
+    assert [y.tolist() for y in data.labels] == [[1, 1, 0], [1, 1]]
+    name, reason = data.dropped[0]
+    assert name == "mr_ben/math/u/2"
+    assert "the first error is step 2, but steps are" in reason
+    # the answer that is no problem is an alternative all the same
+    assert data.alternatives[0] == ("\n".join(lines), "Well.\nStep 1: a")
+    with pytest.raises(ValueError, match="mr_ben/math/u/2"):
+        fetch_mr_ben("math", data_home=home, on_invalid="raise")
+
+
+def test_refchecker_neutral_is_unknown(place):
+    for model in ("alpaca_7B", "chatgpt", "claude2", "davinci001"):
+        home = place(f"refchecker/zero_context/nq_{model}_answers.json", [])
+    for model, label in zip(
+        ("falcon_40B_instruct", "gpt4", "llama2_70b_chat"),
+        ("Neutral", "Contradiction", "Entailed"),
+        strict=True,
+    ):
+        entry = {"triplet": ["a", "is", "b"], "human_label": label}
+        record = {"id": "7", "response": model, "claude2_response_kg": [entry]}
+        home = place(f"refchecker/zero_context/nq_{model}_answers.json", [record])
+    with pytest.raises(ValueError, match="claim 0: human_label is 'Entailed'"):
+        fetch_refchecker("zero_context", data_home=home)
+    data = fetch_refchecker("zero_context", data_home=home, on_invalid="drop")
+    assert [y.tolist() for y in data.labels] == [[-1], [0]]
+    assert data.graphs[0].claims == ("a is b",)
+    assert data.alternatives == [
+        ("gpt4", "llama2_70b_chat"),
+        ("falcon_40B_instruct", "llama2_70b_chat"),
+    ]
+    assert data.groups[0] == data.groups[1]
+    assert data.metadata[1] == {
+        "model": "gpt4",
+        "context": "zero_context",
+        "question": "7",
+    }
+
+
+def prm800k_line(steps, ratings, problem="Why?"):
+    judged = [
+        {
+            "completions": [
+                {"text": text, "rating": rating, "flagged": None},
+                {"text": "another", "rating": 1, "flagged": None},
+            ],
+            "human_completion": None,
+            "chosen_completion": None if rating == -1 else 0,
+        }
+        for text, rating in zip(steps, ratings, strict=False)
+    ]
+    question = {
+        "problem": problem,
+        "pre_generated_steps": steps,
+        "pre_generated_answer": "1",
+    }
+    line = {"question": question, "label": {"steps": judged, "finish_reason": "?"}}
+    line |= {"labeler": "?", "generation": 9}
+    return line | {
+        "is_quality_control_question": False,
+        "is_initial_screening_question": True,
+    }
+
+
+def test_prm800k_made_up_lines(place):
+    lines = [
+        prm800k_line(["a", "b", "c", "d"], [1, 0, -1]),
+        prm800k_line(["a", "b"], [1, 1]),
+        prm800k_line(["a", "b"], [1, None]),
+        prm800k_line(["a"], [2]),
+        prm800k_line(["a", "b"], [1, 1]),
+    ]
+    lines[4]["question"]["pre_generated_steps"][1] = "x"
+    home = place("prm800k/phase2_test.jsonl", lines, lines=True)
+    data = fetch_prm800k(data_home=home, on_invalid="drop")
+    assert [y.tolist() for y in data.labels] == [[1, 1, 0, -1], [1, 1], [1, -1]]
+    assert data.graphs[0].claims == ("a", "b", "c", "d")
+    assert data.graphs[0].edges.tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert data.metadata[0]["is_initial_screening_question"]
+    first, second = (reason for _, reason in data.dropped)
+    assert "rating is 2" in first
+    assert "step 1 is not the one of the solution" in second
+
+
+def test_the_same_questions_in_other_sets(large, data_home):
+    """ProcessBench, GSM8K solutions and PERL draw from the same questions."""
+    process = large("process_bench").groups
+    solutions = large("gsm8k_solutions").groups
+    assert np.isin(process, solutions).sum() > 300
+    assert np.isin(fetch_perl("gsm8k", data_home=data_home).groups, solutions).any()
+
+
+def test_other_answers_in_the_order_of_their_keys():
+    groups, keys = [7, 8, 7, 7, 9, 7], ["b", "a", "c", "a", "a", "b"]
+    others = other_answers(groups, "uvwxyz", keys)
+    assert others == [
+        ("x", "z", "w"),
+        (),
+        ("x", "u", "z"),
+        ("u", "z", "w"),
+        (),
+        ("x", "u", "w"),
+    ]
+    with pytest.raises(ValueError, match="zip"):
+        other_answers(groups, "uv", keys)
+
+
+# --- labels up to the first error -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first_error", "expected"),
+    [(None, [1, 1, 1]), (-1, [1, 1, 1]), (0, [0, -1, -1]), (2, [1, 1, 0])],
+)
+def test_labels_from_first_error(first_error, expected):
+    assert labels_from_first_error(3, first_error).tolist() == expected
+    assert labels_from_first_error(np.int64(3), first_error).tolist() == expected
+
+
+@pytest.mark.parametrize("first_error", [3, -2, 0.0, "1", True])
+def test_first_error_that_is_no_claim(first_error):
+    with pytest.raises(
+        ValueError, match=r"first_error is .*, but must be the position"
+    ):
+        labels_from_first_error(3, first_error)
+
+
+def test_the_first_error_alone_gives_the_same_scores_on_a_chain():
+    """Against full labels, and against the smallest path risk found by hand."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 9, size=300)
+    graphs = [
+        ReasoningGraph(np.zeros((n, 1)), chain_edges(["?"] * n)) for n in sizes.tolist()
+    ]
+    batch = GraphBatch.pack(graphs)
+    risk = rng.integers(0, 5, size=batch.n_claims).astype(float)  # with ties
+    full = [rng.integers(0, 2, size=n) for n in sizes]
+    firsts = [y.tolist().index(0) if 0 in y else -1 for y in full]
+    part = [labels_from_first_error(n, k) for n, k in zip(sizes, firsts, strict=True)]
+    highest = path_risk(risk, batch)
+    scores = [
+        nonconformity_scores(highest, pack_labels(y, batch), batch.offsets)
+        for y in (full, part)
+    ]
+    assert scores[0].tolist() == scores[1].tolist()
+    rows = np.split(risk, batch.offsets[1:-1])
+    by_hand = [
+        min((row[: v + 1].max() for v in np.flatnonzero(y == 0)), default=np.inf)
+        for row, y in zip(rows, full, strict=True)
+    ]
+    assert scores[1].tolist() == by_hand
+    assert np.isinf(by_hand).any()
 
 
 def test_groups_are_questions_across_files(data_home):
@@ -516,6 +891,12 @@ def test_conformal_factuality_verdicts(place):
         (lambda: fetch_perl(label="all"), "label is 'all'"),
         (lambda: fetch_perl(on_invalid="skip"), "on_invalid is 'skip'"),
         (lambda: fetch_coherent_math("gpt4"), "version is 'gpt4'"),
+        (lambda: fetch_prmbench("valid"), "split is 'valid'"),
+        (lambda: fetch_prmbench(kinds="redundancy"), "kinds is 'redundancy'"),
+        (lambda: fetch_mr_ben("coding"), "subjects is 'coding'"),
+        (lambda: fetch_process_bench("omnimath"), "subset is 'omnimath'"),
+        (lambda: fetch_refchecker("no_context"), "context is 'no_context'"),
+        (lambda: fetch_prm800k(graph="tree"), "graph is 'tree'"),
         (lambda: fetch_felm("maths"), "domains is 'maths'"),
         (lambda: fetch_felm(graph="tree"), "graph is 'tree'"),
         (lambda: fetch_conformal_factuality("gsm8k"), "subset is 'gsm8k'"),

@@ -3,23 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import is_missing
 from ..graphs import ReasoningGraph
-from .collect import EdgeRule, check_parallel, pack
+from .collect import EdgeRule, check_parallel, is_number, label_array, pack
 
 #: Where results hold their claims, and claims their parts; the first one found is read.
-_LISTS = ("statements", "claim_level_factuality", "detail")
+_LISTS = ("statements", "claim_level_factuality", "detail", "claims")
 _TEXTS = ("claim", "statement")
 _VERDICTS = ("verdict", "factuality", "label")
 _REASONS = ("reason", "reasoning")
 _QUESTIONS = ("prompt", "question", "user_input")
 
 _WORDS = {
-    1: ("true", "yes", "supported", "support", "entailment", "factual"),
-    0: ("false", "no", "refuted", "refute", "contradiction", "non-factual"),
+    1: ("1", "true", "yes", "supported", "support", "entailment", "factual"),
+    0: ("0", "false", "no", "refuted", "refute", "contradiction", "non-factual"),
     -1: ("", "none", "unknown", "neutral", "irrelevant", "not enough evidence"),
 }
 _LABELS = {word: label for label, words in _WORDS.items() for word in words}
@@ -86,23 +85,21 @@ def from_verdicts(
     results = [_plain(result) for result in results]
     check_parallel("problems", problems, len(results))
     check_parallel("lists of edges", edges, len(results))
-    values = _LABELS | {_key(k): label for k, label in (values or {}).items()}
+    meaning = _LABELS | {_key(verdict): k for verdict, k in (values or {}).items()}
     graphs, labels, metadata = [], [], []
     for i, result in enumerate(results):
+        rows, where = _rows(result, i), f"problem {i}, claim {{}}".format
+        claims = [_part(row, _TEXTS, where(v)) for v, row in enumerate(rows)]
         problem = _problem(result) if problems is None else problems[i]
-        rows = _rows(result, i)
-        claims = [_part(row, _TEXTS, f"problem {i}, claim {v}") for v, row in rows]
         pairs = ()
         if edges is not None:
             pairs = edges(claims, problem) if callable(edges) else edges[i]
-        graphs.append(
-            ReasoningGraph(
-                None, pairs, claims=claims, problem=problem, id=f"{name}/{i}"
-            )
-        )
-        found = [_label(row, values, f"problem {i}, claim {v}") for v, row in rows]
-        labels.append(np.array(found, dtype=np.int64))
-        metadata.append({"reasons": [_part(row, _REASONS) for _, row in rows]})
+        id = f"{name}/{i}"
+        graph = ReasoningGraph(None, pairs, claims=claims, problem=problem, id=id)
+        graphs.append(graph)
+        found = [_label(row, meaning, where(v)) for v, row in enumerate(rows)]
+        labels.append(label_array(found, where))
+        metadata.append({"reasons": [_part(row, _REASONS) for row in rows]})
     return Bunch(**pack(graphs, labels), metadata=metadata)
 
 
@@ -118,26 +115,23 @@ def _problem(result):
 
 
 def _rows(result, i):
-    """The judged claims of one answer, numbered."""
+    """The judged claims of one answer."""
     if isinstance(result, dict):
-        judged = _part(result, _LISTS, f"problem {i}")
-        # FacTool has None for a claim that it failed to judge, and its text here.
-        texts = result.get("claims") or judged
-        if len(texts) == len(judged):
-            pairs = zip(texts, judged, strict=True)
-            judged = [
-                {"verdict": None, **text} if j is None else j for text, j in pairs
-            ]
-        result = judged
+        rows = _part(result, _LISTS, f"problem {i}")
+        # FacTool has None for a claim that it failed to judge, and its text elsewhere.
+        texts = result.get("claims") or rows
+        result = [
+            texts[v] | {"verdict": None} if r is None else r for v, r in enumerate(rows)
+        ]
     rows = [_plain(row) for row in result]
     for v, row in enumerate(rows):
         if not isinstance(row, dict):
             raise ValueError(f"problem {i}, claim {v} is {row!r}, but must be a dict")
-    return list(enumerate(rows))
+    return rows
 
 
 def _part(row, keys, where=None):
-    """The first of several parts that is there; None is as good unless ``where``."""
+    """The first of several parts that is there; without ``where`` there may be none."""
     for key in keys:
         if key in row:
             return row[key]
@@ -146,20 +140,18 @@ def _part(row, keys, where=None):
     return None
 
 
-def _label(row, values, where):
+def _label(row, meaning, where):
     verdict = _part(row, _VERDICTS, where)
-    if _key(verdict) not in values:
+    if _key(verdict) not in meaning:
         raise ValueError(
             f"{where}: the verdict is {verdict!r}; say what it means, as in "
             f"values={{{verdict!r}: 0}}: 1 is true, 0 false, -1 unknown"
         )
-    return values[_key(verdict)]
+    return meaning[_key(verdict)]
 
 
 def _key(verdict):
-    """One form of each verdict: lower case, "true" and "false" for 1 and 0."""
+    """One way to write each verdict: 1, 1.0 and "1" are the same."""
     if is_missing(verdict):
         return ""
-    if isinstance(verdict, (str, bytes)):
-        return verdict.strip().lower()
-    return {1: "true", 0: "false"}.get(verdict, str(verdict))
+    return f"{verdict:g}" if is_number(verdict) else str(verdict).strip().lower()

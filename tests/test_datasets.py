@@ -989,6 +989,54 @@ def test_every_version_has_a_source(tmp_path, version, file):
         fetch_coherent_math(version, data_home=tmp_path, download_if_missing=False)
 
 
+@pytest.mark.parametrize(
+    ("module", "fetch", "content"),
+    [
+        ("_prmbench", lambda: fetch_prmbench("all", "all"), ""),
+        ("_mr_ben", lambda: fetch_mr_ben("all"), "{}"),
+        ("_process_bench", fetch_process_bench, "[]"),
+        ("_refchecker", fetch_refchecker, "[]"),
+        ("_gsm8k_solutions", fetch_gsm8k_solutions, ""),
+        ("_prm800k", fetch_prm800k, ""),
+    ],
+)
+def test_all_sources_are_read(tmp_path, monkeypatch, module, fetch, content):
+    """Neither is a file without a source asked for, nor is one forgotten."""
+    asked, path = [], tmp_path / "empty.json"
+    path.write_text(content)
+
+    def local_file(name, *where):
+        asked.append(name)
+        return path
+
+    monkeypatch.setattr(f"skdcf.datasets.{module}.local_file", local_file)
+    with pytest.raises(ValueError, match="there is no problem in the data"):
+        fetch()
+    assert len(set(asked)) == len(asked)
+    assert set(asked) == {n for n in SOURCES if n.startswith(module[1:] + "/")}
+
+
+def test_a_file_known_by_its_git_blob(place, monkeypatch):
+    home = place("mr_ben/logic.json", {"u": [mr_ben_answer("N/A", ["Step 1: a"])]})
+    content = (home / "mr_ben/logic.json").read_bytes()
+    blob = hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
+    source = Source("http://127.0.0.1:9/none", blob)
+    monkeypatch.setitem(SOURCES, "mr_ben/logic.json", source)
+    data = fetch_mr_ben("logic", data_home=home, download_if_missing=False)
+    assert data.metadata == [{"model": "a", "subject": "logic", "topic": "s"}]
+    (home / "mr_ben/logic.json").write_bytes(content + b" ")
+    with pytest.raises(OSError, match=r"has checksum [0-9a-f]{40}, expected"):
+        fetch_mr_ben("logic", data_home=home, download_if_missing=False)
+
+
+def test_git_blob_of_a_known_text(tmp_path):
+    """``echo hello | git hash-object --stdin`` prints this."""
+    path = tmp_path / "hello"
+    path.write_bytes(b"hello\n")
+    blob = "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert files.checksum_of(path, Source("?", blob)) == blob
+
+
 def test_changed_file_is_not_used(tmp_path):
     path = tmp_path / COHERENT
     path.parent.mkdir()
@@ -1048,6 +1096,14 @@ def test_download_replaces_a_changed_file(server, monkeypatch, tmp_path):
 def test_download_with_another_checksum(server, monkeypatch, tmp_path):
     pytest.importorskip("pooch")
     serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * 64)
+    with pytest.raises(ValueError, match="does not match"):
+        fetch_coherent_math("llama", data_home=tmp_path)
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+def test_download_with_another_git_blob(server, monkeypatch, tmp_path):
+    pytest.importorskip("pooch")
+    serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * 40)
     with pytest.raises(ValueError, match="does not match"):
         fetch_coherent_math("llama", data_home=tmp_path)
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]

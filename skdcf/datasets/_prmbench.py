@@ -24,6 +24,7 @@ _LOGIC = (
     "deception",
     _SEVERAL,
 )
+_TEXTS = ("question", "process")  # each original and modified
 _KINDS = (*_LOGIC, "redundency", "confidence")
 
 _DESCR = """PRMBench (Song et al., ACL 2025)
@@ -151,9 +152,6 @@ def _originals(records):
         | {f"modified_{k}": records[name][f"original_{k}"] for k in _TEXTS}
         for name in first.values()
     }
-
-
-_TEXTS = ("question", "process")
 
 
 def _parse(record, name, edges):

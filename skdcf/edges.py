@@ -9,10 +9,15 @@ how many claims fall with a false one.
 import re
 from collections.abc import Sequence
 
-__all__ = ["chain_edges", "no_edges", "number_flow_edges"]
+__all__ = ["chain_edges", "cited_edges", "no_edges", "number_flow_edges"]
 
 # The number of a step in front of a claim says where it stands, not what it uses.
 _STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
+# The number that a claim bears, as "#5." or "Step 5:", and what it says it follows from,
+# as "(by #2 #5)" or "(from step 2 and step 5)".
+_BEARS = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE)
+_CITES = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE)
+_CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
 # What stands between the characters of a number or symbol but means nothing: LaTeX
 # brackets and spaces, and the braces in 1{,}200.
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
@@ -86,6 +91,50 @@ def chain_edges(
     """
     _check_texts(claims)
     return [(v - 1, v) for v in range(1, len(claims))]
+
+
+def cited_edges(
+    claims: Sequence[str], problem: str | None = None
+) -> list[tuple[int, int]]:
+    """A claim builds on the claims that it cites, as in "#5. (by #2 #4) ...".
+
+    For models that are told to name their premises. A claim bears the number that it
+    begins with, "#5" or "Step 5", and else one more than the claim before it. Numbers
+    are cited in brackets that begin with "by", "from" or "using", and mean the latest
+    earlier claim that bears them. Those that none bears, such as numbered facts of the
+    question, link nothing.
+
+    Parameters
+    ----------
+    claims : sequence of str
+    problem : str, optional
+
+    Returns
+    -------
+    list of (parent, child), sorted by child
+        A claim that cites none has no parents.
+
+    Raises
+    ------
+    ValueError
+        If ``claims`` are no texts.
+
+    Examples
+    --------
+    >>> from skdcf.edges import cited_edges
+    >>> cited_edges(["#3. (by #1) There are 12 apples.", "#4. (by #2) Half of them is .5.",
+    ...              "#5. (by #3 #4) 6 apples are left."])
+    [(0, 2), (1, 2)]
+    """
+    _check_texts(claims)
+    position, number, edges = {}, 0, []
+    for v, text in enumerate(claims):
+        cited = {int(k) for part in _CITES.findall(text) for k in _CITED.findall(part)}
+        edges += sorted((position[k], v) for k in cited if k in position)
+        bears = _BEARS.match(text)
+        number = int(bears[1]) if bears else number + 1
+        position[number] = v
+    return edges
 
 
 def number_flow_edges(

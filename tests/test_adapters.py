@@ -17,6 +17,7 @@ from skdcf.adapters import (
     from_lm_polygraph,
     from_networkx,
     from_uqlm,
+    from_verdicts,
     to_frame,
 )
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
@@ -882,3 +883,118 @@ def test_what_an_adapter_gives_can_be_filtered():
     wrong = wrong.reshape(kept.shape)
     assert 0.1 < (kept & wrong).any(axis=1).mean() <= 0.2
     assert kept[~wrong].mean() > 0.9
+
+
+# --- verdicts of fact checkers ---------------------------------------------------------
+
+FACTOOL = {
+    "average_claim_level_factuality": 0.5,
+    "detailed_information": [
+        {
+            "prompt": "Who was Ada?",
+            "response": "?",
+            "category": "kbqa",
+            "claims": [
+                {"claim": "She was born."},
+                {"claim": "She flew."},
+                {"claim": "c"},
+            ],
+            "queries": [["?"]],
+            "claim_level_factuality": [
+                {"claim": "She was born.", "factuality": True, "reasoning": "so it is"},
+                {"claim": "She flew.", "factuality": False, "reasoning": "nobody did"},
+                None,
+            ],
+            "response_level_factuality": False,
+        }
+    ],
+}
+
+
+def test_verdicts_of_factool():
+    data = from_verdicts(FACTOOL, edges=chain_edges)
+    graph = data.graphs[0]
+    assert graph.claims == ("She was born.", "She flew.", "c")
+    assert (graph.problem, graph.id) == ("Who was Ada?", "verdicts/0")
+    assert graph.edges.tolist() == [[0, 1], [1, 2]]
+    assert graph.features is None  # the reasons and verdicts are no features
+    assert data.labels[0].tolist() == [1, 0, -1]
+    assert data.metadata == [{"reasons": ["so it is", "nobody did", None]}]
+    again = from_verdicts(FACTOOL["detailed_information"], edges=[[(0, 1), (1, 2)]])
+    assert list(again.graphs) == list(data.graphs)
+
+
+def test_verdicts_of_ragas_survive_json_lines(tmp_path):
+    class Output:  # a model of pydantic
+        def __init__(self, *rows):
+            self.rows = rows
+
+        def model_dump(self):
+            keys = ("statement", "reason", "verdict")
+            rows = [dict(zip(keys, row, strict=True)) for row in self.rows]
+            return {"statements": rows}
+
+    data = from_verdicts(
+        [Output(("a", "r", 1), ("b", "s", 0)), Output()], problems=["?", "!"]
+    )
+    assert [y.tolist() for y in data.labels] == [[1, 0], []]
+    assert data.graphs[0].claims == ("a", "b")
+    path = write_jsonl(tmp_path / "v", data.graphs, data.labels, metadata=data.metadata)
+    assert read_jsonl(path).metadata == [{"reasons": ["r", "s"]}, {"reasons": []}]
+
+
+def test_verdicts_of_factcheck_gpt_and_openfactcheck():
+    rows = [
+        {"reasoning": "", "error": "", "correction": "", "factuality": f, "claim": c}
+        for c, f in [("a", 1), ("b", -1), ("c", 0)]
+    ]
+    pd = pytest.importorskip("pandas")
+    log = pd.DataFrame([row | {"factuality": row["factuality"] > 0} for row in rows])
+    assert from_verdicts([log]).labels[0].tolist() == [1, 0, 0]
+    with pytest.raises(
+        ValueError, match=r"problem 0, claim 1: the verdict is -1; .*\{-1: 0\}"
+    ):
+        from_verdicts([{"detail": rows}])
+    stances = {-1: 0, 0: -1}
+    data = from_verdicts([{"detail": rows}, pd.DataFrame(rows)], values=stances)
+    assert [y.tolist() for y in data.labels] == [[1, 0, -1]] * 2
+    assert data.metadata[0] == {"reasons": ["", "", ""]}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "expected"),
+    [(True, 1), (np.True_, 1), (1.0, 1), (" Supported", 1), ("REFUTED", 0), ("0", 0),
+     (np.int64(0), 0), (math.nan, -1), (None, -1), ("Not enough evidence", -1)],
+)  # fmt: skip
+def test_words_and_numbers_of_verdicts(verdict, expected):
+    data = from_verdicts([[{"claim": "a", "verdict": verdict}]])
+    assert data.labels[0].tolist() == [expected]
+    mine = from_verdicts([[{"claim": "a", "label": "Mostly"}]], values={"mostly": 0})
+    assert mine.labels[0].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("results", "options", "message"),
+    [
+        (
+            [[{"claim": "a", "verdict": "perhaps"}]],
+            {},
+            "verdict is 'perhaps'; say what",
+        ),
+        ([[{"claim": "a", "verdict": [1]}]], {}, r"verdict is \[1\]; say what"),
+        ([[{"claim": "a"}]], {}, "problem 0, claim 0 has none of .*'verdict'"),
+        ([[{"verdict": 1}]], {}, "problem 0, claim 0 has none of .*'claim'"),
+        ([[True]], {}, "problem 0, claim 0 is True, but must be a dict"),
+        ({"score": 0.5}, {}, "problem 0 has none of .*'statements'"),
+        ([[]], {"problems": ["?", "!"]}, "2 problems but 1 problems"),
+        (
+            [[{"claim": "a", "verdict": 2}]],
+            {"values": {2: 7}},
+            "label is 7; labels are 1",
+        ),
+        ([], {}, "no problem in the data"),
+    ],
+)
+def test_verdicts_that_make_no_sense(results, options, message):
+    with pytest.raises(ValueError, match=message):
+        from_verdicts(results, **options)

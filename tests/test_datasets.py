@@ -1,27 +1,42 @@
 """Published data: counts, quirks, the cache, and nothing that reveals a label."""
 
 import copy
+import hashlib
 import http.server
 import json
+import re
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from skdcf import HardCF
+from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import _files as files
 from skdcf.datasets import (
     fetch_coherent_math,
     fetch_conformal_factuality,
     fetch_felm,
+    fetch_gsm8k_solutions,
+    fetch_mr_ben,
     fetch_perl,
+    fetch_prm800k,
+    fetch_prmbench,
+    fetch_process_bench,
+    fetch_refchecker,
     get_data_home,
+    labels_from_first_error,
     question_groups,
+    read_jsonl,
+    write_jsonl,
 )
+from skdcf.datasets._common import other_answers
 from skdcf.datasets._sources import SOURCES, Source
-from skdcf.edges import number_flow_edges
+from skdcf.edges import chain_edges, number_flow_edges
+from skdcf.graphs import pack_labels
+from skdcf.ops.hard import nonconformity_scores, path_risk
 
 COHERENT = "coherent_factuality/MATH_annotations.json"
 LLAMA = "coherent_factuality/MATH_open_subclaims_with_scores.json"
@@ -29,6 +44,10 @@ UNSCORED = "coherent_factuality/MATH_open_annotations.json"
 GSM = "perl/gsm8k/gsm8k_positives.json"
 INPUTS = {"subclaim", "frequency-score", "gpt-score"}
 KINDS = ("negatives", "positives", "positives_perturbed")
+
+
+def sha256_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def counts(data):
@@ -48,7 +67,7 @@ def place(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         content = content if lines else [content]
         path.write_text("\n".join(map(json.dumps, content)) + "\n", encoding="utf-8")
-        source = Source("http://127.0.0.1:9/none", files.sha256_of(path))
+        source = Source("http://127.0.0.1:9/none", sha256_of(path))
         monkeypatch.setitem(SOURCES, name, source)
         return tmp_path
 
@@ -191,8 +210,7 @@ def test_felm_counts(data_home, domains, expected):
 
 def test_felm_graphs_and_domains(data_home):
     data = fetch_felm(data_home=data_home)
-    names, numbers = np.unique(data.domain, return_counts=True)
-    assert dict(zip(names.tolist(), numbers.tolist(), strict=True)) == {
+    assert Counter(row["domain"] for row in data.metadata) == {
         "math": 194,
         "reasoning": 208,
         "science": 125,
@@ -207,6 +225,368 @@ def test_felm_graphs_and_domains(data_home):
     graph = flow.graphs[5]
     expected = number_flow_edges(graph.claims, graph.problem)
     assert sorted(map(tuple, graph.edges.tolist())) == sorted(expected)
+
+
+# --- larger sets: counts of their table, and of what is looked at otherwise ------------
+
+TWO_CONTEXTS = ["accurate_context", "noisy_context"]
+LARGE = {
+    "prmbench": lambda **kw: fetch_prmbench("train", "all", **kw),
+    "gsm8k_solutions": fetch_gsm8k_solutions,
+    "mr_ben": lambda **kw: fetch_mr_ben("math", **kw),
+    "process_bench": lambda **kw: fetch_process_bench("gsm8k", **kw),
+    "refchecker": lambda **kw: fetch_refchecker(TWO_CONTEXTS, **kw),
+}
+
+
+@pytest.fixture
+def large(data_home):
+    """Load a larger set, or skip where its files are not there."""
+
+    def fetch(name, **options):
+        if not (data_home / name).is_dir():
+            pytest.skip(f"no real data: SKDCF_DATA has no {name}/")
+        options |= {"data_home": data_home, "download_if_missing": False}
+        return LARGE[name](**options)
+
+    return fetch
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "unknown", "questions"),
+    [
+        ("prmbench", (4744, 77206, 72462, 7119, 1541), 323, 401),
+        ("gsm8k_solutions", (5228, 16681, 12099, 7783, 1994), 0, 1318),
+        ("mr_ben", (918, 6280, 5362, 769, 149), 3052, 303),
+        ("process_bench", (400, 2082, 1682, 207, 193), 514, 375),
+        ("refchecker", (1400, 7414, 0, 481, 927), 804, 200),
+    ],
+)
+def test_large_counts(large, name, expected, unknown, questions):
+    data = large(name)
+    flat = pack_labels(data.labels, data.graphs)
+    right = sum(bool((y == 1).all()) for y in data.labels)
+    sizes = len(data.graphs), data.graphs.n_claims, len(data.graphs.edges)
+    assert (*sizes, int((flat == 0).sum()), right) == expected
+    assert (flat == -1).sum() == unknown
+    assert len(set(data.groups.tolist())) == questions
+    assert data.feature_names is None
+    assert "Source: https://" in data.DESCR
+    assert len(data.dropped) == (48 if name == "gsm8k_solutions" else 0)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_metadata_survives_json_lines(large, name, tmp_path):
+    data = large(name)
+    some = np.arange(0, len(data.graphs), 97)
+    labels, metadata = (
+        [values[i] for i in some] for values in (data.labels, data.metadata)
+    )
+    groups = data.groups[some]
+    path = tmp_path / "some.jsonl"
+    write_jsonl(path, data.graphs[some], labels, groups=groups, metadata=metadata)
+    back = read_jsonl(path)
+    assert back.metadata == metadata
+    assert back.groups.tolist() == groups.tolist()
+    assert list(back.graphs) == [data.graphs[int(i)] for i in some]
+    assert all((a == b).all() for a, b in zip(back.labels, labels, strict=True))
+
+
+def test_prmbench_modified_answers(large, data_home):
+    """Labels, kinds and changed steps against the records themselves."""
+    data = large("prmbench", originals=False)
+    assert len(data.graphs) == 3203
+    records = {}
+    for path in sorted((data_home / "prmbench").glob("*.jsonl")):
+        for i, line in enumerate(path.read_text("utf-8").strip().split("\n")):
+            records[f"prmbench/{path.stem}/{i}"] = json.loads(line)
+    assert set(records) == set(data.graphs.ids)
+    beyond = nothing = 0
+    for graph, y, row in zip(data.graphs, data.labels, data.metadata, strict=True):
+        record = records[graph.id]
+        steps = record["modified_process"]
+        assert graph.claims == tuple(steps)
+        assert graph.problem == record["modified_question"]
+        assert row["kind"] == record["classification"]
+        before = record["original_process"]
+        assert row["changed"] == [
+            v for v in range(len(steps)) if steps[v] not in before
+        ]
+        false = {k for k in record["error_steps"] if k <= len(steps)}
+        beyond += len(false) < len(set(record["error_steps"]))
+        nothing += not false
+        expected = [int(k not in false) if false else -1 for k in range(1, len(y) + 1)]
+        assert y.tolist() == expected
+    assert (beyond, nothing) == (57, 12)
+
+
+def test_prmbench_kinds_and_originals(large, data_home):
+    data = fetch_prmbench("train", data_home=data_home)
+    kinds = Counter(row["kind"] for row in data.metadata)
+    assert not {"redundency", "confidence"} & set(kinds)
+    originals = [g for g in data.graphs if g.id.endswith("/original")]
+    assert len(originals) == kinds["original"] == 1352
+    assert len({(g.problem, g.claims) for g in originals}) == 1352
+    one = fetch_prmbench("train", "circular", originals=False, data_home=data_home)
+    assert {row["kind"] for row in one.metadata} == {"circular"}
+    questions = dict(zip((r["idx"] for r in data.metadata), data.groups, strict=False))
+    assert all(
+        questions[r["idx"]] == g
+        for r, g in zip(data.metadata, data.groups, strict=True)
+    )
+
+
+def test_gsm8k_derived_labels_and_operands(large, data_home):
+    """Both once more, from the text alone."""
+    path = data_home / "gsm8k_solutions/example_model_solutions.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").strip().split("\n")]
+    data = large("gsm8k_solutions")
+    last_ones = 0
+    for graph, y, row in zip(data.graphs, data.labels, data.metadata, strict=True):
+        line = lines[int(graph.id.rsplit("/", 1)[1])]
+        answer = line[row["model"]]
+        parts = re.findall(r"<<([^<>=]+)= ?(-?[0-9.,]+) ?>>", answer["solution"])
+        values = [float(b.replace(",", "")) for _, b in parts]
+        assert graph.n_claims == len(values)
+        joined = "".join("".join(graph.claims).split())
+        assert joined == "".join(re.sub("<<[^<>]*>>", "", answer["solution"]).split())
+        reference = re.findall(r"=(-?[0-9.,]+)>>", line["ground_truth"])
+        reference = [float(b.replace(",", "")) for b in reference]
+        known = [any(abs(v - b) < 1e-6 for b in reference) for v in values]
+        if answer["is_correct"]:
+            assert y.all()
+        elif all(known):
+            last_ones += 1
+            assert y.tolist() == [1] * (len(values) - 1) + [0]
+        else:
+            assert y.tolist() == [int(k) for k in known]
+        for u, v in graph.edges.tolist():
+            operands = re.findall(r"\d+(?:\.\d+)?", parts[v][0].replace(",", ""))
+            assert any(abs(float(x) - values[u]) < 1e-6 for x in operands)
+            assert not any(abs(values[w] - values[u]) < 1e-9 for w in range(u + 1, v))
+    assert last_ones == 144
+
+
+def test_gsm8k_cuts_lines_and_joins_the_rest(place):
+    text = "He has 2.\nA 1+1=<<1+1=2>>2 cats, 2*2=$<<2*2=4.0>>4.0 now\nYes\n4+2=<<4+2=6>>6\nA: 6"
+    model = {"is_correct": False, "solution": text}
+    nothing = {"is_correct": True, "solution": "It is 6."}
+    models = [
+        "6b_finetuning",
+        "6b_verification",
+        "175b_finetuning",
+        "175b_verification",
+    ]
+    line = {"question": "?", "ground_truth": "<<1+1=2>>2\n<<3+3=6>>6"}
+    line |= dict.fromkeys(models[:2], model) | dict.fromkeys(models[2:], nothing)
+    home = place("gsm8k_solutions/example_model_solutions.jsonl", [line], lines=True)
+    data = fetch_gsm8k_solutions(data_home=home)
+    assert len(data.graphs) == len(data.dropped) == 2
+    cut = ("He has 2.\nA 1+1=2", "cats, 2*2=$4.0 now", "Yes\n4+2=6\nA: 6")
+    assert data.graphs[0].claims == cut
+    assert data.graphs[0].edges.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert data.labels[0].tolist() == [1, 0, 1]
+    clean = re.sub("<<.*?>>", "", text)
+    assert data.alternatives[0] == ("It is 6.", "It is 6.", clean)  # by name
+    with pytest.raises(ValueError, match="no calculation in the solution"):
+        fetch_gsm8k_solutions(data_home=home, on_invalid="raise")
+
+
+def test_mr_ben_first_errors_bear_their_number(large, data_home):
+    records = json.loads((data_home / "mr_ben/math.json").read_text("utf-8"))
+    data = large("mr_ben")
+    for graph, y in zip(data.graphs, data.labels, strict=True):
+        _, _, uuid, k = graph.id.split("/")
+        first = records[uuid][int(k)]["Model_Solution_First_Error_Step"]
+        false = np.flatnonzero(y == 0).tolist()
+        assert len(false) == (first != "N/A")
+        if false:
+            assert re.match(rf"\s*Step\s+{first}\b", graph.claims[false[0]])
+    assert {len(others) for others in data.alternatives} == {2}
+    uuid = data.graphs.ids[0].split("/")[2]
+    texts = ["\n".join(r["Model_Solution_Steps"]) for r in records[uuid]]
+    assert [r["Sampled_Model"] for r in records[uuid]] == [
+        "Claude2",
+        "GPT3.5",
+        "mistral-medium",
+    ]
+    assert data.alternatives[1] == (texts[0], texts[2])
+
+
+def mr_ben_answer(first, lines, model="a"):
+    answer = {
+        "Question_UUID": "u",
+        "Question": "Why?",
+        "Options": "A: x",
+        "Subject": "s",
+    }
+    answer |= {"Sampled_Model": model, "Model_Solution_Steps": lines}
+    return answer | {"Model_Solution_First_Error_Step": first}
+
+
+def test_mr_ben_made_up_quirks(place):
+    lines = ["Well.", "Step 1: a", "", "more", "Step 3: b", "  ", "Solution: Choice_A"]
+    answers = [mr_ben_answer("3", lines, "b"), mr_ben_answer("N/A", lines[:2], "c")]
+    answers += [mr_ben_answer("2", lines, "a")]
+    home = place("mr_ben/math.json", {"u": answers})
+    data = fetch_mr_ben("math", data_home=home)
+    assert data.graphs[0].claims == (
+        "Well.",
+        "Step 1: a\nmore",
+        "Step 3: b\nSolution: Choice_A",
+    )
+    assert data.graphs[0].problem == "Why?\nA: x"
+    assert [y.tolist() for y in data.labels] == [[1, 1, 0], [1, 1]]
+    name, reason = data.dropped[0]
+    assert name == "mr_ben/math/u/2"
+    assert "the first error is step 2, but steps are" in reason
+    # the answer that is no problem is an alternative all the same
+    assert data.alternatives[0] == ("\n".join(lines), "Well.\nStep 1: a")
+    with pytest.raises(ValueError, match="mr_ben/math/u/2"):
+        fetch_mr_ben("math", data_home=home, on_invalid="raise")
+
+
+def test_refchecker_neutral_is_unknown(place):
+    for model in ("alpaca_7B", "chatgpt", "claude2", "davinci001"):
+        home = place(f"refchecker/zero_context/nq_{model}_answers.json", [])
+    for model, label in zip(
+        ("falcon_40B_instruct", "gpt4", "llama2_70b_chat"),
+        ("Neutral", "Contradiction", "Entailed"),
+        strict=True,
+    ):
+        entry = {"triplet": ["a", "is", "b"], "human_label": label}
+        record = {"id": "7", "response": model, "claude2_response_kg": [entry]}
+        home = place(f"refchecker/zero_context/nq_{model}_answers.json", [record])
+    with pytest.raises(ValueError, match="claim 0: human_label is 'Entailed'"):
+        fetch_refchecker("zero_context", data_home=home)
+    data = fetch_refchecker("zero_context", data_home=home, on_invalid="drop")
+    assert [y.tolist() for y in data.labels] == [[-1], [0]]
+    assert data.graphs[0].claims == ("a is b",)
+    assert data.alternatives == [
+        ("gpt4", "llama2_70b_chat"),
+        ("falcon_40B_instruct", "llama2_70b_chat"),
+    ]
+    assert data.groups[0] == data.groups[1]
+    assert data.metadata[1] == {
+        "model": "gpt4",
+        "context": "zero_context",
+        "question": "7",
+    }
+
+
+def prm800k_line(steps, ratings, problem="Why?"):
+    judged = [
+        {
+            "completions": [
+                {"text": text, "rating": rating, "flagged": None},
+                {"text": "another", "rating": 1, "flagged": None},
+            ],
+            "human_completion": None,
+            "chosen_completion": None if rating == -1 else 0,
+        }
+        for text, rating in zip(steps, ratings, strict=False)
+    ]
+    question = {
+        "problem": problem,
+        "pre_generated_steps": steps,
+        "pre_generated_answer": "1",
+    }
+    line = {"question": question, "label": {"steps": judged, "finish_reason": "?"}}
+    line |= {"labeler": "?", "generation": 9}
+    return line | {
+        "is_quality_control_question": False,
+        "is_initial_screening_question": True,
+    }
+
+
+def test_prm800k_made_up_lines(place):
+    lines = [
+        prm800k_line(["a", "b", "c", "d"], [1, 0, -1]),
+        prm800k_line(["a", "b"], [1, 1]),
+        prm800k_line(["a", "b"], [1, None]),
+        prm800k_line(["a"], [2]),
+        prm800k_line(["a", "b"], [1, 1]),
+    ]
+    lines[4]["question"]["pre_generated_steps"][1] = "x"
+    home = place("prm800k/phase2_test.jsonl", lines, lines=True)
+    data = fetch_prm800k(data_home=home, on_invalid="drop")
+    assert [y.tolist() for y in data.labels] == [[1, 1, 0, -1], [1, 1], [1, -1]]
+    assert data.graphs[0].claims == ("a", "b", "c", "d")
+    assert data.graphs[0].edges.tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert data.metadata[0]["is_initial_screening_question"]
+    first, second = (reason for _, reason in data.dropped)
+    assert "rating is 2" in first
+    assert "step 1 is not the one of the solution" in second
+
+
+def test_the_same_questions_in_other_sets(large, data_home):
+    """ProcessBench, GSM8K solutions and PERL draw from the same questions."""
+    process = large("process_bench").groups
+    solutions = large("gsm8k_solutions").groups
+    assert np.isin(process, solutions).sum() > 300
+    assert np.isin(fetch_perl("gsm8k", data_home=data_home).groups, solutions).any()
+
+
+def test_other_answers_in_the_order_of_their_keys():
+    groups, keys = [7, 8, 7, 7, 9, 7], ["b", "a", "c", "a", "a", "b"]
+    others = other_answers(groups, "uvwxyz", keys)
+    assert others == [
+        ("x", "z", "w"),
+        (),
+        ("x", "u", "z"),
+        ("u", "z", "w"),
+        (),
+        ("x", "u", "w"),
+    ]
+    with pytest.raises(ValueError, match="zip"):
+        other_answers(groups, "uv", keys)
+
+
+# --- labels up to the first error -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first_error", "expected"),
+    [(None, [1, 1, 1]), (-1, [1, 1, 1]), (0, [0, -1, -1]), (2, [1, 1, 0])],
+)
+def test_labels_from_first_error(first_error, expected):
+    assert labels_from_first_error(3, first_error).tolist() == expected
+    assert labels_from_first_error(np.int64(3), first_error).tolist() == expected
+
+
+@pytest.mark.parametrize("first_error", [3, -2, 0.0, "1", True])
+def test_first_error_that_is_no_claim(first_error):
+    with pytest.raises(
+        ValueError, match=r"first_error is .*, but must be the position"
+    ):
+        labels_from_first_error(3, first_error)
+
+
+def test_the_first_error_alone_gives_the_same_scores_on_a_chain():
+    """Against full labels, and against the smallest path risk found by hand."""
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 9, size=300)
+    graphs = [
+        ReasoningGraph(np.zeros((n, 1)), chain_edges(["?"] * n)) for n in sizes.tolist()
+    ]
+    batch = GraphBatch.pack(graphs)
+    risk = rng.integers(0, 5, size=batch.n_claims).astype(float)  # with ties
+    full = [rng.integers(0, 2, size=n) for n in sizes]
+    firsts = [y.tolist().index(0) if 0 in y else -1 for y in full]
+    part = [labels_from_first_error(n, k) for n, k in zip(sizes, firsts, strict=True)]
+    highest = path_risk(risk, batch)
+    scores = [
+        nonconformity_scores(highest, pack_labels(y, batch), batch.offsets)
+        for y in (full, part)
+    ]
+    assert scores[0].tolist() == scores[1].tolist()
+    rows = np.split(risk, batch.offsets[1:-1])
+    by_hand = [
+        min((row[: v + 1].max() for v in np.flatnonzero(y == 0)), default=np.inf)
+        for row, y in zip(rows, full, strict=True)
+    ]
+    assert scores[1].tolist() == by_hand
+    assert np.isinf(by_hand).any()
 
 
 def test_groups_are_questions_across_files(data_home):
@@ -475,7 +855,8 @@ def test_llama_has_no_other_labels(place):
 def test_felm_broken_lines(place):
     record = {"index": "1", "domain": "math", "prompt": "?"}
     record |= {"segmented_response": ["a\\nb", "c"], "labels": [True, False]}
-    broken = [record | {"labels": [True]}, record | {"labels": ["yes", "no"]}]
+    broken = [{"index": "2", "labels": [True]}, {"index": "3", "labels": ["yes", "no"]}]
+    broken = [record | changes for changes in broken]
     home = place("felm/all.jsonl", [record, *broken], lines=True)
     with pytest.raises(ValueError, match="2 segments but 1 labels"):
         fetch_felm(data_home=home)
@@ -483,7 +864,7 @@ def test_felm_broken_lines(place):
     assert data.labels[0].tolist() == [1, 0]
     assert data.graphs[0].claims == ("a\\nb", "c")
     assert len(data.dropped) == 2
-    assert data.domain.tolist() == ["math"]
+    assert data.metadata == [{"domain": "math"}]
 
 
 def test_conformal_factuality_verdicts(place):
@@ -510,6 +891,12 @@ def test_conformal_factuality_verdicts(place):
         (lambda: fetch_perl(label="all"), "label is 'all'"),
         (lambda: fetch_perl(on_invalid="skip"), "on_invalid is 'skip'"),
         (lambda: fetch_coherent_math("gpt4"), "version is 'gpt4'"),
+        (lambda: fetch_prmbench("valid"), "split is 'valid'"),
+        (lambda: fetch_prmbench(kinds="redundancy"), "kinds is 'redundancy'"),
+        (lambda: fetch_mr_ben("coding"), "subjects is 'coding'"),
+        (lambda: fetch_process_bench("omnimath"), "subset is 'omnimath'"),
+        (lambda: fetch_refchecker("no_context"), "context is 'no_context'"),
+        (lambda: fetch_prm800k(graph="tree"), "graph is 'tree'"),
         (lambda: fetch_felm("maths"), "domains is 'maths'"),
         (lambda: fetch_felm(graph="tree"), "graph is 'tree'"),
         (lambda: fetch_conformal_factuality("gsm8k"), "subset is 'gsm8k'"),
@@ -533,16 +920,20 @@ def test_data_home(monkeypatch, tmp_path):
 
 
 def test_every_source_is_pinned():
-    assert len(SOURCES) == 11 + 9
+    assert len(SOURCES) == 11 + 9 + 24 + 1 + 6 + 1 + 21 + 2 + 1
+    by_sha1 = [name for name, source in SOURCES.items() if len(source.checksum) == 40]
+    assert by_sha1 == ["mr_ben/logic.json"]
     for name, source in SOURCES.items():
-        host, owner, repository, commit, *path = source.url.split("/")[2:]
-        assert host == "raw.githubusercontent.com"
+        host, *rest = source.url.split("/")[2:]
+        lfs = name == "prm800k/phase2_test.jsonl"
+        assert host == f"{'media' if lfs else 'raw'}.githubusercontent.com"
+        owner, repository, commit, *path = rest[lfs:]
         assert owner
         assert repository
         assert len(commit) == 40
         int(commit, 16)
-        assert len(source.sha256) == 64
-        int(source.sha256, 16)
+        assert len(source.checksum) in (40, 64)
+        int(source.checksum, 16)
         assert name.split("/")[-1] == path[-1]
 
 
@@ -550,7 +941,9 @@ def test_files_at_hand_have_the_pinned_checksums(data_home):
     present = [name for name in SOURCES if (data_home / name).is_file()]
     assert len(present) >= 11
     for name in present:
-        assert files.sha256_of(data_home / name) == SOURCES[name].sha256
+        assert files.checksum_of(data_home / name, SOURCES[name]) == (
+            SOURCES[name].checksum
+        )
 
 
 def test_a_cached_file_needs_no_pooch_and_nothing_is_written(place, monkeypatch):
@@ -596,11 +989,59 @@ def test_every_version_has_a_source(tmp_path, version, file):
         fetch_coherent_math(version, data_home=tmp_path, download_if_missing=False)
 
 
+@pytest.mark.parametrize(
+    ("module", "fetch", "content"),
+    [
+        ("_prmbench", lambda: fetch_prmbench("all", "all"), ""),
+        ("_mr_ben", lambda: fetch_mr_ben("all"), "{}"),
+        ("_process_bench", fetch_process_bench, "[]"),
+        ("_refchecker", fetch_refchecker, "[]"),
+        ("_gsm8k_solutions", fetch_gsm8k_solutions, ""),
+        ("_prm800k", fetch_prm800k, ""),
+    ],
+)
+def test_all_sources_are_read(tmp_path, monkeypatch, module, fetch, content):
+    """Neither is a file without a source asked for, nor is one forgotten."""
+    asked, path = [], tmp_path / "empty.json"
+    path.write_text(content)
+
+    def local_file(name, *where):
+        asked.append(name)
+        return path
+
+    monkeypatch.setattr(f"skdcf.datasets.{module}.local_file", local_file)
+    with pytest.raises(ValueError, match="there is no problem in the data"):
+        fetch()
+    assert len(set(asked)) == len(asked)
+    assert set(asked) == {n for n in SOURCES if n.startswith(module[1:] + "/")}
+
+
+def test_a_file_known_by_its_git_blob(place, monkeypatch):
+    home = place("mr_ben/logic.json", {"u": [mr_ben_answer("N/A", ["Step 1: a"])]})
+    content = (home / "mr_ben/logic.json").read_bytes()
+    blob = hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
+    source = Source("http://127.0.0.1:9/none", blob)
+    monkeypatch.setitem(SOURCES, "mr_ben/logic.json", source)
+    data = fetch_mr_ben("logic", data_home=home, download_if_missing=False)
+    assert data.metadata == [{"model": "a", "subject": "logic", "topic": "s"}]
+    (home / "mr_ben/logic.json").write_bytes(content + b" ")
+    with pytest.raises(OSError, match=r"has checksum [0-9a-f]{40}, expected"):
+        fetch_mr_ben("logic", data_home=home, download_if_missing=False)
+
+
+def test_git_blob_of_a_known_text(tmp_path):
+    """``echo hello | git hash-object --stdin`` prints this."""
+    path = tmp_path / "hello"
+    path.write_bytes(b"hello\n")
+    blob = "ce013625030ba8dba906f756967f9e9ca394464a"
+    assert files.checksum_of(path, Source("?", blob)) == blob
+
+
 def test_changed_file_is_not_used(tmp_path):
     path = tmp_path / COHERENT
     path.parent.mkdir()
     path.write_text('{"data": []}')
-    with pytest.raises(OSError, match=r"has SHA-256 [0-9a-f]{64}, expected c189c6db"):
+    with pytest.raises(OSError, match=r"has checksum [0-9a-f]{64}, expected c189c6db"):
         fetch_coherent_math(data_home=tmp_path, download_if_missing=False)
 
 
@@ -628,7 +1069,7 @@ def serve(server, monkeypatch, content, sha256=None):
     folder, address, _ = server
     path = folder / "file.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    source = Source(f"{address}/file.json", sha256 or files.sha256_of(path))
+    source = Source(f"{address}/file.json", sha256 or sha256_of(path))
     monkeypatch.setitem(SOURCES, LLAMA, source)
 
 
@@ -655,6 +1096,14 @@ def test_download_replaces_a_changed_file(server, monkeypatch, tmp_path):
 def test_download_with_another_checksum(server, monkeypatch, tmp_path):
     pytest.importorskip("pooch")
     serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * 64)
+    with pytest.raises(ValueError, match="does not match"):
+        fetch_coherent_math("llama", data_home=tmp_path)
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+def test_download_with_another_git_blob(server, monkeypatch, tmp_path):
+    pytest.importorskip("pooch")
+    serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * 40)
     with pytest.raises(ValueError, match="does not match"):
         fetch_coherent_math("llama", data_home=tmp_path)
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from skdcf.datasets import fetch_coherent_math, fetch_perl
-from skdcf.edges import chain_edges, no_edges, number_flow_edges
+from skdcf.edges import chain_edges, cited_edges, no_edges, number_flow_edges
 
 
 def test_simple_rules():
@@ -18,7 +18,9 @@ def test_simple_rules():
     assert number_flow_edges(["a"], None) == []
 
 
-@pytest.mark.parametrize("guess", [no_edges, chain_edges, number_flow_edges])
+@pytest.mark.parametrize(
+    "guess", [no_edges, chain_edges, cited_edges, number_flow_edges]
+)
 def test_claims_that_are_no_texts(guess):
     for claims in ("x = 2", ["x = 2", None]):
         with pytest.raises(ValueError, match="must be the texts of a problem's claims"):
@@ -50,6 +52,26 @@ def test_claims_that_are_no_texts(guess):
 )  # fmt: skip
 def test_number_flow(question, claims, expected):
     assert number_flow_edges(claims, question) == expected
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        # numbered facts of the question are cited, too, and are no claims
+        (["#3. (by #1) 12", "#4. (by #2) 7", "#5. (by #3 #4) 19"], [(0, 2), (1, 2)]),
+        (["Step 1: 12", "Step 2 (from step 1): 6", "Step 4: 3", "So (by #4, #1) 1."],
+         [(0, 1), (0, 3), (2, 3)]),
+        # without numbers claims are counted from 1; nothing follows from later ones
+        (["a (by #2)", "b (by #1 #1)", "c (using steps 3 and step 2)"], [(0, 1), (1, 2)]),
+        # a number that comes twice means the latest
+        (["#1 a", "#1 b", "#2 (by #1) c"], [(1, 2)]),
+        # brackets and numbers that cite nothing
+        (["3 apples", "6 (from 1 bag)", "7 (#1)", "8 (by 1)"], []),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_cited_premises(claims, expected):
+    assert cited_edges(claims) == expected
 
 
 def agreement(batch, guess):

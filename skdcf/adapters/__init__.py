@@ -9,6 +9,7 @@ from ._json import from_coherent_factuality_json, from_conformal_factuality_json
 from ._lm_polygraph import from_lm_polygraph
 from ._networkx import from_networkx
 from ._uqlm import from_uqlm
+from ._verdicts import from_verdicts
 
 __all__ = [
     "from_coherent_factuality_json",
@@ -17,5 +18,6 @@ __all__ = [
     "from_lm_polygraph",
     "from_networkx",
     "from_uqlm",
+    "from_verdicts",
     "to_frame",
 ]

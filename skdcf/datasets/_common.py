@@ -1,13 +1,16 @@
 """What all data sets share: question groups, lists of names, the Bunch."""
 
 import hashlib
-from collections.abc import Iterable
+import json
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from .._checks import check_choice
+from ..adapters.collect import build_all, pack
 from ..edges import chain_edges, no_edges
 
 
@@ -69,7 +72,83 @@ def edge_rule(graph):
     return {"none": no_edges, "chain": chain_edges}[graph], graph
 
 
-def make_bunch(data, descr, return_X_y, **more):
+def json_lines(path):
+    """The records of a file with one JSON object per line."""
+    # Not by splitlines, which also splits at characters that JSON leaves unescaped.
+    lines = path.read_text("utf-8").split("\n")
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+def other_answers(
+    groups: Iterable[Hashable], texts: Iterable[str], keys: Iterable[str]
+) -> list[tuple[str, ...]]:
+    """The other answers to each problem's question.
+
+    Parameters
+    ----------
+    groups : iterable of hashable
+        The question of each problem.
+    texts : iterable of str
+        The answer of each problem, as one text.
+    keys : iterable of str
+        Who gave the answer. Others come in the order of their keys, and in that of the
+        problems where keys are equal.
+
+    Returns
+    -------
+    list of tuple of str
+        Per problem the texts of the other problems of its group.
+    """
+    rows = list(zip(groups, keys, texts, strict=True))
+    members = defaultdict(list)
+    for i in sorted(range(len(rows)), key=lambda i: rows[i][1]):
+        members[rows[i][0]].append(i)
+    return [
+        tuple(rows[j][2] for j in members[group] if j != i)
+        for i, (group, _, _) in enumerate(rows)
+    ]
+
+
+def load(
+    records, build, describe, descr, on_invalid, return_X_y, *, question, answer=None
+):
+    """What a ``fetch_*`` function returns, from the records of its files.
+
+    Parameters
+    ----------
+    records : dict from id to record
+    build : callable
+        ``build(record, id)`` gives (ReasoningGraph, labels), see `build_all`.
+    describe : callable
+        ``describe(record)`` gives the metadata of a problem.
+    descr : str
+    on_invalid, return_X_y
+        As the functions have them.
+    question : callable
+        ``question(record)`` is the text by which problems are grouped.
+    answer : callable, optional
+        ``answer(record)`` gives (question, model, text) where questions have several
+        answers. Broken records are no problems, but answers they are.
+    """
+    data = pack(*build_all(records.items(), build, on_invalid))
+    kept = [records[name] for name in data.graphs.ids]
+    more = {}
+    if answer is not None:
+        asked, models, texts = zip(*map(answer, records.values()), strict=True)
+        others = other_answers(asked, texts, models)
+        others = dict(zip(records, others, strict=True))
+        more["alternatives"] = [others[name] for name in data.graphs.ids]
+    return make_bunch(
+        data,
+        descr,
+        return_X_y,
+        groups=question_groups(map(question, kept)),
+        metadata=list(map(describe, kept)),
+        **more,
+    )
+
+
+def make_bunch(data, descr, return_X_y, *, groups=None, **more):
     """What a ``fetch_*`` function returns, from what an adapter returned."""
     if return_X_y:
         return data.graphs, data.labels
@@ -77,7 +156,7 @@ def make_bunch(data, descr, return_X_y, **more):
     return Bunch(
         graphs=data.graphs,
         labels=data.labels,
-        groups=question_groups(data.graphs.problems),
+        groups=question_groups(data.graphs.problems) if groups is None else groups,
         feature_names=None if names is None else list(names),
         dropped=data.dropped,
         DESCR=descr,

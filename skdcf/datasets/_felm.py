@@ -1,15 +1,13 @@
 """FELM: answers to questions of five domains, judged segment by segment."""
 
-import json
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 
-from ..adapters.collect import build_all, pack
 from ..graphs import ReasoningGraph
-from ._common import chosen, edge_rule, make_bunch
+from ._common import chosen, edge_rule, json_lines, load
 from ._files import local_file
 
 _DOMAINS = ("math", "reasoning", "science", "wk", "writing_rec")
@@ -25,7 +23,7 @@ graphs   prompt as `problem`, segments as `claims`, word for word: some hold lin
          FELM with graphs had a language model draw them; a chain is an assumption.
 labels   1 where the segment is factual.
 groups   same prompt, same number: three prompts occur twice.
-domain   domain of each problem; wk is world knowledge, writing_rec writing and
+metadata "domain"; wk is world knowledge, writing_rec writing and
          recommendation (left out by studies of reasoning).
 
 Comments, error types and references reveal the labels and are not read.
@@ -66,8 +64,8 @@ def fetch_felm(
     -------
     Bunch
         ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
-        0/1 int arrays), ``groups`` (a number per prompt), ``domain`` (array of str),
-        ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+        0/1 int arrays), ``groups`` (a number per prompt), ``metadata`` (list of
+        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
@@ -84,14 +82,16 @@ def fetch_felm(
     domains = chosen("domains", domains, _DOMAINS)
     edges, rule = edge_rule(graph)
     path = local_file("felm/all.jsonl", data_home, download_if_missing)
-    lines = path.read_text("utf-8").split("\n")
-    records = [json.loads(line) for line in lines if line.strip()]
-    named = ((f"felm/{r['domain']}/{r['index']}", r) for r in records)
-    wanted = ((name, r) for name, r in named if r["domain"] in domains)
-    built = build_all(wanted, lambda r, name: _parse(r, name, edges), on_invalid)
-    domain = np.array([graph.id.split("/")[1] for graph in built[0]])
-    descr = _DESCR.format(domains=", ".join(domains), rule=rule)
-    return make_bunch(pack(*built), descr, return_X_y, domain=domain)
+    records = [r for r in json_lines(path) if r["domain"] in domains]
+    return load(
+        {f"felm/{r['domain']}/{r['index']}": r for r in records},
+        lambda record, name: _parse(record, name, edges),
+        lambda record: {"domain": record["domain"]},
+        _DESCR.format(domains=", ".join(domains), rule=rule),
+        on_invalid,
+        return_X_y,
+        question=lambda record: record["prompt"],
+    )
 
 
 def _parse(record, name, edges):

@@ -34,7 +34,7 @@ def get_data_home(data_home: str | PathLike | None = None) -> Path:
 
 
 def local_file(name, data_home=None, download_if_missing=True):
-    """The path of the file called ``name`` in `SOURCES`, checked by its SHA-256.
+    """The path of the file called ``name`` in `SOURCES`, checked by its checksum.
 
     Raises
     ------
@@ -44,23 +44,26 @@ def local_file(name, data_home=None, download_if_missing=True):
         If the download has another checksum.
     """
     source, path = SOURCES[name], get_data_home(data_home) / name
-    found = sha256_of(path) if path.is_file() else "missing"
-    if found == source.sha256:
+    found = checksum_of(path, source) if path.is_file() else "missing"
+    if found == source.checksum:
         return path
     if not download_if_missing:
-        state = "is missing" if found == "missing" else f"has SHA-256 {found}"
+        state = "is missing" if found == "missing" else f"has checksum {found}"
         raise FileNotFoundError(
-            f"{path} {state}, expected {source.sha256}; allow the download "
+            f"{path} {state}, expected {source.checksum}; allow the download "
             f"(download_if_missing=True) or put {source.url} there"
         )
     _download(source, path)
     return path
 
 
-def sha256_of(path):
-    """Checksum of a file as hexadecimal digits."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def checksum_of(path, source):
+    """Checksum of a file as hexadecimal digits, of the kind that its source has."""
+    content = Path(path).read_bytes()
+    if len(source.checksum) == 64:
+        return hashlib.sha256(content).hexdigest()
+    # Git puts a header before what it hashes. Only the name in git is known here.
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def _download(source, path):
@@ -76,10 +79,15 @@ def _download(source, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         pooch.retrieve(
             source.url,
-            known_hash=f"sha256:{source.sha256}",
+            known_hash=source.checksum if len(source.checksum) == 64 else None,
             fname=path.name,
             path=path.parent,
         )
+        if checksum_of(path, source) != source.checksum:
+            path.unlink()
+            raise ValueError(
+                f"{source.url} does not match {source.checksum}: try again"
+            )
     except PermissionError as error:
         raise PermissionError(
             f"{path} is not there and its directory cannot be written to: choose "

@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from .._checks import check_choice
-from ..adapters.collect import build_all, pack
 from ..graphs import ReasoningGraph
-from ._common import chosen, make_bunch
+from ._common import chosen, load
 from ._files import local_file
 
 _FOLDERS = {
@@ -35,6 +34,8 @@ labels   "native": a step is false if it is wrong in itself, given its premises,
          Here: "{label}".
 groups   same question, same number. Perturbed solutions are edits of positive ones:
          split by group, or use only one of the two.
+
+metadata "subset" and "kind", which reveals labels: it is no input.
 
 positives: final answer right; negatives: final answer wrong; positives_perturbed: an
 error was written into a right solution. The mix is by design, no sample of what a model
@@ -81,8 +82,8 @@ def fetch_perl(
     -------
     Bunch
         ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
-        0/1 int arrays), ``groups`` (a number per question), ``feature_names`` (None),
-        ``dropped`` (list of (id, reason)), ``DESCR``.
+        0/1 int arrays), ``groups`` (a number per question), ``metadata`` (list of
+        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
@@ -104,14 +105,22 @@ def fetch_perl(
         for k in chosen("kind", kind, _KINDS)
     ]
     paths = [local_file(name, data_home, download_if_missing) for name in files]
-    records = (
-        (f"perl/{path.stem}/{i}", record)
+    records = {
+        f"perl/{path.stem}/{i}": record | {"file": path.stem}
         for path in paths
         for i, record in enumerate(json.loads(path.read_text("utf-8")))
+    }
+    return load(
+        records,
+        lambda record, name: _parse(record, name, label),
+        lambda record: dict(
+            zip(("subset", "kind"), record["file"].split("_", 1), strict=True)
+        ),
+        _DESCR.format(files=", ".join(p.name for p in paths), label=label),
+        on_invalid,
+        return_X_y,
+        question=lambda record: record["question"],
     )
-    built = build_all(records, lambda r, name: _parse(r, name, label), on_invalid)
-    descr = _DESCR.format(files=", ".join(p.name for p in paths), label=label)
-    return make_bunch(pack(*built), descr, return_X_y)
 
 
 def _parse(record, name, label):

@@ -3,7 +3,7 @@
 from ._batch import GraphBatch
 from ._coerce import as_batch, as_graphs, is_graphs
 from ._graph import ReasoningGraph
-from ._labels import pack_labels
+from ._labels import labels_from_first_error, pack_labels
 from ._types import Labels, Problems
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "as_batch",
     "as_graphs",
     "is_graphs",
+    "labels_from_first_error",
     "pack_labels",
 ]

@@ -1,7 +1,7 @@
 """From what users pass as y to flat labels."""
 
 from collections.abc import Iterable, Sized
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,52 @@ def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
             + ("; -1 stands for a claim that nobody judged" if missing else "")
         )
     return flat.astype(np.int8)
+
+
+def labels_from_first_error(
+    n_claims: int, first_error: int | None
+) -> NDArray[np.int64]:
+    """Labels of an answer of which only the first false claim is known.
+
+    In a chain this is all that calibration needs: every later claim descends from the
+    first error, so that the nonconformity score does not depend on later labels.
+
+    Parameters
+    ----------
+    n_claims : int
+    first_error : int or None
+        Position of the first false claim, counted from 0; -1 or None where no claim is
+        false.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_claims,)
+        1 before the first error, 0 there, and -1 (unknown) after it.
+
+    Raises
+    ------
+    ValueError
+        If there is no claim at that position.
+
+    Examples
+    --------
+    >>> from skdcf.graphs import labels_from_first_error
+    >>> labels_from_first_error(4, 1), labels_from_first_error(2, None)
+    (array([ 1,  0, -1, -1]), array([1, 1]))
+    """
+    labels = np.ones(n_claims, dtype=np.int64)
+    if first_error is None:
+        return labels
+    whole = isinstance(first_error, Integral) and not isinstance(first_error, bool)
+    if not (whole and -1 <= first_error < n_claims):
+        raise ValueError(
+            f"first_error is {first_error!r}, but must be the position of one of "
+            f"{n_claims} claims, counted from 0, or -1 for none"
+        )
+    if first_error >= 0:
+        labels[first_error] = 0
+        labels[first_error + 1 :] = -1
+    return labels
 
 
 def _is_label(value):

@@ -1,0 +1,157 @@
+"""Verdicts of fact checkers, with their reasons, as labels."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sklearn.utils import Bunch
+
+from .._checks import is_missing
+from ..graphs import ReasoningGraph
+from .collect import EdgeRule, check_parallel, is_number, label_array, pack
+
+#: Where results hold their claims, and claims their parts; the first one found is read.
+_LISTS = ("statements", "claim_level_factuality", "detail", "claims")
+_TEXTS = ("claim", "statement")
+_VERDICTS = ("verdict", "factuality", "label")
+_REASONS = ("reason", "reasoning")
+_QUESTIONS = ("prompt", "question", "user_input")
+
+_WORDS = {
+    1: ("1", "true", "yes", "supported", "support", "entailment", "factual"),
+    0: ("0", "false", "no", "refuted", "refute", "contradiction", "non-factual"),
+    -1: ("", "none", "unknown", "neutral", "irrelevant", "not enough evidence"),
+}
+_LABELS = {word: label for label, words in _WORDS.items() for word in words}
+
+
+def from_verdicts(
+    results: Any,
+    *,
+    problems: Sequence[str | None] | None = None,
+    edges: EdgeRule | Sequence | None = None,
+    values: Mapping[Any, int] | None = None,
+    name: str = "verdicts",
+) -> Bunch:
+    """Take over claims that a fact checker judged, with its reasons.
+
+    A **verdict becomes a label**, as good as the checker, and no feature: what is to be
+    filtered by must be known without it. Reasons go into ``metadata``.
+
+    Parameters
+    ----------
+    results : list, dict or object
+        One entry per answer: the list of its judged claims, or what holds that list.
+        Read are the outputs of RAGAS (faithfulness: ``statements`` with ``statement``,
+        ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries, with
+        ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log,
+        a data frame), and lists of dicts with ``claim`` and ``verdict`` of any origin.
+    problems : list of str, optional
+        The questions. None takes those that the results hold.
+    edges : callable or list, optional
+        As for `from_uqlm`. None: no dependencies.
+    values : dict, optional
+        What further verdicts mean: 1 true, 0 false, -1 unknown. Known are true and 1,
+        false and 0, what is missing, and words such as "supported", "refuted" and "not
+        enough evidence". **The number -1 is not**: it says "refuted" where OpenFactCheck
+        decides by stance, with 0 for "irrelevant", so there pass ``{-1: 0, 0: -1}``.
+    name : str
+        Problems are called ``name/0``, ``name/1``, ...
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
+        arrays: 1 true, 0 false, -1 unknown), ``metadata`` (list of dict with
+        ``reasons``, one or None per claim), ``dropped`` (empty).
+
+    Raises
+    ------
+    ValueError
+        On a verdict of unknown meaning, or where no claims are found.
+
+    Examples
+    --------
+    >>> from skdcf.adapters import from_verdicts
+    >>> ragas = {"statements": [
+    ...     {"statement": "Ada was born in 1815.", "reason": "as stated", "verdict": 1},
+    ...     {"statement": "She flew to Mars.", "reason": "not stated", "verdict": 0}]}
+    >>> data = from_verdicts([ragas], problems=["Who was Ada?"])
+    >>> data.labels[0].tolist(), data.metadata
+    ([1, 0], [{'reasons': ['as stated', 'not stated']}])
+    """
+    results = _plain(results)
+    if isinstance(results, dict):
+        results = results.get("detailed_information", [results])
+    results = [_plain(result) for result in results]
+    check_parallel("problems", problems, len(results))
+    check_parallel("lists of edges", edges, len(results))
+    meaning = _LABELS | {_key(verdict): k for verdict, k in (values or {}).items()}
+    graphs, labels, metadata = [], [], []
+    for i, result in enumerate(results):
+        rows, where = _rows(result, i), f"problem {i}, claim {{}}".format
+        claims = [_part(row, _TEXTS, where(v)) for v, row in enumerate(rows)]
+        problem = _problem(result) if problems is None else problems[i]
+        pairs = ()
+        if edges is not None:
+            pairs = edges(claims, problem) if callable(edges) else edges[i]
+        id = f"{name}/{i}"
+        graph = ReasoningGraph(None, pairs, claims=claims, problem=problem, id=id)
+        graphs.append(graph)
+        found = [_label(row, meaning, where(v)) for v, row in enumerate(rows)]
+        labels.append(label_array(found, where))
+        metadata.append({"reasons": [_part(row, _REASONS) for row in rows]})
+    return Bunch(**pack(graphs, labels), metadata=metadata)
+
+
+def _plain(result):
+    """Models of pydantic as dictionaries, data frames as lists of them."""
+    if hasattr(result, "model_dump"):
+        return result.model_dump()
+    return result.to_dict("records") if hasattr(result, "columns") else result
+
+
+def _problem(result):
+    return _part(result, _QUESTIONS) if isinstance(result, dict) else None
+
+
+def _rows(result, i):
+    """The judged claims of one answer."""
+    if isinstance(result, dict):
+        rows = _part(result, _LISTS, f"problem {i}")
+        # FacTool has None for a claim that it failed to judge, and its text elsewhere.
+        texts = result.get("claims") or rows
+        result = [
+            texts[v] | {"verdict": None} if r is None else r for v, r in enumerate(rows)
+        ]
+    rows = [_plain(row) for row in result]
+    for v, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise ValueError(f"problem {i}, claim {v} is {row!r}, but must be a dict")
+    return rows
+
+
+def _part(row, keys, where=None):
+    """The first of several parts that is there; without ``where`` there may be none."""
+    for key in keys:
+        if key in row:
+            return row[key]
+    if where is not None:
+        raise ValueError(f"{where} has none of {list(keys)}, only {list(row)}")
+    return None
+
+
+def _label(row, meaning, where):
+    verdict = _part(row, _VERDICTS, where)
+    if _key(verdict) not in meaning:
+        raise ValueError(
+            f"{where}: the verdict is {verdict!r}; say what it means, as in "
+            f"values={{{verdict!r}: 0}}: 1 is true, 0 false, -1 unknown"
+        )
+    return meaning[_key(verdict)]
+
+
+def _key(verdict):
+    """One way to write each verdict: 1, 1.0 and "1" are the same."""
+    if is_missing(verdict):
+        return ""
+    return f"{verdict:g}" if is_number(verdict) else str(verdict).strip().lower()

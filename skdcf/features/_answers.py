@@ -6,7 +6,7 @@ from itertools import islice
 from ._clean import NUMBER, clean
 from ._equations import CLAUSE, MOST_SIDES, read_side
 from ._expression import evaluate
-from ._latex import rewrite_plainly
+from ._latex import NEVER, rewrite_plainly
 
 _LONGEST = 200  # characters of an answer
 # The last of these says where the final answer begins.
@@ -77,7 +77,10 @@ def normalise_answer(answer: str) -> float | str:
     text = clean(answer)
     if choice := _CHOICE.match(text):
         return choice[1]
-    text = rewrite_plainly(text).rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
+    plain = rewrite_plainly(text)
+    if NEVER in plain:  # stands for "<" and for ">"
+        return _BLANK.sub("", text)
+    text = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
     compact = _BLANK.sub("", text)
     if len(text) <= _LONGEST and not _SEVERAL.search(text):
         prose = _PROSE_BEFORE.match(text)

@@ -47,6 +47,8 @@ def graph_of(claims, alternatives, problem="Add 12 and 7", edges=()):
         ("\u2212", None),
         ("Answer: 1", 1),
         ("Step 2: A or B? Solution: Choice_B", "b"),
+        ("so it is Choice\\_C, (3, 4)", "c"),
+        ("None but Choice B: 2\nis right", "b"),
         ("Choice_A? No.\nThe answer is (B).", "b"),
         ("the answer is: b) 12 miles", "b"),
         ("\\boxed{\\text{Monday}}", "monday"),

@@ -11,7 +11,7 @@ from ._latex import NEVER, rewrite_plainly
 _LONGEST = 200  # characters of an answer
 # The last of these says where the final answer begins.
 _MARK = re.compile(
-    r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:_| \()(?=[a-z]\b)"
+    r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
 _SENTENCE = re.compile(r"[.;!?](?= |$)")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
@@ -37,16 +37,16 @@ def find_answer(text: str) -> str | None:
         What follows the last ``\boxed{``, "####", "the answer is" or "Choice_", and
         without one of these the last number; None where there is no number either.
     """
-    text, start = clean(text), None
-    for mark in _MARK.finditer(text):
-        start = mark.end()
-    if start is None:
+    text, mark = clean(text), None
+    for mark in _MARK.finditer(text):  # noqa: B007 - the last one counts
+        pass
+    if mark is None:
         numbers = _NUMERAL.findall(text)
         return numbers[-1] if numbers else None
-    rest = text[start : start + _LONGEST].lstrip(" :=")
-    if text[start - 1] == "{":
+    rest = text[mark.end() : mark.end() + _LONGEST].lstrip(" :=")
+    if mark[0][-1] == "{":
         return rest[: _find_end(rest)].strip() or None
-    if text[start - 1] in "_(":
+    if mark[0].startswith("choice"):
         return rest[0]
     return _SENTENCE.split(rest, maxsplit=1)[0].strip() or None
 

@@ -23,15 +23,12 @@ from skdcf.features import reasoning_features
 ALPHAS = (0.01, 0.02, 0.05, 0.1)
 CALCULATION = re.compile(r"<<([^<>=]*)=([^<>]*)>>(?:[\d.,]*\d)?")
 NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
-NOT_MODELS = ("question", "ground_truth")
 
 
 def value_of(text):
     """A result as a number, or as it stands."""
-    try:
-        return round(float(text.replace(",", "")), 6)
-    except ValueError:
-        return text
+    number = NUMBER.fullmatch(text.replace(",", ""))
+    return round(float(number[0]), 6) if number else text
 
 
 def graph_of(solution, question, others):
@@ -61,14 +58,17 @@ def label(results, reference, is_correct):
 
 def load(path):
     """Graphs, labels, and the number of the question of each."""
-    graphs, labels, groups = [], [], []
+    graphs, labels, groups, rng = [], [], [], np.random.default_rng(0)
     for number, line in enumerate(Path(path).read_text("utf-8").splitlines()):
         record = json.loads(line)
         reference = CALCULATION.finditer(record["ground_truth"])
         reference = {value_of(step[2]) for step in reference}
-        models = {k: v for k, v in record.items() if k not in NOT_MODELS}
+        models = {k: v for k, v in record.items() if isinstance(v, dict)}
         for name, answer in models.items():
             others = [v["solution"] for k, v in models.items() if k != name]
+            rng.shuffle(
+                others
+            )  # so that the first ones are not always the same models'
             graph, results = graph_of(answer["solution"], record["question"], others)
             if graph is not None:
                 graphs.append(graph)
@@ -82,11 +82,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file")
     parser.add_argument("--splits", type=int, default=2)
-    parser.add_argument("--most", type=int, nargs="*", default=[0, 1, 2, 3])
     chosen = parser.parse_args()
     graphs, y, groups = load(chosen.file)
     filters = {"logistic regression": HardCF(), "auto": CoherentConformalFilter()}
-    for most in chosen.most:
+    for most in range(4):
         some = [g.alternatives[:most] if most else None for g in graphs]
         pairs = zip(graphs, some, strict=True)
         cut = [graph.replace(alternatives=others) for graph, others in pairs]

@@ -177,6 +177,15 @@ def test_uqlm_results_of_other_kinds(result, message):
         from_uqlm(result)
 
 
+def test_uqlm_samples_are_alternatives():
+    data = uqlm_data() | {"sampled_responses": [["a", "b"], []]}
+    assert list(from_uqlm(data).graphs.alternatives) == [("a", "b"), ()]
+    mine = from_uqlm(data, alternatives=[None, ["c"]]).graphs
+    assert list(mine.alternatives) == [None, ("c",)]
+    with pytest.raises(ValueError, match="1 lists of alternatives but 2 problems"):
+        from_uqlm(data, alternatives=[["c"]])
+
+
 def test_uqlm_unknown_labels():
     labels = [[1, -1, False], [-1]]
     assert [y.tolist() for y in from_uqlm(LONG_TEXT, labels=labels).labels] == [
@@ -674,6 +683,26 @@ def test_frame_all_kinds_of_nothing(nothing):
     assert [g.claims for g in graphs] == [None, ("s", "t")]
     assert [g.problem for g in graphs] == [None, "q"]
     assert graphs.edges.tolist() == [[1, 2]]
+
+
+def test_frame_alternatives(library, tmp_path):
+    others = [("one, two", 'a "b" é\n'), (), None, ("x",)]
+    graphs = [
+        text_graphs()[0].replace(id=i, alternatives=t) for i, t in enumerate(others)
+    ]
+    frame = to_frame(graphs, backend=library.__name__)
+    assert list(from_frame(frame).graphs) == graphs
+    frame = to_frame([graph.subgraph(np.arange(3) != 1) for graph in graphs])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    read = pytest.importorskip("pandas").read_csv(tmp_path / "a.csv")
+    assert list(from_frame(read).graphs.alternatives) == others
+    assert from_frame(frame, alternatives=None).graphs.alternatives is None
+    lists = library.DataFrame({"problem": [0], "x": [1.0], "alternatives": [["a"]]})
+    assert from_frame(lists).graphs[0].alternatives == ("a",)
+    for wrong in ("one answer", '"one answer"', "[1]"):
+        lists = library.DataFrame({"problem": [0], "x": [1.0], "others": [wrong]})
+        with pytest.raises(ValueError, match=r"(row|problem) 0.*alternative"):
+            from_frame(lists, alternatives="others")
 
 
 def test_frame_rows_without_problem(library):

@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import (
+    AgreementFeatures,
     ClaimTransformer,
     DomainIndicators,
     FrequencyFeature,
@@ -62,6 +63,7 @@ def graphs():
         claims=texts,
         problem="What is (3 + 4) * 2?",
         feature_names=["frequency-score", "problem_relevance"],
+        alternatives=["3 + 4 = 7, 7 * 2 = 14"],
         id="a",
     )
     return [first, first.replace(id="b", edges=[(0, 2)])]
@@ -79,7 +81,13 @@ def test_columns_are_appended_and_the_rest_passes_through(graphs):
 
 @pytest.mark.parametrize(
     "transformer",
-    [GraphFeatures(), TextFeatures(), reasoning_features(), FrequencyFeature()],
+    [
+        GraphFeatures(),
+        TextFeatures(),
+        AgreementFeatures(),
+        reasoning_features(),
+        FrequencyFeature(),
+    ],
     ids=lambda t: type(t).__name__,
 )
 def test_names_idempotent_pickle_clone(transformer, graphs):

@@ -24,6 +24,7 @@ def texts_and_all():
         [(0, 1), (1, 2), (4, 3)],
         claims=list("abcde"),
         problems=["p", None, "q"],
+        alternatives=[("r", "s"), None, ()],
         feature_names=["x", "y"],
         ids=[1, 2, 3],
     )
@@ -49,6 +50,37 @@ def test_a_batch_is_a_value_that_can_be_sent_away():
     batch = texts_and_all()
     assert list(pickle.loads(pickle.dumps(batch))) == list(batch)
     assert len({batch, batch.without_edges(), batch}) == 2
+
+
+def test_alternatives_stay_with_their_problem():
+    expected = [("r", "s"), None, ()]
+    batch = texts_and_all()
+    graphs = list(batch)
+    for form in (batch, GraphBatch.pack(graphs), batch.without_edges()):
+        assert list(form.alternatives) == expected
+        assert [graph.alternatives for graph in form] == expected
+        assert list(form[[2, 0]].alternatives) == [(), ("r", "s")]
+        assert list(form.replace_features(None).alternatives) == expected
+    assert GraphBatch.pack([graphs[1]]).alternatives is None
+    first = graphs[0]
+    assert first.subgraph(np.array([True, False, True])).alternatives == ("r", "s")
+    for copy in (
+        pickle.loads(pickle.dumps(first)),
+        ReasoningGraph.from_dict(first.to_dict()),
+        ReasoningGraph.from_networkx(first.to_networkx()),
+        first.replace(alternatives=["r", "s"]),
+    ):
+        assert copy == first and copy.alternatives == ("r", "s")
+    assert first != first.replace(alternatives=("r",))
+    assert graphs[2].replace(alternatives=None) != graphs[2]
+
+
+@pytest.mark.parametrize("wrong", ["one text", {"a": 1}, ["a", None], [b"a"], 3])
+def test_alternatives_are_lists_of_texts(wrong):
+    with pytest.raises(ValueError, match=r'"p".*alternative.* expected'):
+        ReasoningGraph([[1.0]], [], id="p", alternatives=wrong)
+    with pytest.raises(ValueError, match=r"problem 1: alternative.* expected"):
+        GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], alternatives=[None, wrong])
 
 
 def test_closure_and_ancestors_are_found_by_walking():

@@ -72,6 +72,7 @@ def problems(draw, width=None, features=None):
         edges,
         claims=draw(st.none() | texts) if features else draw(texts),
         problem=draw(st.none() | TEXTS),
+        alternatives=draw(st.none() | st.lists(TEXTS, max_size=3)),
         feature_names=[f"name {j} é" for j in range(width)],
         id=draw(st.none() | st.integers() | TEXTS),
     )
@@ -252,6 +253,14 @@ BROKEN = {
     "range": ({**GOOD, "edges": [[0, 2]]}, "only 2 claims"),
     "edges": ({**GOOD, "edges": [[0, 1.0]]}, "not a pair of whole numbers"),
     "triple": ({**GOOD, "edges": [[0, 1, 2]]}, "not a pair of whole numbers"),
+    "alternatives as one text": (
+        {**GOOD, "alternatives": "a"},
+        "alternatives must be a list",
+    ),
+    "null alternative": (
+        {**GOOD, "alternatives": [None]},
+        "alternatives must be a list of strings",
+    ),
     "null edges": ({**GOOD, "edges": None}, "edges must be a list"),
     "nothing": ({"problem": "?"}, "neither claims nor features"),
     "labels": (

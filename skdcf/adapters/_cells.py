@@ -1,8 +1,10 @@
 """What stands in the cells of a table, read with an eye on cells that hold nothing."""
 
+import json
+
 import numpy as np
 
-from .._checks import is_missing
+from .._checks import is_missing, printable
 from ..graphs.ragged import offsets_of, segment_ids
 
 
@@ -69,6 +71,22 @@ def known_texts(texts, offsets, order, required):
         raise ValueError(
             f"row {order[wrong[0]]}: the claim has no text, but others have one; put "
             '"" for an empty text'
+        )
+    return texts
+
+
+def read_texts(entry, row):
+    """A list of texts, which may have become JSON on its way through files."""
+    if not isinstance(entry, str):
+        return entry
+    try:
+        texts = json.loads(entry)
+    except ValueError:
+        texts = None
+    if not isinstance(texts, list):
+        raise ValueError(
+            f"row {row}: alternatives are {printable(entry[:60])!r}, but must be a list "
+            'of texts, or JSON such as ["one answer", "another"]'
         )
     return texts
 

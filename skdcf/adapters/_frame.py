@@ -1,5 +1,6 @@
 """Tables with one row per claim, of any data-frame library that narwhals knows."""
 
+import json
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -9,7 +10,7 @@ from sklearn.utils import Bunch
 
 from ..edges import no_edges
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
-from ._cells import known_texts, parent_edges, row_order, values_of
+from ._cells import known_texts, parent_edges, read_texts, row_order, values_of
 from .collect import (
     EdgeRule,
     Labels,
@@ -23,7 +24,7 @@ from .collect import (
 )
 
 # Names of the columns that are looked for unless the caller names others.
-_RESERVED = ("problem", "claim", "text", "question", "parents", "label")
+_RESERVED = ("problem", "claim", "text", "question", "alternatives", "parents", "label")
 
 
 def to_frame(
@@ -47,8 +48,9 @@ def to_frame(
     -------
     data frame
         Columns ``problem`` (its id, or its number), ``claim`` (position), ``text`` and
-        ``question`` where known, ``parents`` (positions as in "0 2", so that the table
-        survives a CSV file), ``label`` where given, and one column per feature.
+        ``question`` where known, ``alternatives`` where known (a list in JSON) and
+        ``parents`` (positions as in "0 2"), both so that the table survives a CSV
+        file, ``label`` where given, and one column per feature.
 
     Raises
     ------
@@ -75,6 +77,12 @@ def to_frame(
         columns["text"] = batch.claims
     if batch.problems is not None:
         columns["question"] = batch.problems[batch.problem_of]
+    if batch.alternatives is not None:
+        known = [
+            texts if texts is None else json.dumps(texts)
+            for texts in batch.alternatives
+        ]
+        columns["alternatives"] = np.array(known, dtype=object)[batch.problem_of]
     columns["parents"] = _parents_as_text(batch)
     if labels is not None:
         rows = label_arrays(per_problem(labels, batch), batch.sizes)
@@ -92,6 +100,7 @@ def from_frame(
     claim: str | None = "claim",
     text: str | None = "text",
     question: str | None = "question",
+    alternatives: str | None = "alternatives",
     parents: str | None = "parents",
     label: str | None = "label",
     edges: EdgeRule | None = None,
@@ -117,11 +126,13 @@ def from_frame(
     claim : str or None
         Column with the position of the claim in its problem, 0 to n - 1; without such
         a column the order of the rows counts.
-    text, question, parents, label : str or None
-        Columns that are used where they are there. ``parents`` holds positions, as in
-        "0 2" or [0, 2], or nothing; ``label`` is 1 (true), 0 (false) or -1 (nobody
-        judged the claim). Nothing in ``question`` (None, NaN, NA, null) means that the
-        question is not known, and nothing in ``text`` that no text of that problem is.
+    text, question, alternatives, parents, label : str or None
+        Columns that are used where they are there. ``alternatives`` holds the texts of
+        other answers, as a list or as JSON, in the first row of the problem;
+        ``parents`` holds positions, as in "0 2" or [0, 2], or nothing; ``label`` is 1
+        (true), 0 (false) or -1 (nobody judged the claim). Nothing in ``question`` or
+        ``alternatives`` (None, NaN, NA, null) means that they are not known, and
+        nothing in ``text`` that no text of that problem is.
     edges : callable, optional
         ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
     missing : {"raise", "mean", "median"} or float
@@ -162,7 +173,7 @@ def from_frame(
     if not (edges is None or callable(edges)):
         raise ValueError(f"edges is {edges!r}, but must be a function of skdcf.edges")
     frame = _eager(frame)
-    special = (problem, claim, text, question, parents, label)
+    special = (problem, claim, text, question, alternatives, parents, label)
     _check_named(frame, special)
     features = _feature_names(frame, features, special)
     order, offsets, ids = row_order(frame, problem, claim)
@@ -178,6 +189,9 @@ def from_frame(
         texts = known_texts(texts, offsets, order, required=guess or not features)
     if questions is not None:
         questions = questions[offsets[:-1]]
+    others = column.get(alternatives)
+    if others is not None:
+        others = map(read_texts, others[offsets[:-1]], order[offsets[:-1]])
     pairs = ()
     if guess:
         pairs = _guessed(edges, texts, questions, offsets)
@@ -189,6 +203,7 @@ def from_frame(
         pairs,
         claims=texts,
         problems=questions,
+        alternatives=others,
         feature_names=features or None,
         ids=ids,
     )

@@ -23,6 +23,7 @@ def from_uqlm(
     *,
     scorers: Sequence[str] | None = None,
     problems: Sequence[str | None] | None = None,
+    alternatives: Sequence[Sequence[str] | None] | None = None,
     labels: Labels | None = None,
     edges: EdgeRule | Sequence | None = None,
     missing: Missing = "raise",
@@ -47,6 +48,9 @@ def from_uqlm(
         ``label``, ``annotation``, ``gold`` or ``claim_idx``.
     problems : list of str, optional
         The questions. None takes the prompts of the result, where it holds them.
+    alternatives : list of lists of str, optional
+        Texts of other answers to each question. None takes the sampled responses of the
+        result, where it holds them.
     labels : list of arrays, optional
         Per response one label for each claim *that is part of the answer*: 1 true, 0
         false, -1 unknown.
@@ -82,9 +86,11 @@ def from_uqlm(
     >>> data.graphs[0].problem
     'Tell me about Paris.'
     """
-    claims_data, prompts = _parts(result)
+    claims_data, prompts, sampled = _parts(result)
     problems = prompts if problems is None else problems
+    alternatives = sampled if alternatives is None else alternatives
     check_parallel("problems", problems, len(claims_data))
+    check_parallel("lists of alternatives", alternatives, len(claims_data))
     check_parallel("lists of edges", edges, len(claims_data))
     _check_claims(claims_data)
     answers = [list(filter(_in_answer, claims)) for claims in claims_data]
@@ -99,11 +105,12 @@ def from_uqlm(
     columns = {key: [claim.get(key) for claim in every] for key in names}
     if labels is not None:
         labels = label_arrays(labels, list(map(len, texts)))
-    return from_scores(texts, columns, problems, labels, edges, missing, name)
+    more = (problems, labels, edges, missing, name, alternatives)
+    return from_scores(texts, columns, *more)
 
 
 def _parts(result):
-    """Claims and prompts out of what UQLM returns, or out of a part of it."""
+    """Claims, prompts and samples out of what UQLM returns, or out of a part of it."""
     data = getattr(result, "data", result)
     if isinstance(data, dict):
         data = data.get("data", data)  # UQResult.to_dict()
@@ -112,9 +119,9 @@ def _parts(result):
                 f"the result holds no 'claims_data', only {list(data)}: claims are "
                 "scored by LongTextUQ, LongTextQA and LongTextGraph of UQLM"
             )
-        return data["claims_data"], data.get("prompts")
+        return tuple(map(data.get, ("claims_data", "prompts", "sampled_responses")))
     if hasattr(result, "__len__") and not isinstance(result, str):
-        return list(result), None
+        return list(result), None, None
     kind = type(result).__name__
     raise ValueError(
         f"result is a {kind}, but a UQResult of UQLM is due, or the claims_data in it"

@@ -222,7 +222,9 @@ def claim_places(texts):
     return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)].__getitem__
 
 
-def from_scores(texts, columns, problems, labels, edges, missing, name):
+def from_scores(
+    texts, columns, problems, labels, edges, missing, name, alternatives=None
+):
     """Graphs from texts per problem and flat columns of scores, as adapters return."""
     place, names = claim_places(texts), list(columns)
     table = [
@@ -242,6 +244,7 @@ def from_scores(texts, columns, problems, labels, edges, missing, name):
             pairs,
             claims=claims,
             problem=problem,
+            alternatives=None if alternatives is None else alternatives[i],
             feature_names=names,
             id=f"{name}/{i}",
         )

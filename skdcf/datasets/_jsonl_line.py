@@ -13,6 +13,7 @@ _OF_GRAPH = (
     "id",
     "problem",
     "claims",
+    "alternatives",
     "features",
     "n_features",
     "feature_names",
@@ -59,7 +60,7 @@ def format_line(problem):
     if not isinstance(graph, ReasoningGraph):
         raise ValueError(f"a {type(graph).__name__} instead of a ReasoningGraph")
     record = {"version": VERSION, **graph.to_dict()}
-    for name in {"claims", "problem", "id"} & record.keys():
+    for name in {"claims", "alternatives", "problem", "id"} & record.keys():
         record[name] = _plain(record[name])
     labels, mask = _labels(labels, graph), _mask(mask, graph)
     group, metadata = _plain(group), _plain(metadata)
@@ -100,7 +101,7 @@ def _check_types(record, group, metadata):
     """What the graph itself does not check."""
     if record.get("claims") is None and record.get("features") is None:
         raise ValueError("there are neither claims nor features: give one or both")
-    for key in ("claims", "feature_names"):
+    for key in ("claims", "alternatives", "feature_names"):
         values = record.get(key, [])
         if type(values) is not list or not all(type(v) is str for v in values):
             raise ValueError(f"{key} must be a list of strings")

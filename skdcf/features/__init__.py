@@ -1,5 +1,6 @@
 """Features: transformers that give reasoning graphs their columns."""
 
+from ._agreement import AgreementFeatures
 from ._claims import ClaimTransformer
 from ._domains import DomainIndicators
 from ._given import FrequencyFeature, SemanticFeatures
@@ -9,6 +10,7 @@ from ._text import TextFeatures
 from ._union import GraphUnion, make_graph_union
 
 __all__ = [
+    "AgreementFeatures",
     "ClaimTransformer",
     "DomainIndicators",
     "FrequencyFeature",

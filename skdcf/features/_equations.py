@@ -23,7 +23,7 @@ MOST_SIDES = 200  # of one clause and of one text
 LONGEST_SIDE = 1000  # characters; what is longer is not read as arithmetic
 
 # A clause ends at punctuation, unless that stands inside a number or an ellipsis.
-_CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
+CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
 _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 # Every token brings the blank before it: that is how "5-digit" differs from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
@@ -109,7 +109,7 @@ def check_equalities(text: str) -> tuple[list[tuple], list[tuple]]:
 def _read_equalities(text):
     """What stands left and right of each sign, whether that says "about", the texts."""
     name = last = None
-    for clause in _CLAUSE.findall(text):
+    for clause in CLAUSE.findall(text):
         rounded = "≈" in clause
         if rounded:
             clause = clause.replace("≈", "=")
@@ -118,16 +118,16 @@ def _read_equalities(text):
         first, *between, end = clause.split("=", MOST_SIDES)
         left, before, read = _UNREADABLE, first, first
         if first.strip() == name:  # a new sentence about the same thing
-            left, read = _drop_bare(_read(last)[0]), last
+            left, read = _drop_bare(read_side(last)[0]), last
         elif _DIGIT.search(first):
-            left = _read(first)[1]
+            left = read_side(first)[1]
         for side in between:
             head, tail = _read_between(before, side)
             yield left, head, rounded, (read, side)
             left, before, read = tail, side, side
         name, last = first.strip(), end.removesuffix("?")
         if left is not _UNREADABLE and last is end and _DIGIT.search(last):
-            yield left, _read(last)[0], rounded, (read, last)
+            yield left, read_side(last)[0], rounded, (read, last)
 
 
 def _read_between(before, side):
@@ -136,9 +136,9 @@ def _read_between(before, side):
         return _UNREADABLE, _UNREADABLE
     n = _measure_shared_ending(before, side)
     if not n:
-        return _read(side)
+        return read_side(side)
     side = side.rstrip()
-    head, _ = _read(side[: len(side) - n].rstrip(" -"))
+    head, _ = read_side(side[: len(side) - n].rstrip(" -"))
     return head, _drop_bare(head)
 
 
@@ -183,7 +183,7 @@ def _drop_bare(items):
     return _UNREADABLE if is_bare(items) else items
 
 
-def _read(side):
+def read_side(side):
     """The expressions at the head and at the tail of one side."""
     if len(side) > LONGEST_SIDE:
         return _UNREADABLE, _UNREADABLE

@@ -45,7 +45,7 @@ _DEEPEST = 3  # fractions within fractions
 # "(first day)" between numbers; not the argument of a function
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
-_NEVER = "¿"  # stands for every relation that is not an equality
+NEVER = "¿"  # stands for every relation that is not an equality
 
 
 def rewrite_plainly(text: str) -> str:
@@ -72,7 +72,7 @@ def rewrite_plainly(text: str) -> str:
     if "(" in text:
         text = _INSIDE.sub(r" ; \1 ; ", _NOTE.sub("", text))
     if ":" in text:
-        text = _CLOCK.sub(_NEVER, text)
+        text = _CLOCK.sub(NEVER, text)
     if (
         "==" in text
         or "<" in text
@@ -81,12 +81,12 @@ def rewrite_plainly(text: str) -> str:
         or "\\" in text
         or not text.isascii()
     ):
-        text = _UNEQUAL.sub(_NEVER, text)
+        text = _UNEQUAL.sub(NEVER, text)
     return text
 
 
 def _bracket_parts(match):
     sign = "/" if match[1] == "frac" else "∁"
     mixed = match.string[max(match.start() - 2, 0) : match.start()]
-    unclear = _NEVER if match[2].isdecimal() and _MIXED.search(mixed) else ""
+    unclear = NEVER if match[2].isdecimal() and _MIXED.search(mixed) else ""
     return f"{unclear}(({match[2]}){sign}({match[3]}))"

@@ -12,8 +12,8 @@ from ._clean import (
 )
 from ._equations import check_equalities
 
-_MOST_NUMBERS = 64  # different ones of one text that are compared with others
-_HEAD = 4000  # characters whose words are compared
+MOST_NUMBERS = 64  # different ones of one text that are compared with others
+HEAD = 4000  # characters whose words are compared
 
 
 def _list_forms(words):
@@ -33,10 +33,10 @@ FLAGS = {
     ),
 }
 _NO_FLAG = [False] * len(FLAGS)
-_SPELLED = NUMBER_WORDS.keys() - {
+SPELLED = NUMBER_WORDS.keys() - {
     word for word, n in NUMBER_WORDS.items() if n in IGNORED
 }
-_SPECIAL = _SPELLED.union(*FLAGS.values())
+_SPECIAL = SPELLED.union(*FLAGS.values())
 
 
 class ClaimText:
@@ -56,8 +56,8 @@ class ClaimText:
     def __init__(self, text):
         text, words = clean_words(text)
         self.size = len(text)
-        if self.size > _HEAD:
-            words = text[:_HEAD].split()
+        if self.size > HEAD:
+            words = text[:HEAD].split()
         self.words = frozenset(words)
         found = find_numbers(text)
         self.n_numerals = len(found)
@@ -66,7 +66,7 @@ class ClaimText:
         self.flags = _NO_FLAG
         special = self.words & _SPECIAL
         if special:
-            found += [NUMBER_WORDS[word] for word in sorted(special & _SPELLED)]
+            found += [NUMBER_WORDS[word] for word in sorted(special & SPELLED)]
             self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
         self.found = _drop_repeats(found)
 
@@ -88,7 +88,7 @@ class Question:
 
 
 def _drop_repeats(values):
-    return list(dict.fromkeys(values))[:_MOST_NUMBERS]
+    return list(dict.fromkeys(values))[:MOST_NUMBERS]
 
 
 def compare_claim(claim, question, above, earlier):
@@ -154,7 +154,7 @@ def _judge_numbers(claim, premises):
 
 def _is_derived(x, known):
     """Whether x is one operation away from known numbers."""
-    operands = list(islice(known, _MOST_NUMBERS))
+    operands = list(islice(known, MOST_NUMBERS))
     for a in operands:
         # x = b - a, a + b, b / a, a * b, square root of a
         if x + a in known or x - a in known or x * a in known or x / a in known:

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Literal
 
 from .._checks import check_choice
+from ._agreement import AgreementFeatures
 from ._domains import DomainIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
@@ -54,12 +55,14 @@ def reasoning_features() -> GraphUnion:
 
     Thirty columns: seven of the graph (degrees, ancestors, depth, betweenness, source,
     sink) and the 23 of `TextFeatures`. No model is called and no column of the data
-    is needed; columns that are there (such as ``frequency-score``) stay.
+    is needed; columns that are there (such as ``frequency-score``) stay. Where the
+    problems seen in ``fit`` have alternatives, the columns of `AgreementFeatures` join
+    them, and from then on every problem must say what alternatives it has.
 
     Returns
     -------
     GraphUnion
-        With the members ``graph`` and ``text``.
+        With the members ``graph``, ``text`` and ``agreement``.
 
     Examples
     --------
@@ -71,7 +74,13 @@ def reasoning_features() -> GraphUnion:
     >>> reasoning_features().fit_transform([graph])
     GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=30)
     """
-    return GraphUnion([("graph", GraphFeatures(_STRUCTURE)), ("text", TextFeatures())])
+    return GraphUnion(
+        [
+            ("graph", GraphFeatures(_STRUCTURE)),
+            ("text", TextFeatures()),
+            ("agreement", AgreementFeatures(optional=True)),
+        ]
+    )
 
 
 def paper_features(

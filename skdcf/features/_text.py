@@ -129,20 +129,7 @@ class TextFeatures(GraphTransformer):
         return COLUMNS
 
     def _check(self, batch: GraphBatch) -> None:
-        if not batch.n_claims:
-            return
-        if batch.claims is None:
-            raise ValueError(
-                "the problems have no claim texts. Give them to ReasoningGraph as "
-                "claims=..., or make graphs from tables and records by skdcf.adapters"
-            )
-        for row, text in enumerate(batch.claims):
-            if not isinstance(text, str):
-                i = int(batch.problem_of[row])
-                raise ValueError(
-                    f"{batch.name_of(i)}, claim {row - batch.offsets[i]}: the text is "
-                    f"{text!r}; TextFeatures needs a str for every claim"
-                )
+        check_claim_texts(batch)
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         rows, bits, asked = bytearray(), array("Q"), array("d")
@@ -166,6 +153,23 @@ class TextFeatures(GraphTransformer):
         asked = np.array(asked).reshape(-1, 2)
         whole = _describe_answer(batch, facts.T, np.array(bits), asked.T)
         return np.column_stack([*whole, counted])
+
+
+def check_claim_texts(batch):
+    """Raise ValueError unless every claim has a text."""
+    if not batch.n_claims:
+        return
+    if batch.claims is None:
+        raise ValueError(
+            "the problems have no claim texts. Give them to ReasoningGraph as "
+            "claims=..., or make graphs from tables and records by skdcf.adapters"
+        )
+    for row, text in enumerate(batch.claims):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"{batch.locate(row)}: the text is {text!r}, but a str is needed for "
+                "every claim"
+            )
 
 
 def _list_parents(batch):

@@ -9,6 +9,7 @@ edges          (n_edges, 2)              (parent, child) as row numbers of ``fea
 edge_offsets   (n_graphs + 1,)           edges of problem i
 claims         (n_claims,) object        texts, or None
 problems, ids  (n_graphs,) object        questions and names, or None
+alternatives   (n_graphs,) object        tuples of other answers' texts, or None
 =============  ========================  ============================================
 
 There are two doors: ``pack`` or ``from_arrays`` in, ``batch[i]`` out.
@@ -27,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._graph import ReasoningGraph
 from ._inputs import (
     check_column,
+    check_flat_alternatives,
     check_flat_claims,
     check_flat_edges,
     check_flat_features,
@@ -58,6 +60,8 @@ class GraphBatch(Sequence[ReasoningGraph]):
         (parent, child) as row numbers of ``features``, sorted by (child, parent).
     claims, problems, ids : object ndarray or None
         Texts per claim; questions and names per problem.
+    alternatives : object ndarray or None
+        Texts of other answers per problem, as a tuple or None.
     feature_names : tuple of str or None
 
     Examples
@@ -78,6 +82,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
     edge_offsets: NDArray[np.int64]
     claims: NDArray[np.object_] | None
     problems: NDArray[np.object_] | None
+    alternatives: NDArray[np.object_] | None
     ids: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
@@ -121,6 +126,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
         *,
         claims: Iterable[str | None] | None = None,
         problems: Iterable[str | None] | None = None,
+        alternatives: Iterable[Iterable[str] | None] | None = None,
         feature_names: Iterable[str] | None = None,
         ids: Iterable[Any] | None = None,
     ) -> GraphBatch:
@@ -137,6 +143,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
         claims : sequence of str or None, length n_claims, optional
             None where the text is not known, for all claims of a problem together.
         problems : sequence of str or None, length n_graphs, optional
+        alternatives : sequence of (sequence of str or None), length n_graphs, optional
         feature_names : sequence of str, optional
         ids : sequence, length n_graphs, optional
 
@@ -164,6 +171,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
             edge_offsets=read_only(np.searchsorted(pairs[:, 1], bounds)),
             claims=texts,
             problems=check_flat_problems(problems, n_graphs, ids),
+            alternatives=check_flat_alternatives(alternatives, n_graphs, ids),
             ids=ids,
             feature_names=check_names(feature_names, table),
         )

@@ -4,6 +4,8 @@ import numpy as np
 
 from .._checks import check_choice
 
+_OF_GRAPH = ("problem", "alternatives", "feature_names", "id")
+
 
 def count_claims(features, claims):
     """How many claims features or, without them, texts are given for, or None."""
@@ -34,7 +36,7 @@ def to_networkx(graph):
     """A ``networkx.DiGraph`` that holds all that is known of a graph."""
     import networkx as nx
 
-    fields = {name: getattr(graph, name) for name in ("problem", "feature_names", "id")}
+    fields = {name: getattr(graph, name) for name in _OF_GRAPH}
     out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
     out.add_nodes_from(range(graph.n_claims))
     out.add_edges_from(graph.edges.tolist())
@@ -51,7 +53,7 @@ def fields_of_networkx(graph):
     if not graph.is_directed():
         raise ValueError("the graph is undirected: which claim builds on which?")
     position = {node: i for i, node in enumerate(graph.nodes)}
-    fields = {k: graph.graph.get(k) for k in ("problem", "feature_names", "id")}
+    fields = {name: graph.graph.get(name) for name in _OF_GRAPH}
     for field, name in (("claims", "claim"), ("features", "features")):
         found = [data[name] for _, data in graph.nodes(data=True) if name in data]
         if len(found) == len(position) and (found or name == "claim"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -11,16 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import printable
 from ._convert import count_claims, fields_of_networkx, matrix_edges, to_networkx
 from ._inputs import (
-    check_claims,
     check_edges,
     check_features,
     check_names,
     check_problem,
+    check_texts,
 )
 from ._structure import find_ancestors
 from .ragged import read_only
 
-_FIELDS = ("features", "edges", "claims", "problem", "feature_names", "id")
+_LISTS = ("claims", "alternatives", "feature_names")
+_FIELDS = ("features", "edges", *_LISTS, "problem", "id")
 
 
 class ReasoningGraph:
@@ -37,6 +39,8 @@ class ReasoningGraph:
         Text of each claim.
     problem : str, optional
         The question that the answer belongs to.
+    alternatives : sequence of str, optional
+        Texts of other answers to the same question, possibly none.
     feature_names : sequence of str, optional
         Name of each feature column.
     id : str or int, optional
@@ -51,7 +55,7 @@ class ReasoningGraph:
     ------
     ValueError
         On a cycle (naming one), a self-loop, an edge out of range, a missing, masked,
-        infinite or complex feature, a claim that is no text, claims or names in a set
+        infinite or complex feature, a claim or alternative that is no text, a set
         (which has no order), or claims, features and names whose numbers differ.
 
     Notes
@@ -73,8 +77,9 @@ class ReasoningGraph:
     features: NDArray[np.float64] | None
     edges: NDArray[np.int64]
     claims: tuple[str, ...] | None
-    problem: str | None
+    alternatives: tuple[str, ...] | None
     feature_names: tuple[str, ...] | None
+    problem: str | None
     id: Any
     n_claims: int
 
@@ -85,6 +90,7 @@ class ReasoningGraph:
         *,
         claims: Iterable[str] | None = None,
         problem: str | None = None,
+        alternatives: Iterable[str] | None = None,
         feature_names: Iterable[str] | None = None,
         id: Any = None,
     ) -> None:
@@ -92,7 +98,7 @@ class ReasoningGraph:
         if features is None and claims is None:
             raise ValueError(f"{where}features and claims are both None: give one")
         table = check_features(features, where)
-        texts = check_claims(claims, where)
+        texts = check_texts(claims, "claims", where)
         check_problem(problem, where)
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
@@ -101,7 +107,8 @@ class ReasoningGraph:
             )
         names = check_names(feature_names, table, where)
         pairs = check_edges(edges, n_claims, where)
-        self._set(table, pairs, texts, problem, names, id, n_claims)
+        others = check_texts(alternatives, "alternatives", where)
+        self._set(table, pairs, texts, others, names, problem, id, n_claims)
 
     def _set(self, *values):
         for name, value in zip(self.__slots__, values, strict=True):
@@ -204,16 +211,11 @@ class ReasoningGraph:
             raise ValueError(f"mask must be {self.n_claims} booleans, got {got}")
         number = np.cumsum(mask) - 1
         kept = self.edges[mask[self.edges].all(axis=1)]
-        claims = self.claims and tuple(
-            c for c, keep in zip(self.claims, mask, strict=True) if keep
-        )
         return self._trusted(
             None if self.features is None else read_only(self.features[mask]),
             read_only(number[kept]),
-            claims,
-            self.problem,
-            self.feature_names,
-            self.id,
+            self.claims and tuple(compress(self.claims, mask)),
+            *(getattr(self, name) for name in _FIELDS[3:]),
             int(mask.sum()),
         )
 
@@ -231,12 +233,10 @@ class ReasoningGraph:
         }
         if self.features is not None and not self.n_claims:
             out["n_features"] = self.features.shape[1]
-        for name in ("claims", "feature_names"):
-            if getattr(self, name) is not None:
-                out[name] = list(getattr(self, name))
-        for name in ("problem", "id"):
-            if getattr(self, name) is not None:
-                out[name] = getattr(self, name)
+        for name in _FIELDS[2:]:
+            value = getattr(self, name)
+            if value is not None:
+                out[name] = list(value) if name in _LISTS else value
         return out
 
     @classmethod
@@ -271,7 +271,7 @@ class ReasoningGraph:
         -------
         networkx.DiGraph
             Nodes are the claim numbers; their attributes are ``claim`` and ``features``
-            where these are known; the graph's are ``problem``, ``feature_names``, ``id``.
+            where these are known; the graph's are the other fields that are set.
         """
         return to_networkx(self)
 

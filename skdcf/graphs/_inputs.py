@@ -112,15 +112,15 @@ def in_order(values, name, where=""):
     return list(values)
 
 
-def check_claims(claims, where):
-    """The claims of one graph as a tuple of str; ValueError where one is no text."""
-    if claims is None:
+def check_texts(texts, name, where):
+    """Claims or alternatives as a tuple of str; ValueError where one is no text."""
+    if texts is None:
         return None
-    claims = tuple(in_order(claims, "claims", where))
-    for v, text in enumerate(claims):
+    texts = tuple(in_order(texts, name, where))
+    for k, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ValueError(f"{where}claim {v} is {show(text)}: a str expected")
-    return claims
+            raise ValueError(f"{where}{name[:-1]} {k} is {show(text)}: a str expected")
+    return texts
 
 
 def check_problem(problem, where):
@@ -158,6 +158,18 @@ def check_flat_problems(problems, n_graphs, ids):
     for i, problem in enumerate(() if problems is None else problems):
         check_problem(problem, f"{name_problem(i, ids)}: ")
     return problems
+
+
+def check_flat_alternatives(alternatives, n_graphs, ids):
+    """Other answers to each problem, as tuples in an object array, or None."""
+    alternatives = check_column(alternatives, n_graphs, "alternatives")
+    if alternatives is None:
+        return None
+    rows = [
+        check_texts(texts, "alternatives", f"{name_problem(i, ids)}: ")
+        for i, texts in enumerate(alternatives)
+    ]
+    return np.fromiter(rows, dtype=object, count=n_graphs)
 
 
 def check_column(values, length, name):

@@ -28,6 +28,7 @@ def pack_fields(graphs):
         "edge_offsets": read_only(edge_offsets),
         "claims": claims,
         "problems": _column(graphs, "problem"),
+        "alternatives": _column(graphs, "alternatives"),
         "ids": _column(graphs, "id"),
         "feature_names": first.feature_names,
     }
@@ -48,13 +49,14 @@ def take_fields(batch, rows):
         if batch.features is None
         else read_only(batch.features[claims]),
         "claims": None if batch.claims is None else batch.claims[claims],
-        "problems": None if batch.problems is None else batch.problems[rows],
-        "ids": None if batch.ids is None else batch.ids[rows],
         "feature_names": batch.feature_names,
         "offsets": read_only(offsets),
         "edges": read_only(edges + shift[:, None]),
         "edge_offsets": read_only(offsets_of(n_edges)),
     }
+    for name in ("problems", "alternatives", "ids"):
+        column = getattr(batch, name)
+        fields[name] = None if column is None else column[rows]
     if "depth" in batch.__dict__:  # worked out already, and the same in any company
         fields["depth"] = batch.depth[claims]
     return fields
@@ -85,8 +87,9 @@ def unpack(batch, i):
         None if batch.features is None else batch.features[a:b],
         read_only(batch.edges[c:d] - a),
         texts,
-        None if batch.problems is None else batch.problems[i],
+        None if batch.alternatives is None else batch.alternatives[i],
         batch.feature_names,
+        None if batch.problems is None else batch.problems[i],
         None if batch.ids is None else batch.ids[i],
         b - a,
     )

@@ -1,0 +1,285 @@
+"""How far other answers to the same question agree with a claim: no model, no label."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..graphs import GraphBatch, as_batch
+from ._answers import find_answer, find_results, normalise_answer
+from ._base import Graphs, GraphTransformer
+from ._clean import NUMBER_WORDS, clean_words, find_numbers
+from ._reading import HEAD, MOST_NUMBERS, SPELLED, Question
+from ._text import check_claim_texts
+
+_PER_PROBLEM = (
+    "answer_agreement",
+    "answer_rival",
+    "answer_entropy",
+    "log_n_alternatives",
+)
+_PER_CLAIM = (
+    "numbers_agreement",
+    "numbers_all_agree",
+    "has_new_numbers",
+    "results_agreement",
+    "results_all_agree",
+    "has_results",
+    "words_agreement",
+)
+COLUMNS = (*_PER_PROBLEM, *_PER_CLAIM, "numbers_agreement_above")
+_NEUTRAL = 0.5  # share of alternatives where there is nothing to compare
+_MOST_SENTENCES = 200  # of one alternative
+_REMEMBERED = 1024  # texts: alternatives to one answer are often those to another
+_SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+
+
+class AgreementFeatures(GraphTransformer):
+    r"""How far the other answers to the question, ``alternatives``, agree.
+
+    Texts are cleaned and numbers are read as in `TextFeatures`. *New* numbers are those
+    that are not in the question, *results* the values of right-hand sides of equations.
+
+    ===========================  ======================================================
+    column                       value for claim v
+    ===========================  ======================================================
+    ``answer_agreement``         share of alternatives with the same final answer
+    ``answer_rival``             share of alternatives with the most common other one
+    ``answer_entropy``           entropy of the final answers, this one's among them
+    ``log_n_alternatives``       log1p of the number of alternatives
+    ``numbers_agreement``        mean share of alternatives in which a new number of v
+                                 occurs
+    ``numbers_all_agree``        share of alternatives in which all of them occur
+    ``has_new_numbers``          1 if v has a new number
+    ``results_agreement``        mean share of alternatives that have a result of v, too
+    ``results_all_agree``        share of alternatives that have all of them
+    ``has_results``              1 if v has a result
+    ``words_agreement``          word overlap (Jaccard, words of four letters or more)
+                                 with the closest sentence of an alternative, mean over
+                                 alternatives
+    ``numbers_agreement_above``  smallest ``numbers_agreement`` of v and its ancestors,
+                                 of those that have new numbers
+    ===========================  ======================================================
+
+    Shares are 0.5 where there is nothing to compare: no alternatives, no final answer,
+    no new numbers, no results; ``answer_rival``, ``answer_entropy`` and
+    ``words_agreement`` are 0 then. Alternatives without a final answer do not count for
+    the first three columns, and blank ones not at all.
+
+    A final answer is what follows the last ``\boxed{``, "####", "the answer is" or
+    "Choice_", or else the last number. Answers are equal as values where they can be
+    read as such (``\frac{3}{4}`` and 0.75, "$1,200" and "1200 dollars", "50%" and 50),
+    and else as texts without mark-up and blanks.
+
+    Parameters
+    ----------
+    answer : callable, optional
+        ``answer(text)`` gives the final answer in a text as a str, or None. It sees
+        each alternative as it is, and the claims of a problem joined by line ends.
+    optional : bool, default=False
+        Whether to add no column, instead of raising an error, where no problem seen in
+        `fit` has alternatives. `reasoning_features` sets it.
+
+    Attributes
+    ----------
+    used_ : bool
+        Whether columns are added.
+
+    Raises
+    ------
+    ValueError
+        If a problem's alternatives are not known (None), whereas an empty tuple says
+        that there are none; if a claim has no text, or ``answer`` returns no text.
+
+    Notes
+    -----
+    Other answers are part of the problem: calibration and use must draw as many, in
+    the same way. Of one text, 64 different numbers (in claims), 200 results and 200
+    sentences are compared.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import AgreementFeatures
+    >>> graph = ReasoningGraph.from_parents(
+    ...     [[], [0]],
+    ...     claims=["6 - 2 = 4 pens are left.", "They cost 4 * $3 = $13."],
+    ...     problem="Ann has 6 pens at $3 and loses 2. What are the others worth?",
+    ...     alternatives=["6 - 2 = 4 and 4 * 3 = 12. The answer is $12.", "6 * 3 = 18"],
+    ... )
+    >>> batch = AgreementFeatures().fit_transform([graph])
+    >>> for name in "answer_agreement", "numbers_agreement", "results_agreement":
+    ...     print(name, batch.features[:, batch.feature_names.index(name)])
+    answer_agreement [0. 0.]
+    numbers_agreement [0.5  0.25]
+    results_agreement [0.5 0. ]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "answer": [callable, None],
+        "optional": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        answer: Callable[[str], str | None] | None = None,
+        *,
+        optional: bool = False,
+    ):
+        self.answer = answer
+        self.optional = optional
+
+    def fit(self, X: Graphs, y: Any = None) -> Self:
+        """Look whether there are alternatives; nothing is learned from them.
+
+        Parameters
+        ----------
+        X : GraphBatch or sequence of ReasoningGraph
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the alternatives of a problem are not known.
+        """
+        batch = as_batch(X)
+        self.used_ = not self.optional or batch.alternatives is not None
+        return super().fit(batch)
+
+    def _own_names(self) -> tuple[str, ...]:
+        return COLUMNS if self.used_ else ()
+
+    def _check(self, batch: GraphBatch) -> None:
+        if not self.used_:
+            return
+        check_claim_texts(batch)
+        for i in range(len(batch)):
+            if batch.alternatives is None or batch.alternatives[i] is None:
+                raise ValueError(
+                    f"the alternatives of {batch.name_of(i)} are not known (None), but "
+                    "its agreement with other answers is a feature: a filter that was "
+                    "calibrated with other answers promises nothing without them. Give "
+                    "alternatives=[...], drawn as those of the calibration problems, "
+                    "or alternatives=() where drawing them has led to none"
+                )
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        if not self.used_:
+            return np.empty((batch.n_claims, 0))
+        conclude = self.answer or find_answer
+        read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
+        rows = []
+        for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
+            question = None if batch.problems is None else batch.problems[i]
+            known = Question(question).known
+            texts = () if batch.claims is None else batch.claims[a:b]
+            others = [read(text) for text in batch.alternatives[i] if text.strip()]
+            own = _conclude("\n".join(texts), conclude)
+            per_problem = _compare_answers(own, [other.answer for other in others])
+            compare = _Comparison(known, others)
+            rows += [(*per_problem, *compare(text)) for text in texts]
+        table = np.array(rows, dtype=float).reshape(batch.n_claims, len(COLUMNS) - 1)
+        return np.column_stack([table, _find_lowest(batch, table)])
+
+
+def _conclude(text, answer):
+    """The final answer in the form that is compared, or None."""
+    found = answer(text)
+    if not isinstance(found, str | None):
+        raise ValueError(f"answer(text) gave {found!r}, but must give a str or None")
+    return None if found is None else normalise_answer(found)
+
+
+class _Reading:
+    """What an alternative says."""
+
+    __slots__ = ("answer", "numbers", "results", "sentences")
+
+    def __init__(self, text, conclude):
+        self.answer = _conclude(text, conclude)
+        self.results = find_results(text)
+        text, words = clean_words(text)
+        self.numbers = frozenset(_find_quantities(text, words))
+        parts = _SENTENCE.split(text, maxsplit=_MOST_SENTENCES)[:_MOST_SENTENCES]
+        self.sentences = {frozenset(_WORD.findall(part)) for part in parts}
+
+
+def _find_quantities(text, words):
+    spelled = SPELLED.intersection(words)
+    return find_numbers(text) + [NUMBER_WORDS[word] for word in sorted(spelled)]
+
+
+def _compare_answers(own, answers):
+    """The columns of a whole problem, from final answers or None."""
+    n_alternatives = len(answers)
+    counts = Counter(answer for answer in answers if answer is not None)
+    total, same = counts.total(), counts[own]
+    rival = max((n for other, n in counts.items() if other != own), default=0)
+    if own is not None:
+        counts[own] += 1
+    share = np.array(list(counts.values())) / max(counts.total(), 1)
+    share = share[share > 0]
+    return (
+        same / total if total and own is not None else _NEUTRAL,
+        rival / max(total, 1),
+        -float(share @ np.log(share)),
+        np.log1p(n_alternatives),
+    )
+
+
+class _Comparison:
+    """One claim after another against the alternatives of their problem."""
+
+    def __init__(self, known, others):
+        self.known, self.others = known, others
+        self.numbers = [other.numbers for other in others]
+        self.results = [other.results for other in others]
+
+    def __call__(self, text):
+        results = find_results(text)
+        text, words = clean_words(text)
+        found = dict.fromkeys(_find_quantities(text, words))
+        new = frozenset([x for x in found if x not in self.known][:MOST_NUMBERS])
+        return (
+            *_share(new, self.numbers),
+            *_share(results, self.results),
+            self._overlap(frozenset(_WORD.findall(text[:HEAD]))),
+        )
+
+    def _overlap(self, words):
+        if not words or not self.others:
+            return 0.0
+        best = [max(_jaccard(words, s) for s in o.sentences) for o in self.others]
+        return sum(best) / len(best)
+
+
+def _share(values, sets):
+    """Mean share of the sets that hold a value, share that hold all, any value."""
+    if not values or not sets:
+        return _NEUTRAL, _NEUTRAL, bool(values)
+    held = [len(values & some) / len(values) for some in sets]
+    return sum(held) / len(sets), held.count(1.0) / len(sets), True
+
+
+def _jaccard(words, others):
+    both = len(words & others)
+    return both / (len(words) + len(others) - both)
+
+
+def _find_lowest(batch, table):
+    """The lowest share of new numbers among each claim and its ancestors."""
+    if not batch.n_claims:
+        return np.empty(0)
+    share, has = table[:, len(_PER_PROBLEM)], table[:, len(_PER_PROBLEM) + 2]
+    indptr, members = batch.closure
+    lowest = np.minimum.reduceat(np.where(has, share, np.inf)[members], indptr[:-1])
+    return np.where(np.isinf(lowest), _NEUTRAL, lowest)

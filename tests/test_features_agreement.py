@@ -1,0 +1,256 @@
+"""Agreement with other answers: what counts as equal, and every share counted by hand."""
+
+import numpy as np
+import pytest
+from random_graphs import ancestors_by_walking, random_edges
+from sklearn.pipeline import make_pipeline
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.features import AgreementFeatures, reasoning_features
+from skdcf.features._answers import find_answer, find_results, normalise_answer
+
+NAMES = AgreementFeatures().fit([ReasoningGraph(None, [], claims=[], alternatives=[])])
+NAMES = list(NAMES.get_feature_names_out())
+
+
+def answer_of(text):
+    found = find_answer(text)
+    return None if found is None else normalise_answer(found)
+
+
+def table_of(graphs, **parameters):
+    """Columns by name, over all claims."""
+    batch = AgreementFeatures(**parameters).fit_transform(graphs)
+    assert list(batch.feature_names)[-len(NAMES) :] == NAMES
+    return dict(zip(NAMES, batch.features.T[-len(NAMES) :].tolist(), strict=True))
+
+
+def graph_of(claims, alternatives, problem="Add 12 and 7", edges=()):
+    more = {"problem": problem, "alternatives": alternatives}
+    return ReasoningGraph(None, edges, claims=claims, **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("so \\boxed{\\frac{3}{4}}.", 0.75),
+        ("$x = \\boxed{\\dfrac34}$ or \\boxed{0.75}", 0.75),
+        ("12 - 3 = 9\n#### 1,200", 1200),
+        ("The answer is $18.50 per day. Of 7 days.", 18.5),
+        ("The answer is that Janet makes $18 a day", 18),
+        ("**Final Answer:** x = -5", -5),
+        ("the answer is 50\\%", 50),
+        ("The answer is 3 / 4.", 0.75),
+        ("it is 16 - 3", 3),
+        ("it is -3", -3),
+        ("16-3", 3),
+        ("\u2212", None),
+        ("Answer: 1", 1),
+        ("Step 2: A or B? Solution: Choice_B", "b"),
+        ("so it is Choice\\_C, (3, 4)", "c"),
+        ("None but Choice B: 2\nis right", "b"),
+        ("Choice_A? No.\nThe answer is (B).", "b"),
+        ("the answer is: b) 12 miles", "b"),
+        ("\\boxed{\\text{Monday}}", "monday"),
+        ("the answer is Monday!", "monday"),
+        ("\\boxed{\\left(3, 4\\right)}", "(3,4)"),
+        ("\\boxed{x^{2} + 1", "x^{2}+1"),
+        ("the answer is 3 hours 20 minutes", "3hours20minutes"),
+        ("first 4, then 8 of them", 8),
+        ("nothing", None),
+        ("", None),
+        ("#### Step 3: 4 and 5", 5),
+    ],
+)
+def test_final_answers(text, answer):
+    assert answer_of(text) == answer
+    assert answer_of(text.replace(" ", "\r\n")) == answer
+
+
+@pytest.mark.parametrize(
+    "pair", [("\\boxed{(3,4)}", "\\boxed{[3,4]}"), ("answer is x>3", "answer is x<3")]
+)
+def test_different_answers(pair):
+    assert answer_of(pair[0]) != answer_of(pair[1])
+
+
+def test_results():
+    text = "cost = 3*5 = 15, x = \\frac{1}{2} and 16 - 3 = <<16-3=13>>13 eggs. 7 > 2"
+    assert find_results(text) == {15, 0.5, 13}
+    assert find_results("about 10 / 3 ≈ 3.33") == {3.33}
+    assert find_results("no equation, 5") == frozenset()
+    assert len(find_results(", ".join(f"x = {k}" for k in range(1000)))) == 200
+
+
+def test_every_column_by_hand():
+    claims = [
+        "Together that makes 12 + 7 = 19",
+        "nothing here",
+        "so 19 * 3 = 57 and 60",
+    ]
+    others = [
+        "Together this makes 12 + 7 = 19. Then 19 * 3 = 57. The answer is 57.",
+        "19 and 60, thus #### 60.0",
+        "We have 3 * 20 = 60",
+        "I do not know",
+        "  ",
+    ]
+    table = table_of([graph_of(claims, others, edges=[(0, 1), (1, 2)])])
+    assert set(table["answer_agreement"]) == {2 / 3}  # 60 three times, of which one own
+    assert set(table["answer_rival"]) == {1 / 3}
+    entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
+    assert table["answer_entropy"] == pytest.approx([entropy] * 3)
+    assert table["log_n_alternatives"] == pytest.approx([np.log(5)] * 3)
+    # 19; none; 19, 3, 57 and 60
+    assert table["numbers_agreement"] == pytest.approx(
+        [2 / 4, 0.5, (2 + 2 + 1 + 2) / 16]
+    )
+    assert table["numbers_all_agree"] == [2 / 4, 0.5, 0]
+    assert table["has_new_numbers"] == [1, 0, 1]
+    assert table["results_agreement"] == [1 / 4, 0.5, 1 / 4]
+    assert table["results_all_agree"] == [1 / 4, 0.5, 1 / 4]
+    assert table["has_results"] == [1, 0, 1]
+    # together that makes: {together, makes} of {together, that, makes, this}
+    assert table["words_agreement"] == [2 / 4 / 4, 0, 0]
+    assert table["numbers_agreement_above"] == pytest.approx([0.5, 0.5, 7 / 16])
+
+
+def random_problem(rng, n_others):
+    """Claims and alternatives that are lists of numbers, and the numbers."""
+    n = int(rng.integers(1, 7))
+    sets = [set(rng.integers(3, 12, rng.integers(0, 5)).tolist()) for _ in range(n)]
+    others = [set(rng.integers(3, 12, 6).tolist()) for _ in range(n_others)]
+    edges = random_edges(np.random.RandomState(int(rng.integers(1000))), n, 0.4)
+    texts = [[f"has {sorted(s)}" for s in part] for part in (sets, others)]
+    return graph_of(*texts, problem="3 or 4", edges=edges), sets, others
+
+
+def test_shares_by_counting():
+    rng = np.random.default_rng(0)
+    made = [random_problem(rng, k % 4) for k in range(40)]
+    table = table_of([graph for graph, _, _ in made])
+    row = 0
+    for graph, sets, others in made:
+        mean, every = [], []
+        for numbers in sets:
+            new = numbers - {3, 4}
+            empty = not new or not others
+            held = [[x in other for x in new] for other in others]
+            mean.append(0.5 if empty else np.mean(held))
+            every.append(0.5 if empty else np.mean([all(h) for h in held]))
+        above = ancestors_by_walking(graph.n_claims, graph.edges.tolist())
+        for v, numbers in enumerate(sets):
+            counted = [mean[u] for u in (*above[v], v) if sets[u] - {3, 4}]
+            assert table["numbers_agreement"][row] == pytest.approx(mean[v])
+            assert table["numbers_all_agree"][row] == pytest.approx(every[v])
+            assert table["has_new_numbers"][row] == bool(numbers - {3, 4})
+            lowest = min(counted, default=0.5)
+            assert table["numbers_agreement_above"][row] == pytest.approx(lowest)
+            row += 1
+
+
+def some_graphs():
+    claims = ["Step 1: we need $12 + 7 = 19$ apples", "That is \\boxed{19} apples."]
+    others = ["Step 1: they need **12** + 7 = 19 apples.\nStep 2: answer is 19", "18"]
+    return [graph_of(claims, others), graph_of(claims[1:], others[:1])]
+
+
+def test_line_breaks_and_order_of_alternatives_change_nothing():
+    expected = table_of(some_graphs())
+
+    def changed(text):
+        return text.replace("\n", " ").replace(" ", "\r\n\n").replace("**", "`")
+
+    graphs = [
+        g.replace(
+            claims=map(changed, g.claims),
+            alternatives=[changed(text) for text in g.alternatives[::-1]],
+        )
+        for g in some_graphs()
+    ]
+    assert table_of(graphs) == expected
+
+
+def test_problems_do_not_see_each_other():
+    together = AgreementFeatures().fit_transform(some_graphs()).features
+    alone = [AgreementFeatures().fit_transform([g]).features for g in some_graphs()]
+    np.testing.assert_array_equal(together, np.concatenate(alone))
+
+
+def test_nothing_to_compare():
+    table = table_of(
+        [graph_of(["so 19", "words alone"], others) for others in ((), [" "])]
+    )
+    neutral = dict.fromkeys(NAMES, [0.5] * 4)
+    neutral |= dict.fromkeys([*NAMES[1:4], "words_agreement", "has_results"], [0.0] * 4)
+    assert table == neutral | {"has_new_numbers": [1.0, 0.0] * 2}
+    empty = AgreementFeatures().fit_transform([graph_of([], ["a"])])
+    assert empty.features.shape == (0, len(NAMES))
+
+
+def test_the_same_answer_again_agrees_in_all():
+    claims = ["Altogether 12 + 7 = 19.", "Twice that makes 38."]
+    table = table_of([graph_of(claims, [" ".join(claims)] * 2000)])
+    for name in NAMES:
+        if "agree" in name and "results" not in name:
+            assert table[name] == [1, 1]
+    assert table["results_agreement"] == table["results_all_agree"] == [1, 0.5]
+    assert set(table["answer_rival"] + table["answer_entropy"]) == {0}
+
+
+@pytest.mark.parametrize(
+    "text", ["\\boxed{" * 9999, "{" * 99999, "=1" * 9999, "9" * 99999, "####3 " * 9999]
+)
+def test_hostile_texts(text):
+    features = AgreementFeatures().fit_transform([graph_of([text], [text, "", "a"])])
+    assert np.isfinite(features.features).all()
+
+
+def test_an_answer_of_ones_own():
+    def last_word(text):
+        return text.split()[-1] if text.split() else None
+
+    graph = graph_of(["so it is", "not red"], ["perhaps Red", "1 blue", "2 blue"])
+    table = table_of([graph], answer=last_word)
+    assert table["answer_agreement"] == pytest.approx([1 / 3] * 2)
+    assert table["answer_rival"] == pytest.approx([2 / 3] * 2)
+    with pytest.raises(ValueError, match=r"gave 3, but must give a str or None"):
+        table_of([graph], answer=lambda text: 3)
+    with pytest.raises(ValueError, match="answer"):
+        AgreementFeatures(answer="boxed").fit([graph])
+
+
+def test_unknown_alternatives_are_refused():
+    known = graph_of(["a"], ["b"])
+    unknown = known.replace(alternatives=None, id="x")
+    for transformer in (AgreementFeatures(), AgreementFeatures(optional=True)):
+        with pytest.raises(ValueError, match=r'problem 1 \("x"\) are not known'):
+            transformer.fit([known, unknown])
+        fitted = transformer.fit([known])
+        with pytest.raises(ValueError, match="promises nothing without them"):
+            fitted.transform([unknown])
+        assert fitted.transform([known.replace(alternatives=())]).n_features == 12
+    with pytest.raises(ValueError, match="are not known"):
+        AgreementFeatures().fit([unknown])
+
+
+def test_recommended_set_has_them_where_fit_saw_them():
+    known = graph_of(["a", "b"], ["b"])
+    unknown = known.replace(alternatives=None)
+    assert reasoning_features().fit_transform([unknown]).n_features == 30
+    with_them = reasoning_features().fit([known])
+    assert list(with_them.get_feature_names_out())[30:] == NAMES
+    without = reasoning_features().fit([unknown])
+    assert without.transform([known]).n_features == 30
+    with pytest.raises(ValueError, match="are not known"):
+        with_them.transform([known, unknown])
+
+
+def test_a_filter_that_was_calibrated_with_alternatives():
+    graphs = [graph_of([f"{k} + 1 = {k + 1}", "so"], [f"{k}"]) for k in range(3, 43)]
+    labels = [[1, k % 2] for k in range(40)]
+    pipeline = make_pipeline(reasoning_features(), HardCF(alpha=0.2, random_state=0))
+    pipeline.fit(graphs, labels)
+    assert [len(kept) for kept in pipeline.predict(graphs[:2])] == [2, 2]
+    with pytest.raises(ValueError, match=r"alternatives of problem 0.*not known"):
+        pipeline.predict([graphs[0].replace(alternatives=None)])

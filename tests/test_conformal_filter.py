@@ -86,8 +86,8 @@ def test_training_never_sees_calibration_problems(data):
     graphs, y = data
     filter = linear().fit(graphs, y)
     rng = np.random.RandomState(filter._seed)
-    _, held = hold_out(len(graphs), 90, None, rng)
-    assert filter.n_calibration_ == 90
+    _, held = hold_out(len(graphs), 119, None, rng)
+    assert filter.n_calibration_ == 119
     flipped = [1 - row if i in set(held) else row for i, row in enumerate(y)]
     other = linear().fit(graphs, flipped)
     np.testing.assert_array_equal(filter.coef_, other.coef_)

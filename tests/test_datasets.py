@@ -387,7 +387,7 @@ def test_gsm8k_cuts_lines_and_joins_the_rest(place):
     assert data.graphs[0].edges.tolist() == [[0, 1], [0, 2], [1, 2]]
     assert data.labels[0].tolist() == [1, 0, 1]
     clean = re.sub("<<.*?>>", "", text)
-    assert data.alternatives[0] == ("It is 6.", "It is 6.", clean)  # by name
+    assert data.graphs.alternatives[0] == ("It is 6.", "It is 6.", clean)  # by name
     with pytest.raises(ValueError, match="no calculation in the solution"):
         fetch_gsm8k_solutions(data_home=home, on_invalid="raise")
 
@@ -402,7 +402,7 @@ def test_mr_ben_first_errors_bear_their_number(large, data_home):
         assert len(false) == (first != "N/A")
         if false:
             assert re.match(rf"\s*Step\s+{first}\b", graph.claims[false[0]])
-    assert {len(others) for others in data.alternatives} == {2}
+    assert {len(others) for others in data.graphs.alternatives} == {2}
     uuid = data.graphs.ids[0].split("/")[2]
     texts = ["\n".join(r["Model_Solution_Steps"]) for r in records[uuid]]
     assert [r["Sampled_Model"] for r in records[uuid]] == [
@@ -410,7 +410,7 @@ def test_mr_ben_first_errors_bear_their_number(large, data_home):
         "GPT3.5",
         "mistral-medium",
     ]
-    assert data.alternatives[1] == (texts[0], texts[2])
+    assert data.graphs.alternatives[1] == (texts[0], texts[2])
 
 
 def mr_ben_answer(first, lines, model="a"):
@@ -441,7 +441,7 @@ def test_mr_ben_made_up_quirks(place):
     assert name == "mr_ben/math/u/2"
     assert "the first error is step 2, but steps are" in reason
     # the answer that is no problem is an alternative all the same
-    assert data.alternatives[0] == ("\n".join(lines), "Well.\nStep 1: a")
+    assert data.graphs.alternatives[0] == ("\n".join(lines), "Well.\nStep 1: a")
     with pytest.raises(ValueError, match="mr_ben/math/u/2"):
         fetch_mr_ben("math", data_home=home, on_invalid="raise")
 
@@ -462,7 +462,7 @@ def test_refchecker_neutral_is_unknown(place):
     data = fetch_refchecker("zero_context", data_home=home, on_invalid="drop")
     assert [y.tolist() for y in data.labels] == [[-1], [0]]
     assert data.graphs[0].claims == ("a is b",)
-    assert data.alternatives == [
+    assert list(data.graphs.alternatives) == [
         ("gpt4", "llama2_70b_chat"),
         ("falcon_40B_instruct", "llama2_70b_chat"),
     ]

@@ -164,15 +164,28 @@ def test_trained_for_each_alpha_where_the_scorer_says_so(data, seen):
 @pytest.mark.parametrize("scorer", [Remembering(), ForEachAlpha()], ids=str)
 def test_fit_levels_equals_separate_fits(data, seen, scorer):
     graphs, labels = data
-    filter = HardCF(scorer, random_state=0)
+    given = {"calibration_size": 0.3, "random_state": 0}
+    filter = HardCF(scorer, **given)
     levels = fit_levels(filter, graphs, labels, ALPHAS)
     assert len(seen) == (3 if scorer.uses_alpha else 1)
     assert list(levels) == ALPHAS
     for alpha, fitted in levels.items():
-        alone = HardCF(scorer, alpha=alpha, random_state=0).fit(graphs, labels)
+        alone = HardCF(scorer, alpha=alpha, **given).fit(graphs, labels)
         assert (fitted.alpha, fitted.threshold_) == (alpha, alone.threshold_)
         assert fitted.score(graphs, labels) == alone.score(graphs, labels)
     assert not hasattr(filter, "scorer_")
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+def test_levels_that_hold_out_other_numbers_equal_separate_fits(data, seen):
+    graphs, labels = data
+    filter = HardCF(Remembering(), random_state=0)
+    levels = fit_levels(filter, graphs, labels, ALPHAS)
+    sizes = {fitted.n_calibration_ for fitted in levels.values()}
+    assert len(seen) == len(sizes) > 1
+    for alpha, fitted in levels.items():
+        alone = clone(filter).set_params(alpha=alpha).fit(graphs, labels)
+        assert fitted.threshold_ == alone.threshold_
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")

@@ -177,7 +177,7 @@ def test_training_problems_are_never_calibrated_on(pool):
     blind = graphs.replace_features(noise)
     filter = HardCF(KNeighborsClassifier(1), alpha=0.1, random_state=0)
     filter.fit(blind[:400], labels[:400])
-    assert filter.n_calibration_ == 120
+    assert filter.n_calibration_ == 159
     assert filter.threshold_ < 0.9
     assert isinstance(blind, GraphBatch)
 

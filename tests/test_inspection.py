@@ -26,9 +26,9 @@ SHARP_PATH = PathRelaxation(keep_temperature=1e-5, quantile_temperature=1e-5)
 @pytest.fixture(scope="module")
 def fitted():
     graphs, y = make_reasoning_graphs(500, random_state=0, return_X_y=True)
-    filter = CoherentConformalFilter("linear", random_state=0).fit(
-        graphs[:300], y[:300]
-    )
+    filter = CoherentConformalFilter(
+        "linear", calibration_size=0.3, random_state=0
+    ).fit(graphs[:300], y[:300])
     return filter, graphs[300:], y[300:]
 
 

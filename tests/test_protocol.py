@@ -154,7 +154,7 @@ def test_every_filter_takes_every_scorer(cls, name):
     fitted = clone(filter).fit(GRAPHS, Y)
     assert isinstance(fitted.scorer_, Scorer)
     assert fitted.scorer_.learns == learns
-    assert fitted.n_calibration_ == (24 if learns else N)
+    assert fitted.n_calibration_ == (29 if learns else N)  # 0.2 * 30 is whole
     masks = fitted.predict(FRESH)
     assert [len(mask) for mask in masks] == FRESH.sizes.tolist()
     if fitted.coherent:
@@ -298,9 +298,10 @@ def test_a_scorer_that_does_not_learn_needs_only_its_confidence():
 
 def test_a_scorer_that_knows_alpha_is_fitted_for_each():
     for make in (HardCF, CoherentConformalFilter):
-        several = make(Levelled(), random_state=0).fit_levels(GRAPHS, Y, [0.1, 0.3])
+        given = {"calibration_size": 24, "random_state": 0}
+        several = make(Levelled(), **given).fit_levels(GRAPHS, Y, [0.1, 0.3])
         for alpha, filter in zip((0.1, 0.3), several, strict=True):
-            alone = make(Levelled(), alpha=alpha, random_state=0).fit(GRAPHS, Y)
+            alone = make(Levelled(), alpha=alpha, **given).fit(GRAPHS, Y)
             np.testing.assert_array_equal(
                 filter.scorer_.weights_, alone.scorer_.weights_
             )
@@ -312,10 +313,11 @@ def test_a_scorer_that_knows_alpha_is_fitted_for_each():
 @pytest.mark.parametrize("name", SCORERS)
 def test_levels_share_a_scorer_where_alpha_makes_no_difference(name):
     scorer, _ = SCORERS[name]
-    few, many = HardCF(scorer, random_state=0).fit_levels(GRAPHS, Y, [0.2, 0.4])
+    given = {"calibration_size": 24, "random_state": 0}
+    few, many = HardCF(scorer, **given).fit_levels(GRAPHS, Y, [0.2, 0.4])
     assert (few.scorer_ is many.scorer_) == (not few.scorer_.uses_alpha)
     assert (few.alpha, many.alpha) == (0.2, 0.4)
-    alone = HardCF(scorer, alpha=0.4, random_state=0).fit(GRAPHS, Y)
+    alone = HardCF(scorer, alpha=0.4, **given).fit(GRAPHS, Y)
     assert many.threshold_ == alone.threshold_
     np.testing.assert_array_equal(levels_of(many), levels_of(alone))
 
@@ -346,7 +348,7 @@ def test_a_fitted_scorer_is_fitted_afresh(cls, scorer):
     before = fitted.confidence(FRESH)
     given = cls(fitted, alpha=0.2, random_state=0).fit(GRAPHS, Y)
     fresh = cls(clone(scorer), alpha=0.2, random_state=0).fit(GRAPHS, Y)
-    assert given.n_calibration_ == 24 and given.scorer_ is not fitted
+    assert given.n_calibration_ == 29 and given.scorer_ is not fitted
     np.testing.assert_array_equal(levels_of(given), levels_of(fresh))
     np.testing.assert_array_equal(fitted.confidence(FRESH), before)
 
@@ -420,7 +422,8 @@ def test_changed_parameters_change_no_fitted_filter(scorer, changes):
     """Neither through the filter, nor through what the caller still holds."""
     scorer = clone(scorer)
     filter = HardCF(scorer, alpha=0.2, random_state=0).fit(GRAPHS, Y)
-    few, many = HardCF(scorer, random_state=0).fit_levels(GRAPHS, Y, [0.2, 0.4])
+    given = {"calibration_size": 24, "random_state": 0}
+    few, many = HardCF(scorer, **given).fit_levels(GRAPHS, Y, [0.2, 0.4])
     before = [levels_of(each) for each in (filter, few, many)]
     other = HardCF(scorer).set_params(**changes)
     few.set_params(**changes)
@@ -548,7 +551,8 @@ def test_scores_are_numbers_one_for_each_claim():
 
 
 def test_levels_of_evaluation_share_the_fitted_scorer():
-    levels = fit_levels(HardCF(Centroid(), random_state=0), GRAPHS, Y, [0.2, 0.4])
+    filter = HardCF(Centroid(), calibration_size=24, random_state=0)
+    levels = fit_levels(filter, GRAPHS, Y, [0.2, 0.4])
     assert levels[0.2].scorer_ is levels[0.4].scorer_
     assert levels[0.2].threshold_ == levels[0.4].threshold(0.2)
     assert levels[0.4].alpha == 0.4

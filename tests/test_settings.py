@@ -64,7 +64,8 @@ def parameters(cls):
 
 def linear(**changes):
     return CoherentConformalFilter(
-        "linear", **{"random_state": 0, "alpha": 0.2} | changes
+        "linear",
+        **{"random_state": 0, "alpha": 0.2, "calibration_size": 0.3} | changes,
     )
 
 
@@ -218,11 +219,12 @@ def test_none_is_the_default_spelt_out():
             HardCF(
                 NeymanPearsonScorer([Hazard(LogisticRegression())]),
                 alpha=0.3,
+                calibration_size=0.3,
                 random_state=0,
             ),
             {
                 "scorer__hazards": [
-                    [Hazard(LogisticRegression(C=c))] for c in (1e-7, 1.0)
+                    [Hazard(LogisticRegression(C=c))] for c in (1e-7, 10.0)
                 ]
             },
         ),
@@ -333,7 +335,7 @@ def test_and_accepted_where_something_is(setting, scorer):
     filter = CoherentConformalFilter(
         scorer, random_state=0, **{setting: UNUSED[setting]}
     )
-    assert filter.fit(GRAPHS, Y).n_calibration_ == 24
+    assert filter.fit(GRAPHS, Y).n_calibration_ == 29
 
 
 def test_what_is_accepted_makes_a_difference():

@@ -130,22 +130,29 @@ def load(
         ``answer(record)`` gives (question, model, text) where questions have several
         answers. Broken records are no problems, but answers they are.
     """
-    data = pack(*build_all(records.items(), build, on_invalid))
-    kept = [records[name] for name in data.graphs.ids]
-    more = {}
-    if answer is not None:
+    if answer is not None and records:
         asked, models, texts = zip(*map(answer, records.values()), strict=True)
         others = other_answers(asked, texts, models)
-        others = dict(zip(records, others, strict=True))
-        more["alternatives"] = [others[name] for name in data.graphs.ids]
+        build = _with_alternatives(build, dict(zip(records, others, strict=True)))
+    data = pack(*build_all(records.items(), build, on_invalid))
+    kept = [records[name] for name in data.graphs.ids]
     return make_bunch(
         data,
         descr,
         return_X_y,
         groups=question_groups(map(question, kept)),
         metadata=list(map(describe, kept)),
-        **more,
     )
+
+
+def _with_alternatives(build, others):
+    """A ``build`` whose graphs know the other answers to their question."""
+
+    def build_with(record, name):
+        graph, labels = build(record, name)
+        return graph.replace(alternatives=others[name]), labels
+
+    return build_with
 
 
 def make_bunch(data, descr, return_X_y, *, groups=None, **more):

@@ -67,10 +67,10 @@ def fetch_gsm8k_solutions(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
-        0/1 int arrays), ``groups`` (a number per question), ``metadata`` (list of
-        dict), ``alternatives`` (list of tuples: the other models' solutions),
-        ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+        ``graphs`` (GraphBatch with texts, the other models' solutions as alternatives,
+        and without features), ``labels`` (list of 0/1 int arrays), ``groups`` (a number
+        per question), ``metadata`` (list of dict), ``feature_names`` (None),
+        ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------

@@ -73,10 +73,10 @@ def fetch_mr_ben(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
-        arrays: 1 true, 0 false, -1 unknown), ``groups`` (a number per question),
-        ``metadata`` (list of dict), ``alternatives`` (list of tuples: the other models'
-        answers), ``feature_names`` (None), ``dropped`` (list of (id, reason)),
+        ``graphs`` (GraphBatch with texts, the other models' answers as alternatives, and
+        without features), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown),
+        ``groups`` (a number per question), ``metadata`` (list of dict),
+        ``feature_names`` (None), ``dropped`` (list of (id, reason)),
         ``DESCR``.
 
     Raises

@@ -96,8 +96,8 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
     ) -> list[Self]:
         """Fit copies of this filter for several levels.
 
-        What does not depend on alpha is done once: the checks, the split, and as much of
-        the training as the scorer can share.
+        Levels that hold out the same number of problems share the split, and as much of
+        the training as does not depend on alpha.
 
         Parameters
         ----------
@@ -112,9 +112,19 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         list of fitted filters, one per alpha
         """
         filters = [clone(self).set_params(alpha=check_alpha(a)) for a in alphas]
-        if filters:
-            filters[0]._fit_together(filters, X, y, groups)
+        batch, together = self.check(X), {}
+        learns = as_scorer(self._wanted_scorer(batch), batch).learns
+        for filter in filters:
+            size = filter._calibration_size(len(batch)) if learns else None
+            together.setdefault(size, []).append(filter)
+        for several in together.values():
+            several[0]._fit_together(several, X, y, groups)
         return filters
+
+    def _calibration_size(self, n):
+        if self.calibration_size is None:
+            return whole_count(n, self.alpha)
+        return self.calibration_size
 
     def _fit_together(self, filters, X, y, groups):
         for filter in filters:
@@ -128,14 +138,13 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         rng = np.random.RandomState(seed)
         held = batch, labels
         if scorer.learns or self.calibration_size is not None:
-            size = self.calibration_size
-            if size is None:
-                size = whole_count(len(batch), min(f.alpha for f in filters))
+            size = self._calibration_size(len(batch))
             count = holdout_count("calibration_size", size, len(batch))
             rest, rows = hold_out(len(batch), count, groups, rng)
             groups = None if groups is None else groups[rest]
             held = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
+        batch, labels, groups = _judged(batch, labels, groups)
         tasks = [filter._task(groups, deepcopy(rng)) for filter in filters]
         with few_threads(batch):
             scorers = scorer.fit_levels(batch, labels, tasks)
@@ -152,6 +161,16 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
         self.scorer_, self._seed, self._label_values = scorer, seed, values
+
+
+def _judged(batch, labels, groups):
+    """The problems of which some claim was judged; the others have nothing to teach."""
+    judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
+    judged |= batch.sizes == 0
+    if judged.all() or not judged.any():
+        return batch, labels, groups
+    rows = np.flatnonzero(judged)
+    return *pick(batch, labels, rows), None if groups is None else groups[rows]
 
 
 def _refuse_unused(task, scorer):

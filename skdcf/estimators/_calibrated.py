@@ -102,11 +102,29 @@ class CalibratedFilter(Settings):
         batch, is_table = admit_problems(self, X, reset=reset)
         return (batch if self.coherent else batch.without_edges()), is_table
 
+    def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
+        """Nonconformity score of each problem, as `calibrate` would use it.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            The smallest path risk of a claim that is not known to be true, lowered by
+            more than the rounding of the scorer; +inf where all claims are true.
+        """
+        batch, is_table = self._admit(X)
+        labels, _ = flat_labels(y, batch, is_table, self._label_values)
+        return self._scores(batch, labels)
+
     def _scores(self, batch, labels):
-        """Sorted scores, lowered by more than the scorer's rounding."""
+        """Scores, lowered by more than the scorer's rounding."""
         confidence = confidence_of(self.scorer_, batch)
         risk = path_risk(self._risk(confidence, batch), batch)
-        scores = np.sort(nonconformity_scores(risk, labels, batch.offsets))
+        scores = nonconformity_scores(risk, labels, batch.offsets)
         rounding = measured_rounding(self.scorer_, batch, confidence)
         if TIES[self.ties].keep_equal:
             return scores
@@ -121,6 +139,7 @@ class CalibratedFilter(Settings):
         return -confidence
 
     def _store(self, scores):
+        scores = np.sort(scores)
         threshold = self._threshold(scores, self.alpha)
         self.nonconformity_scores_ = scores
         self.n_calibration_ = len(scores)

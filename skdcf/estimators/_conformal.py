@@ -44,8 +44,9 @@ class CoherentConformalFilter(BaseFilter):
         Whether a claim needs all its ancestors. False drops the edges before anything
         else, in training and afterwards.
     calibration_size : float, int or None, default=None
-        Share or number of the problems held out of training for calibration. None is
-        0.3; with a scorer that does not learn, all problems calibrate.
+        Share or number of the problems held out of training for calibration. None
+        holds out about two fifths, such that ``alpha (n + 1)`` is a whole number and no
+        problem is wasted; with a scorer that does not learn, all problems calibrate.
     ties : {"exclude", "jitter"}, default="exclude"
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
@@ -92,7 +93,7 @@ class CoherentConformalFilter(BaseFilter):
     >>> dcf.score(graphs[400:], y[400:]) > frequency.score(graphs[400:], y[400:])
     True
     >>> dcf.n_calibration_, dcf.scorer_.selection_.members
-    (120, ('linear', 'neyman-pearson'))
+    (159, ('linear', 'neyman-pearson'))
     """
 
     _parameter_constraints = BaseFilter._parameter_constraints | {

@@ -33,7 +33,8 @@ class HardCF(BaseFilter):
         seeded hash of the problem, which keeps the guarantee and more claims.
     calibration_size : float or int, optional
         Share or number of the problems held out of training for calibration. None
-        is 0.3 for a scorer that learns; without one, all problems calibrate.
+        holds out about two fifths, such that ``alpha (n + 1)`` is a whole number and no
+        problem is wasted; with a scorer that does not learn, all problems calibrate.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
 

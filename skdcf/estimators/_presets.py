@@ -164,7 +164,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> BoostedIndependentFactuality(random_state=0).fit(graphs, y).n_calibration_
-    60
+    79
     """
 
     coherent = False
@@ -229,7 +229,7 @@ class XGBoostCF(HardCF):
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> XGBoostCF(random_state=0).fit(graphs, y).n_calibration_
-    60
+    79
     """
 
     def __init__(

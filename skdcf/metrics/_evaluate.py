@@ -9,7 +9,7 @@ import numpy as np
 
 from .._checks import check_alphas
 from ..ops.conformal import conformal_threshold, leave_one_out_alpha
-from ..ops.hard import nonconformity_scores, segment_min, segment_sum
+from ..ops.hard import segment_min, segment_sum
 from ._filter_report import FilterReport
 from ._scores import coverage_band, coverage_interval
 
@@ -102,7 +102,7 @@ def leave_one_out(
     if len(batch) < 2:
         raise ValueError("leave-one-out evaluation needs at least two problems")
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
-    scores = nonconformity_scores(risk, labels, batch.offsets)
+    scores = filter.calibration_scores(batch, labels)
     levels = leave_one_out_alpha(scores, risk, batch.problem_of)
     ordered = np.sort(scores)
     thresholds = [conformal_threshold(ordered, a) for a in alphas]

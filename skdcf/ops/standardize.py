@@ -17,8 +17,8 @@ class Standardizer:
     Attributes
     ----------
     mean, scale : ndarray of shape (n_features,)
-        Scale is 1 where the feature was constant, and infinite, so that nothing is left
-        of it, where it varied by rounding errors only.
+        Scale is infinite, so that nothing is left of the feature, where it was constant
+        or varied by rounding errors only.
     clip : float
         In deviations. A linear score is linear in the raw features only where none of
         them is clipped.
@@ -32,8 +32,8 @@ class Standardizer:
     def fit(cls, features, clip=3.0):
         """Mean and deviation of the rows of ``features``, shape (n_claims, d)."""
         mean, scale = features.mean(axis=0), features.std(axis=0)
-        left_out = np.where(_is_noise(scale), np.inf, scale)
-        return cls(mean, np.where(_is_constant(mean, scale), 1.0, left_out), clip)
+        left_out = _is_constant(mean, scale) | _is_noise(scale)
+        return cls(mean, np.where(left_out, np.inf, scale), clip)
 
     def __call__(self, features):
         """Standardised rows, in the shape of ``features``."""

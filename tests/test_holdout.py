@@ -1,0 +1,38 @@
+"""How many problems are held out, and which."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from skdcf.ops.conformal import conformal_rank
+from skdcf.ops.holdout import hold_out, whole_count
+
+
+@pytest.mark.parametrize("alpha", ["0.01", "0.02", "0.05", "0.1", "0.15", "0.2", "0.3"])
+def test_no_calibration_problem_is_wasted(alpha):
+    """One problem fewer would have a smaller rank, and the rank is as it was meant."""
+    exact = Fraction(alpha)
+    for n in range(2, 1500, 7):
+        count = whole_count(n, float(alpha))
+        k = max(2, round(0.4 * float(alpha) * n))
+        wanted = next(m for m in range(n * 200) if exact * (m + 1) >= k)
+        if wanted > 0.6 * n:
+            assert count == max(1, round(0.3 * n))
+            continue
+        assert count == wanted
+        assert conformal_rank(count, float(alpha)) == k
+        assert conformal_rank(count - 1, float(alpha)) == k - 1
+
+
+def test_a_hundred_problems_at_one_in_twenty():
+    assert whole_count(100, 0.05) == 39
+    assert whole_count(30, 0.05) == 9  # 39 would be more than there are
+
+
+def test_groups_stay_on_one_side():
+    groups = np.repeat(np.arange(20), 5)
+    rest, held = hold_out(100, 39, groups, np.random.RandomState(0))
+    assert sorted([*rest, *held]) == list(range(100))
+    assert set(groups[rest]).isdisjoint(groups[held])
+    assert len(held) == 40

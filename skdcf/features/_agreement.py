@@ -72,7 +72,7 @@ class AgreementFeatures(GraphTransformer):
     the first three columns, and blank ones not at all.
 
     A final answer is what follows the last ``\boxed{``, "####", "the answer is" or
-    "Choice_", or else the last number. Answers are equal as values where they can be
+    ``Choice_``, or else the last number. Answers are equal as values where they can be
     read as such (``\frac{3}{4}`` and 0.75, "$1,200" and "1200 dollars", "50%" and 50),
     and else as texts without mark-up and blanks.
 

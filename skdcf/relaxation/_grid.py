@@ -303,6 +303,7 @@ class GridRelaxation(Relaxation):
         return neural_sort(scores, k, self.quantile_strength)
 
     def state(self, risk, plan):
+        """The thresholds of all problems, and log q of all cells."""
         risk = take(risk, plan.claims)
         thresholds = threshold_grid(risk, plan.layout, self.margin)
         log_q = log_keep(
@@ -313,6 +314,7 @@ class GridRelaxation(Relaxation):
         return thresholds, log_q
 
     def scores(self, state, plan):
+        """The soft supremum of the safe thresholds, shape (n_problems,)."""
         thresholds, log_q = state
         unsafe = violation(
             log_q,
@@ -327,6 +329,7 @@ class GridRelaxation(Relaxation):
         return take(scores, plan.problems_back)
 
     def kept(self, state, threshold, plan):
+        """q at the largest grid threshold below, softly, shape (n_claims,)."""
         thresholds, log_q = state
         weights = gated_weights(
             thresholds,

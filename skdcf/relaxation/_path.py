@@ -154,12 +154,15 @@ class PathRelaxation(Relaxation):
         return smooth_quantile(take(scores, errors), count, self.quantile_temperature)
 
     def state(self, risk, plan):
+        """Soft path risk, shape (n_claims,)."""
         return soft_path_risk(risk, plan.indptr, plan.indices, self.max_temperature)
 
     def scores(self, state, plan):
+        """Soft minimum of the path risk of false claims, shape (n_problems,)."""
         return soft_nonconformity_scores(
             state, plan.false_claims, plan.false_offsets, self.max_temperature
         )
 
     def kept(self, state, threshold, plan):
+        """How far below the threshold the path risk is, softly, shape (n_claims,)."""
         return path_retention(state, threshold, self.keep_temperature)

@@ -504,3 +504,11 @@ def test_nothing_is_known():
     batch, labels = problems(10)
     scorer = NeymanPearsonScorer().fit(batch, np.full(len(labels), -1))
     assert scorer.hazards_ == [] and np.isfinite(scorer.confidence(batch)).all()
+
+
+def test_settings_of_hazards_that_nothing_would_use():
+    with pytest.raises(ValueError, match="doubt is 0.1"):
+        Hazard(LogisticRegression(), doubt=0.1).validate()
+    with pytest.raises(ValueError, match="random_state is 3"):
+        hazards = [Hazard(LogisticRegression())]
+        NeymanPearsonScorer(hazards, random_state=3).validate()

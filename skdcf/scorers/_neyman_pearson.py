@@ -62,6 +62,15 @@ class Hazard(Settings):
         self.with_problem = with_problem
         self.doubt = doubt
 
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        if self.doubt and hasattr(self.estimator, "decision_function"):
+            raise ValueError(
+                f"doubt is {self.doubt!r}, but mends chances, and {self.estimator!r} gives "
+                "log odds by its decision_function: leave doubt at 0"
+            )
+
     def view(self, X: NDArray, n_features: int) -> NDArray:
         """What the classifier sees: the claim's own features come first.
 
@@ -174,6 +183,11 @@ class NeymanPearsonScorer(Scorer):
         worth_of(self.gain)
         if self.hazards is None:
             return
+        if self.random_state not in (0, None):
+            raise ValueError(
+                f"random_state is {self.random_state!r}, but is for the trees of the "
+                "default hazards: seed the estimators of your hazards instead"
+            )
         if not self.hazards:
             raise ValueError("hazards is empty: at least one Hazard is needed")
         for hazard in self.hazards:

@@ -507,7 +507,7 @@ def test_nothing_is_known():
 
 
 def test_settings_of_hazards_that_nothing_would_use():
-    with pytest.raises(ValueError, match="doubt is 0.1"):
+    with pytest.raises(ValueError, match=r"doubt is 0\.1"):
         Hazard(LogisticRegression(), doubt=0.1).validate()
     with pytest.raises(ValueError, match="random_state is 3"):
         hazards = [Hazard(LogisticRegression())]

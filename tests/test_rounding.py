@@ -304,3 +304,20 @@ def test_a_difference_is_told_with_its_bound():
         ValueError, match=r"differ by .*, and rounding explains .*\. The"
     ):
         HardCF(Rounded(1e-3)).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize(
+    ("column", "resolution"),
+    [
+        (np.float32([0.1, 0.2, 3.7]), 1e-5),  # computed in float32
+        ([0.1, 0.2, 3.7], 1e-10),
+        ([1.0, 0.25, 5.0], 1e-10),  # round numbers, whatever computed them
+        ([0.0, 1.0, 1e300], 1e-10),
+    ],
+)
+def test_float32_features_repeat_themselves_less_closely(column, resolution):
+    table = np.tile(np.asarray(column, dtype=np.float64)[:, None], (10, 1))
+    filter = HardCF(0, alpha=0.2).fit(table, np.tile([True, False, True], 10))
+    exact = -table[1, 0]
+    lowered = exact - filter.nonconformity_scores_[0]
+    assert lowered == pytest.approx(resolution * (1 + abs(exact)), rel=1e-3)

@@ -80,14 +80,17 @@ def measured_rounding(scorer, batch, confidence):
 def resolution_of(scorer, batch):
     """How closely confidences repeat themselves, relative to 1 + abs(confidence).
 
-    Whatever made the features is not seen here. If all of them are float32 numbers, some
-    with a fraction, it was computed in float32, and repeats itself no better than that.
+    Whatever made the features is not seen here. If all of them are float32 numbers, and
+    not all are round ones such as 3 or 0.25, it was computed in float32 and repeats itself
+    no better than that.
     """
     if batch.features is None or not batch.n_features:
         return scorer.resolution
     some = batch.features[:100_000]
     with np.errstate(over="ignore"):
-        single = (some == some.astype(np.float32)).all() and (some % 1 != 0).any()
+        single = (some == some.astype(np.float32)).all() and (
+            some * 1024 % 1 != 0
+        ).any()
     return max(scorer.resolution, SINGLE) if single else scorer.resolution
 
 

@@ -47,14 +47,15 @@ def has_masked(values):
     return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
 
 
-def _float_table(features, where, copy=None):
+def _float_table(features, where, copy=False):
     if has_masked(features):
         raise ValueError(
             f"{where}features hold masked entries, which stand for no number: impute "
             "them first, or drop the columns"
         )
     try:
-        table = np.array(features, order="C", copy=copy)
+        make = np.array if copy else np.asarray
+        table = make(features, order="C")
         if table.dtype == object:
             numbers = [_as_float(value) for value in table.flat]
             table = np.reshape(np.array(numbers, dtype=np.float64), table.shape)

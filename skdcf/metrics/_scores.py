@@ -91,7 +91,8 @@ def _flat(y, kept):
     labels = np.concatenate([np.ravel(row) for row in y])
     masks = np.concatenate([np.ravel(row) for row in kept])
     for name, values, known in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
-        if not np.isin(values, known).all():
+        numbers = values.dtype.kind in "biuf"
+        if not numbers or not np.isin(values, known).all():
             raise ValueError(f"{name} holds values other than {known}")
     return labels, masks.astype(bool), offsets_of(sizes)
 

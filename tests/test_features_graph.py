@@ -397,3 +397,12 @@ def test_domains_need_something_to_go_by(graphs):
         DomainIndicators(["history"]).fit(graphs)
     with pytest.raises(ValueError, match=r"no question text"):
         DomainIndicators().fit([graphs[0].replace(problem=None)])
+
+
+def test_a_bare_transformer_of_scikit_learn_says_what_to_do():
+    from sklearn.preprocessing import StandardScaler
+
+    graphs = GraphBatch.from_arrays([[1.0], [2.0]], [0, 1, 2])
+    with pytest.raises(TypeError, match=r"ClaimTransformer\(StandardScaler\(\)\)"):
+        StandardScaler().fit(graphs)
+    assert np.asarray(graphs, dtype=object).tolist() == list(graphs)

@@ -335,6 +335,14 @@ class GraphBatch(Sequence[ReasoningGraph]):
             return self._unpack(range(len(self))[key])
         return self._trusted(**take_fields(self, positions(self, key)))
 
+    def __array__(self, dtype=None, copy=None):
+        if dtype is not None and np.dtype(dtype) != object:
+            raise TypeError(
+                "a GraphBatch is no table of numbers. Wrap transformers of scikit-learn: "
+                "ClaimTransformer(StandardScaler()) works on the claims"
+            )
+        return np.fromiter(self, dtype=object, count=len(self))
+
     def __iter__(self) -> Iterator[ReasoningGraph]:
         return (self._unpack(i) for i in range(len(self)))
 

@@ -168,7 +168,11 @@ def choose_among_noise(rng, n, valid):
     """The best of 100 features, none of which knows anything."""
     X, true = table(rng, n, 100, 0.0)
     search = GridSearchCV(HardCF(), {"scorer": list(range(100))}, cv=3)
-    cf = fit_search(search, X, true, random_state=0) if valid else search.fit(X, true)
+    cf = (
+        fit_search(search, X, true, calibration_size=0.3, random_state=0)
+        if valid
+        else search.fit(X, true)
+    )
     return coverage(cf, rng, 100, 0.0)
 
 

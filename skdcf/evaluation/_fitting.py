@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from .._checks import check_alpha, check_groups
 from ..exceptions import CalibrationWarning
 from ..graphs import is_graphs
-from ..ops.holdout import hold_out, holdout_count
+from ..ops.holdout import hold_out, holdout_count, whole_count
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
@@ -76,7 +76,7 @@ def fit_search(
     y: Labels,
     groups: ArrayLike | None = None,
     *,
-    calibration_size: float | int = 0.3,
+    calibration_size: float | int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
     """Search, and calibrate what was chosen on problems that the search never saw.
@@ -94,8 +94,9 @@ def fit_search(
     groups : array-like of shape (n_problems,), optional
         Problems of one group are on one side, in the search as well: an integer ``cv`` is
         taken for the number of folds of GroupKFold.
-    calibration_size : float or int, default=0.3
-        Share or number of the problems that only calibrate.
+    calibration_size : float or int, optional
+        Share or number of the problems that only calibrate. None is about two fifths, as
+        in the filters.
     random_state : int, RandomState or None, default=None
         Draws these problems.
 
@@ -120,14 +121,17 @@ def fit_search(
     >>> search = GridSearchCV(SingleFeatureCF(), {"beta_mix": [0.0, 0.5]}, cv=3)
     >>> cf = fit_search(search, graphs, y, random_state=0)
     >>> cf.n_calibration_, cf.search_.best_params_ == {"beta_mix": cf.beta_mix}
-    (90, True)
+    (119, True)
     """
     data: Any = X, y
     batch, labels = _last_step(search.estimator).check(X, y)
     if is_graphs(X):
         data = batch, batch.split(labels)
     groups = check_groups(groups, len(batch))
-    count = holdout_count("calibration_size", calibration_size, len(batch))
+    size = calibration_size
+    if size is None:
+        size = whole_count(len(batch), _last_step(search.estimator).alpha)
+    count = holdout_count("calibration_size", size, len(batch))
     rng = check_random_state(random_state)
     rest, held = hold_out(len(batch), count, groups, rng)
     (X_rest, y_rest), (X_held, y_held) = (

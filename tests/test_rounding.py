@@ -321,3 +321,26 @@ def test_float32_features_repeat_themselves_less_closely(column, resolution):
     exact = -table[1, 0]
     lowered = exact - filter.nonconformity_scores_[0]
     assert lowered == pytest.approx(resolution * (1 + abs(exact)), rel=1e-3)
+
+
+def test_jitter_needs_the_columns_of_fit_even_where_one_is_read():
+    """It hashes all of them: a copy without the others would get other noise."""
+    known = [ReasoningGraph([[0.3, 1.0]], [], feature_names=["a", "b"])] * 60
+    new = [ReasoningGraph([[0.3]], [], feature_names=["a"])]
+    plain = HardCF("a", alpha=0.1).fit(known, [[0]] * 60)
+    assert plain.predict(new)[0].tolist() == [False]
+    jittered = HardCF("a", alpha=0.1, ties="jitter").fit(known, [[0]] * 60)
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        jittered.predict(new)
+    assert jittered.predict(known[:1])[0].tolist() == [False]
+
+
+def test_jitter_of_a_problem_without_texts_does_not_depend_on_its_company():
+    bare = ReasoningGraph([[0.3], [0.7]], [])
+    told = ReasoningGraph([[0.3], [0.7]], [], claims=["one", "two"])
+    company = GraphBatch.pack([bare, told])
+    together = jittered(np.zeros(4), company, 0)
+    for i, graph in enumerate((bare, told)):
+        alone = jittered(np.zeros(2), GraphBatch.pack([graph]), 0)
+        np.testing.assert_array_equal(together[2 * i : 2 * i + 2], alone)
+    assert not np.isin(together[:2], together[2:]).any()

@@ -64,8 +64,11 @@ def _hash_rows(batch, seed):
         for column in _leading_bits(batch).T:
             out = _mix(out + np.ascontiguousarray(column).view(np.uint64))
     if batch.claims is not None:
-        texts = (crc32(str(text).encode(errors="replace")) for text in batch.claims)
-        out = _mix(out + np.fromiter(texts, dtype=np.uint64, count=batch.n_claims))
+        # A problem without texts must get the same hash beside problems that have some.
+        known = np.flatnonzero([text is not None for text in batch.claims])
+        texts = (crc32(text.encode(errors="replace")) for text in batch.claims[known])
+        codes = np.fromiter(texts, dtype=np.uint64, count=len(known))
+        out[known] = _mix(out[known] + codes)
     return out
 
 

@@ -15,6 +15,7 @@ from ._prm800k import fetch_prm800k
 from ._prmbench import fetch_prmbench
 from ._process_bench import fetch_process_bench
 from ._refchecker import fetch_refchecker
+from ._word_problems import make_word_problems
 
 __all__ = [
     "fetch_coherent_math",
@@ -32,6 +33,7 @@ __all__ = [
     "jsonl_schema",
     "labels_from_first_error",
     "make_reasoning_graphs",
+    "make_word_problems",
     "question_groups",
     "read_jsonl",
     "write_jsonl",

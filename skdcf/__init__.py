@@ -9,6 +9,7 @@ from .estimators import (
     XGBoostCF,
 )
 from .graphs import GraphBatch, ReasoningGraph
+from .persistence import load, save
 
 __all__ = [
     "BoostedIndependentFactuality",
@@ -19,5 +20,7 @@ __all__ = [
     "ReasoningGraph",
     "SingleFeatureCF",
     "XGBoostCF",
+    "load",
+    "save",
 ]
 __version__ = "0.1.0.dev0"

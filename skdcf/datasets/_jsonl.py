@@ -6,7 +6,6 @@ stand alone, so that files can be cut, joined and read as a stream.
 
 import json
 import os
-import uuid
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from itertools import zip_longest
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_choice
+from .._files import replaced
 from ..adapters.collect import pack, per_problem
 from ..graphs import ReasoningGraph
 from ._jsonl_line import VERSION, Problem, format_line, parse
@@ -105,17 +105,9 @@ def write_jsonl(
                 f"{name} is {values!r}: pass a list, one entry per problem"
             )
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        with open(temporary, "x", encoding="ascii", newline="\n") as file:
-            for line in _lines(given):
-                file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replaced(path, encoding="ascii", newline="\n") as file:
+        for line in _lines(given):
+            file.write(line + "\n")
     return path
 
 

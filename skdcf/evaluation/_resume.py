@@ -1,11 +1,11 @@
 """Finished splits in a file, so that an interrupted comparison can go on."""
 
-import contextlib
 import json
 import os
-import tempfile
 
 from joblib import hash as digest
+
+from .._files import replaced
 
 FORMAT = "skdcf comparison 1"
 
@@ -68,13 +68,5 @@ class ResumeFile:
 
     def _write(self):
         content = {"format": FORMAT, "key": self.key, "splits": self.results}
-        folder = os.path.dirname(os.path.abspath(self.path))
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".", suffix=".part")
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file)
-            os.replace(temporary, self.path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        with replaced(self.path, encoding="utf-8") as file:
+            json.dump(content, file)

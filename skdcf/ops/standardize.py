@@ -14,14 +14,22 @@ NOISE = 1e-12
 class Standardizer:
     """Centre, scale and clip: ``clip((X - mean) / scale, -clip, clip)``.
 
-    Attributes
+    Parameters
     ----------
     mean, scale : ndarray of shape (n_features,)
         Scale is infinite, so that nothing is left of the feature, where it was constant
         or varied by rounding errors only.
-    clip : float
+    clip : float, default=3.0
         In deviations. A linear score is linear in the raw features only where none of
         them is clipped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.scorers import Standardizer
+    >>> Standardizer.fit(np.array([[1.0], [3.0]]))(np.array([[4.0], [9.0]]))
+    array([[2.],
+           [3.]])
     """
 
     mean: np.ndarray
@@ -29,18 +37,37 @@ class Standardizer:
     clip: float = 3.0
 
     @classmethod
-    def fit(cls, features, clip=3.0):
-        """Mean and deviation of the rows of ``features``, shape (n_claims, d)."""
+    def fit(cls, features: np.ndarray, clip: float = 3.0) -> "Standardizer":
+        """Take mean and deviation from training rows.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_claims, n_features)
+        clip : float, default=3.0
+
+        Returns
+        -------
+        Standardizer
+        """
         mean, scale = features.mean(axis=0), features.std(axis=0)
         left_out = _is_constant(mean, scale) | _is_noise(scale)
         return cls(mean, np.where(left_out, np.inf, scale), clip)
 
-    def __call__(self, features):
+    def __call__(self, features: np.ndarray) -> np.ndarray:
         """Standardised rows, in the shape of ``features``."""
         return np.clip((features - self.mean) / self.scale, -self.clip, self.clip)
 
-    def raw_weights(self, weights):
-        """Weights of standardised features as weights of the raw ones, per unit."""
+    def raw_weights(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of standardised features as weights of the raw ones, per unit.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_features,)
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
         return weights / self.scale
 
 

@@ -4,6 +4,7 @@
 such as `LinearScorer`, become scorers through `ConformalScorer`, which trains them.
 """
 
+from ..ops.standardize import Standardizer
 from ._classifier import ClassifierScorer
 from ._conformal import ConformalScorer
 from ._features import FeatureScorer, FrequencyScorer, FunctionScorer
@@ -27,6 +28,7 @@ __all__ = [
     "NeymanPearsonScorer",
     "Scorer",
     "Selection",
+    "Standardizer",
     "Task",
     "as_scorer",
 ]

@@ -1,0 +1,202 @@
+"""A calibrated threshold alone, as JSON that any program can read."""
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._checks import check_alpha, check_choice
+from .._files import replaced
+from ._archive import own_version
+
+FORMAT = "skdcf threshold 1"
+_TIES = ("exclude", "include", "jitter")
+_INFINITE = {math.inf: "inf", -math.inf: "-inf"}  # which JSON has no numbers for
+
+
+@dataclass(frozen=True)
+class CalibratedThreshold:
+    """What is needed to filter where the path risks are already known.
+
+    Parameters
+    ----------
+    threshold : float
+        Claims with a smaller path risk are kept; -inf keeps nothing, +inf everything.
+    alpha : float
+        Share of problems, in (0, 1), that may keep a false claim.
+    n_calibration : int
+        Number of problems that it was calibrated on.
+    ties : {"exclude", "include", "jitter"}, default="exclude"
+        With "include", a claim whose path risk equals the threshold is kept, too.
+        "jitter" is already in the path risks of the filter.
+    coherent : bool, default=True
+        Whether path risks follow the graph; else they are risks.
+
+    Examples
+    --------
+    >>> from skdcf.persistence import CalibratedThreshold
+    >>> CalibratedThreshold(-0.4, 0.1, 99).keep([-0.5, -0.4])
+    array([ True, False])
+    """
+
+    threshold: float
+    alpha: float
+    n_calibration: int
+    ties: str = "exclude"
+    coherent: bool = True
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless all fields make sense."""
+        check_alpha(self.alpha)
+        check_choice("ties", self.ties, _TIES)
+        check_choice("coherent", self.coherent, (True, False))
+        value, n = self.threshold, self.n_calibration
+        if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
+            raise ValueError(f"threshold is {value!r}, but must be a number")
+        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+            raise ValueError(f"n_calibration is {n!r}, but must be a whole number")
+
+    def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
+        """Which claims are kept.
+
+        Parameters
+        ----------
+        path_risk : array-like of shape (n_claims,)
+            From ``path_risk`` of the filter, or computed as it does.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_claims,)
+
+        Raises
+        ------
+        ValueError
+            If a path risk is NaN.
+        """
+        risk = np.asarray(path_risk, dtype=np.float64)
+        if np.isnan(risk).any():
+            raise ValueError(
+                f"the path risk of claim {int(np.isnan(risk).argmax())} is NaN"
+            )
+        if self.ties == "include" and math.isfinite(self.threshold):
+            return risk <= self.threshold
+        return risk < self.threshold
+
+
+def save_threshold(
+    filter: Any, path: str | os.PathLike, alpha: float | None = None
+) -> Path:
+    """Write the threshold of a fitted filter as JSON, and nothing else of it.
+
+    For a program that computes the path risks by itself: it keeps the claims with a
+    smaller one. The file appears when it is complete.
+
+    Parameters
+    ----------
+    filter : fitted filter
+    path : path-like
+    alpha : float in (0, 1), optional
+        None is the filter's own.
+
+    Returns
+    -------
+    pathlib.Path
+        Of the file.
+
+    Raises
+    ------
+    ValueError
+        If the filter has more than one threshold, one per group, say.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.persistence import load_threshold, save_threshold
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     back = load_threshold(save_threshold(cf, f"{folder}/threshold.json"))
+    >>> back.threshold == cf.threshold_, back.alpha
+    (True, 0.1)
+    """
+    value = _of_filter(filter, alpha)
+    record = asdict(value)
+    record["threshold"] = _INFINITE.get(value.threshold, value.threshold)
+    text = json.dumps({"format": FORMAT, "skdcf": own_version(), **record}, indent=1)
+    with replaced(path, encoding="ascii") as file:
+        file.write(text + "\n")
+    return Path(path)
+
+
+def load_threshold(path: str | os.PathLike) -> CalibratedThreshold:
+    """Read a threshold that `save_threshold` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    CalibratedThreshold
+
+    Raises
+    ------
+    ValueError
+        With the reason, if the file is damaged or of a newer format.
+    OSError
+        If the file cannot be read.
+    """
+    try:
+        record = json.loads(Path(path).read_bytes())
+        return _of_record(record)
+    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"{path} cannot be loaded: {error}") from error
+
+
+def _of_filter(filter, alpha):
+    alpha = check_alpha(filter.alpha if alpha is None else alpha)
+    threshold = filter.threshold(alpha)
+    if np.ndim(threshold):
+        raise ValueError(
+            f"{type(filter).__name__} has {np.size(threshold)} thresholds; one alone would "
+            "not say what it keeps: use skdcf.save"
+        )
+    return CalibratedThreshold(
+        float(threshold),
+        alpha,
+        int(filter.n_calibration_),
+        filter.ties,
+        filter.coherent,
+    )
+
+
+def _of_record(record):
+    if not isinstance(record, dict) or "format" not in record:
+        raise ValueError("it was not written by save_threshold")
+    if record.pop("format") != FORMAT:
+        raise ValueError(
+            f"its format is none that skdcf {own_version()} reads, which is {FORMAT!r}; it "
+            f"was written by skdcf {record.get('skdcf')}"
+        )
+    record.pop("skdcf", None)
+    record["threshold"] = _number(record.get("threshold"))
+    return CalibratedThreshold(**record)
+
+
+def _number(value):
+    for number, text in _INFINITE.items():
+        if value == text:
+            return number
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(
+            f'threshold is {value!r}, but must be a number, "inf" or "-inf"'
+        )
+    return float(value)

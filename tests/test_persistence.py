@@ -1,0 +1,455 @@
+"""Filters in files: the same predictions, no code, and a reason for every refusal."""
+
+import builtins
+import io
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.svm import SVC
+
+import skdcf
+from skdcf import (
+    BoostedIndependentFactuality,
+    CoherentConformalFilter,
+    HardCF,
+    IndependentFactuality,
+    SingleFeatureCF,
+    XGBoostCF,
+)
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import fit_search
+from skdcf.features import GraphFeatures, GraphUnion, paper_features, reasoning_features
+from skdcf.persistence import (
+    CalibratedThreshold,
+    _archive,
+    load_threshold,
+    save_threshold,
+)
+from skdcf.persistence._names import public_modules
+from skdcf.relaxation import GridRelaxation
+from skdcf.scorers import (
+    ClassifierScorer,
+    FunctionScorer,
+    MixtureScorer,
+    MLPScorer,
+    NeymanPearsonScorer,
+    Scorer,
+)
+
+pytest.importorskip("skops")
+GRAPHS, LABELS = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+
+FILTERS = {
+    "auto": CoherentConformalFilter(random_state=0),
+    "linear": CoherentConformalFilter("linear", random_state=np.random.RandomState(3)),
+    "grid": CoherentConformalFilter("linear", relaxation=GridRelaxation()),
+    "mlp": CoherentConformalFilter(MLPScorer((3,)), ties="jitter", random_state=1),
+    "hard": HardCF(),
+    "column": HardCF(1, ties="include"),
+    "logistic": HardCF(ClassifierScorer()),
+    "trees": HardCF(NeymanPearsonScorer(), random_state=0),
+    "mixture": HardCF(MixtureScorer({"one": ClassifierScorer()}), random_state=0),
+    "forest": HardCF(RandomForestClassifier(3, random_state=0)),
+    "boosted": HardCF(GradientBoostingClassifier(n_estimators=3)),
+    "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3)),
+    "pipeline": HardCF(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))),
+    "svc": HardCF(SVC()),
+    "independent": IndependentFactuality(),
+    "boosted without graph": BoostedIndependentFactuality(random_state=0),
+    "single": SingleFeatureCF(beta_mix=0.3),
+    "xgboost": XGBoostCF(n_estimators=3, random_state=0),
+}
+
+
+def fitted(name):
+    if name == "xgboost":
+        pytest.importorskip("xgboost")
+    return clone(FILTERS[name]).fit(GRAPHS, LABELS)
+
+
+def same(one, other):
+    return all(map(np.array_equal, one, other))
+
+
+def assert_same_filter(back, cf):
+    assert same(back.predict(GRAPHS), cf.predict(GRAPHS))
+    assert same(back.path_risk(GRAPHS), cf.path_risk(GRAPHS))
+    assert same(back.predict_alpha(GRAPHS), cf.predict_alpha(GRAPHS))
+    assert back.threshold_ == cf.threshold_
+    assert back.threshold(0.3) == cf.threshold(0.3)
+    address = re.compile("0x[0-9A-F]+")
+    assert address.sub("", str(back)) == address.sub("", str(cf))
+
+
+def names_in(path):
+    """All dotted names that a saved file mentions, read without the package."""
+    out, waiting = set(), [json.loads(zipfile.ZipFile(path).read("schema.json"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if "__module__" in node:
+                out.add((node["__module__"], node["__class__"]))
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+    return out
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_same_predictions_from_public_names(name, tmp_path):
+    cf = fitted(name)
+    path = skdcf.save(cf, tmp_path / "cf.skops")
+    assert_same_filter(skdcf.load(path), cf)
+    foreign = {"builtins", "numpy", "sklearn", "scipy"}
+    foreign |= {"xgboost"} if name == "xgboost" else set()
+    for module, found in names_in(path):
+        if module.split(".")[0] == "skdcf":
+            assert module in public_modules()
+            assert found in sys.modules[module].__all__
+        else:
+            assert module.split(".")[0] in foreign, (module, found)
+
+
+def test_public_modules_are_the_documented_ones():
+    here = os.path.dirname(__file__)
+    with open(os.path.join(here, "..", "docs", "api.rst"), encoding="utf-8") as file:
+        listed = [line.strip() for line in file if line.startswith("   skdcf")]
+    assert sorted(listed) == sorted(public_modules())
+
+
+def test_other_process_predicts_the_same(tmp_path):
+    cf = fitted("auto")
+    path = skdcf.save(cf, tmp_path / "cf.skops")
+    code = (
+        "import sys, skdcf, numpy as np\n"
+        "from skdcf.datasets import make_reasoning_graphs\n"
+        "g = make_reasoning_graphs(120, random_state=0).graphs\n"
+        "np.save(sys.argv[2], np.concatenate(list(skdcf.load(sys.argv[1]).path_risk(g))))"
+    )
+    out = tmp_path / "risk.npy"
+    subprocess.run([sys.executable, "-c", code, path, out], check=True)
+    assert np.array_equal(np.load(out), np.concatenate(list(cf.path_risk(GRAPHS))))
+
+
+def test_search_and_pipeline(tmp_path):
+    search = GridSearchCV(SingleFeatureCF(), {"beta_mix": [0.0, 0.5]}, cv=3)
+    cf = fit_search(search, GRAPHS, LABELS, random_state=0)
+    back = skdcf.load(skdcf.save(cf, tmp_path / "a"))
+    assert_same_filter(back, cf)
+    assert back.search_.best_params_ == cf.search_.best_params_
+    features = GraphUnion([("graph", GraphFeatures())])
+    pipe = make_pipeline(features, HardCF("frequency-score")).fit(GRAPHS, LABELS)
+    back = skdcf.load(skdcf.save(pipe, tmp_path / "b"))
+    assert same(back.predict(GRAPHS), pipe.predict(GRAPHS))
+
+
+def test_features_have_public_names(tmp_path):
+    for union in (
+        reasoning_features(),
+        paper_features("math"),
+        paper_features("felm-7"),
+    ):
+        back = clone(union)
+        back.steps_ = 1  # as if it were fitted
+        assert str(skdcf.load(skdcf.save(back, tmp_path / "c"))) == str(union)
+
+
+def test_calibrates_and_clones_after_loading(tmp_path):
+    cf = fitted("trees")
+    back = skdcf.load(skdcf.save(cf, tmp_path / "cf"))
+    back.calibrate(GRAPHS[:60], LABELS[:60])
+    cf.calibrate(GRAPHS[:60], LABELS[:60])
+    assert_same_filter(back, cf)
+    clone(back).fit(GRAPHS, LABELS)
+
+
+class OwnScorer(Scorer):
+    """Of a user."""
+
+    def confidence(self, batch):
+        return -batch.depth.astype(float)
+
+
+def by_depth(batch):
+    return -batch.depth.astype(float)
+
+
+@pytest.mark.parametrize("scorer", [OwnScorer(), FunctionScorer(by_depth)])
+def test_what_users_wrote_is_loaded_only_when_trusted(scorer, tmp_path):
+    cf = HardCF(scorer).fit(GRAPHS, LABELS)
+    path = skdcf.save(cf, tmp_path / "cf")
+    own = OwnScorer if isinstance(scorer, OwnScorer) else by_depth
+    name = f"{own.__module__}.{own.__name__}"
+    with pytest.raises(ValueError, match=f"names {name}, which skdcf does not know"):
+        skdcf.load(path)
+    back = skdcf.load(path, trusted=[name])
+    assert same(back.predict(GRAPHS), cf.predict(GRAPHS))
+    with pytest.raises(ValueError, match="does not know"):
+        skdcf.load(path, trusted=["os.system"])
+
+
+def test_refused_at_saving(tmp_path):
+    path = tmp_path / "cf"
+    with pytest.raises(ValueError, match=r"cannot be saved.*use no lambda"):
+        skdcf.save(HardCF(lambda b: -b.depth).fit(GRAPHS, LABELS), path)
+    with pytest.raises(NotFittedError):
+        skdcf.save(HardCF(), path)
+    with pytest.raises(ValueError, match="is no filter"):
+        skdcf.save({"a": 1}, path)
+    cf = fitted("hard")
+    cf.extra_ = _archive.json.JSONEncoder()  # not ours, and nothing private of ours
+    skdcf.save(cf, path)
+    with pytest.raises(ValueError, match="JSONEncoder, which skdcf does not know"):
+        skdcf.load(path)
+    from skdcf.evaluation._resume import ResumeFile
+
+    cf.extra_ = ResumeFile(tmp_path / "resume", {})
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="ResumeFile is private to skdcf"):
+        skdcf.save(cf, path)
+    assert path.read_bytes() == before
+
+
+def parts_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write_parts(path, parts):
+    path.write_bytes(_archive.zipped(parts))
+
+
+def resealed(path, parts):
+    """With fresh checksums: what somebody writes who knows the format."""
+    about = json.loads(parts.pop("skdcf.json"))
+    content = _archive.build(parts, about["object"])
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return skdcf.save(fitted("forest"), tmp_path / "cf.skops")
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 0.5, 0.9, 0.999])
+def test_truncated(saved, share):
+    content = saved.read_bytes()
+    saved.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ValueError, match="cut off or damaged"):
+        skdcf.load(saved)
+
+
+def test_every_changed_byte_is_noticed_or_harmless(saved):
+    content, cf = saved.read_bytes(), skdcf.load(saved)
+    rng = np.random.default_rng(0)
+    noticed = 0
+    for place in rng.integers(len(content), size=150):
+        changed = bytearray(content)
+        changed[place] ^= 1 << int(rng.integers(8))
+        saved.write_bytes(changed)
+        try:
+            back = skdcf.load(saved)
+        except ValueError as error:
+            assert "cannot be loaded" in str(error)
+            noticed += 1
+        else:  # a date in the headers of the archive, say
+            assert_same_filter(back, cf)
+    assert noticed > 75
+
+
+def test_tampered(saved):
+    parts = parts_of(saved)
+    changed = dict(parts)
+    changed["schema.json"] = parts["schema.json"].replace(b"0.1", b"0.5", 1)
+    write_parts(saved, changed)
+    with pytest.raises(
+        ValueError, match=r"'schema.json' was changed after it was saved"
+    ):
+        skdcf.load(saved)
+    write_parts(saved, parts | {"more.npy": b""})
+    with pytest.raises(ValueError, match="added or removed"):
+        skdcf.load(saved)
+    write_parts(saved, {k: v for k, v in parts.items() if k != "skdcf.json"})
+    with pytest.raises(ValueError, match=r"not written by skdcf\.save"):
+        skdcf.load(saved)
+
+
+def test_compressed_members_are_refused(saved):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts_of(saved).items():
+            archive.writestr(name, content)
+    saved.write_bytes(buffer.getvalue())
+    with pytest.raises(ValueError, match="compressed"):
+        skdcf.load(saved)
+
+
+def test_newer_format(saved):
+    parts = parts_of(saved)
+    about = json.loads(parts["skdcf.json"])
+    about |= {"format": 2, "skdcf": "9.0"}
+    write_parts(saved, parts | {"skdcf.json": json.dumps(about).encode()})
+    with pytest.raises(ValueError, match=r"format is 2, written by skdcf 9\.0.*update"):
+        skdcf.load(saved)
+
+
+def test_unknown_types_in_a_sealed_file(saved):
+    parts = parts_of(saved)
+    schema = json.loads(parts["schema.json"])
+    schema["content"]["content"]["evil"] = {
+        "__class__": "system",
+        "__module__": "os",
+        "__loader__": "FunctionNode",
+        "__id__": 1,
+    }
+    parts["schema.json"] = json.dumps(schema).encode()
+    resealed(saved, parts)
+    with pytest.raises(
+        ValueError, match=r"names os\.system, which skdcf does not know"
+    ):
+        skdcf.load(saved)
+
+
+@pytest.mark.parametrize("name", ["forest", "histogram", "boosted"])
+def test_trees_that_lead_nowhere(name, tmp_path):
+    """With such numbers scikit-learn ends the process at the first prediction."""
+    path = skdcf.save(fitted(name), tmp_path / "cf")
+    original = parts_of(path)
+    fields = {"left", "right", "feature_idx"} | {"left_child", "right_child", "feature"}
+    tried = 0
+    for member, content in original.items():
+        if not member.endswith(".npy"):
+            continue
+        array = np.load(io.BytesIO(content))
+        for field in fields & set(array.dtype.names or ()):
+            tried += 1
+            broken, buffer = array.copy(), io.BytesIO()
+            broken[field][0] = 10**6
+            np.save(buffer, broken)
+            resealed(path, original | {member: buffer.getvalue()})
+            with pytest.raises(ValueError, match="decision tree in it is damaged"):
+                skdcf.load(path)
+        if tried > 8:
+            break
+    assert tried >= 3
+
+
+def test_scores_of_no_calibration(tmp_path):
+    cf = fitted("hard")
+    for scores in (cf.nonconformity_scores_[::-1], cf.nonconformity_scores_[1:]):
+        other = clone(cf).fit(GRAPHS, LABELS)
+        other.nonconformity_scores_ = scores.copy()
+        with pytest.raises(ValueError, match="scores are"):
+            skdcf.load(skdcf.save(other, tmp_path / "cf"))
+
+
+def test_a_failure_leaves_the_old_file(tmp_path, monkeypatch):
+    path = skdcf.save(fitted("hard"), tmp_path / "cf")
+    before = path.read_bytes()
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        skdcf.save(fitted("column"), path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["cf"]
+
+
+def test_permissions_and_links(tmp_path):
+    path = skdcf.save(fitted("hard"), tmp_path / "cf")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    skdcf.save(fitted("column"), link)
+    assert link.is_symlink()
+    assert skdcf.load(path).scorer == 1
+
+
+def test_not_there_and_nothing_of_ours(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        skdcf.load(tmp_path / "no")
+    (tmp_path / "text").write_text("hello")
+    with pytest.raises(ValueError, match="cut off or damaged"):
+        skdcf.load(tmp_path / "text")
+
+
+def test_without_skops(tmp_path, monkeypatch):
+    cf, real = fitted("hard"), builtins.__import__
+
+    def lacking(name, *args, **kwargs):
+        if name.startswith("skops"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", lacking)
+    for call in (lambda: skdcf.save(cf, tmp_path / "a"), lambda: skdcf.load("a")):
+        with pytest.raises(ImportError, match=r"pip install skdcf\[persistence\]"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["hard", "column", "mlp", "independent"])
+@pytest.mark.parametrize("alpha", [None, 0.001, 0.25, 0.999])
+@pytest.mark.filterwarnings("ignore")
+def test_threshold_alone(name, alpha, tmp_path):
+    cf = fitted(name)
+    path = save_threshold(cf, tmp_path / "t.json", alpha)
+    record = json.loads(path.read_text(), parse_constant=pytest.fail)
+    assert record["n_calibration"] == cf.n_calibration_
+    alone = load_threshold(path)
+    for risk, kept in zip(cf.path_risk(GRAPHS), cf.predict(GRAPHS, alpha), strict=True):
+        assert np.array_equal(alone.keep(risk), kept)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"threshold": "large"}, "threshold is 'large'"),
+        ({"threshold": None}, "threshold is None"),
+        ({"alpha": 2}, "alpha is 2"),
+        ({"ties": "some"}, "ties is 'some'"),
+        ({"n_calibration": 1.5}, "n_calibration is 1.5"),
+        ({"format": "skdcf threshold 2"}, "format is none"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_broken_threshold(change, message, tmp_path):
+    path = save_threshold(fitted("hard"), tmp_path / "t.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(ValueError, match=message):
+        load_threshold(path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"threshold": 1}'])
+def test_no_threshold(text, tmp_path):
+    (tmp_path / "t").write_text(text)
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        load_threshold(tmp_path / "t")
+
+
+def test_threshold_without_a_number():
+    alone = CalibratedThreshold(np.inf, 0.5, 3, ties="include")
+    assert alone.keep([1.0]).all()
+    assert not CalibratedThreshold(-np.inf, 0.1, 3, ties="include").keep([-1.0]).any()
+    with pytest.raises(ValueError, match="claim 1 is NaN"):
+        alone.keep([1.0, np.nan])

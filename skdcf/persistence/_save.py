@@ -59,7 +59,8 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
     io = _skops()
     if not isinstance(filter, BaseEstimator):
         raise ValueError(f"{filter!r} is no filter: pass a fitted filter of skdcf")
-    check_is_fitted(filter)
+    if hasattr(filter, "fit"):
+        check_is_fitted(filter)
     try:
         parts = _archive.unzipped(io.dumps(filter))
         schema = with_public_names(json.loads(parts[_SCHEMA]))

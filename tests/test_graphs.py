@@ -260,3 +260,30 @@ def test_known_labels_may_be_booleans():
         nonconformity_scores(risk, known, batch.offsets),
         nonconformity_scores(risk, known.astype(np.int8), batch.offsets),
     )
+
+
+def test_metadata_goes_where_its_problem_goes():
+    """Through packing, slicing, graphs on their own, dictionaries and networkx."""
+    graphs = [
+        ReasoningGraph([[float(i)]], [], metadata={"model": name})
+        for i, name in enumerate("abca")
+    ] + [ReasoningGraph([[4.0]], [])]
+    batch = GraphBatch.pack(graphs)
+    assert [m and m["model"] for m in batch.metadata] == ["a", "b", "c", "a", None]
+    assert [m["model"] for m in batch[[2, 0]].metadata] == ["c", "a"]
+    assert batch.without_edges().metadata is batch.metadata
+    assert batch[1].metadata == {"model": "b"} and batch[4].metadata is None
+    assert batch[1].replace(id=3).subgraph(np.array([False])).metadata["model"] == "b"
+    for again in (
+        ReasoningGraph.from_dict(batch[1].to_dict()),
+        ReasoningGraph.from_networkx(batch[1].to_networkx()),
+        pickle.loads(pickle.dumps(batch[1])),
+    ):
+        assert again.metadata == {"model": "b"} and again == graphs[1]
+    assert graphs[1] == graphs[1].replace(metadata=None)
+    bare = GraphBatch.from_arrays([[1.0]], [0, 1], metadata=[{"a": 1}])
+    assert bare.replace_metadata(None)[0].metadata is None
+    with pytest.raises(ValueError, match="metadata is 3: a dict expected"):
+        ReasoningGraph([[1.0]], [], metadata=3)
+    with pytest.raises(ValueError, match="2 metadata, but the offsets say 1"):
+        bare.replace_metadata([{}, {}])

@@ -558,3 +558,13 @@ def test_files_without_problems(tmp_path):
     path.write_text("broken")
     with pytest.raises(ValueError, match="no problem is left: 1 were dropped"):
         read_jsonl(path, on_invalid="drop")
+
+
+def test_metadata_belongs_to_the_graph_too(tmp_path):
+    """So that a guarantee can be asked for by it after reading."""
+    graphs, _ = make_reasoning_graphs(2, random_state=0, return_X_y=True)
+    path = write_jsonl(tmp_path / "a.jsonl", graphs, metadata=[{"model": "a"}, None])
+    back = read_jsonl(path)
+    assert list(back.graphs.metadata) == back.metadata == [{"model": "a"}, None]
+    again = read_jsonl(write_jsonl(tmp_path / "b.jsonl", back.graphs))
+    assert again.metadata == back.metadata

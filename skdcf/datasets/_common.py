@@ -157,6 +157,8 @@ def _with_alternatives(build, others):
 
 def make_bunch(data, descr, return_X_y, *, groups=None, **more):
     """What a ``fetch_*`` function returns, from what an adapter returned."""
+    if more.get("metadata") is not None:
+        data.graphs = data.graphs.replace_metadata(more["metadata"])
     if return_X_y:
         return data.graphs, data.labels
     names = data.graphs.feature_names

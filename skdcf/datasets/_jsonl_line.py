@@ -49,7 +49,7 @@ def parse(line):
         raise ValueError(f"version is {version!r}, this program reads {VERSION}")
     labels, mask, group, metadata = (record.pop(name, None) for name in _BESIDE)
     _check_types(record, group, metadata)
-    graph = ReasoningGraph.from_dict(record)
+    graph = ReasoningGraph.from_dict(record | {"metadata": metadata})
     labels, mask = _labels(labels, graph), _mask(mask, graph)
     return Problem(graph, labels, mask, group, metadata)
 
@@ -60,6 +60,8 @@ def format_line(problem):
     if not isinstance(graph, ReasoningGraph):
         raise ValueError(f"a {type(graph).__name__} instead of a ReasoningGraph")
     record = {"version": VERSION, **graph.to_dict()}
+    own = record.pop("metadata", None)
+    metadata = own if metadata is None else metadata
     for name in {"claims", "alternatives", "problem", "id"} & record.keys():
         record[name] = _plain(record[name])
     labels, mask = _labels(labels, graph), _mask(mask, graph)

@@ -1,23 +1,12 @@
 """Many problems laid side by side: the only form that the inside works on.
 
-Fields of a packed batch of n_graphs problems, n_claims claims and n_edges edges:
-
-=============  ========================  ============================================
-features       (n_claims, n_features)    one row per claim, problem after problem
-offsets        (n_graphs + 1,)           claims of problem i are offsets[i]:offsets[i+1]
-edges          (n_edges, 2)              (parent, child) as row numbers of ``features``
-edge_offsets   (n_graphs + 1,)           edges of problem i
-claims         (n_claims,) object        texts, or None
-problems, ids  (n_graphs,) object        questions and names, or None
-alternatives   (n_graphs,) object        tuples of other answers' texts, or None
-=============  ========================  ============================================
-
+The fields are the attributes of `GraphBatch`.
 There are two doors: ``pack`` or ``from_arrays`` in, ``batch[i]`` out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Integral
 from typing import Any, overload
@@ -32,18 +21,19 @@ from ._inputs import (
     check_flat_claims,
     check_flat_edges,
     check_flat_features,
+    check_flat_metadata,
     check_flat_problems,
     check_names,
     check_no_cycle,
     check_offsets,
 )
-from ._names import locate, name_problem
+from ._names import Names
 from ._pack import pack_fields, positions, take_fields, unpack
 from ._structure import find_closure, find_depth, find_levels
 from .ragged import read_only, segment_ids, split
 
 
-class GraphBatch(Sequence[ReasoningGraph]):
+class GraphBatch(Names, Sequence[ReasoningGraph]):
     """A packed sequence of `ReasoningGraph`, flat inside.
 
     Made by `pack` or `from_arrays`; ``batch[i]`` is a `ReasoningGraph`, and
@@ -58,10 +48,12 @@ class GraphBatch(Sequence[ReasoningGraph]):
         Claims of problem i are rows ``offsets[i]:offsets[i + 1]``.
     edges : ndarray of shape (n_edges, 2)
         (parent, child) as row numbers of ``features``, sorted by (child, parent).
+    edge_offsets : ndarray of shape (n_graphs + 1,)
+        Edges of problem i are rows ``edge_offsets[i]:edge_offsets[i + 1]``.
     claims, problems, ids : object ndarray or None
         Texts per claim; questions and names per problem.
-    alternatives : object ndarray or None
-        Texts of other answers per problem, as a tuple or None.
+    alternatives, metadata : object ndarray or None
+        Per problem a tuple of other answers' texts, and a dict; or None.
     feature_names : tuple of str or None
 
     Examples
@@ -84,6 +76,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
     problems: NDArray[np.object_] | None
     alternatives: NDArray[np.object_] | None
     ids: NDArray[np.object_] | None
+    metadata: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
     def __init__(self) -> None:
@@ -129,6 +122,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
         alternatives: Iterable[Iterable[str] | None] | None = None,
         feature_names: Iterable[str] | None = None,
         ids: Iterable[Any] | None = None,
+        metadata: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> GraphBatch:
         """Build a batch from flat arrays, without a Python loop over problems.
 
@@ -145,7 +139,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
         problems : sequence of str or None, length n_graphs, optional
         alternatives : sequence of (sequence of str or None), length n_graphs, optional
         feature_names : sequence of str, optional
-        ids : sequence, length n_graphs, optional
+        ids, metadata : sequence, length n_graphs, optional
 
         Returns
         -------
@@ -173,6 +167,7 @@ class GraphBatch(Sequence[ReasoningGraph]):
             problems=check_flat_problems(problems, n_graphs, ids),
             alternatives=check_flat_alternatives(alternatives, n_graphs, ids),
             ids=ids,
+            metadata=check_flat_metadata(metadata, n_graphs, ids),
             feature_names=check_names(feature_names, table),
         )
         if not batch._forward:
@@ -253,34 +248,6 @@ class GraphBatch(Sequence[ReasoningGraph]):
         """
         return split(values, self.offsets)
 
-    def name_of(self, i: int) -> str:
-        """How messages name a problem.
-
-        Parameters
-        ----------
-        i : int
-            Position of the problem.
-
-        Returns
-        -------
-        str
-        """
-        return name_problem(i, self.ids)
-
-    def locate(self, row: int) -> str:
-        """How messages name a claim.
-
-        Parameters
-        ----------
-        row : int
-            Row number of the claim.
-
-        Returns
-        -------
-        str
-        """
-        return locate(row, self.offsets, self.ids)
-
     def replace_features(
         self, features: ArrayLike | None, feature_names: Iterable[str] | None = None
     ) -> GraphBatch:
@@ -300,6 +267,22 @@ class GraphBatch(Sequence[ReasoningGraph]):
         return self._trusted(
             **self.__dict__ | {"features": table, "feature_names": names}
         )
+
+    def replace_metadata(
+        self, metadata: Iterable[Mapping[str, Any] | None] | None
+    ) -> GraphBatch:
+        """The same problems with other metadata; all else is shared.
+
+        Parameters
+        ----------
+        metadata : sequence of (dict or None), length n_graphs, or None
+
+        Returns
+        -------
+        GraphBatch
+        """
+        more = check_flat_metadata(metadata, len(self), self.ids)
+        return self._trusted(**self.__dict__ | {"metadata": more})
 
     def without_edges(self) -> GraphBatch:
         """The same problems, in which no claim builds on another.
@@ -324,7 +307,6 @@ class GraphBatch(Sequence[ReasoningGraph]):
 
     @overload
     def __getitem__(self, key: int | np.integer) -> ReasoningGraph: ...
-
     @overload
     def __getitem__(self, key: slice | ArrayLike) -> GraphBatch: ...
 

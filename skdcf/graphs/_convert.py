@@ -4,7 +4,7 @@ import numpy as np
 
 from .._checks import check_choice
 
-_OF_GRAPH = ("problem", "alternatives", "feature_names", "id")
+_OF_GRAPH = ("problem", "alternatives", "feature_names", "id", "metadata")
 
 
 def count_claims(features, claims):
@@ -60,3 +60,19 @@ def fields_of_networkx(graph):
             fields[field] = found
     fields["edges"] = [(position[u], position[v]) for u, v in graph.edges()]
     return fields
+
+
+def fields_of_dict(data, known):
+    """What ``ReasoningGraph.to_dict`` wrote, as arguments of ``ReasoningGraph``."""
+    data = dict(data)
+    width = data.pop("n_features", 0)
+    if unknown := set(data) - set(known):
+        raise ValueError(
+            f"unknown keys {sorted(map(str, unknown))}; known are {list(known)}"
+        )
+    features, edges = data.pop("features", None), data.pop("edges", ())
+    if features is None and data.get("claims") is None:
+        data["claims"] = ()
+    if features is not None and not len(features):
+        features = np.empty((0, width))
+    return {"features": features, "edges": edges, **data}

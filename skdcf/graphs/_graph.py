@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import printable
-from ._convert import count_claims, fields_of_networkx, matrix_edges, to_networkx
+from ._convert import (
+    count_claims,
+    fields_of_dict,
+    fields_of_networkx,
+    matrix_edges,
+    to_networkx,
+)
 from ._inputs import (
     check_edges,
     check_features,
+    check_metadata,
     check_names,
     check_problem,
     check_texts,
@@ -22,7 +29,8 @@ from ._structure import find_ancestors
 from .ragged import read_only
 
 _LISTS = ("claims", "alternatives", "feature_names")
-_FIELDS = ("features", "edges", *_LISTS, "problem", "id")
+_FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
+_COMPARED = _FIELDS[3:-1]  # besides features, edges and claims
 
 
 class ReasoningGraph:
@@ -34,7 +42,8 @@ class ReasoningGraph:
         One row of finite numbers per claim; None while only text is known.
     edges : iterable of (parent, child)
         ``child`` builds on ``parent``; positions among the claims, counted from 0.
-        Claims may come in any order; duplicate edges are merged.
+        Claims may come in any order; duplicate edges are merged, and all are kept sorted
+        by (child, parent).
     claims : sequence of str, optional
         Text of each claim.
     problem : str, optional
@@ -45,6 +54,8 @@ class ReasoningGraph:
         Name of each feature column.
     id : str or int, optional
         A name for messages and files.
+    metadata : dict, optional
+        Where the problem is from: its model, its subject. Equality does not look at it.
 
     Attributes
     ----------
@@ -57,10 +68,6 @@ class ReasoningGraph:
         On a cycle (naming one), a self-loop, an edge out of range, a missing, masked,
         infinite or complex feature, a claim or alternative that is no text, a set
         (which has no order), or claims, features and names whose numbers differ.
-
-    Notes
-    -----
-    Instances are immutable. Edges are kept sorted by (child, parent).
 
     Examples
     --------
@@ -81,6 +88,7 @@ class ReasoningGraph:
     feature_names: tuple[str, ...] | None
     problem: str | None
     id: Any
+    metadata: dict[str, Any] | None
     n_claims: int
 
     def __init__(
@@ -93,6 +101,7 @@ class ReasoningGraph:
         alternatives: Iterable[str] | None = None,
         feature_names: Iterable[str] | None = None,
         id: Any = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         where = f'problem "{printable(id)}": ' if id is not None else ""
         if features is None and claims is None:
@@ -108,7 +117,8 @@ class ReasoningGraph:
         names = check_names(feature_names, table, where)
         pairs = check_edges(edges, n_claims, where)
         others = check_texts(alternatives, "alternatives", where)
-        self._set(table, pairs, texts, others, names, problem, id, n_claims)
+        more = check_metadata(metadata, where)
+        self._set(table, pairs, texts, others, names, problem, id, more, n_claims)
 
     def _set(self, *values):
         for name, value in zip(self.__slots__, values, strict=True):
@@ -156,7 +166,7 @@ class ReasoningGraph:
             same_features
             and np.array_equal(self.edges, other.edges)
             and (self.claims or ()) == (other.claims or ())  # no claims, no texts
-            and all(getattr(self, n) == getattr(other, n) for n in _FIELDS[3:])
+            and all(getattr(self, n) == getattr(other, n) for n in _COMPARED)
         )
 
     def __hash__(self) -> int:
@@ -251,18 +261,7 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        data = dict(data)
-        width = data.pop("n_features", 0)
-        if unknown := set(data) - set(_FIELDS):
-            raise ValueError(
-                f"unknown keys {sorted(map(str, unknown))}; known are {list(_FIELDS)}"
-            )
-        features, edges = data.pop("features", None), data.pop("edges", ())
-        if features is None and data.get("claims") is None:
-            data["claims"] = ()
-        if features is not None and not len(features):
-            features = np.empty((0, width))
-        return cls(features, edges, **data)
+        return cls(**fields_of_dict(data, _FIELDS))
 
     def to_networkx(self) -> Any:
         """A ``networkx.DiGraph`` with edges parent -> child.

@@ -173,6 +173,27 @@ def check_flat_alternatives(alternatives, n_graphs, ids):
     return np.fromiter(rows, dtype=object, count=n_graphs)
 
 
+def check_metadata(metadata, where):
+    """Metadata of one problem as a dict of its own, or None, or ValueError."""
+    if metadata is None:
+        return None
+    if not isinstance(metadata, Mapping):
+        raise ValueError(f"{where}metadata is {show(metadata)}: a dict expected")
+    return dict(metadata)
+
+
+def check_flat_metadata(metadata, n_graphs, ids):
+    """Metadata of each problem as dicts in an object array, or None."""
+    metadata = check_column(metadata, n_graphs, "metadata")
+    if metadata is None:
+        return None
+    rows = [
+        check_metadata(one, f"{name_problem(i, ids)}: ")
+        for i, one in enumerate(metadata)
+    ]
+    return np.fromiter(rows, dtype=object, count=n_graphs)
+
+
 def check_column(values, length, name):
     """An object array of the given length, or None, or ValueError."""
     if values is None:

@@ -33,3 +33,35 @@ def cycle_message(cycle):
         named[MOST - 1 :] = [f"... ({len(cycle):,} claims)"]
     path = " -> ".join([*named, named[0]])
     return f"the claims depend on each other in a cycle: {path}"
+
+
+class Names:
+    """How messages name the problems and the claims of a batch."""
+
+    def name_of(self, i: int) -> str:
+        """How messages name a problem.
+
+        Parameters
+        ----------
+        i : int
+            Position of the problem.
+
+        Returns
+        -------
+        str
+        """
+        return name_problem(i, self.ids)
+
+    def locate(self, row: int) -> str:
+        """How messages name a claim.
+
+        Parameters
+        ----------
+        row : int
+            Row number of the claim.
+
+        Returns
+        -------
+        str
+        """
+        return locate(row, self.offsets, self.ids)

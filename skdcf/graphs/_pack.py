@@ -30,6 +30,7 @@ def pack_fields(graphs):
         "problems": _column(graphs, "problem"),
         "alternatives": _column(graphs, "alternatives"),
         "ids": _column(graphs, "id"),
+        "metadata": _column(graphs, "metadata"),
         "feature_names": first.feature_names,
     }
 
@@ -54,7 +55,7 @@ def take_fields(batch, rows):
         "edges": read_only(edges + shift[:, None]),
         "edge_offsets": read_only(offsets_of(n_edges)),
     }
-    for name in ("problems", "alternatives", "ids"):
+    for name in ("problems", "alternatives", "ids", "metadata"):
         column = getattr(batch, name)
         fields[name] = None if column is None else column[rows]
     if "depth" in batch.__dict__:  # worked out already, and the same in any company
@@ -91,6 +92,7 @@ def unpack(batch, i):
         batch.feature_names,
         None if batch.problems is None else batch.problems[i],
         None if batch.ids is None else batch.ids[i],
+        None if batch.metadata is None else batch.metadata[i],
         b - a,
     )
 

@@ -148,11 +148,11 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         tasks = [filter._task(groups, deepcopy(rng)) for filter in filters]
         with few_threads(batch):
             scorers = scorer.fit_levels(batch, labels, tasks)
-        seen = {}  # scores by scorer: levels that share one are calibrated once
+        seen = {}  # what calibrates, by scorer: levels that share one are calibrated once
         for filter, fitted in zip(filters, scorers, strict=True):
             filter._take_over(self, fitted, seed, values)
             if id(fitted) not in seen:
-                seen[id(fitted)] = filter._scores(*held)
+                seen[id(fitted)] = filter._part(*held)
             filter._store(seen[id(fitted)])
 
     def _take_over(self, other, scorer, seed, values):

@@ -21,15 +21,16 @@ from ..ops.conformal import (
     conformal_threshold,
     problems_needed,
 )
-from ..ops.hard import nonconformity_scores, path_risk, segment_sum
+from ..ops.hard import answer_scores, nonconformity_scores, path_risk, segment_sum
 from ..scorers import Scorer
 from ._admit import admit_problems
 from ._labels import flat_labels
+from ._parts import CalibratedInParts, CalibrationPart
 from ._repeat import confidence_of, measured_rounding, resolution_of
 from ._ties import TIES, jittered
 
 
-class CalibratedFilter(Settings):
+class CalibratedFilter(CalibratedInParts, Settings):
     """What a filter does once it has a scorer: calibrate it, and filter problems."""
 
     alpha: float
@@ -37,6 +38,7 @@ class CalibratedFilter(Settings):
     ties: str
     scorer_: Scorer
     nonconformity_scores_: NDArray[np.float64]
+    answer_scores_: NDArray[np.float64]
     threshold_: float
     n_calibration_: int
 
@@ -61,7 +63,7 @@ class CalibratedFilter(Settings):
         self.validate()
         batch, is_table = self._admit(X)
         labels, _ = flat_labels(y, batch, is_table, self._label_values)
-        return self._store(self._scores(batch, labels))
+        return self._store(self._part(batch, labels))
 
     @overload
     def check(self, X: Problems, y: None = None) -> GraphBatch: ...
@@ -102,46 +104,29 @@ class CalibratedFilter(Settings):
         batch, is_table = admit_problems(self, X, reset=reset)
         return (batch if self.coherent else batch.without_edges()), is_table
 
-    def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
-        """Nonconformity score of each problem, as `calibrate` would use it.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            The smallest path risk of a claim that is not known to be true, lowered by
-            more than the rounding of the scorer; +inf where all claims are true.
-        """
-        batch, is_table = self._admit(X)
-        labels, _ = flat_labels(y, batch, is_table, self._label_values)
-        return self._scores(batch, labels)
-
-    def _scores(self, batch, labels):
-        """Scores, lowered by more than the scorer's rounding."""
+    def _part(self, batch, labels):
+        """Scores of problems, lowered by more than the scorer's rounding."""
         confidence = confidence_of(self.scorer_, batch)
         risk = path_risk(self._risk(confidence, batch), batch)
-        scores = nonconformity_scores(risk, labels, batch.offsets)
         rounding = measured_rounding(self.scorer_, batch, confidence)
+        least = resolution_of(self.scorer_, batch)
+        scores = nonconformity_scores(risk, labels, batch.offsets)
+        answers = answer_scores(risk, labels, batch.offsets)
+        lowered = _lowered(answers, least, rounding)
         if TIES[self.ties].keep_equal:
-            return scores
-        finite = np.isfinite(scores)
-        least = resolution_of(self.scorer_, batch) * (1 + np.abs(scores[finite]))
-        scores[finite] -= np.maximum(least, rounding)
-        return scores
+            return CalibrationPart(scores, lowered)
+        return CalibrationPart(_lowered(scores, least, rounding), lowered)
 
     def _risk(self, confidence, batch):
         if TIES[self.ties].jitter:
             return jittered(-confidence, batch, self._seed)
         return -confidence
 
-    def _store(self, scores):
-        scores = np.sort(scores)
+    def _store(self, part):
+        scores = np.sort(part.scores)
         threshold = self._threshold(scores, self.alpha)
         self.nonconformity_scores_ = scores
+        self.answer_scores_ = np.sort(part.answers)
         self.n_calibration_ = len(scores)
         self.threshold_ = threshold
         self._calibrated_as = self.coherent, self.ties
@@ -311,6 +296,13 @@ class CalibratedFilter(Settings):
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
+
+
+def _lowered(scores, least, rounding):
+    """Scores lowered by what they may differ by in another batch, in place."""
+    finite = np.isfinite(scores)
+    scores[finite] -= np.maximum(least * (1 + np.abs(scores[finite])), rounding)
+    return scores
 
 
 def _shaped(values, batch, is_table):

@@ -66,6 +66,8 @@ class CoherentConformalFilter(BaseFilter):
         Number of steps.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted; +inf for a problem without a false claim.
+    answer_scores_ : ndarray of shape (n_calibration,)
+        Largest path risk of each problem with a false claim, sorted; +inf for the others.
     threshold_ : float
         Conformal threshold at ``alpha``.
     n_calibration_ : int

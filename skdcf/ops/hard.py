@@ -61,6 +61,25 @@ def nonconformity_scores(path_risk, labels, offsets):
     return segment_min(np.where(labels == 1, np.inf, path_risk), offsets)
 
 
+def answer_scores(path_risk, labels, offsets):
+    """Largest path risk per problem with a claim not known to be true, (n_graphs,).
+
+    Below it, the whole answer would be kept together with something false.
+
+    Parameters
+    ----------
+    path_risk, labels, offsets
+        As in `nonconformity_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_graphs,); +inf where all claims are true.
+    """
+    largest = -segment_min(-path_risk, offsets)
+    erroneous = segment_sum((labels != 1).astype(np.int64), offsets) > 0
+    return np.where(erroneous, largest, np.inf)
+
+
 def last_safe_thresholds(risk, scores, offsets, margin):
     """Largest grid threshold per problem at which no false claim is kept.
 

@@ -1,0 +1,136 @@
+"""What calibration needs to know of some problems, so that they may come in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ._labels import flat_labels
+
+if TYPE_CHECKING:
+    from ..graphs import Labels, Problems
+
+
+@dataclass(frozen=True)
+class CalibrationPart:
+    """What is left of problems once they have been scored for calibration.
+
+    Made by ``calibration_part`` of a filter, for ``calibrate_parts`` of the same one.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_problems,)
+        Nonconformity scores, +inf where all claims are true.
+    answers : ndarray of shape (n_problems,)
+        Largest path risk of the problem, lowered likewise, +inf where all claims are true.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs, y)
+    >>> parts = [cf.calibration_part(graphs[i : i + 50], y[i : i + 50])
+    ...          for i in range(0, 200, 50)]
+    >>> cf.calibrate_parts(parts).n_calibration_
+    200
+    """
+
+    scores: NDArray[np.float64]
+    answers: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """Number of problems."""
+        return len(self.scores)
+
+    def __getitem__(self, rows: slice | NDArray) -> CalibrationPart:
+        """The same of some of the problems."""
+        return CalibrationPart(*(getattr(self, f.name)[rows] for f in fields(self)))
+
+    @classmethod
+    def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
+        """Several parts as one, in their order.
+
+        Parameters
+        ----------
+        parts : iterable of CalibrationPart
+            At least one.
+
+        Returns
+        -------
+        CalibrationPart
+        """
+        parts = list(parts)
+        if not parts:
+            raise ValueError("there are no calibration problems: no part was given")
+        columns = ([getattr(part, f.name) for part in parts] for f in fields(cls))
+        return cls(*map(np.concatenate, columns))
+
+
+class CalibratedInParts:
+    """What a filter does with problems that calibrate it part by part."""
+
+    def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
+        """Nonconformity score of each problem, as `calibrate` would use it.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            The smallest path risk of a claim that is not known to be true, lowered by
+            more than the rounding of the scorer; +inf where all claims are true.
+        """
+        return self.calibration_part(X, y).scores
+
+    def calibration_part(self, X: Problems, y: Labels) -> CalibrationPart:
+        """What calibration needs of some problems, to be used later or elsewhere.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`; problems that the scorer has not seen.
+
+        Returns
+        -------
+        CalibrationPart
+            For `calibrate_parts`. It takes 16 bytes per problem.
+        """
+        batch, is_table = self._admit(X)
+        labels, _ = flat_labels(y, batch, is_table, self._label_values)
+        return self._part(batch, labels)
+
+    def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
+        """Calibrate again, on problems that were scored in parts.
+
+        Parameters
+        ----------
+        parts : iterable of CalibrationPart
+            From `calibration_part` of this filter or of a copy, with the scorer that it
+            has now.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is no part.
+
+        Warns
+        -----
+        CalibrationWarning
+            If there are too few calibration problems for ``alpha``.
+        """
+        check_is_fitted(self)
+        self.validate()
+        return self._store(CalibrationPart.join(parts))

@@ -1,0 +1,62 @@
+"""Problems that calibrate a filter part by part."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdcf import CoherentConformalFilter, HardCF
+from skdcf.datasets import make_reasoning_graphs
+
+GRAPHS, Y = make_reasoning_graphs(300, random_state=1, return_X_y=True)
+FILTERS = [
+    HardCF("frequency-score"),
+    HardCF("frequency-score", ties="include", coherent=False),
+    HardCF(ties="jitter", random_state=3),
+    CoherentConformalFilter("neyman-pearson", random_state=0),
+]
+
+
+def parts_of(cf, cuts):
+    pairs = zip([0, *cuts], [*cuts, 300], strict=True)
+    return [cf.calibration_part(GRAPHS[a:b], Y[a:b]) for a, b in pairs]
+
+
+@pytest.mark.parametrize("cf", FILTERS, ids=str)
+@pytest.mark.parametrize("cuts", [[], [100], [1, 2, 150, 299]])
+def test_parts_are_the_whole(cf, cuts):
+    """To rounding: how closely a scorer repeats itself is measured in each part."""
+    whole = clone(cf).fit(GRAPHS[:120], Y[:120]).calibrate(GRAPHS, Y)
+    parted = clone(cf).fit(GRAPHS[:120], Y[:120])
+    parted.calibrate_parts(parts_of(parted, cuts))
+    for name in ("nonconformity_scores_", "answer_scores_"):
+        one, other = getattr(parted, name), getattr(whole, name)
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
+    assert parted.n_calibration_ == 300
+    one, other = parted.predict(GRAPHS), whole.predict(GRAPHS)
+    assert all(map(np.array_equal, one, other))
+
+
+@pytest.mark.parametrize("cf", FILTERS, ids=str)
+def test_answer_scores(cf):
+    """The largest path risk of each problem with a claim not known to be true."""
+    cf = clone(cf).fit(GRAPHS, Y)
+    some = [np.where(np.arange(len(row)) == 2, -1, row) for row in Y]
+    expected = [
+        np.inf if (row == 1).all() else risk.max()
+        for row, risk in zip(some, cf.path_risk(GRAPHS), strict=True)
+    ]
+    found = cf.calibration_part(GRAPHS, some).answers
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    finite = np.isfinite(found)
+    assert (found[finite] < np.array(expected)[finite]).all()
+
+
+def test_rows_and_joins():
+    cf = clone(FILTERS[0]).fit(GRAPHS, Y)
+    part = cf.calibration_part(GRAPHS, Y)
+    again = type(part).join([part[:10], part[np.arange(10, 300)]])
+    assert len(again) == 300
+    np.testing.assert_array_equal(again.scores, part.scores)
+    np.testing.assert_array_equal(again.answers, part.answers)
+    with pytest.raises(ValueError, match="no part was given"):
+        cf.calibrate_parts([])

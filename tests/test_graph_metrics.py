@@ -132,8 +132,9 @@ def test_too_large_problems_are_named(name):
 
 
 def test_size_is_known_before_ancestors_are_listed():
-    long = GraphBatch.pack([chain(20_000)])
-    with pytest.raises(ValueError, match=r"199,990,000 steps"):
+    edges = [(v - 1, v) for v in range(1, 20_000)]
+    long = GraphBatch.pack([graph_of(20_000, [*edges, (0, 2)])])
+    with pytest.raises(ValueError, match=r"199,990,001 steps"):
         GraphFeatures().fit_transform(long)
     assert not {"ancestors", "closure"} & set(long.__dict__)
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..graphs import GraphBatch, as_batch
+from ..ops.ancestors import pass_on
 from ._answers import find_answer, find_results, normalise_answer
 from ._base import Graphs, GraphTransformer
 from ._clean import NUMBER_WORDS, clean_words, find_numbers
@@ -280,6 +281,5 @@ def _find_lowest(batch, table):
     if not batch.n_claims:
         return np.empty(0)
     share, has = table[:, len(_PER_PROBLEM)], table[:, len(_PER_PROBLEM) + 2]
-    indptr, members = batch.closure
-    lowest = np.minimum.reduceat(np.where(has, share, np.inf)[members], indptr[:-1])
+    lowest = pass_on(np.minimum, np.where(has, share, np.inf), batch)
     return np.where(np.isinf(lowest), _NEUTRAL, lowest)

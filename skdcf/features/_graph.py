@@ -40,8 +40,9 @@ class GraphFeatures(GraphTransformer):
         In `fit`, if a metric is unknown. In `transform`, if a problem is too large:
         betweenness and closeness take a step for each edge and each ancestor of its
         parent, clustering one for each edge and each parent of its parent, and a
-        problem may take 50,000,000. A chain of 9,999 claims stays below, and so do 600
-        claims of which each builds on all before it.
+        problem may take 50,000,000. 600 claims of which each builds on all before it
+        stay below. Where no claim has two direct parents, as in a chain or a tree,
+        betweenness and closeness have no bound.
 
     Notes
     -----

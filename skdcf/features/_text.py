@@ -10,6 +10,7 @@ from struct import Struct
 import numpy as np
 
 from ..graphs import GraphBatch
+from ..ops.ancestors import pass_on, sum_ancestors
 from ._base import GraphTransformer
 from ._given import number_claims
 from ._reading import FLAGS, ClaimText, Question, compare_claim
@@ -184,12 +185,11 @@ def _describe_answer(batch, facts, bits, asked):
     (wrong, underived, largest), (n_asked, largest_asked) = facts, asked
     index = number_claims(batch)
     problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
-    indptr, members = batch.closure
     share = 1 / np.maximum(n_asked, 1)
     used = _count_bits(_reduce_segments(np.bitwise_or, bits, batch.offsets))
-    covered = _count_bits(_reduce_segments(np.bitwise_or, bits[members], indptr))
-    all_wrong = _reduce_segments(np.add, wrong[members], indptr)
-    all_underived = _reduce_segments(np.add, underived[members], indptr)
+    covered = _count_bits(pass_on(np.bitwise_or, bits, batch))
+    all_wrong = sum_ancestors(wrong, batch)
+    all_underived = sum_ancestors(underived, batch)
     return (
         index,
         index / np.maximum(size - 1, 1),

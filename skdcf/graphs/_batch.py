@@ -7,13 +7,13 @@ There are two doors: ``pack`` or ``from_arrays`` in, ``batch[i]`` out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from numbers import Integral
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._derived import Structure
 from ._graph import ReasoningGraph
 from ._inputs import (
     check_column,
@@ -29,11 +29,10 @@ from ._inputs import (
 )
 from ._names import Names
 from ._pack import pack_fields, positions, take_fields, unpack
-from ._structure import find_closure, find_depth, find_levels
-from .ragged import read_only, segment_ids, split
+from .ragged import read_only, split
 
 
-class GraphBatch(Names, Sequence[ReasoningGraph]):
+class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
     """A packed sequence of `ReasoningGraph`, flat inside.
 
     Made by `pack` or `from_arrays`; ``batch[i]`` is a `ReasoningGraph`, and
@@ -183,57 +182,9 @@ class GraphBatch(Names, Sequence[ReasoningGraph]):
         return (len(self),)
 
     @property
-    def n_claims(self) -> int:
-        """Number of claims in all problems together."""
-        return int(self.offsets[-1])
-
-    @property
     def n_features(self) -> int | None:
         """Number of feature columns; None while only text is known."""
         return None if self.features is None else self.features.shape[1]
-
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """Number of claims of each problem, shape (n_graphs,)."""
-        return np.diff(self.offsets)
-
-    @cached_property
-    def problem_of(self) -> NDArray[np.int64]:
-        """Number of the problem that each claim belongs to, shape (n_claims,)."""
-        return segment_ids(self.offsets)
-
-    @cached_property
-    def depth(self) -> NDArray[np.int32]:
-        """Longest path from a source to each claim, shape (n_claims,)."""
-        return find_depth(self.edges, self.n_claims)
-
-    @property
-    def _forward(self) -> bool:
-        """Whether every parent stands before its child, so that no cycle can be."""
-        return bool((self.edges[:, 0] < self.edges[:, 1]).all())
-
-    @cached_property
-    def levels(self) -> list[tuple[NDArray, NDArray, NDArray]]:
-        """Edges in an order that visits parents first.
-
-        A list of (parents, children, starts), one per level: the parents of
-        ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``, so that one
-        ``reduceat`` passes values on to a whole level.
-        """
-        if not self._forward:
-            return find_levels(self.edges, self.depth)
-        # Where parents stand first, the place in the problem will do for the depth.
-        position = np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
-        return find_levels(self.edges, position)
-
-    @cached_property
-    def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Each claim with all its ancestors, as (indptr, indices).
-
-        Those of the claim in row v are the rows ``indices[indptr[v]:indptr[v + 1]]``,
-        sorted, and v is one of them.
-        """
-        return find_closure(self.levels, self.n_claims)
 
     def split(self, values: NDArray) -> NDArray[np.object_]:
         """One view of flat values per problem.

@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 
+from ._steps import NARROW
 from .ragged import offsets_of, ranges
 
 
@@ -42,6 +43,11 @@ def find_depth(edges, n_claims):
     mark = np.empty(n_claims, dtype=np.int64)
     level, ready = 0, np.flatnonzero(missing == 0)
     while ready.size:
+        if n_children[ready].sum() < NARROW and ready.size < NARROW:
+            level, ready = _walk(
+                level, ready, depth, missing, children, first, n_children
+            )
+            continue
         depth[ready] = level
         reached = children[ranges(first[ready], n_children[ready])]
         np.subtract.at(missing, reached, 1)
@@ -53,6 +59,26 @@ def find_depth(edges, n_claims):
         ready = reached[mark[reached] == position]
         level += 1
     return depth
+
+
+def _walk(level, ready, depth, missing, children, first, n_children):
+    """The same, claim by claim, as long as few are ready and they have few children."""
+    ready = ready.tolist()
+    while ready and len(ready) < NARROW:
+        reached = []
+        for v in ready:
+            a = first[v]
+            reached += children[a : a + n_children[v]].tolist()
+        if len(reached) >= NARROW:
+            break
+        depth[ready] = level
+        ready = []
+        for v in reached:
+            missing[v] -= 1
+            if not missing[v]:
+                ready.append(v)
+        level += 1
+    return level, np.array(ready, dtype=np.int64)
 
 
 def find_cycle(edges, depth):

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges
+from .ancestors import count_ancestors, count_descendants
 
 MOST_STEPS = 50_000_000  # of one problem: some ten seconds
 _BLOCK = 2_000_000  # steps worked on together: some 200 MB
@@ -57,10 +58,6 @@ def _count_parents(batch):
 
 def _count_children(batch):
     return np.bincount(batch.edges[:, 0], minlength=batch.n_claims)
-
-
-def _count_descendants(batch):
-    return np.bincount(batch.closure[1], minlength=batch.n_claims) - 1
 
 
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
@@ -111,9 +108,9 @@ _SIMPLE: dict[str, Callable[[GraphBatch], np.ndarray]] = {
     "nx_clustering": _cluster,
     "nx_is_source": lambda batch: _count_parents(batch) == 0,
     "nx_is_sink": lambda batch: _count_children(batch) == 0,
-    "nx_reachability": _count_descendants,
+    "nx_reachability": count_descendants,
     "nx_depth_from_sources": lambda batch: batch.depth,
-    "n_ancestors": lambda batch: np.diff(batch.closure[0]) - 1,
+    "n_ancestors": count_ancestors,
 }
 PAPER_METRICS = (
     "nx_in_degree",
@@ -140,7 +137,8 @@ def _check_steps(batch, n_steps, name):
             f"{batch.name_of(i)} is too large for {name}: its {batch.sizes[i]:,} claims "
             f"and {np.diff(batch.edge_offsets)[i]:,} edges need {total[i]:,.0f} steps or "
             f"more, and {MOST_STEPS:,} is the most. Choose metrics without it, as in "
-            'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"])'
+            'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"]), '
+            "also for the member graph of reasoning_features()"
         )
 
 
@@ -154,28 +152,44 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 def _measure_paths(batch, names):
     """Betweenness and closeness: of these, the ones that are named."""
-    parent, n_claims = batch.edges[:, 0], batch.n_claims
+    parent, child = batch.edges.T
+    several = ~batch.is_forest  # problems with more than one path between two claims
     what = " and ".join(names)
-    # Depth is at most the number of ancestors, and known without their list.
-    _check_steps(batch, batch.depth[parent] + 1, what)
+    # Depth is at most the number of ancestors, and known at once.
+    _check_steps(
+        batch, several[batch.problem_of[child]] * (batch.depth[parent] + 1), what
+    )
+    n_above = count_ancestors(batch)
+    _check_steps(batch, several[batch.problem_of[child]] * (n_above[parent] + 1), what)
+    # Where there is one path, it counts all pairs that it lies between.
+    distance = n_above * (n_above + 1) // 2
+    between = n_above * count_descendants(batch).astype(np.float64)
+    if several.any():
+        rows = several[batch.problem_of]
+        part = batch[several]
+        distance[rows], between[rows] = _walk_paths(part, "nx_betweenness" in names)
+    size = batch.sizes[batch.problem_of]
+    scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
+    return {
+        "nx_betweenness": between / np.maximum((size - 1) * (size - 2), 1),
+        "nx_closeness": n_above**2 / scale,
+    }
+
+
+def _walk_paths(batch, with_between):
+    """Sum of distances to each claim, and of shares of paths through it."""
+    n_claims = batch.n_claims
     indptr, source = batch.closure
-    n_before = np.diff(indptr)
-    _check_steps(batch, n_before[parent], what)
-    n_children = np.repeat(_count_children(batch), n_before)
+    n_children = np.repeat(_count_children(batch), np.diff(indptr))
     distance, between = np.zeros(n_claims, dtype=np.int64), np.zeros(n_claims)
     for a, b in _cut_blocks(np.bincount(source, n_children, minlength=n_claims)):
         pairs = _find_pairs(batch, a, b)
         length = _measure_distances(pairs, batch.depth)
         np.add.at(distance, pairs.target, length)
-        if "nx_betweenness" in names:
+        if with_between:
             # One after the other, in the order of s: the same sum for any blocks.
             np.add.at(between, pairs.target, _accumulate(pairs, length))
-    size = batch.sizes[batch.problem_of]
-    scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
-    return {
-        "nx_betweenness": between / np.maximum((size - 1) * (size - 2), 1),
-        "nx_closeness": (n_before - 1) ** 2 / scale,
-    }
+    return distance, between
 
 
 class _Pairs(NamedTuple):

@@ -12,17 +12,15 @@ where t <= s: neither a grid of thresholds nor a list of subgraphs is needed.
 
 import numpy as np
 
+from .ancestors import pass_on
+
 
 def path_risk(risk, batch):
     """Maximum of ``risk``, shape (n_claims,), over each claim and its ancestors.
 
     One pass over the edges by depth: O(claims + edges).
     """
-    out = np.array(risk, dtype=np.float64)
-    for parents, children, starts in batch.levels:
-        inherited = np.maximum.reduceat(out[parents], starts)
-        out[children] = np.maximum(out[children], inherited)
-    return out
+    return pass_on(np.maximum, np.asarray(risk, dtype=np.float64), batch)
 
 
 def segment_min(values, offsets):

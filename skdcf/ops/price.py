@@ -17,11 +17,17 @@ Pearson). m rises along the edges and the price with m, so such sets are closed 
 ancestors.
 """
 
+import math
+
 import numpy as np
 
+from .ancestors import sum_ancestors
 from .hard import path_risk
 
 CERTAIN = 30.0  # largest log odds of a hazard: 1e-13 from certainty
+# Pieces and rounds up to which all curves are worked on at once. What is larger is done
+# one by one, as the number of rounds is that of the pieces of the largest curve.
+_TOGETHER = 64
 
 
 def log_price(hazard, batch, q=0.0, worth=None):
@@ -44,11 +50,10 @@ def log_price(hazard, batch, q=0.0, worth=None):
     """
     hazard = np.clip(hazard, -CERTAIN, CERTAIN)
     own = np.logaddexp(0, hazard)
-    indptr, indices = batch.closure
     if not len(own):
         return own
     # The maximum mends rounding, without which m rises along the edges anyway.
-    path = path_risk(np.add.reduceat(own[indices], indptr[:-1]), batch)
+    path = path_risk(sum_ancestors(own, batch), batch)
     order = np.lexsort((batch.depth, path, batch.problem_of))
     before = _sum_before(own[order], batch.offsets)
     log_risk = hazard[order] - own[order] - before
@@ -66,7 +71,10 @@ def log_price(hazard, batch, q=0.0, worth=None):
 def _sum_before(values, offsets):
     """Sum of those before each value in its segment; other segments do not enter."""
     out = np.zeros(len(values))
-    at, ends = offsets[:-1], offsets[1:]
+    large = np.diff(offsets) > _TOGETHER
+    for a, b in zip(offsets[:-1][large], offsets[1:][large], strict=True):
+        np.cumsum(values[a : b - 1], out=out[a + 1 : b])
+    at, ends = offsets[:-1][~large], offsets[1:][~large]
     while len(at):
         more = at + 1 < ends
         at, ends = at[more] + 1, ends[more]
@@ -99,7 +107,7 @@ def minorant_slopes(log_rise, log_run, segment):
     head = np.ones(len(log_rise), dtype=bool)
     slope = np.empty(len(log_rise))
     at = np.arange(len(log_rise))
-    while len(at):
+    for _ in range(_TOGETHER):
         slope[at] = log_rise - log_run
         falls = np.append(False, slope[at[1:]] < slope[at[:-1]])
         falls &= np.append(False, segment[at[1:]] == segment[at[:-1]])
@@ -109,9 +117,33 @@ def minorant_slopes(log_rise, log_run, segment):
         log_rise, log_run = log_rise[open_], log_run[open_]
         starts = np.flatnonzero(~falls)
         if not len(starts):
+            at = at[:0]
             break
         log_rise = np.logaddexp.reduceat(log_rise, starts)
         log_run = np.logaddexp.reduceat(log_run, starts)
         at = at[starts]
+    if len(at):
+        _pool_one_by_one(log_rise, log_run, segment, at, head, slope)
     first = np.maximum.accumulate(np.where(head, np.arange(len(head)), 0))
     return slope[first]
+
+
+def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
+    """The rest of the work of `minorant_slopes`, piece by piece, on a stack."""
+    stack, last = [], None
+    for piece in zip(at, segment[at], log_rise, log_run, strict=True):
+        i, curve, rise, run = (x.item() for x in piece)
+        if curve != last:
+            stack, last = [], curve
+        # A tie stays as it is, as above.
+        while stack and rise - run < stack[-1][3]:
+            head[i] = False
+            i, above, beside, _ = stack.pop()
+            rise, run = _log_add(rise, above), _log_add(run, beside)
+        stack.append((i, rise, run, rise - run))
+        slope[i] = rise - run
+
+
+def _log_add(a, b):
+    high, low = max(a, b), min(a, b)
+    return high + math.log1p(math.exp(low - high))

@@ -1,0 +1,170 @@
+"""What a batch knows from offsets and edges alone, worked out when it is asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._names import name_problem
+from ._steps import Level, Walk, find_steps
+from ._structure import find_closure, find_depth, find_levels
+from .bit_rows import Lineage
+from .ragged import offsets_of, ranges, segment_ids
+
+# Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
+# the lists of all problems at once.
+SMALL = 64
+MOST_PAIRS = 50_000_000  # of claim and ancestor, in one problem: 0.4 GB
+
+
+class Structure:
+    """Depth, levels and ancestors of packed problems."""
+
+    offsets: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    edge_offsets: NDArray[np.int64]
+    ids: NDArray[np.object_] | None
+
+    @property
+    def n_claims(self) -> int:
+        """Number of claims in all problems together."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of claims of each problem, shape (n_graphs,)."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def problem_of(self) -> NDArray[np.int64]:
+        """Number of the problem that each claim belongs to, shape (n_claims,)."""
+        return segment_ids(self.offsets)
+
+    @cached_property
+    def depth(self) -> NDArray[np.int32]:
+        """Longest path from a source to each claim, shape (n_claims,)."""
+        return find_depth(self.edges, self.n_claims)
+
+    @property
+    def _forward(self) -> bool:
+        """Whether every parent stands before its child, so that no cycle can be."""
+        return bool((self.edges[:, 0] < self.edges[:, 1]).all())
+
+    @cached_property
+    def _rank(self) -> NDArray:
+        """A number per claim that grows along every edge and is small."""
+        if not self._forward:
+            return self.depth
+        # Where parents stand first, the place in the problem will do for the depth.
+        return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
+
+    @cached_property
+    def levels(self) -> list[tuple[NDArray, NDArray, NDArray]]:
+        """Edges in an order that visits parents first.
+
+        A list of (parents, children, starts), one per level: the parents of
+        ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``, so that one
+        ``reduceat`` passes values on to a whole level.
+        """
+        return find_levels(self.edges, self._rank)
+
+    @cached_property
+    def steps(self) -> list[Level | Walk]:
+        """The same order for passing values on, with narrow levels edge by edge.
+
+        ``step.pass_on(ufunc, values)``, one after the other, joins to the value of each
+        claim those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
+        """
+        return find_steps(self.edges, self._rank)
+
+    @cached_property
+    def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Each claim with all its ancestors, as (indptr, indices).
+
+        Those of the claim in row v are the rows ``indices[indptr[v]:indptr[v + 1]]``,
+        sorted, and v is one of them. A sum or a maximum over ancestors needs no such
+        list: see `skdcf.ops.ancestors`.
+
+        Raises
+        ------
+        ValueError
+            If a problem has more than 50,000,000 pairs of claim and ancestor.
+        """
+        if not len(self.large):
+            return self.small_closure
+        pairs = {int(i): self._list_pairs(int(i)) for i in self.large}
+        length = np.diff(self.small_closure[0])
+        for i, (owner, _) in pairs.items():
+            length[self.offsets[i] : self.offsets[i + 1]] = np.bincount(owner)
+        indptr = offsets_of(length)
+        indices = np.empty(indptr[-1], dtype=np.int64)
+        small = (self.sizes <= SMALL)[self.problem_of]
+        listed = self.small_closure[1]
+        here = ranges(indptr[:-1][small], length[small])
+        indices[here] = listed[np.repeat(small, np.diff(self.small_closure[0]))]
+        for i, (_, member) in pairs.items():
+            a, b = self.offsets[i : i + 2]
+            indices[indptr[a] : indptr[b]] = member + a
+        return indptr, indices
+
+    @cached_property
+    def small_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """As `closure`, but claims of large problems stand there by themselves."""
+        if not len(self.large):
+            return find_closure(self.levels, self.n_claims)
+        small = (self.sizes <= SMALL)[self.problem_of]
+        edges = self.edges[small[self.edges[:, 1]]]
+        return find_closure(find_levels(edges, self._rank), self.n_claims)
+
+    @cached_property
+    def large(self) -> NDArray[np.int64]:
+        """Numbers of the problems with more than 64 claims."""
+        return np.flatnonzero(self.sizes > SMALL)
+
+    @cached_property
+    def is_forest(self) -> NDArray[np.bool_]:
+        """Whether each claim of a problem has one parent at most, shape (n_graphs,)."""
+        several = self.edges[1:, 1] == self.edges[:-1, 1]
+        problem = self.problem_of[self.edges[1:, 1][several]]
+        return np.bincount(problem, minlength=len(self.sizes)) == 0
+
+    def lineage(self, i: int) -> Lineage:
+        """The edges of one problem, for rows of bits.
+
+        Parameters
+        ----------
+        i : int
+            Position of the problem.
+
+        Returns
+        -------
+        Lineage
+        """
+        a, b = self.offsets[i : i + 2]
+        edges = self.edges[slice(*self.edge_offsets[i : i + 2])] - a
+        rank = np.empty(b - a, dtype=np.int64)
+        rank[np.argsort(self._rank[a:b], kind="stable")] = np.arange(b - a)
+        return Lineage(edges, rank)
+
+    def _list_pairs(self, i):
+        """Claims and their ancestors, in numbers of the problem's own."""
+        lineage, least = self.lineage(i), self._count_least(i)
+        if least <= MOST_PAIRS and not self.is_forest[i]:
+            least = lineage.sums(np.ones(lineage.n_claims, dtype=np.int64)).sum()
+        if least > MOST_PAIRS:
+            raise ValueError(
+                f"{name_problem(i, self.ids)} is too large for a list of all ancestors: "
+                f"its {lineage.n_claims:,} claims have {least:,} pairs of claim and "
+                f"ancestor or more, and {MOST_PAIRS:,} is the most. The list is needed by "
+                "GridRelaxation, PathRelaxation with a max_temperature, FrequencyScorer "
+                "over descendants, nx_betweenness and nx_closeness: choose "
+                'PathRelaxation(), over="children" or other metrics instead'
+            )
+        return lineage.pairs()
+
+    def _count_least(self, i):
+        """Pairs of claim and ancestor along the longest paths; in a forest, all."""
+        a, b = self.offsets[i : i + 2]
+        return int(self.depth[a:b].sum(dtype=np.int64) + b - a)

@@ -1,0 +1,146 @@
+"""Ancestors of the claims of one large problem as rows of bits.
+
+A list of all pairs of claim and ancestor takes up to n^2 / 2 numbers, and to unite the
+parents' lists takes n^3 steps where claims have many parents. Rows of bits take one bit
+a pair, for a block of 8,192 ancestors at a time: n^2 / 8 steps, 1 KB a claim.
+
+Claims are numbered such that parents come first (their *ranks*).
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+BLOCK = 8192  # ancestors, a multiple of 8
+_ROWS = 1024  # claims worked on together when bits are read
+
+
+class Lineage:
+    """The edges of one problem, in ranks.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_edges, 2)
+        (parent, child), as numbers from 0.
+    rank : ndarray of shape (n_claims,)
+        A permutation that grows along every edge.
+    """
+
+    def __init__(self, edges, rank):
+        self.rank, self.n_claims = rank, len(rank)
+        ends = rank[edges]
+        ends = ends[np.lexsort((ends[:, 0], ends[:, 1]))]
+        self.parent, self.child = np.ascontiguousarray(ends.T)
+
+    def reversed(self):
+        """The same claims, each with what builds on it in the place of its parents."""
+        number = np.argsort(self.rank)
+        edges = np.stack([number[self.child], number[self.parent]], axis=1)
+        return Lineage(edges, self.n_claims - 1 - self.rank)
+
+    def blocks(self):
+        """(start, rows) for one block of ancestors after the other, from the last.
+
+        ``rows[v - start]`` are the bits of the claim of rank v: bit k stands for the
+        one of rank start + k, v is one of its own, and ranks below ``start`` have none.
+
+        A parent that is an ancestor of another parent adds nothing. Parents are tried
+        from the last, and one whose bit is there already is passed over for good, in
+        this block and in all before it: a complete graph costs a look at each edge.
+        """
+        n, kept = self.n_claims, {}
+        root = np.bincount(self.child, minlength=n) == 0
+        for start in range((n - 1) // BLOCK * BLOCK, -1, -BLOCK):
+            stop = min(start + BLOCK, n)
+            rows = np.zeros((n - start, (stop - start + 7) // 8), dtype=np.uint8)
+            own = np.arange(start, stop)
+            _set_bits(rows, own - start, own - start)
+            inside = (start <= self.parent) & (self.parent < stop)
+            direct = inside & root[self.parent]  # nothing but their own bits
+            _set_bits(rows, self.child[direct] - start, self.parent[direct] - start)
+            rest = np.flatnonzero(inside & ~direct)
+            _unite(rows, start, self.parent[rest], self.child[rest], kept)
+            yield start, rows
+
+    def sums(self, values):
+        """Sum of ``values`` over each claim and its ancestors, shape (n_claims,).
+
+        The sums of all sets of eight neighbours are made beforehand, so that a byte of a
+        row is one look into a table.
+        """
+        ordered = np.empty(self.n_claims, dtype=values.dtype)
+        ordered[self.rank] = values
+        total, lower = ordered.copy(), np.unique(self.child)
+        total[lower] = 0
+        for start, rows in self.blocks():
+            table = _tabulate(ordered[start : start + BLOCK], rows.shape[1])
+            place = 256 * np.arange(rows.shape[1])
+            reached = lower[lower >= start]
+            for a in range(0, len(reached), _ROWS):
+                some = reached[a : a + _ROWS]
+                total[some] += table[rows[some - start] + place].sum(axis=1)
+        return total[self.rank]
+
+    def pairs(self):
+        """Each claim with its ancestors, in numbers: two arrays, (claim, member)."""
+        number = np.empty(self.n_claims, dtype=np.int64)
+        number[self.rank] = np.arange(self.n_claims)
+        keys = [np.empty(0, dtype=np.int64)]
+        for start, rows in self.blocks():
+            row, byte = np.nonzero(rows)
+            bits = np.unpackbits(rows[row, byte][:, None], axis=1, bitorder="little")
+            place, bit = np.nonzero(bits)
+            member = number[start + 8 * byte[place] + bit]
+            keys.append(number[start + row[place]] * np.int64(self.n_claims) + member)
+        key = np.concatenate(keys)
+        key.sort()
+        return np.divmod(key, self.n_claims)
+
+
+def _unite(rows, start, parent, child, kept):
+    """Join the parents' rows to their children's; ``kept`` are the parents of use.
+
+    ``parent`` and ``child`` are the edges from this block, sorted by child; ``kept``
+    has the parents behind it of which another block found that they are needed.
+    """
+    children, first = np.unique(child, return_index=True)
+    bounds = pairwise(np.append(first, len(child)).tolist())
+    inside = [parent[a:b] - start for a, b in bounds]
+    above = dict(zip(children.tolist(), inside, strict=True))
+    for v in sorted(above.keys() | kept.keys()):
+        row, used = rows[v - start], kept.get(v, [])
+        for u in used:
+            row |= rows[u - start]
+        inside = above.get(v, ())
+        if len(inside):
+            kept[v] = used + [start + u for u in _take_needed(row, rows, inside)]
+
+
+def _take_needed(row, rows, inside):
+    """Join the rows of the parents that are not there yet; return which these were."""
+    needed = []
+    while len(inside):
+        u = int(inside[-1])
+        if not row[u >> 3] >> (u & 7) & 1:
+            row |= rows[u]
+            needed.append(u)
+            inside = inside[:-1]
+            inside = inside[(row[inside >> 3] >> (inside & 7)) & 1 == 0]
+        else:
+            inside = inside[:-1]
+    return needed
+
+
+def _set_bits(rows, row, bit):
+    flat = row * rows.shape[1] + (bit >> 3)
+    np.bitwise_or.at(rows.reshape(-1), flat, (1 << (bit & 7)).astype(np.uint8))
+
+
+def _tabulate(values, n_bytes):
+    """Sums of all sets of eight neighbours: 256 for each byte, one after the other."""
+    padded = np.zeros(8 * n_bytes, dtype=values.dtype)
+    padded[: len(values)] = values
+    table = np.zeros((n_bytes, 256), dtype=values.dtype)
+    for bit, one in enumerate(padded.reshape(n_bytes, 8).T):
+        table[:, 1 << bit : 2 << bit] = table[:, : 1 << bit] + one[:, None]
+    return table.reshape(-1)

@@ -104,10 +104,10 @@ _DESCR = """Word problems in made-up sentences.
 
 Questions about shops, trains, wages, gardens and bakeries, answered step by step. Some
 answers slip in the arithmetic, read a wrong number or take the wrong operation, and go on
-with what they have. Some questions tempt several answers to the same mistake. A claim is true if its equation holds and its
-result is that of a right solution. Claims, questions, edges and other answers to the same
-question are given, features are not. The data show how things work; they do not measure
-what a filter gains on answers of a language model.
+with what they have. Some questions tempt several answers to the same mistake. A claim is
+true if its equation holds and its result is that of a right solution. Claims, questions,
+edges and other answers to the same question are given, features are not. The data show
+how things work; they do not measure what a filter gains on answers of a language model.
 """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,12 @@ class CalibrationPart:
 
 class CalibratedInParts:
     """What a filter does with problems that calibrate it part by part."""
+
+    _admit: Any  # these are the filter's
+    _label_values: Any
+    _part: Any
+    _store: Any
+    validate: Any
 
     def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
         """Nonconformity score of each problem, as `calibrate` would use it.

@@ -1,5 +1,7 @@
 """How messages name problems and claims, and show what users wrote."""
 
+from typing import Any
+
 import numpy as np
 
 from .._checks import printable
@@ -37,6 +39,9 @@ def cycle_message(cycle):
 
 class Names:
     """How messages name the problems and the claims of a batch."""
+
+    ids: Any
+    offsets: Any
 
     def name_of(self, i: int) -> str:
         """How messages name a problem.

@@ -19,8 +19,8 @@ export MPLBACKEND ?= Agg
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/with-plot,data
-	$(BIN)/python -m skdcf $(DEMO_ARGS)
+demo: $(VENV)/with-plot,data,persistence
+	$(BIN)/python -m skdcf demo $(DEMO_ARGS)
 
 test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n 2 $(TEST_ARGS)

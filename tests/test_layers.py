@@ -179,6 +179,7 @@ def test_layers_hold_what_they_should():
     assert set(imports_within(AROUND)) == {
         "__main__",
         "adapters",
+        "cli",
         "datasets",
         "edges",
         "evaluation",

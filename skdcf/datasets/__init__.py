@@ -8,7 +8,7 @@ from ._felm import fetch_felm
 from ._files import get_data_home
 from ._generator import make_reasoning_graphs
 from ._gsm8k_solutions import fetch_gsm8k_solutions
-from ._jsonl import iter_jsonl, jsonl_schema, read_jsonl, write_jsonl
+from ._jsonl import format_jsonl, iter_jsonl, jsonl_schema, read_jsonl, write_jsonl
 from ._mr_ben import fetch_mr_ben
 from ._perl import fetch_perl
 from ._prm800k import fetch_prm800k
@@ -28,6 +28,7 @@ __all__ = [
     "fetch_prmbench",
     "fetch_process_bench",
     "fetch_refchecker",
+    "format_jsonl",
     "get_data_home",
     "iter_jsonl",
     "jsonl_schema",

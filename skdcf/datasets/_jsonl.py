@@ -7,10 +7,11 @@ stand alone, so that files can be cut, joined and read as a stream.
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from importlib.resources import files
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -86,6 +87,10 @@ def write_jsonl(
         If the numbers of problems, claims and what is given with them differ, or a
         value has no place in the format. No file is written then.
 
+    See Also
+    --------
+    format_jsonl : The same lines as texts.
+
     Examples
     --------
     >>> import tempfile
@@ -96,6 +101,39 @@ def write_jsonl(
     >>> list(back.graphs) == list(graphs)
     True
     """
+    lines = format_jsonl(graphs, labels, masks, groups=groups, metadata=metadata)
+    path = Path(path)
+    with replaced(path, encoding="ascii", newline="\n") as file:
+        for line in lines:
+            file.write(line + "\n")
+    return path
+
+
+def format_jsonl(
+    graphs: Iterable[ReasoningGraph],
+    labels: Iterable[ArrayLike | None] | None = None,
+    masks: Iterable[ArrayLike | None] | None = None,
+    *,
+    groups: Iterable[str | int | None] | None = None,
+    metadata: Iterable[dict[str, Any] | None] | None = None,
+) -> Iterator[str]:
+    """Problems as lines of text, for a stream or a database.
+
+    Parameters
+    ----------
+    graphs, labels, masks, groups, metadata
+        As for `write_jsonl`.
+
+    Returns
+    -------
+    iterator of str
+        One line per problem, in ASCII, without line breaks.
+
+    Raises
+    ------
+    ValueError
+        At once where a column is no iterable; at its line where a problem is bad.
+    """
     labels, masks = per_problem(labels, graphs), per_problem(masks, graphs)
     columns = zip(_COLUMNS, (graphs, labels, masks, groups, metadata), strict=True)
     given = {k: v for k, v in columns if v is not None or k == "graphs"}
@@ -104,19 +142,17 @@ def write_jsonl(
             raise ValueError(
                 f"{name} is {values!r}: pass a list, one entry per problem"
             )
-    path = Path(path)
-    with replaced(path, encoding="ascii", newline="\n") as file:
-        for line in _lines(given):
-            file.write(line + "\n")
-    return path
+    return _lines(given)
 
 
-def read_jsonl(path: str | os.PathLike, *, on_invalid: str = "raise") -> Bunch:
+def read_jsonl(
+    path: str | os.PathLike | BinaryIO, *, on_invalid: str = "raise"
+) -> Bunch:
     """Read problems that `write_jsonl` or another program wrote.
 
     Parameters
     ----------
-    path : path-like
+    path : path-like or binary file
     on_invalid : {"raise", "drop"}
         Stop at the first line that breaks the format, or leave such lines out.
 
@@ -150,19 +186,19 @@ def read_jsonl(path: str | os.PathLike, *, on_invalid: str = "raise") -> Bunch:
     try:
         data = pack(graphs, labels, dropped)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{getattr(path, 'name', path)}: {error}") from error
     groups = None if groups is None else _group_array(groups)
     return Bunch(**data, masks=masks, groups=groups, metadata=metadata)
 
 
 def iter_jsonl(
-    path: str | os.PathLike, *, on_invalid: str = "raise"
+    path: str | os.PathLike | BinaryIO, *, on_invalid: str = "raise"
 ) -> Iterator[Problem]:
     """Read problems one at a time, in constant memory.
 
     Parameters
     ----------
-    path : path-like
+    path : path-like or binary file
     on_invalid : {"raise", "drop"}
         As for `read_jsonl`.
 
@@ -178,7 +214,8 @@ def iter_jsonl(
 
 
 def _read(path, on_invalid, dropped):
-    with open(path, "rb") as file:
+    path = getattr(path, "buffer", path)  # of standard input, which is text
+    with nullcontext(path) if hasattr(path, "read") else open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
@@ -188,7 +225,8 @@ def _read(path, on_invalid, dropped):
                 row = parse(line)
             except _BROKEN as error:
                 if on_invalid == "raise":
-                    raise ValueError(f"{path}, line {number}: {error}") from error
+                    name = getattr(file, "name", "a stream")
+                    raise ValueError(f"{name}, line {number}: {error}") from error
                 dropped.append((number, str(error)))
                 continue
             yield row

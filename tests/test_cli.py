@@ -1,0 +1,253 @@
+"""The command line, as users type it."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import skdcf
+from skdcf.cli import main
+from skdcf.datasets import (
+    make_reasoning_graphs,
+    make_word_problems,
+    read_jsonl,
+    write_jsonl,
+)
+from skdcf.features import reasoning_features
+from skdcf.metrics import evaluate_filter
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Labelled word problems in a file, new ones in another, and a fitted filter."""
+    folder = tmp_path_factory.mktemp("cli")
+    data = make_word_problems(240, random_state=0)
+    new = make_word_problems(60, random_state=1)
+    sources = [{"source": f"page {i}"} for i in range(60)]
+    write_jsonl(folder / "old.jsonl", data.graphs, data.labels, groups=data.groups)
+    write_jsonl(folder / "new.jsonl", new.graphs, new.labels, metadata=sources)
+    fit = [
+        "fit",
+        folder / "old.jsonl",
+        "-o",
+        folder / "m.skops",
+        "--scorer",
+        "logistic",
+    ]
+    assert main(list(map(str, fit))) == 0
+    return folder
+
+
+def run(*arguments):
+    return main([str(a) for a in arguments])
+
+
+def test_fit_says_what_it_promises(files, tmp_path, capsys):
+    assert run("fit", files / "old.jsonl", "-o", tmp_path / "m", "--alpha", "0.2") == 0
+    said = capsys.readouterr().err
+    assert "with a probability of at least 0.8, nothing false is kept" in said
+    assert "trained and calibrated on 240 problems" in said
+    model = skdcf.load(tmp_path / "m")
+    assert model[-1].alpha == 0.2
+    assert f"alpha = {1 / (model[-1].n_calibration_ + 1):.3g}" in said
+
+
+def test_filter_writes_what_the_library_keeps(files, tmp_path, capsys):
+    assert (
+        run("filter", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "k") == 0
+    )
+    kept, new = read_jsonl(tmp_path / "k"), read_jsonl(files / "new.jsonl")
+    model = skdcf.load(files / "m.skops")
+    masks = model.predict(new.graphs)
+    assert list(kept.graphs) == list(new.graphs)
+    for i, mask in enumerate(masks):
+        assert kept.masks[i].tolist() == mask.tolist()
+        assert kept.labels[i].tolist() == new.labels[i].tolist()
+        assert kept.metadata[i]["source"] == f"page {i}"
+        result = kept.metadata[i]["filtered"]
+        assert result["text"] == " ".join(np.array(new.graphs[i].claims)[mask])
+        assert [level <= 0.1 for level in result["claim_alpha"]] == mask.tolist()
+    n = sum(map(np.sum, masks))
+    assert f"{n} of {new.graphs.n_claims} claims kept" in capsys.readouterr().err
+
+
+def test_filter_again_at_another_level(files, tmp_path):
+    model = files / "m.skops"
+    assert run("filter", model, files / "new.jsonl", "-o", tmp_path / "a") == 0
+    assert (
+        run("filter", model, tmp_path / "a", "-o", tmp_path / "b", "--alpha", 0.3) == 0
+    )
+    first, second = read_jsonl(tmp_path / "a"), read_jsonl(tmp_path / "b")
+    assert all((a <= b).all() for a, b in zip(first.masks, second.masks, strict=True))
+    assert second.metadata[0]["filtered"]["alpha"] == 0.3
+    assert second.metadata[0]["source"] == "page 0"
+
+
+def test_text_from_standard_input_to_standard_output(files, monkeypatch, capsys):
+    content = (files / "new.jsonl").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert run("filter", files / "m.skops", "-", "-o", "-", "--text") == 0
+    lines = capsys.readouterr().out.split("\n")
+    new = read_jsonl(files / "new.jsonl").graphs
+    model = skdcf.load(files / "m.skops")
+    expected = [
+        " ".join(np.array(graph.claims)[mask])
+        for graph, mask in zip(new, model.predict(new), strict=True)
+    ]
+    assert lines == [*expected, ""]
+
+
+def test_problems_through_a_pipe_of_two_programs(files):
+    skdcf_ = [sys.executable, "-m", "skdcf"]
+    first = subprocess.run(
+        [*skdcf_, "features", str(files / "new.jsonl"), "-o", "-"],
+        capture_output=True,
+        check=True,
+    )
+    checked = subprocess.run(
+        [*skdcf_, "check", "-", "--json"],
+        input=first.stdout,
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(checked.stdout)["features"] == 42
+
+
+def test_calibrate_moves_the_threshold_and_nothing_else(files, tmp_path):
+    args = files / "m.skops", files / "new.jsonl", "-o", tmp_path / "c", "--alpha", 0.2
+    assert run("calibrate", *args) == 0
+    old, new = skdcf.load(files / "m.skops")[-1], skdcf.load(tmp_path / "c")[-1]
+    assert new.n_calibration_ == 60
+    assert new.alpha == 0.2
+    assert new.threshold_ != old.threshold_
+    graphs = reasoning_features().fit_transform(read_jsonl(files / "new.jsonl").graphs)
+    assert new.path_risk(graphs)[0].tolist() == old.path_risk(graphs)[0].tolist()
+
+
+def test_evaluate_gives_the_numbers_of_the_library(files, capsys):
+    args = files / "m.skops", files / "new.jsonl", "--alphas", 0.1, 0.3
+    assert run("evaluate", *args, "--json") == 0
+    given = json.loads(capsys.readouterr().out)
+    data = read_jsonl(files / "new.jsonl")
+    model = skdcf.load(files / "m.skops")
+    report = evaluate_filter(model, data.graphs, data.labels, [0.1, 0.3])
+    assert given["retention"] == report.retention.tolist()
+    assert given["coverage"] == report.coverage.tolist()
+    assert run("evaluate", *args) == 0
+    assert capsys.readouterr().out == f"{report}\n"
+
+
+def test_compare_shows_one_row_per_scorer_and_level(files, capsys):
+    scorers = "logistic", "linear"
+    args = files / "old.jsonl", "--splits", 2, "--alphas", 0.2, "--scorers", *scorers
+    assert run("compare", *args, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["filter"] for row in rows] == ["logistic", "linear"]
+    assert run("compare", *args) == 0
+    assert "2 splits" in capsys.readouterr().out
+
+
+def test_features_of_the_file_are_used_where_it_has_some(tmp_path):
+    graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    write_jsonl(tmp_path / "g.jsonl", graphs, labels)
+    column = "--scorer", "frequency-score"
+    assert run("fit", tmp_path / "g.jsonl", "-o", tmp_path / "m", *column) == 0
+    model = skdcf.load(tmp_path / "m")
+    assert model.predict(graphs[:5])[0].dtype == bool
+    assert run("fit", tmp_path / "g.jsonl", "-o", tmp_path / "n", "--no-edges") == 0
+    assert skdcf.load(tmp_path / "n").coherent is False
+
+
+def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):
+    lines = (files / "new.jsonl").read_text().splitlines()
+    lines[2] = lines[2][:50]
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("\n".join(lines))
+    assert run("check", broken) == 1
+    said = capsys.readouterr().out
+    assert "59 problems" in said
+    assert "line 3: not a JSON object" in said
+    assert run("check", files / "old.jsonl") == 0
+    said = capsys.readouterr().out
+    assert "2 other answers in 240 problems" in said
+    assert "unknown" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["filter", "no.skops", "no.jsonl", "-o", "x"], "no.skops"),
+        (["filter", "MODEL", "no.jsonl", "-o", "x"], "no.jsonl: No such file"),
+        (["filter", "MODEL", "BROKEN", "-o", "x"], "line 2: not a JSON object"),
+        (["filter", "MODEL", "NEW", "-o", "x", "--alpha", "2"], "alpha is 2"),
+        (["filter", "NEW", "NEW", "-o", "x"], "new.jsonl"),
+        (["fit", "UNLABELLED", "-o", "x"], 'no line has "labels"'),
+        (["fit", "OLD", "-o", "x", "--scorer", "magic"], "'magic'"),
+        (["fit", "OLD", "-o", "x", "--features", "given"], "needs features"),
+        (["fit", "OLD", "-o", "x", "--calibration", "300"], "300 of"),
+        (["fit", "OLD", "-o", "missing/x"], "there is no folder"),
+        (["evaluate", "MODEL", "UNLABELLED"], 'no line has "labels"'),
+    ],
+)
+def test_errors_are_one_sentence(
+    files, tmp_path, arguments, message, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    new = read_jsonl(files / "new.jsonl").graphs
+    write_jsonl("unlabelled.jsonl", new)
+    lines = (tmp_path / "unlabelled.jsonl").read_text().splitlines()
+    (tmp_path / "broken.jsonl").write_text(f"{lines[0]}\n{lines[1][:-9]}\n")
+    places = {
+        "MODEL": files / "m.skops",
+        "OLD": files / "old.jsonl",
+        "NEW": files / "new.jsonl",
+        "UNLABELLED": "unlabelled.jsonl",
+        "BROKEN": "broken.jsonl",
+    }
+    assert run(*(places.get(a, a) for a in arguments)) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Traceback" not in said
+    assert said.startswith(f"skdcf {arguments[0]}: ")
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_interruption_leaves_no_file(files, tmp_path, monkeypatch, capsys):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skdcf.cli._model.unwrap", interrupt)
+    assert (
+        run("filter", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "k")
+        == 130
+    )
+    assert "interrupted" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_few_problems_warn_and_keep_nothing(files, tmp_path, capsys):
+    few = read_jsonl(files / "old.jsonl")
+    write_jsonl(tmp_path / "few.jsonl", few.graphs[:20], few.labels[:20])
+    args = tmp_path / "few.jsonl", "-o", tmp_path / "m", "--alpha", 0.01
+    assert run("fit", *args, "--scorer", "logistic") == 0
+    assert "skdcf: warning: " in (said := capsys.readouterr().err)
+    assert "nothing can be kept" in said
+    kept = tmp_path / "k"
+    assert run("filter", tmp_path / "m", files / "new.jsonl", "-o", kept) == 0
+    assert not any(mask.any() for mask in read_jsonl(kept).masks)
+
+
+def test_help_of_every_command(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        run("--help")
+    said = capsys.readouterr().out
+    for command in ("check", "features", "fit", "calibrate", "filter", "evaluate"):
+        assert f"    {command} " in said
+        with pytest.raises(SystemExit, match="0"):
+            run(command, "--help")
+    with pytest.raises(SystemExit, match="0"):
+        run("--version")
+    assert skdcf.__version__ in capsys.readouterr().out

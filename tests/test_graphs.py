@@ -287,3 +287,27 @@ def test_metadata_goes_where_its_problem_goes():
         ReasoningGraph([[1.0]], [], metadata=3)
     with pytest.raises(ValueError, match="2 metadata, but the offsets say 1"):
         bare.replace_metadata([{}, {}])
+
+
+def test_labels_in_arrays_of_several_kinds():
+    """Rows of one kind are joined at once; others must come to the same."""
+    batch = GraphBatch.from_arrays(np.zeros((4, 1)), [0, 2, 2, 4])
+    rows = [[1, 0], [], [-1, 1]]
+    for kinds in ([int] * 3, [np.int8, bool, float], [object, int, int]):
+        y = [np.array(row, dtype=k) for row, k in zip(rows, kinds, strict=True)]
+        assert pack_labels(y, batch).tolist() == [1, 0, -1, 1]
+        assert pack_labels(np.array([*y, 0], dtype=object)[:3], batch).tolist() == [
+            1,
+            0,
+            -1,
+            1,
+        ]
+    y = [np.array([True, False]), np.array([], dtype=bool), np.array([False, True])]
+    assert pack_labels(y, batch).tolist() == [1, 0, 0, 1]
+    assert pack_labels(y, batch).dtype == np.int8
+    with pytest.raises(ValueError, match="problem 2: 3 labels but 2 claims"):
+        pack_labels([*y[:2], np.ones(3)], batch)
+    with pytest.raises(ValueError, match="problem 0, claim 1: the label is 'b'"):
+        pack_labels([np.array(["1", "b"]), y[1], y[2]], batch)
+    with pytest.raises(ValueError, match="problem 2, claim 0: the label is nan"):
+        pack_labels([y[0], y[1], np.array([np.nan, 1])], batch)

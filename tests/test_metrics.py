@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, binomtest
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
@@ -132,6 +132,23 @@ def test_report_prints_and_becomes_a_frame(data):
     frame = report.to_frame()
     assert frame.shape == (2, 11)
     np.testing.assert_array_equal(frame["retention"], report.retention)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_interval_is_that_of_the_binomial_test(confidence):
+    for n in (1, 2, 30, 1000):
+        for k in {0, 1, n // 3, n - 1, n}:
+            test = binomtest(k, n).proportion_ci(confidence, method="exact")
+            found = coverage_interval(k, n, confidence=confidence)
+            assert found == pytest.approx((test.low, test.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, -0.1, np.nan])
+def test_confidence_is_a_share(confidence):
+    with pytest.raises(ValueError, match=r"confidence is .* between 0 and 1"):
+        coverage_interval(1, 2, confidence=confidence)
+    with pytest.raises(ValueError, match=r"confidence is .* between 0 and 1"):
+        coverage_band(30, 0.1, confidence=confidence)
 
 
 def test_report_for_a_table():

@@ -165,6 +165,8 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
 
 def _judged(batch, labels, groups):
     """The problems of which some claim was judged; the others have nothing to teach."""
+    if (labels >= 0).all():
+        return batch, labels, groups
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     judged |= batch.sizes == 0
     if judged.all() or not judged.any():

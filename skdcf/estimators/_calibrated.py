@@ -21,7 +21,13 @@ from ..ops.conformal import (
     conformal_threshold,
     problems_needed,
 )
-from ..ops.hard import answer_scores, nonconformity_scores, path_risk, segment_sum
+from ..ops.hard import (
+    answer_scores,
+    nonconformity_scores,
+    path_risk,
+    path_risk_of_errors,
+    segment_sum,
+)
 from ..scorers import Scorer
 from ._admit import admit_problems
 from ._labels import flat_labels
@@ -107,7 +113,7 @@ class CalibratedFilter(CalibratedInParts, Settings):
     def _part(self, batch, labels):
         """Scores of problems, lowered by more than the scorer's rounding."""
         confidence = confidence_of(self.scorer_, batch)
-        risk = path_risk(self._risk(confidence, batch), batch)
+        risk = path_risk_of_errors(self._risk(confidence, batch), labels, batch)
         rounding = measured_rounding(self.scorer_, batch, confidence)
         least = resolution_of(self.scorer_, batch)
         scores = nonconformity_scores(risk, labels, batch.offsets)

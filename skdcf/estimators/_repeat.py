@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..graphs.ragged import ranges
 from ._threads import few_threads
 
 LARGEST = 512  # problems that are looked at
@@ -62,7 +63,7 @@ def measured_rounding(scorer, batch, confidence):
     worst = 0.0
     for rows in _companies(len(batch)):
         part = batch[rows]
-        before = confidence[np.isin(batch.problem_of, rows)]
+        before = confidence[ranges(batch.offsets[rows], batch.sizes[rows])]
         difference = np.abs(confidence_of(scorer, part) - before)
         if difference.max(initial=0.0) > bound:
             claim = int(np.argmax(difference))

@@ -79,6 +79,22 @@ class Structure:
         """
         return find_steps(self.edges, self._rank)
 
+    def steps_in(self, problems: NDArray[np.int64]) -> list[Level | Walk]:
+        """As `steps`, inside some problems only.
+
+        Parameters
+        ----------
+        problems : ndarray of int
+            Their positions.
+
+        Returns
+        -------
+        list
+        """
+        n_edges = np.diff(self.edge_offsets)[problems]
+        inside = ranges(self.edge_offsets[problems], n_edges)
+        return find_steps(np.take(self.edges, inside, axis=0), self._rank)
+
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Each claim with all its ancestors, as (indptr, indices).

@@ -44,6 +44,8 @@ def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
     array([ 1,  0, -1], dtype=int8)
     """
     flat = np.asarray(_flat_labels(y, batch))
+    if flat.dtype == bool:
+        return flat.astype(np.int8)
     if flat.dtype == object:
         right = np.fromiter(map(_is_label, flat), dtype=bool, count=len(flat))
     else:
@@ -124,8 +126,10 @@ def _flat_labels(y, batch):
             f"y must hold one array of labels per problem: {len(batch)} problems, "
             f"but y has {len(y)} entries"
         )
-    # One call of numpy per problem would take most of the time of a fit.
-    rows = list(y) if all(map(_is_plain, y)) else [_column(row) for row in y]
+    rows = list(y)
+    flat = _join_arrays(rows)
+    if flat is None:
+        rows = [_column(row) for row in rows]
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     wrong = np.flatnonzero(lengths != batch.sizes)
     if wrong.size:
@@ -133,7 +137,21 @@ def _flat_labels(y, batch):
         raise ValueError(
             f"{batch.name_of(i)}: {lengths[i]} labels but {batch.sizes[i]} claims"
         )
-    return np.concatenate(rows)
+    return np.concatenate(rows) if flat is None else flat
+
+
+def _join_arrays(rows):
+    """All rows as one plain array, or None where some row is something else.
+
+    One call for a million rows: one for each would take most of the time of a fit.
+    """
+    if set(map(type, rows)) != {np.ndarray}:
+        return None
+    try:
+        flat = np.concatenate(rows)
+    except ValueError:  # of several numbers of axes
+        return None
+    return flat if _is_plain(flat) else None
 
 
 def _check_sequence(y):

@@ -64,10 +64,10 @@ def find_steps(edges, rank):
     if not len(edges):
         return []
     rank = rank[edges[:, 1]]
-    if rank.max() < 2**15:
-        rank = rank.astype(np.int16)  # numpy sorts these in linear time (radix sort)
+    if rank.max() < 2**15:  # numpy sorts these in linear time (radix sort)
+        rank = rank.astype(np.uint8 if rank.max() < 2**8 else np.int16)
     order = np.argsort(rank, kind="stable")
-    parent, child = edges[order, 0], edges[order, 1]
+    parent, child = np.take(edges, order, axis=0).T
     count = np.bincount(rank)
     bounds, narrow = offsets_of(count), count < NARROW
     first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))

@@ -1,6 +1,7 @@
 """Coverage and retention of kept sets, observed and predicted by theory."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -227,11 +228,13 @@ def coverage_interval(
     """
     if not 0 <= n_covered <= n_problems or n_problems < 1:
         raise ValueError(f"{n_covered} of {n_problems} problems covered: impossible")
-    from scipy.stats import binomtest
+    _check_confidence(confidence)
+    from scipy.special import betaincinv
 
-    test = binomtest(int(n_covered), int(n_problems))
-    interval = test.proportion_ci(confidence, method="exact")
-    return float(interval.low), float(interval.high)
+    k, n, tail = int(n_covered), int(n_problems), (1 - confidence) / 2
+    low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
+    high = betaincinv(k + 1, n - k, 1 - tail) if k < n else 1.0
+    return float(low), float(high)
 
 
 def coverage_band(
@@ -272,9 +275,20 @@ def coverage_band(
     >>> round(low, 3), round(high, 3)
     (0.834, 0.95)
     """
+    _check_confidence(confidence)
+    return _find_band(n_calibration, check_alpha(alpha), confidence, n_test)
+
+
+def _check_confidence(confidence):
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}, but must be between 0 and 1")
+
+
+@lru_cache(4096)  # a comparison asks for the same few bands again and again
+def _find_band(n_calibration, alpha, confidence, n_test):
     from scipy.stats import beta, betabinom
 
-    k = conformal_rank(n_calibration, check_alpha(alpha))
+    k = conformal_rank(n_calibration, alpha)
     if k == 0:
         return 1.0, 1.0
     tail = (1 - confidence) / 2

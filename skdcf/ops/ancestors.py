@@ -46,8 +46,33 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
     >>> sum_ancestors(np.array([5, 7, 1, 2]), batch)
     array([ 5, 12,  6, 15])
     """
+    return _take(batch.steps, ufunc, values)
+
+
+def pass_on_in(
+    problems: np.ndarray, ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch
+) -> np.ndarray:
+    """As `pass_on`, in some problems only; the values of the others stay.
+
+    Parameters
+    ----------
+    problems : ndarray of int
+        Their positions.
+    ufunc, values, batch
+        As in `pass_on`.
+
+    Returns
+    -------
+    ndarray of shape (n_claims,)
+    """
+    known = "steps" in vars(batch) or 2 * len(problems) > len(batch)
+    steps = batch.steps if known else batch.steps_in(problems)
+    return _take(steps, ufunc, values)
+
+
+def _take(steps, ufunc, values):
     out = np.array(values)
-    for step in batch.steps:
+    for step in steps:
         step.pass_on(ufunc, out)
     return out
 

@@ -12,7 +12,7 @@ where t <= s: neither a grid of thresholds nor a list of subgraphs is needed.
 
 import numpy as np
 
-from .ancestors import pass_on
+from .ancestors import pass_on, pass_on_in
 
 
 def path_risk(risk, batch):
@@ -21,6 +21,28 @@ def path_risk(risk, batch):
     One pass over the edges by depth: O(claims + edges).
     """
     return pass_on(np.maximum, np.asarray(risk, dtype=np.float64), batch)
+
+
+def path_risk_of_errors(risk, labels, batch):
+    """As `path_risk`, but perhaps only where a claim is not known to be true.
+
+    All that nonconformity scores look at: where all claims are true, the score is +inf
+    whatever the risks are. Of few problems with an error, only these are worked on.
+
+    Parameters
+    ----------
+    risk : ndarray of shape (n_claims,)
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown; or booleans.
+    batch : GraphBatch
+
+    Returns
+    -------
+    ndarray of shape (n_claims,)
+    """
+    wrong = np.zeros(len(batch), dtype=bool)
+    wrong[batch.problem_of[np.flatnonzero(labels != 1)]] = True
+    return pass_on_in(np.flatnonzero(wrong), np.maximum, np.asarray(risk, float), batch)
 
 
 def segment_min(values, offsets):

@@ -1,0 +1,67 @@
+"""Replies on disk, so that an interrupted run goes on where it was.
+
+One SQLite table from the digest of a call to the reply as JSON. A reply is committed as
+soon as it is there: what a killed program had received is not asked for again.
+"""
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY, reply TEXT NOT NULL, prompt TEXT NOT NULL, time REAL NOT NULL
+)
+"""
+
+
+class ReplyCache:
+    """Replies by the digest of their call, in a file or (None) in memory.
+
+    Several programs may use a file at once. Nobody but its owner may read it: texts of
+    users stand in it, though never a key.
+    """
+
+    def __init__(self, path: str | os.PathLike | None):
+        self.path = path
+        if path is not None:
+            _make_private(Path(path))
+        try:
+            self._db = sqlite3.connect(":memory:" if path is None else path, timeout=60)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(_TABLE)
+            self._db.commit()
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"cache {os.fspath(path)!r} cannot be used ({error}): name another file, "
+                "or remove this one"
+            ) from error
+
+    def get(self, key: str) -> str | None:
+        """The reply to a call, as JSON; None where there is none."""
+        query = "SELECT reply FROM replies WHERE key = ?"
+        row = self._db.execute(query, (key,)).fetchone()
+        return row and row[0]
+
+    def put(self, key: str, reply: str, prompt: str) -> None:
+        """Store a reply; of two to the same call the first one stays."""
+        row = key, reply, prompt, time.time()
+        with self._db:
+            self._db.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?)", row)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def _make_private(path):
+    """Make the file, or make it readable by its owner only; SQLite's others follow it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        if os.name == "posix":
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,190 @@
+"""A server on loopback that speaks the chat-completions protocol over real HTTP.
+
+What it says is scripted: ``script(request, n)`` gets the request's JSON and how often the
+same request came before, and returns a text or one of the outcomes below. As a program,
+``python tests/chat_server.py --log FILE --delay 0.05``, it prints its port and plays the
+scripted model of `scripted_model`.
+"""
+
+import argparse
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Say:
+    """A reply, after a delay in seconds."""
+
+    text: str
+    delay: float = 0.0
+    finish: str = "stop"
+    top_logprobs: list = field(default_factory=list)
+
+
+@dataclass
+class Status:
+    """An error."""
+
+    code: int
+    headers: dict = field(default_factory=dict)
+    body: str = '{"error": {"message": "scripted"}}'
+
+
+@dataclass
+class Raw:
+    """A body as it stands; with ``promised`` bytes announced and the rest never sent."""
+
+    body: bytes
+    promised: int | None = None
+
+
+@dataclass
+class Endless:
+    """A body that never ends: one byte, or many, at a time."""
+
+    chunk: bytes = b" "
+    pause: float = 0.01
+
+
+@dataclass
+class HangUp:
+    """No response at all: the connection is closed."""
+
+
+class ChatServer(ThreadingHTTPServer):
+    """Serves a script; a context manager. ``url`` is what clients need."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, script, port=0, log=None):
+        super().__init__(("127.0.0.1", port), Handler)
+        self.script, self.log = script, log
+        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
+        self.lock = threading.Lock()
+        self.seen = Counter()  # requests by their digest
+        self.requests = []  # (time, headers, JSON)
+        self.in_flight = self.most_in_flight = 0
+
+    def __enter__(self):
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+        return self
+
+    def __exit__(self, *error):
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request, client_address):
+        """Clients that hang up are part of the game."""
+
+    def note(self, event, key):
+        if self.log is not None:
+            with self.lock, open(self.log, "a") as file:
+                file.write(f"{event} {key}\n")
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *args):
+        pass
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        key = hashlib.sha256(body).hexdigest()
+        server = self.server
+        with server.lock:
+            n = server.seen[key]
+            server.seen[key] += 1
+            server.requests.append(
+                (time.monotonic(), lowered(self.headers), json.loads(body))
+            )
+            server.in_flight += 1
+            server.most_in_flight = max(server.most_in_flight, server.in_flight)
+        server.note("start", key)
+        try:
+            self.answer(server.script(json.loads(body), n))
+            server.note("end", key)
+        finally:
+            with server.lock:
+                server.in_flight -= 1
+
+    def answer(self, out):
+        out = Say(out) if isinstance(out, str) else out
+        if isinstance(out, HangUp):
+            self.close_connection = True
+            self.connection.close()
+        elif isinstance(out, Endless):
+            self.drip(out)
+        elif isinstance(out, Raw):
+            self.send(200, {}, out.body, out.promised)
+            self.close_connection = out.promised is not None
+        elif isinstance(out, Status):
+            self.send(out.code, out.headers, out.body.encode())
+        else:
+            time.sleep(out.delay)
+            self.send(200, {}, json.dumps(completion(out)).encode())
+
+    def send(self, code, headers, body, promised=None):
+        self.send_response(code)
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            self.send_header(name, str(value))
+        self.send_header("Content-Length", str(promised or len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def drip(self, out):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.close_connection = True
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            self.wfile.write(out.chunk)
+            self.wfile.flush()
+            time.sleep(out.pause)
+
+
+def lowered(headers):
+    """Headers with names in lower case: clients write them either way."""
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def completion(said):
+    """The JSON of a chat completion."""
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": said.text},
+        "finish_reason": said.finish,
+    }
+    if said.top_logprobs:
+        rows = [
+            {"top_logprobs": [{"token": t, "logprob": p} for t, p in row.items()]}
+            for row in said.top_logprobs
+        ]
+        choice["logprobs"] = {"content": rows}
+    usage = {"prompt_tokens": 10, "completion_tokens": len(said.text) // 4 + 1}
+    return {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}
+
+
+def main():
+    from scripted_model import ScriptedModel
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--log")
+    parser.add_argument("--delay", type=float, default=0.0)
+    options = parser.parse_args()
+    model = ScriptedModel(options.delay)
+    server = ChatServer(model, log=options.log)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

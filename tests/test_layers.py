@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
 # Whatever is not named here lies around the estimators: layer 6.
 LAYERS = {
     "_checks": 0,
+    "_drawing": 0,
     "_files": 0,
     "_parameters": 0,
     "exceptions": 0,

@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._drawing import batch_html
 from ._derived import Structure
 from ._graph import ReasoningGraph
 from ._inputs import (
@@ -279,4 +280,4 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
     def __iter__(self) -> Iterator[ReasoningGraph]:
         return (self._unpack(i) for i in range(len(self)))
 
-    _unpack = unpack
+    _unpack, _repr_html_ = unpack, batch_html

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import printable
+from .._drawing import graph_html
 from ._convert import (
     count_claims,
     fields_of_dict,
@@ -154,16 +155,15 @@ class ReasoningGraph:
             parts.append(f"id={printable(repr(self.id))}")
         return f"ReasoningGraph({', '.join(parts)})"
 
+    _repr_html_ = graph_html
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
-        same_features = (
-            self.features is other.features
-            if self.features is None or other.features is None
-            else np.array_equal(self.features, other.features)
-        )
+        ours, theirs = self.features, other.features
+        unknown = ours is None or theirs is None
         return (
-            same_features
+            (ours is theirs if unknown else np.array_equal(ours, theirs))
             and np.array_equal(self.edges, other.edges)
             and (self.claims or ()) == (other.claims or ())  # no claims, no texts
             and all(getattr(self, n) == getattr(other, n) for n in _COMPARED)

@@ -1,0 +1,211 @@
+"""Drawings and HTML: where claims stand, where edges run, and that texts are harmless."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skdcf import GraphBatch, ReasoningGraph
+from skdcf._drawing import answer_html, escape, graph_svg, layered_layout, page, table
+from skdcf._drawing.layout import CLAIM, TRUNK
+from skdcf._drawing.svg import CLEAR, LOW, MARGIN, RADIUS, STEP
+
+HOSTILE = (
+    "</li></ol><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &amp; "
+    "\u202e\x00\udc80 ]]> <!-- --> ${x} {title} \\href{javascript:alert(1)}{y}"
+)
+VOID = {"br", "img", "meta", "link", "input", "hr"}
+ALLOWED = {
+    *("div", "p", "span", "ol", "li", "del", "style", "details", "summary", "svg"),
+    *("g", "title", "circle", "rect", "text", "path"),
+    *("table", "caption", "thead", "tbody", "tr", "th", "td"),
+}
+
+
+class Elements(HTMLParser):
+    """Collects elements, attributes and texts, and sees that all are closed."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self.open = set(), [], [], []
+        self.feed(source)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.texts.append(data)
+
+
+def random_dag(n, chance, seed):
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(n)
+    return [
+        (order[u], order[v])
+        for v in range(n)
+        for u in range(v)
+        if rng.random() < chance
+    ]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 40])
+@pytest.mark.parametrize("chance", [0, 0.05, 0.3, 1])
+def test_rows_and_gaps(n, chance):
+    edges = random_dag(n, chance, n)
+    layout = layered_layout(n, edges, widest=6)
+    assert all(layout.row[u] < layout.row[v] for u, v in edges)
+    assert np.bincount(layout.row, minlength=1).max() <= 6
+    assert layout.n_rows == len(set(layout.row.tolist()))
+    for r in range(layout.n_rows):
+        beside = np.sort(layout.x[layout.row == r])
+        assert (np.diff(beside) >= 2 * CLAIM - 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_edge_runs_behind_a_claim_that_it_does_not_belong_to(seed):
+    n = 25
+    edges = random_dag(n, 0.15, seed)
+    layout = layered_layout(n, edges)
+    for (parent, child), course in zip(edges, layout.courses, strict=True):
+        assert course[0].tolist() == [layout.x[parent], layout.row[parent]]
+        assert course[-1].tolist() == [layout.x[child], layout.row[child]]
+        assert np.diff(course[:, 1]).tolist() == [1] * (len(course) - 1)
+        for x, row in course[1:-1]:
+            away = np.abs(layout.x[layout.row == row] - x)
+            assert away.min(initial=np.inf) >= CLAIM + TRUNK - 1e-9
+    # What the edge needs beside a claim is less than what it has, and between two rows,
+    # where it turns, there are no claims.
+    assert (CLAIM + TRUNK) * STEP > RADIUS + 2
+    assert LOW - 2 * (RADIUS + CLEAR) > 0
+
+
+def points_of(path):
+    """Points on an SVG path of M, V and C."""
+    x = y = 0.0
+    for letter, numbers in re.findall(r"([MVC])([-\d. ]+)", path):
+        values = [float(v) for v in numbers.split()]
+        if letter == "C":
+            ends = np.array([x, y, *values]).reshape(4, 2)
+            for t in np.linspace(0, 1, 50):
+                weight = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3]
+                yield weight @ ends
+            x, y = ends[-1]
+        else:
+            target = values if letter == "M" else [x, values[0]]
+            steps = np.linspace([x, y], target, 50) if letter == "V" else [target]
+            yield from steps
+            x, y = target
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_lines_keep_clear_of_other_claims(seed):
+    n = 20
+    edges = random_dag(n, 0.2, seed)
+    root = ElementTree.fromstring(graph_svg(n, edges))
+    lines = [e.get("d") for e in root if e.tag.endswith("path") and "C" in e.get("d")]
+    spots = [g.find("{*}circle") for g in root if g.tag.endswith("}g")]
+    centres = np.array([[float(c.get("cx")), float(c.get("cy"))] for c in spots])
+    assert len(lines) == len(edges) and len(centres) == n
+    for (parent, child), line in zip(edges, lines, strict=True):
+        others = np.delete(centres, [parent, child], axis=0)
+        away = [np.hypot(*(others - point).T).min() for point in points_of(line)]
+        assert min(away) > RADIUS + 1
+    width, height = float(root.get("width")), float(root.get("height"))
+    assert centres.min() >= MARGIN - 0.1
+    assert centres[:, 0].max() <= width and centres[:, 1].max() <= height
+
+
+def test_a_chain_is_straight_and_a_premise_stands_near():
+    chain = layered_layout(6, [(v, v + 1) for v in range(5)])
+    assert np.ptp(chain.x) < 1e-9
+    late = layered_layout(5, [(0, 1), (1, 2), (2, 3), (4, 3)])
+    assert late.row[4] == 2
+
+
+def test_what_a_claim_looks_like_differs_in_shape_and_outline():
+    svg = graph_svg(3, [(0, 1)], kept=[True, False, True], labels=[1, 0, -1])
+    groups = [g for g in ElementTree.fromstring(svg) if g.tag.endswith("}g")]
+    shapes = [g.find("{*}rect") is not None for g in groups]
+    assert shapes == [False, True, False]
+    assert groups[1].find("{*}rect").get("stroke-dasharray")
+    assert [len(g.findall("{*}path")) for g in groups] == [0, 1, 0]  # the cross
+    assert [t.text for t in groups[2].findall("{*}text")] == ["2", "?"]
+    assert [g.find("{*}title").text for g in groups] == [
+        "kept",
+        "dropped, false",
+        "kept, not judged",
+    ]
+
+
+def html_of(text):
+    graph = ReasoningGraph(
+        None, [(0, 1)], claims=[text, text], problem=text, id=text, alternatives=[text]
+    )
+    kept, labels = [True, False], [1, 0]
+    reasons = {1: f"Because of {text}"}
+    return [
+        graph._repr_html_(),
+        GraphBatch.pack([graph] * 8)._repr_html_(),
+        answer_html(graph, kept=kept, labels=labels, reasons=reasons, title=text),
+        table([text, text], [[text, 1.0]], caption=text),
+    ]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_hostile_text_is_text(number):
+    source = html_of(HOSTILE)[number]
+    found = Elements(source)
+    assert found.tags <= ALLOWED
+    assert not [name for name, _ in found.attributes if name.startswith("on")]
+    assert not [value for _, value in found.attributes if "javascript" in (value or "")]
+    assert "onerror=alert(1)" in "".join(found.texts)
+    source.encode("utf-8")
+    assert not set(source) & {"\x00", "\u202e"}
+
+
+@given(st.text())
+def test_any_text_is_read_back(text):
+    read = "".join(Elements(f"<p>{escape(text)}</p>").texts)
+    shown = [c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text]
+    assert read == "".join(shown)
+
+
+def test_dropped_claims_are_struck_out_with_their_reason():
+    graph = ReasoningGraph(None, [(0, 1)], claims=["x = 1", "x < 0"])
+    html = answer_html(graph, kept=[True, False], reasons={1: "It is too risky."})
+    assert re.search(r'<del><span class="said">x &lt; 0</span></del>', html)
+    assert "<del>" not in html.split("x = 1")[0] and html.count("<del>") == 1
+    assert "It is too risky." in html
+
+
+def test_large_and_empty_problems():
+    many = ReasoningGraph(None, [], claims=["x"] * 500)
+    assert "too many to draw" in many._repr_html_()
+    assert "and 100 more" in many._repr_html_()
+    assert "no claims" in ReasoningGraph(None, [], claims=[])._repr_html_()
+    assert "<ol" not in ReasoningGraph([[1.0]], [])._repr_html_()
+
+
+def test_a_page_asks_nothing_of_any_server():
+    source = page("".join(html_of("x")), title="<b>")
+    assert "&lt;b&gt;" in source
+    found = Elements(source.replace("<!DOCTYPE html>", ""))
+    assert {"script", "link", "img", "iframe"}.isdisjoint(found.tags)
+    assert not {"src", "href"} & {name for name, _ in found.attributes}
+    assert "url(" not in source and "@import" not in source

@@ -4,6 +4,7 @@ from ._batch import GraphBatch
 from ._coerce import as_batch, as_graphs, is_graphs
 from ._graph import ReasoningGraph
 from ._labels import labels_from_first_error, pack_labels
+from ._text import answer_text
 from ._types import Labels, Problems
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Labels",
     "Problems",
     "ReasoningGraph",
+    "answer_text",
     "as_batch",
     "as_graphs",
     "is_graphs",

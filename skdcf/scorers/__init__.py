@@ -8,6 +8,7 @@ from ..ops.standardize import Standardizer
 from ._classifier import ClassifierScorer
 from ._conformal import ConformalScorer
 from ._features import FeatureScorer, FrequencyScorer, FunctionScorer
+from ._form import LinearForm
 from ._linear import LinearScorer
 from ._mixture import MixtureScorer, Selection
 from ._mlp import MLPScorer
@@ -22,6 +23,7 @@ __all__ = [
     "FrequencyScorer",
     "FunctionScorer",
     "Hazard",
+    "LinearForm",
     "LinearScorer",
     "MLPScorer",
     "MixtureScorer",

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from .._parameters import HasMethods, StrOptions
 from ..ops.hard import coherent_labels
 from ..ops.standardize import noise_columns
+from ._form import LinearForm, probed_form
 from ._protocol import Scorer, Task, need_features
 
 if TYPE_CHECKING:
@@ -114,6 +115,52 @@ class ClassifierScorer(Scorer):
             return self.estimator_.decision_function(X)
         return self.estimator_.predict_proba(X)[:, 1]
 
+    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+        """The log odds as a weighted sum, where the classifier is linear.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        LinearForm or None
+        """
+        if self.estimator_ is None:
+            return LinearForm.unbounded(np.zeros(batch.n_features))
+        if not (_is_linear(self.estimator_) and _is_linear_form_of(self, batch)):
+            return None
+        return self._form(batch.n_features)
+
+    def _form(self, n_features):
+        form = probed_form(self.estimator_.decision_function, n_features)
+        form.weights[self._noise] = 0.0
+        return form
+
+    def shap_values(
+        self, batch: GraphBatch, background: GraphBatch
+    ) -> NDArray[np.float64]:
+        """What each feature adds to the confidence.
+
+        Those of a linear classifier as in `Scorer.shap_values`. Those of xgboost's trees
+        are its own, of the log odds and against the problems that it was trained on.
+
+        Parameters
+        ----------
+        batch, background : GraphBatch
+
+        Returns
+        -------
+        ndarray of shape (n_claims, n_features)
+        """
+        if not hasattr(self.estimator_, "get_booster"):
+            return super().shap_values(batch, background)
+        from xgboost import DMatrix
+
+        rows = DMatrix(self._informative(batch))
+        found = self.estimator_.get_booster().predict(rows, pred_contribs=True)
+        return found[:, :-1].astype(np.float64)
+
     def _informative(self, batch):
         """The features, with 0 in columns of rounding errors, lest these be scaled up."""
         if not len(self._noise):
@@ -121,6 +168,18 @@ class ClassifierScorer(Scorer):
         X = batch.features.copy()
         X[:, self._noise] = 0.0
         return X
+
+
+def _is_linear(estimator):
+    """Whether a classifier, or the last step of a pipeline, has weights."""
+    last = getattr(estimator, "steps", [(None, estimator)])[-1][1]
+    return hasattr(last, "coef_") and hasattr(estimator, "decision_function")
+
+
+def _is_linear_form_of(scorer, batch):
+    """Whether the steps before the last leave the score linear in the features."""
+    form, found = scorer._form(batch.n_features), scorer.confidence(batch)
+    return np.allclose(form(batch.features), found, rtol=1e-6, atol=1e-6)
 
 
 def _own(labels, batch):

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import warn
 from .._parameters import HasMethods
+from ._form import LinearForm
 from ._linear import LinearScorer
 from ._protocol import Scorer, Task, need_features
 
@@ -136,6 +137,25 @@ class ConformalScorer(Scorer):
         if type(self.model_) is not LinearScorer:
             raise AttributeError("coef_: the model is not linear")
         return self.standardizer_.raw_weights(self.params_) / self.scale_
+
+    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+        """The confidence as a weighted sum, where the model is linear.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        LinearForm or None
+        """
+        if type(self.model_) is not LinearScorer:
+            return None
+        weights, s = self.coef_, self.standardizer_
+        reach = s.clip * s.scale
+        return LinearForm(
+            weights, -float(weights @ s.mean), s.mean - reach, s.mean + reach
+        )
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Confidence of each claim.

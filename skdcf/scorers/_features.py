@@ -12,6 +12,7 @@ from .._checks import warn
 from .._parameters import Number, StrOptions
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
+from ._form import LinearForm
 from ._protocol import Scorer, Task
 
 FREQUENCY = "frequency-score"
@@ -75,6 +76,20 @@ class FeatureScorer(Scorer):
         ndarray of shape (n_claims,)
         """
         return batch.features[:, column_of(self.feature, batch)]
+
+    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+        """Weight 1 for the feature and 0 for all others.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        LinearForm
+        """
+        column = column_of(self.feature, batch)
+        return LinearForm.unbounded(np.eye(batch.n_features)[column])
 
 
 class FrequencyScorer(FeatureScorer):
@@ -149,6 +164,19 @@ class FrequencyScorer(FeatureScorer):
         below = lower if self.over == "children" else (lower + upper) / 2
         mixed = (1 - self.beta_mix) * own + self.beta_mix * below
         return np.where(np.isnan(below), own, mixed)
+
+    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+        """As of `FeatureScorer`, where no other claim enters.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        LinearForm, or None with ``beta_mix`` above 0
+        """
+        return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
 class FunctionScorer(Scorer):

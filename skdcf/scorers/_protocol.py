@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._parameters import Settings
+from ._form import LinearForm
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
@@ -129,6 +130,50 @@ class Scorer(Settings, metaclass=ABCMeta):
         if not self.uses_alpha:
             return [self.fit(batch, labels, tasks[0])] * len(tasks)
         return [clone(self).fit(batch, labels, task) for task in tasks]
+
+    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+        """The confidence as a weighted sum of the features, where it is one.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            Problems like those to come; their number and names of columns are read.
+
+        Returns
+        -------
+        LinearForm, or None for a scorer that is not linear
+        """
+        return None
+
+    def shap_values(
+        self, batch: GraphBatch, background: GraphBatch
+    ) -> NDArray[np.float64]:
+        """What each feature adds to each confidence, against that of the background.
+
+        Exact Shapley values of a linear score: weight times the distance of the value
+        from the mean over the background.
+
+        Parameters
+        ----------
+        batch, background : GraphBatch
+
+        Returns
+        -------
+        ndarray of shape (n_claims, n_features)
+
+        Raises
+        ------
+        ValueError
+            If the scorer is neither linear nor has an exact way of its own.
+        """
+        form = self.linear_form(batch)
+        if form is None:
+            raise ValueError(
+                f"{self!r} is not linear, and no exact Shapley values are known for it: "
+                "skdcf.inspection.permutation_importance works with every scorer"
+            )
+        mean = form.values(background.features).mean(axis=0)
+        return form.weights * (form.values(batch.features) - mean)
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:

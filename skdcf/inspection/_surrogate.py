@@ -1,4 +1,4 @@
-"""Looking into filters: how faithful the relaxation is that they were trained by."""
+"""How faithful the relaxation is that a filter was trained by."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._checks import check_alphas
-from .metrics import unwrap
-from .ops.conformal import conformal_rank, conformal_threshold
-from .ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
+from .._checks import check_alphas
+from ..metrics import unwrap
+from ..ops.conformal import conformal_rank, conformal_threshold
+from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
 if TYPE_CHECKING:
-    from .graphs import Labels, Problems
-    from .relaxation import Relaxation
-
-__all__ = ["SurrogateReport", "surrogate_agreement"]
+    from ..graphs import Labels, Problems
+    from ..relaxation import Relaxation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,7 +155,7 @@ def surrogate_agreement(
     >>> bool((report.agreement > 0.99).all())
     True
     """
-    from .relaxation import GridRelaxation, PathRelaxation
+    from ..relaxation import GridRelaxation, PathRelaxation
 
     levels = check_alphas(alphas)
     filter, X = unwrap(filter, X)

@@ -1,0 +1,241 @@
+"""Shapley values by enumeration, importances and separations by other means."""
+
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+import pytest
+from scipy.special import logit
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF, XGBoostCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import compare_filters
+from skdcf.inspection import (
+    SeparationReport,
+    permutation_importance,
+    pooled_shap_values,
+    retention_by,
+    score_separation,
+    shap_values,
+    single_feature_ablation,
+)
+from skdcf.metrics import leave_one_out
+from skdcf.scorers import ClassifierScorer
+
+X, Y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+NARROW = X.replace_features(X.features[:, :5], X.feature_names[:5])
+
+
+@pytest.fixture(scope="module")
+def linear():
+    dcf = CoherentConformalFilter("linear", random_state=0)
+    return dcf.fit(NARROW[:200], Y[:200])
+
+
+def enumerated(confidence, x, background):
+    """Shapley values of one row: features outside a coalition come from the background."""
+    d, out = len(x), np.zeros(len(x))
+
+    def worth(coalition):
+        rows = background.copy()
+        rows[:, list(coalition)] = x[list(coalition)]
+        return confidence(rows).mean()
+
+    for j in range(d):
+        others = [k for k in range(d) if k != j]
+        for size in range(d):
+            weight = factorial(size) * factorial(d - size - 1) / factorial(d)
+            for some in combinations(others, size):
+                out[j] += weight * (worth((*some, j)) - worth(some))
+    return out
+
+
+@pytest.mark.parametrize("scale", [1, 4])
+def test_shapley_values_by_enumeration(linear, scale):
+    test = NARROW[200:].replace_features(
+        scale * NARROW[200:].features, NARROW.feature_names
+    )
+    background = NARROW[:10]
+    report = shap_values(linear, test, background=background)
+
+    def confidence(rows):
+        from skdcf import GraphBatch
+
+        return linear.scorer_.confidence(
+            GraphBatch.from_arrays(rows, np.arange(len(rows) + 1))
+        )
+
+    for row in (0, 7, 40):
+        expected = enumerated(confidence, test.features[row], background.features)
+        np.testing.assert_allclose(report.values[row], expected, atol=1e-10)
+    np.testing.assert_allclose(report.mean, np.abs(report.values).mean(axis=0))
+    np.testing.assert_allclose(report.deviation, np.abs(report.values).std(axis=0))
+    assert report.ranking.tolist() == np.argsort(-report.mean).tolist()
+
+
+def test_trees_add_up_to_their_log_odds():
+    pytest.importorskip("xgboost")
+    cf = XGBoostCF(n_estimators=20, random_state=0).fit(NARROW[:200], Y[:200])
+    report = shap_values(cf, NARROW[200:])
+    odds = logit(cf.scorer_.confidence(NARROW[200:]))
+    base = odds - report.values.sum(axis=1)
+    assert np.ptp(base) < 1e-4
+    assert report.mean.max() > 0.05
+
+
+def test_other_scorers_are_told_what_to_use():
+    cf = HardCF("neyman-pearson", random_state=0).fit(NARROW[:200], Y[:200])
+    with pytest.raises(ValueError, match="permutation_importance works with every"):
+        shap_values(cf, NARROW[200:])
+
+
+def test_pooled_values_are_those_of_the_models():
+    dcf, alphas = CoherentConformalFilter("linear"), [0.1, 0.2]
+    everything = {"n_claims": 10**6, "n_background": 10**6}
+    report = pooled_shap_values(
+        dcf, NARROW, Y, alphas, n_splits=2, random_state=0, **everything
+    )
+    seeds = np.random.RandomState(0).randint(2**31 - 1, size=2)
+    expected = [
+        shap_values(fitted, NARROW).values
+        for seed in seeds.tolist()
+        for fitted in clone(dcf)
+        .set_params(calibration_size=0.2, random_state=seed)
+        .fit_levels(NARROW, Y, alphas)
+    ]
+    np.testing.assert_allclose(report.values, np.concatenate(expected), atol=1e-12)
+    lines = str(report).splitlines()
+    assert lines[0] == f"mean |SHAP| over {4 * NARROW.n_claims} values per feature"
+    assert lines[2].split()[1] == NARROW.feature_names[report.ranking[0]]
+    few = pooled_shap_values(dcf, NARROW, Y, [0.1], n_splits=1, n_claims=7)
+    assert few.values.shape == few.features.shape == (7, 5)
+    with pytest.raises(ValueError, match="n_splits is 0"):
+        pooled_shap_values(dcf, NARROW, Y, alphas, n_splits=0)
+
+
+def test_permutation_by_hand():
+    cf = HardCF("frequency-score", ties="jitter", alpha=0.2).fit(NARROW[:100], Y[:100])
+    test = NARROW[100:], Y[100:]
+    report = permutation_importance(cf, *test, n_repeats=2, random_state=3)
+    rng = np.random.RandomState(3)
+    baseline = leave_one_out(cf, *test, [0.2]).retention[0]
+    column = NARROW.feature_names.index("frequency-score")
+    assert column == 0
+    for repeat in range(2):
+        table = test[0].features.copy()
+        table[:, 0] = rng.permutation(table[:, 0])
+        shuffled = test[0].replace_features(table, NARROW.feature_names)
+        kept = leave_one_out(cf, shuffled, Y[100:], [0.2]).retention[0]
+        assert report.importances[repeat, 0] == pytest.approx(baseline - kept)
+    assert report.ranking[0] == 0 and report.mean[0] > 0.3
+    # The jitter hashes all columns, and so moves ties a little.
+    assert np.abs(report.mean[1:]).max() < report.mean[0] / 2
+    assert report.to_frame().shape == (5, 4)
+    assert "<table" in report._repr_html_()
+    with pytest.raises(ValueError, match="n_repeats"):
+        permutation_importance(cf, *test, n_repeats=0)
+
+
+def test_separation_of_normal_scores():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([1, 0, -1], [20000, 10000, 5])
+    d = 0.8
+    learned = rng.normal(size=labels.size) + d * (labels == 1)
+    noise = rng.normal(size=labels.size)
+    report = SeparationReport.from_scores({"noise": noise, "learned": learned}, labels)
+    both = np.array([noise, learned])[:, labels >= 0]
+    np.testing.assert_allclose(report.scores[0], (both - both.mean()) / both.std())
+    assert report.cohens_d[:, 0] == pytest.approx([0, d], abs=0.04)
+    assert report.separation[1, 0] == pytest.approx(d / both.std(), abs=0.03)
+    assert report.overlap[:, 0] == pytest.approx([1, 2 * norm.cdf(-d / 2)], abs=0.02)
+    assert report.ratio[1, 0] == report.separation[1, 0] / report.separation[0, 0]
+    constant = SeparationReport.from_scores({"c": np.ones(6)}, [1, 1, 1, 0, 0, 0])
+    assert np.isnan(constant.overlap).all() and constant.separation[0, 0] == 0
+
+
+def test_separation_out_of_sample():
+    filters = {"frequency": HardCF(), "logistic": HardCF(ClassifierScorer())}
+    report = score_separation(filters, X, Y, [0.1, 0.2], cv=3, random_state=0)
+    assert report.scores[0].shape == (2, report.true.size)
+    # A feature knows no alpha and no split: its scores are the feature's values.
+    values = np.unique(np.round(report.scores[0][0], 9))
+    assert len(values) == 6
+    assert (report.cohens_d[1] > report.cohens_d[0]).all()
+    assert len(report.rows()) == 4 and report.to_frame().shape == (4, 6)
+    assert len(str(report).splitlines()) == 5
+    assert "<table" in report._repr_html_()
+    groups = np.arange(len(X)) // 2
+    grouped = score_separation(
+        filters, X, Y, [0.1], cv=2, groups=groups, random_state=0
+    )
+    assert grouped.scores[0].shape[0] == 2
+    with pytest.raises(ValueError, match="filters is empty"):
+        score_separation({}, X, Y, [0.1])
+
+
+def test_ablation_is_the_comparison_that_it_says():
+    full, options = {"all": HardCF(ClassifierScorer())}, {"cv": 2, "random_state": 0}
+    features = {"position": "claim_index", "frequency": 0}
+    report = single_feature_ablation(
+        full, X, Y, [0.2], features, beta_mix=[0.0, 0.5], **options
+    )
+    tried = {"beta_mix": [0.0, 0.5]}
+    alone = {
+        name: GridSearchCV(SingleFeatureCF(column, ties="jitter"), tried)
+        for name, column in features.items()
+    }
+    expected = compare_filters(full | alone, X, Y, [0.2], **options)
+    assert report.names == ("all", "position", "frequency")
+    np.testing.assert_array_equal(report.retention, expected.retention)
+    with pytest.raises(ValueError, match="names a filter and a feature"):
+        single_feature_ablation({"0": HardCF()}, X, Y, [0.2], [0])
+    with pytest.raises(ValueError, match="beta_mix is empty"):
+        single_feature_ablation(full, X, Y, [0.2], [0], beta_mix=[])
+
+
+def counted(kinds, kept, labels):
+    """[kind, true, kept true, false, kept false] by a plain loop."""
+    out = {}
+    for kind, keep, label in zip(kinds, kept, labels, strict=True):
+        row = out.setdefault(kind, [0, 0, 0, 0])
+        if label >= 0:
+            row[0 if label else 2] += 1
+            row[1 if label else 3] += bool(keep)
+    return [[kind, *out[kind]] for kind in sorted(out)]
+
+
+def test_retention_by_depth_size_feature_and_own_kinds():
+    cf = HardCF(alpha=0.2).fit(X[:150], Y[:150])
+    test, labels = X[150:], [np.array(y) for y in Y[150:]]
+    labels[0][0] = -1
+    flat, kept = np.concatenate(labels), np.concatenate(list(cf.predict(test)))
+    topics = np.array([f"topic {i % 3}" for i in range(len(test))])
+    cases = {
+        "depth": (test.depth, "{}"),
+        "claim_index": (test.features[:, 1].astype(int), "{}"),
+        "own": (topics[test.problem_of], "{}"),
+    }
+    for by, (kinds, _) in cases.items():
+        if len(set(kinds.tolist())) > 12:
+            continue
+        report = retention_by(cf, test, labels, topics if by == "own" else by)
+        found = zip(
+            report.kind,
+            *(report.n_true, report.kept_true, report.n_false, report.kept_false),
+            strict=True,
+        )
+        expected = [[str(k), *rest] for k, *rest in counted(kinds.tolist(), kept, flat)]
+        assert [[k, *map(int, rest)] for k, *rest in found] == expected
+    ranges = retention_by(cf, test, labels, "nx_pagerank", alpha=0.1)
+    assert len(ranges.kind) == 12 and ranges.n_true.sum() == (flat == 1).sum()
+    sizes = retention_by(cf, test, labels, "size")
+    assert sizes.kept_true.sum() == ((flat == 1) & kept).sum()
+    assert sizes.to_frame().shape[1] == 7
+    assert len(str(sizes).splitlines()) == len(sizes.kind) + 2
+    assert "<table" in sizes._repr_html_()
+    for wrong, message in (("deep", "by is 'deep'"), ([1, 2], "by has shape")):
+        with pytest.raises(ValueError, match=message):
+            retention_by(cf, test, labels, wrong)

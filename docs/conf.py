@@ -17,11 +17,13 @@ version = release = skdcf.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "mathml",
     "public_names",
 ]
+html_math_renderer = "mathml"
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/**/*.md5"]
 default_role = "py:obj"

@@ -18,5 +18,7 @@ def inline(writer, node):
 
 def block(writer, node):
     """A formula on a line of its own."""
-    writer.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    writer.body.append(
+        f'<div class="math">{convert(node.astext(), display="block")}</div>'
+    )
     raise nodes.SkipNode

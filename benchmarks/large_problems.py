@@ -80,7 +80,9 @@ def texts(shape, n):
 
     rng = np.random.default_rng(0)
     rows = rng.integers(2, 99, (n, 2)).tolist()
-    claims = [f"Step {k}: then {a} + {b} = {a + b} eggs" for k, (a, b) in enumerate(rows)]
+    claims = [
+        f"Step {k}: then {a} + {b} = {a + b} eggs" for k, (a, b) in enumerate(rows)
+    ]
     edges = SHAPES[shape][0](n)
     question = ["What are 12 and 30 eggs?"]
     return GraphBatch.from_arrays(None, [0, n], edges, claims=claims, problems=question)
@@ -151,7 +153,9 @@ def growth():
 
 def main(with_growth):
     """Print the table."""
-    print(f"fit and predict of {N_SMALL} problems and a large one; features of the latter")
+    print(
+        f"fit and predict of {N_SMALL} problems and a large one; features of the latter"
+    )
     for shape, (_, n) in SHAPES.items():
         for task in ("HardCF", "auto", "features"):
             command = [sys.executable, __file__, "--one", task, shape, str(n)]

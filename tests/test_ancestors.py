@@ -146,6 +146,22 @@ def test_a_problem_is_worth_the_same_in_any_company(bounds):
         assert alone.tolist() == together[a:b].tolist()
 
 
+def test_edges_that_add_nothing_are_looked_at_once(bounds):
+    n = 200
+    batch = GraphBatch.from_arrays(
+        np.zeros((n, 0)), [0, n], list(combinations(range(n), 2))
+    )
+    lineage = batch.lineage(0)
+    values = np.random.default_rng(5).integers(100, size=n)
+    for _ in range(2):
+        assert lineage.sums(values).tolist() == np.cumsum(values).tolist()
+        # What is left are neighbours, and the edges from the only root.
+        left = [*((0, v) for v in range(2, n)), *chain(n)]
+        found = zip(*map(np.ndarray.tolist, lineage.ends), strict=True)
+        assert sorted(found) == sorted(left)
+    assert lineage.reversed().sums(np.ones(n, int)).tolist() == list(range(n, 0, -1))
+
+
 def test_a_chain_of_ten_thousand_is_refused_only_where_the_list_is_needed():
     n = 10_001
     edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)

@@ -158,11 +158,17 @@ class Structure:
         -------
         Lineage
         """
-        a, b = self.offsets[i : i + 2]
-        edges = self.edges[slice(*self.edge_offsets[i : i + 2])] - a
-        rank = np.empty(b - a, dtype=np.int64)
-        rank[np.argsort(self._rank[a:b], kind="stable")] = np.arange(b - a)
-        return Lineage(edges, rank)
+        if i not in self._lineages:
+            a, b = self.offsets[i : i + 2]
+            edges = self.edges[slice(*self.edge_offsets[i : i + 2])] - a
+            rank = np.empty(b - a, dtype=np.int64)
+            rank[np.argsort(self._rank[a:b], kind="stable")] = np.arange(b - a)
+            self._lineages[i] = Lineage(edges, rank)
+        return self._lineages[i]
+
+    @cached_property
+    def _lineages(self):
+        return {}
 
     def _list_pairs(self, i):
         """Claims and their ancestors, in numbers of the problem's own."""

@@ -24,18 +24,22 @@ class Lineage:
         (parent, child), as numbers from 0.
     rank : ndarray of shape (n_claims,)
         A permutation that grows along every edge.
+
+    Attributes
+    ----------
+    ends : tuple of ndarray
+        Parents and children of the edges, in ranks, sorted by child. One attribute, so
+        that threads see both or neither.
     """
 
     def __init__(self, edges, rank):
         self.rank, self.n_claims = rank, len(rank)
-        ends = rank[edges]
-        ends = ends[np.lexsort((ends[:, 0], ends[:, 1]))]
-        self.parent, self.child = np.ascontiguousarray(ends.T)
+        self.ends = _sort(*rank[edges.T], self.n_claims)
 
     def reversed(self):
         """The same claims, each with what builds on it in the place of its parents."""
         number = np.argsort(self.rank)
-        edges = np.stack([number[self.child], number[self.parent]], axis=1)
+        edges = number[np.stack(self.ends[::-1], axis=1)]
         return Lineage(edges, self.n_claims - 1 - self.rank)
 
     def blocks(self):
@@ -46,21 +50,28 @@ class Lineage:
 
         A parent that is an ancestor of another parent adds nothing. Parents are tried
         from the last, and one whose bit is there already is passed over for good, in
-        this block and in all before it: a complete graph costs a look at each edge.
+        this block and in all before it: a complete graph costs a look at each edge. At
+        the end only the edges that were of use are left.
         """
-        n, kept = self.n_claims, {}
-        root = np.bincount(self.child, minlength=n) == 0
+        (parent, child), n = self.ends, self.n_claims
+        kept: dict[int, list[int]] = {}
+        roots = []
+        root = np.bincount(child, minlength=n) == 0
         for start in range((n - 1) // BLOCK * BLOCK, -1, -BLOCK):
             stop = min(start + BLOCK, n)
             rows = np.zeros((n - start, (stop - start + 7) // 8), dtype=np.uint8)
             own = np.arange(start, stop)
             _set_bits(rows, own - start, own - start)
-            inside = (start <= self.parent) & (self.parent < stop)
-            direct = inside & root[self.parent]  # nothing but their own bits
-            _set_bits(rows, self.child[direct] - start, self.parent[direct] - start)
+            inside = (start <= parent) & (parent < stop)
+            direct = inside & root[parent]  # nothing but their own bits
+            roots.append(np.stack([parent[direct], child[direct]]))
+            _set_bits(rows, child[direct] - start, parent[direct] - start)
             rest = np.flatnonzero(inside & ~direct)
-            _unite(rows, start, self.parent[rest], self.child[rest], kept)
+            _unite(rows, start, parent[rest], child[rest], kept)
             yield start, rows
+        pairs = [(u, v) for v, above in kept.items() for u in above]
+        others = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        self.ends = _sort(*np.hstack([*roots, others]), n)
 
     def sums(self, values):
         """Sum of ``values`` over each claim and its ancestors, shape (n_claims,).
@@ -70,7 +81,7 @@ class Lineage:
         """
         ordered = np.empty(self.n_claims, dtype=values.dtype)
         ordered[self.rank] = values
-        total, lower = ordered.copy(), np.unique(self.child)
+        total, lower = ordered.copy(), np.unique(self.ends[1])
         total[lower] = 0
         for start, rows in self.blocks():
             table = _tabulate(ordered[start : start + BLOCK], rows.shape[1])
@@ -95,6 +106,15 @@ class Lineage:
         key = np.concatenate(keys)
         key.sort()
         return np.divmod(key, self.n_claims)
+
+
+def _sort(parent, child, n_claims):
+    """Edges in the order of their children, and of the parents of each."""
+    key = child * np.int64(n_claims) + parent
+    if (key[1:] < key[:-1]).any():
+        key.sort()
+        child, parent = np.divmod(key, n_claims)
+    return parent, child
 
 
 def _unite(rows, start, parent, child, kept):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from skdcf import GraphBatch, ReasoningGraph
 from skdcf._drawing import answer_html, escape, graph_svg, layered_layout, page, table
+from skdcf._drawing.curve import CLEAR, LOW, MARGIN, RADIUS, STEP
 from skdcf._drawing.layout import CLAIM, TRUNK
-from skdcf._drawing.svg import CLEAR, LOW, MARGIN, RADIUS, STEP
 
 HOSTILE = (
     "</li></ol><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &amp; "
@@ -96,9 +96,9 @@ def test_no_edge_runs_behind_a_claim_that_it_does_not_belong_to(seed):
 
 
 def points_of(path):
-    """Points on an SVG path of M, V and C."""
+    """Points on an SVG path of M, L and C."""
     x = y = 0.0
-    for letter, numbers in re.findall(r"([MVC])([-\d. ]+)", path):
+    for letter, numbers in re.findall(r"([MLC])([-\d. ]+)", path):
         values = [float(v) for v in numbers.split()]
         if letter == "C":
             ends = np.array([x, y, *values]).reshape(4, 2)
@@ -107,10 +107,9 @@ def points_of(path):
                 yield weight @ ends
             x, y = ends[-1]
         else:
-            target = values if letter == "M" else [x, values[0]]
-            steps = np.linspace([x, y], target, 50) if letter == "V" else [target]
+            steps = np.linspace([x, y], values, 50) if letter == "L" else [values]
             yield from steps
-            x, y = target
+            x, y = values
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -5,14 +5,19 @@ made of. Every text that comes from outside is escaped here, and nowhere else.
 """
 
 from .claims import answer_html, batch_html, graph_html, problem_html, summary
+from .curve import HEAD, RADIUS, Frame
 from .layout import Layout, layered_layout
-from .marks import FALSE, LOOKS, Look, Mark, Shown, shown_of
+from .marks import FALSE, LOOKS, NOT_JUDGED, Look, Mark, Shown, shown_of
 from .svg import graph_svg
 from .text import card, escape, page, table
 
 __all__ = [
     "FALSE",
+    "HEAD",
     "LOOKS",
+    "NOT_JUDGED",
+    "RADIUS",
+    "Frame",
     "Layout",
     "Look",
     "Mark",

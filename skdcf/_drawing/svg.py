@@ -4,20 +4,12 @@ Everything is an attribute, because pages that strip styles keep those, and noth
 referred to by a name, because two drawings may stand in one page.
 """
 
-from itertools import pairwise
-
 import numpy as np
 
+from .curve import HEAD, RADIUS, Frame
 from .layout import layered_layout
 from .marks import FALSE, NOT_JUDGED, Mark, shown_of
 from .text import escape
-
-RADIUS = 12
-STEP = 40  # between two claims of a row
-MARGIN = 20
-TALL, LOW = 50, 37  # between two rows: in small drawings, and at least
-HEIGHT = 950  # that large drawings try to keep to
-CLEAR = 4  # between a claim and where edges may turn
 
 
 def graph_svg(n_claims, edges, *, kept=None, labels=None, claims=None):
@@ -38,19 +30,16 @@ def graph_svg(n_claims, edges, *, kept=None, labels=None, claims=None):
     -------
     str
     """
-    layout = layered_layout(n_claims, edges)
+    frame = Frame(layered_layout(n_claims, edges))
     shown = shown_of(n_claims, kept, labels)
-    step = min(TALL, max(LOW, HEIGHT / max(layout.n_rows, 1)))
-    x, y = MARGIN + STEP * layout.x, MARGIN + step * layout.row
-    width = 2 * MARGIN + STEP * layout.width
-    height = 2 * MARGIN + step * max(layout.n_rows - 1, 0)
-    parts = [_edge(course, step) for course in layout.courses]
     texts = claims or [""] * n_claims
-    for v in range(n_claims):
-        parts.append(claim_svg(x[v], y[v], v, shown[v], texts[v]))
+    parts = [_edge(curve) for curve in frame.curves()]
+    for v, place in enumerate(zip(frame.x, frame.y, strict=True)):
+        parts.append(claim_svg(*place, v, shown[v], texts[v]))
+    width, height = f"{frame.width:.0f}", f"{frame.height:.0f}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
-        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
+        f'height="{height}" viewBox="0 0 {width} {height}" role="img" '
         f'aria-label="{escape(_described(n_claims, len(edges), kept))}">'
         f"{''.join(parts)}</svg>"
     )
@@ -110,28 +99,18 @@ def _corner(x, y, mark):
     )
 
 
-def _edge(course, step):
-    """A line that is vertical beside claims and turns between rows, with its arrow."""
-    points = np.column_stack(
-        [MARGIN + STEP * course[:, 0], MARGIN + step * course[:, 1]]
+def _edge(curve):
+    """The line, and the head of its arrow."""
+    path = "".join(
+        letter + " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        for letter, points in curve
     )
-    band = RADIUS + CLEAR
-    x, y = points[0]
-    path = [f"M{x:.1f} {y:.1f}V{y + band:.1f}"]
-    for (x0, y0), (x1, y1) in pairwise(points):
-        top, bottom = y0 + band, y1 - band
-        middle = (top + bottom) / 2
-        path.append(
-            f"V{top:.1f}C{x0:.1f} {middle:.1f} {x1:.1f} {middle:.1f} {x1:.1f} {bottom:.1f}"
-        )
-    x, y = points[-1]
-    tip = y - RADIUS - 1
-    path.append(f"V{tip:.1f}")
-    line = (
-        f'<path d="{"".join(path)}" fill="none" stroke="#707070" stroke-width="1.3"/>'
+    (x, y), (length, half) = curve[-1][1][-1], HEAD
+    head = f"M{x:.1f} {y:.1f}l-{half} -{length}h{2 * half}z"
+    return (
+        f'<path d="{path}" fill="none" stroke="#707070" stroke-width="1.3"/>'
+        f'<path d="{head}" fill="#707070"/>'
     )
-    head = f"M{x:.1f} {tip:.1f}l-3.6 -6.5h7.2z"
-    return f'{line}<path d="{head}" fill="#707070"/>'
 
 
 def _described(n_claims, n_edges, kept):

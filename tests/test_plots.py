@@ -1,19 +1,27 @@
 """What pictures show, and what they refuse to show."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
-from skdcf import HardCF, ReasoningGraph
+from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
+from skdcf._drawing import FALSE, LOOKS
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
+from skdcf.inspection import SeparationReport, explain, retention_by, shap_values
 from skdcf.metrics import evaluate_filter
 from skdcf.plots import (
-    DROPPED,
-    FALSE,
-    KEPT,
     ComparisonDisplay,
     FilterReportDisplay,
+    ImportanceDisplay,
     ReasoningGraphDisplay,
+    RetentionDisplay,
+    ScoreDistributionDisplay,
+    ShapDisplay,
+    SoftHardDisplay,
+    TrainingCurveDisplay,
 )
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -26,21 +34,49 @@ def closed():
     plt.close("all")
 
 
-def test_colours_say_what_is_kept_and_what_is_false():
+def shapes_of(ax, large=True):
+    """Discs and squares of the claims, without the marks at their corners."""
+    from matplotlib.patches import Circle, FancyBboxPatch
+
+    found = [p for p in ax.patches if isinstance(p, (Circle, FancyBboxPatch))]
+    return [p for p in found if not (isinstance(p, Circle) and p.radius < 6)]
+
+
+def marks_of(ax):
+    return [t.get_text() for t in ax.texts if t.get_text() in ("×", "?")]  # noqa: RUF001
+
+
+def test_colour_shape_and_outline_say_what_is_kept_and_what_is_false():
     from matplotlib.colors import to_rgba
+    from matplotlib.patches import Circle
 
     display = ReasoningGraphDisplay.from_graph(
         GRAPH, kept=[True, True, False], labels=[1, 0, 1]
     )
-    (dots,) = display.ax_.collections
-    assert [tuple(c) for c in dots.get_facecolors()] == [
-        to_rgba(c) for c in (KEPT, KEPT, DROPPED)
+    drawn = shapes_of(display.ax_)[:3]
+    kept, dropped = LOOKS[True], LOOKS[False]
+    assert [p.get_facecolor() for p in drawn] == [
+        to_rgba(look.fill) for look in (kept, kept, dropped)
     ]
-    assert [tuple(c) for c in dots.get_edgecolors()] == [
-        to_rgba(c) for c in ("white", FALSE, "white")
+    assert [p.get_edgecolor() for p in drawn] == [
+        to_rgba(c) for c in (kept.outline, FALSE, dropped.outline)
     ]
-    heights = dots.get_offsets()[:, 1]
-    assert heights[0] > heights[1] == heights[2]  # premises are on top
+    assert [isinstance(p, Circle) for p in drawn] == [True, True, False]
+    assert len(marks_of(display.ax_)) == 2  # at the claim, and in the legend
+    heights = [p.get_extents().y1 for p in drawn]
+    assert heights[0] > heights[1]  # premises are on top
+    words = [t.get_text() for t in display.ax_.texts]
+    assert {"kept", "dropped", "false"} <= set(words)
+
+
+def test_kept_and_dropped_differ_in_grey():
+    from matplotlib.colors import to_rgb
+
+    kept, dropped, plain = (
+        np.dot(to_rgb(LOOKS[state].fill), [0.299, 0.587, 0.114])
+        for state in (True, False, None)
+    )
+    assert dropped - kept > 0.5 and dropped - plain > 0.5
 
 
 @pytest.mark.parametrize(
@@ -60,13 +96,46 @@ def test_what_is_no_mask_is_refused(values, message):
 
 
 def test_a_claim_that_nobody_judged_is_not_called_false():
-    from matplotlib.colors import to_rgba
-
     display = ReasoningGraphDisplay.from_graph(GRAPH, labels=[-1, 0, 1])
-    (dots,) = display.ax_.collections
-    assert [tuple(c) for c in dots.get_edgecolors()] == [
-        to_rgba(c) for c in ("white", FALSE, "white")
-    ]
+    signs = marks_of(display.ax_)
+    assert sorted(signs[:2]) == sorted(["?", "×"])  # noqa: RUF001
+    words = [t.get_text() for t in display.ax_.texts]
+    assert {"false", "not judged"} <= set(words)
+
+
+@pytest.mark.parametrize("n", [1, 12, 40])
+def test_texts_stand_beside_the_drawing_and_none_hides_another(n):
+    rng = np.random.default_rng(n)
+    edges = [(u, v) for v in range(n) for u in range(v) if rng.random() < 0.1]
+    texts = [" ".join(["word", "$x^{$"] * k) for k in rng.integers(1, 20, n)]
+    graph = ReasoningGraph(None, edges, claims=texts)
+    display = ReasoningGraphDisplay.from_graph(graph, kept=rng.random(n) < 0.5)
+    display.figure_.canvas.draw()
+    page = display.figure_.bbox
+    said = [t for t in display.ax_.texts if "word" in t.get_text()]
+    assert len(said) == n
+    boxes = [t.get_window_extent() for t in said]
+    claims = [p.get_window_extent() for p in shapes_of(display.ax_)[:n]]
+    assert max(c.x1 for c in claims) < min(b.x0 for b in boxes)
+    for above, below in pairwise(boxes):
+        assert above.y0 >= below.y1 - 1
+    assert all(page.x0 <= b.x0 and b.x1 <= page.x1 for b in boxes)
+
+
+def test_a_picture_of_what_a_filter_did():
+    X, y = make_reasoning_graphs(160, random_state=0, return_X_y=True)
+    cf = HardCF(alpha=0.1).fit(X[:150], y[:150])
+    i = next(i for i in range(150, 160) if not cf.predict(X[i : i + 1])[0].all())
+    found = explain(cf, X[i])
+    _, ax = plt.subplots()
+    display = ReasoningGraphDisplay.from_estimator(cf, X[i], y[i], ax=ax)
+    assert display.ax_ is ax and display.figure_ is ax.figure
+    written = " ".join(t.get_text() for t in ax.texts).replace("\n", " ")
+    assert all(reason in written for reason in found.reasons.values())
+    assert ax.get_title().startswith(f"{found.kept.sum()} of ")
+    display = ReasoningGraphDisplay.from_estimator(cf, X[i], alpha=0.5, reasons=False)
+    n = X[i].n_claims
+    assert display.ax_.get_title() == f"{n} of {n} claims kept"
 
 
 @pytest.fixture(scope="module")
@@ -78,29 +147,72 @@ def lines_of(axes):
     return {line.get_label(): line.get_data() for line in axes.lines}
 
 
-def test_reports_of_filters(data):
+@pytest.fixture(scope="module")
+def reports(data):
     graphs, y = data
-    reports = {
+    return {
         name: evaluate_filter(
-            HardCF(name).fit(graphs[:80], y[:80]), graphs[80:], y[80:], [0.1, 0.2, 0.3]
+            HardCF(name).fit(graphs[:80], y[:80]), graphs[80:], y[80:], [0.3, 0.1, 0.2]
         )
         for name in ("frequency-score", "claim_index")
     }
+
+
+def test_reports_of_filters(reports):
     display = FilterReportDisplay.from_reports(reports)
     left, right = display.axes_
     for number, report in enumerate(reports.values()):
         for axes, name in ((left, "coverage"), (right, "retention")):
             x, shown = axes.containers[number].lines[0].get_data()
-            np.testing.assert_allclose(x, report.alpha)
+            np.testing.assert_allclose(x, report.alpha, atol=0.1 / 3)
             np.testing.assert_allclose(shown, getattr(report, name))
+    both = [right.containers[i].lines[0].get_xdata() for i in range(2)]
+    assert (both[1] - both[0] > 0.01).all()  # no error bar hides another
+    for axes in (left, right):
+        np.testing.assert_allclose(axes.get_xticks(), [0.1, 0.2, 0.3])
     x, promised = lines_of(left)["promised: 1 - alpha"]
     np.testing.assert_allclose(promised, 1 - np.array(x))
+    (band,) = left.collections[:1]
+    corners = band.get_paths()[0].vertices
+    expected = reports["claim_index"].coverage_band
+    for alpha, (low, high) in zip([0.3, 0.1, 0.2], expected, strict=True):
+        heights = corners[np.isclose(corners[:, 0], alpha), 1]
+        assert heights.min() == pytest.approx(low)
+        assert heights.max() == pytest.approx(high)
     legend = [text.get_text() for text in left.get_legend().get_texts()]
-    assert legend == ["promised: 1 - alpha", *reports]
+    assert legend == ["95 % band of theory", "promised: 1 - alpha", *reports]
     assert display.figure_ is left.figure
     _, axes = plt.subplots(1, 2)
     alone = FilterReportDisplay.from_reports(reports["claim_index"], axes=axes)
     assert list(alone.axes_) == list(axes)
+
+
+def test_panels_of_reports(data, reports):
+    graphs, y = data
+    fitted = HardCF("claim_index").fit(graphs[:80], y[:80])
+    display = FilterReportDisplay.from_estimator(
+        {"early": fitted}, graphs[80:], y[80:], [0.1, 0.2], panels=["non-empty"]
+    )
+    (ax,) = display.axes_
+    _, shown = ax.containers[0].lines[0].get_data()
+    expected = evaluate_filter(fitted, graphs[80:], y[80:], [0.1, 0.2]).abstention
+    np.testing.assert_allclose(shown, 1 - expected)
+    with pytest.raises(ValueError, match="panel is 'price'"):
+        FilterReportDisplay.from_reports(reports, panels=["price"])
+    with pytest.raises(ValueError, match="3 axes were given, but 2"):
+        FilterReportDisplay.from_reports(reports, axes=plt.subplots(1, 3)[1])
+
+
+def test_bands_that_differ_say_whose_they_are(data, reports):
+    graphs, y = data
+    few = HardCF("claim_index").fit(graphs[:40], y[:40])
+    other = evaluate_filter(few, graphs[80:], y[80:], [0.3, 0.1, 0.2])
+    display = FilterReportDisplay.from_reports(reports | {"few": other})
+    legend = [t.get_text() for t in display.axes_[0].get_legend().get_texts()]
+    assert legend[:2] == [
+        "95 % band of theory: frequency-score, claim_index",
+        "95 % band of theory: few",
+    ]
 
 
 def test_comparisons_of_filters(data):
@@ -111,10 +223,83 @@ def test_comparisons_of_filters(data):
     left, right = display.axes_
     for number, name in enumerate(filters):
         x, shown = lines_of(left)[name]
-        np.testing.assert_allclose(x, [0.1, 0.3])
+        np.testing.assert_allclose(x, [0.1, 0.3], atol=0.2 / 3)
         np.testing.assert_allclose(shown, report.coverage[number].mean(axis=0)[::-1])
         _, kept = right.containers[number].lines[0].get_data()
         np.testing.assert_allclose(kept, report.retention[number].mean(axis=0)[::-1])
     np.testing.assert_allclose(lines_of(left)["promised: 1 - alpha"][1], [0.9, 0.7])
-    same = report.plot(axes=plt.subplots(1, 2)[1])
-    assert isinstance(same, ComparisonDisplay)
+    np.testing.assert_allclose(left.get_xticks(), [0.1, 0.3])
+
+
+@pytest.fixture(scope="module")
+def trained(data):
+    graphs, y = data
+    return CoherentConformalFilter("linear", random_state=0).fit(graphs, y)
+
+
+def test_shapley_values(data, trained):
+    graphs, _ = data
+    report = shap_values(trained, graphs[:60])
+    swarm = ShapDisplay.from_estimator(trained, graphs[:60], max_features=3)
+    names = [t.get_text() for t in swarm.ax_.get_yticklabels()]
+    assert names == [report.feature_names[j] for j in report.ranking[:3]]
+    for row, (dots, j) in enumerate(
+        zip(swarm.ax_.collections, report.ranking, strict=False)
+    ):
+        x, height = dots.get_offsets().T
+        np.testing.assert_allclose(np.sort(x), np.sort(report.values[:, j]))
+        assert (np.abs(height - row) < 0.5).all()
+        shades = dots.get_array()
+        assert shades.min() >= 0 and shades.max() <= 1
+    bars = ShapDisplay.from_report(report, kind="bar", max_features=4)
+    widths = [p.get_width() for p in bars.ax_.patches]
+    np.testing.assert_allclose(widths, report.mean[report.ranking[:4]])
+    with pytest.raises(ValueError, match="kind is 'pie'"):
+        ShapDisplay.from_report(report, kind="pie")
+
+
+def test_permutation_importance(data, trained):
+    graphs, y = data
+    display = ImportanceDisplay.from_estimator(
+        trained, graphs, y, n_repeats=1, max_features=2, random_state=0
+    )
+    widths = [p.get_width() for p in display.ax_.patches]
+    assert widths == sorted(widths, reverse=True) and len(widths) == 2
+    assert "true claims per problem lost" in display.ax_.get_xlabel()
+
+
+def test_scores_of_true_and_false_claims(data, trained):
+    graphs, y = data
+    filters = {"linear": trained, "frequency": HardCF("frequency-score").fit(graphs, y)}
+    display = ScoreDistributionDisplay.from_estimator(filters, graphs, y)
+    labels = np.concatenate(y)
+    for ax, name in zip(display.axes_, filters, strict=True):
+        assert ax.get_title().startswith(f"{name}: Cohen's d")
+        for line in ax.lines:
+            x, density = line.get_data()
+            assert trapezoid(density, x) == pytest.approx(1, abs=0.02)
+    legend = [t.get_text() for t in display.axes_[0].get_legend().get_texts()]
+    assert legend == [
+        f"{(labels == 1).sum()} true claims",
+        f"{(labels == 0).sum()} false claims",
+    ]
+    report = SeparationReport.from_scores({"c": [1, 1, 2, 2]}, [1, 1, 0, 0], alpha=0.1)
+    assert len(ScoreDistributionDisplay.from_report(report, alpha=0.1).axes_) == 1
+    with pytest.raises(ValueError, match=r"alpha is 0\.2"):
+        ScoreDistributionDisplay.from_report(report, alpha=0.2)
+
+
+def test_soft_against_hard_training_and_retention(data, trained):
+    graphs, y = data
+    display = SoftHardDisplay.from_estimator(trained, graphs, y, [0.1])
+    hard, soft = display.ax_.lines[1].get_data()
+    np.testing.assert_array_equal(hard, display.report.hard_scores)
+    np.testing.assert_array_equal(soft, display.report.soft_scores)
+    curve = TrainingCurveDisplay.from_estimator({"a": trained, "b": trained})
+    np.testing.assert_array_equal(curve.ax_.lines[1].get_ydata(), trained.loss_curve_)
+    with pytest.raises(ValueError, match="not trained step by step"):
+        TrainingCurveDisplay.from_estimator(HardCF("claim_index").fit(graphs, y))
+    bars = RetentionDisplay.from_estimator(trained, graphs, y, "depth", alpha=0.2)
+    expected = retention_by(trained, graphs, y, "depth", alpha=0.2)
+    widths = [p.get_width() for p in bars.ax_.patches]
+    np.testing.assert_allclose(widths, expected.share)

@@ -150,21 +150,6 @@ class ComparisonReport:
 
         return pd.DataFrame(self.rows(reference))
 
-    def plot(self, *, axes: Any = None) -> Any:
-        """Coverage and retention against alpha.
-
-        Parameters
-        ----------
-        axes : sequence of two matplotlib Axes, optional
-
-        Returns
-        -------
-        ComparisonDisplay
-        """
-        from ..plots import ComparisonDisplay
-
-        return ComparisonDisplay.from_comparison(self, axes=axes)
-
     def _reference(self, name):
         if name is None:
             return self.names[0]

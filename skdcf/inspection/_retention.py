@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -205,8 +204,13 @@ def _kinds(values):
         return [_name(kind) for kind in kinds], code
     edges = np.unique(np.quantile(values, np.linspace(0, 1, MOST_VALUES + 1)))
     code = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-    names = [f"{a:.4g} to {b:.4g}" for a, b in pairwise(edges)]
-    return names, code
+    _, code = np.unique(code, return_inverse=True)
+    ranges = [values[code == k] for k in range(code.max() + 1)]
+    return [_range(some.min(), some.max()) for some in ranges], code
+
+
+def _range(low, high):
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
 def _name(kind):

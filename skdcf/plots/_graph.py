@@ -23,8 +23,9 @@ from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
 # In points, as in the drawing itself.
 WIDE = 74  # characters of a line of text
-LETTER, LINE, PAD = 4.9, 12.0, 7.0
+LINE, PAD = 12.0, 7.0
 FONT = 9.0
+HINTED = 1.05  # letters on whole pixels are a little wider
 LEGEND = 34.0
 LEAST = 230.0  # width
 
@@ -192,16 +193,28 @@ def _lines(graph, shown, reasons):
 
 
 def _row_heights(lines):
-    return [max(2 * RADIUS + 4, LINE * (len(a) + len(b)) + PAD) for a, b in lines]
+    return [max(2 * RADIUS + 7, LINE * (len(a) + len(b)) + PAD) for a, b in lines]
 
 
 def _size(frame, lines, title):
     """Width, height, and room at the top, in points."""
-    longest = max((len(line) for a, b in lines for line in (*a, *b)), default=0)
-    text = LETTER * longest + 2 * RADIUS + 2 * PAD if lines else 0
+    text = _widest(lines) + 2 * RADIUS + 2 * PAD if lines else 0
     top = 0 if title is None else TITLE
     height = max(frame.height, sum(_row_heights(lines)) + PAD) + LEGEND
     return max(frame.width + text, LEAST), height, top
+
+
+def _widest(lines):
+    """Width of the widest line, in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=FONT)
+    return HINTED * max(
+        text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
+        for said, why in lines
+        for line in (*said, *why)
+    )
 
 
 def _canvas(ax, size):

@@ -9,6 +9,7 @@ from .._checks import check_choice
 from ._style import alpha_ticks, line_style, several_axes, shifts
 
 CHANCE = {"color": "0.55", "alpha": 0.25, "lw": 0}
+OTHER_CHANCE = {"facecolor": "none", "edgecolor": "0.45", "lw": 0.8, "hatch": "...."}
 
 
 class FilterReportDisplay:
@@ -140,13 +141,15 @@ class FilterReportDisplay:
 
 def _draw_coverage(ax, reports, moved):
     alpha = np.unique(np.concatenate([r.alpha for r in reports.values()]))
-    for band, owners in _bands(reports):
-        who = "" if len(owners) == len(reports) else f" ({', '.join(owners)})"
+    bands = _bands(reports)
+    for i, (band, owners) in enumerate(bands):
+        label = "95 % band of theory"
+        if len(bands) > 1:
+            label += f": {', '.join(owners)}"
         at = reports[owners[0]].alpha
         order = np.argsort(at)
-        ax.fill_between(
-            at[order], *band[order].T, label=f"95 % band of theory{who}", **CHANCE
-        )
+        style = CHANCE if i == 0 else OTHER_CHANCE
+        ax.fill_between(at[order], *band[order].T, label=label, **style)
     ax.plot(alpha, 1 - alpha, color="k", lw=1, label="promised: 1 - alpha")
     for i, (name, report) in enumerate(reports.items()):
         error = np.abs(report.coverage_interval.T - report.coverage).clip(min=0)

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..metrics import unwrap
 from ._style import FALSE, TRUE, one_axes, several_axes
 
 GRID = 400
@@ -190,16 +191,10 @@ class ScoreDistributionDisplay:
         -------
         ScoreDistributionDisplay
         """
-        from ..inspection import explain
-        from ..metrics import unwrap
-
         filters = filter if isinstance(filter, dict) else {"": filter}
+        scores = {name: _confidences(fitted, X) for name, fitted in filters.items()}
         inner, seen = unwrap(next(iter(filters.values())), X)
         labels = inner.check(seen, y)[1]
-        scores = {
-            name: np.concatenate([e.confidence for e in explain(fitted, X)])
-            for name, fitted in filters.items()
-        }
         return cls.from_predictions(labels, scores, axes=axes)
 
     def plot(self, *, axes: Any = None) -> Self:
@@ -239,6 +234,14 @@ class ScoreDistributionDisplay:
                 f"alpha is {self.alpha!r}, but there are {alphas.tolist()}"
             )
         return int(found[0])
+
+
+def _confidences(fitted, X):
+    fitted, seen = unwrap(fitted, X)
+    batch = fitted.check(seen)
+    return fitted.scorer_.confidence(
+        batch if fitted.coherent else batch.without_edges()
+    )
 
 
 def _draw_density(ax, scores, colour, dash, label):

@@ -20,6 +20,7 @@ LAYERS = {
     "exceptions": 0,
     "graphs": 1,
     "ops": 2,
+    "guarantees": 3,
     "relaxation": 3,
     "training": 3,
     "scorers": 4,

@@ -130,7 +130,7 @@ def test_report_prints_and_becomes_a_frame(data):
     assert "300 problems, 300 for calibration" in text
     assert len(text.splitlines()) == 4
     frame = report.to_frame()
-    assert frame.shape == (2, 11)
+    assert frame.shape == (2, 16)
     np.testing.assert_array_equal(frame["retention"], report.retention)
 
 

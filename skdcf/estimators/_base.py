@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from .._checks import check_alpha, check_groups
 from .._parameters import Fraction, Number, StrOptions, positive
 from ..graphs import Labels, Problems
-from ..ops.holdout import hold_out, holdout_count, pick, whole_count
+from ..guarantees import Guarantee
+from ..ops.holdout import hold_out, holdout_count, pick
 from ..scorers import Task, as_scorer
 from ._admit import unchanged_on_error
 from ._calibrated import CalibratedFilter
@@ -33,6 +34,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
     _parameter_constraints = {
         "coherent": ["boolean"],
         "ties": [StrOptions(set(TIES))],
+        "guarantee": [None, Guarantee],
         "calibration_size": [
             None,
             Number(Fraction, 0, 1, closed="neither"),
@@ -53,6 +55,17 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         """Raise ValueError unless all parameters are as declared, and of use."""
         check_alpha(self.alpha)
         super().validate()
+        if self.guarantee is not None:
+            self.guarantee.validate()
+            self._refuse_ties()
+
+    def _refuse_ties(self):
+        if TIES[self.ties].keep_equal:
+            raise ValueError(
+                f'ties="{self.ties}" has no guarantee where scores are tied, so that '
+                f"guarantee={self.guarantee!r} would be an empty promise: leave guarantee "
+                'at None, or choose ties="exclude" or "jitter"'
+            )
 
     def fit(self, X: Problems, y: Labels, groups: ArrayLike | None = None) -> Self:
         """Train the scorer if it learns, then calibrate on problems held out of that.
@@ -111,7 +124,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         -------
         list of fitted filters, one per alpha
         """
-        filters = [clone(self).set_params(alpha=check_alpha(a)) for a in alphas]
+        filters = [_at_level(self, check_alpha(a)) for a in alphas]
         batch, together = self.check(X), {}
         learns = as_scorer(self._wanted_scorer(batch), batch).learns
         for filter in filters:
@@ -123,7 +136,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
 
     def _calibration_size(self, n):
         if self.calibration_size is None:
-            return whole_count(n, self.alpha)
+            return self._promise().calibration_count(n, self.alpha)
         return self.calibration_size
 
     def _fit_together(self, filters, X, y, groups):
@@ -161,6 +174,14 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
         self.scorer_, self._seed, self._label_values = scorer, seed, values
+
+
+def _at_level(filter, alpha):
+    """A clone for another alpha."""
+    other = clone(filter).set_params(alpha=alpha)
+    if other.guarantee is not None:
+        other.guarantee = other.guarantee.for_level(alpha)
+    return other
 
 
 def _judged(batch, labels, groups):

@@ -14,6 +14,7 @@ from ..training import SoftTraining
 from ._base import BaseFilter
 
 if TYPE_CHECKING:
+    from ..guarantees import Guarantee
     from ..relaxation import Relaxation
 
 
@@ -54,6 +55,8 @@ class CoherentConformalFilter(BaseFilter):
     verbose : int, default=0
         Whether to print loss and retention of every training step, or the weights that
         "auto" chose.
+    guarantee : Guarantee, optional
+        As in `HardCF`.
 
     Attributes
     ----------
@@ -116,6 +119,7 @@ class CoherentConformalFilter(BaseFilter):
         ties: Literal["exclude", "jitter"] = "exclude",
         random_state: int | RandomState | None = None,
         verbose: int = 0,
+        guarantee: Guarantee | None = None,
     ) -> None:
         self.scorer = scorer
         self.alpha = alpha
@@ -126,6 +130,7 @@ class CoherentConformalFilter(BaseFilter):
         self.ties = ties
         self.random_state = random_state
         self.verbose = verbose
+        self.guarantee = guarantee
 
     @classmethod
     def from_paper(

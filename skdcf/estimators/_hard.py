@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from numpy.random import RandomState
 
+from ..guarantees import Guarantee
 from ._base import BaseFilter
 
 
@@ -37,6 +38,10 @@ class HardCF(BaseFilter):
         problem is wasted; with a scorer that does not learn, all problems calibrate.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
+    guarantee : Guarantee, optional
+        What is promised, and for whom; a value of `skdcf.guarantees`, such as
+        ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``. None is
+        ``NoFalseClaim()``.
 
     Attributes
     ----------
@@ -91,6 +96,7 @@ class HardCF(BaseFilter):
         ties: Literal["exclude", "include", "jitter"] = "exclude",
         calibration_size: float | int | None = None,
         random_state: int | RandomState | None = None,
+        guarantee: Guarantee | None = None,
     ) -> None:
         self.scorer = scorer
         self.alpha = alpha
@@ -98,3 +104,4 @@ class HardCF(BaseFilter):
         self.ties = ties
         self.calibration_size = calibration_size
         self.random_state = random_state
+        self.guarantee = guarantee

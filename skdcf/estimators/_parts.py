@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..guarantees import Claims
+from ..ops.risk_control import Steps
 from ._labels import flat_labels
 
 if TYPE_CHECKING:
@@ -24,10 +26,20 @@ class CalibrationPart:
 
     Parameters
     ----------
-    scores : ndarray of shape (n_problems,)
-        Nonconformity scores, +inf where all claims are true.
+    steps : Steps
+        Where what the guarantee counts grows with the threshold; one step at the
+        nonconformity score of each problem if that is all there is to it.
     answers : ndarray of shape (n_problems,)
         Largest path risk of the problem, lowered likewise, +inf where all claims are true.
+    weights : ndarray of shape (n_problems,), optional
+        Where the guarantee has weights.
+    groups : list of length n_problems, optional
+        Where it is made for groups.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_problems,)
+        Nonconformity scores, +inf where every threshold is safe.
 
     Examples
     --------
@@ -41,16 +53,31 @@ class CalibrationPart:
     200
     """
 
-    scores: NDArray[np.float64]
+    steps: Steps
     answers: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
+    groups: list | None = None
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Nonconformity score of each problem."""
+        return self.steps.first()
 
     def __len__(self) -> int:
         """Number of problems."""
-        return len(self.scores)
+        return self.steps.n
 
     def __getitem__(self, rows: slice | NDArray) -> CalibrationPart:
         """The same of some of the problems."""
-        return CalibrationPart(*(getattr(self, f.name)[rows] for f in fields(self)))
+        rows = np.arange(len(self))[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        groups = None if self.groups is None else [self.groups[i] for i in rows]
+        return CalibrationPart(self.steps[rows], self.answers[rows], weights, groups)
+
+    def claims(self) -> Claims:
+        """Weights and groups, as a guarantee takes them."""
+        none, bounds = np.empty(0), np.zeros(len(self) + 1, dtype=np.int64)
+        return Claims(none, bounds, self.weights, self.groups)
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
@@ -68,8 +95,13 @@ class CalibrationPart:
         parts = list(parts)
         if not parts:
             raise ValueError("there are no calibration problems: no part was given")
-        columns = ([getattr(part, f.name) for part in parts] for f in fields(cls))
-        return cls(*map(np.concatenate, columns))
+        first, weights, groups = parts[0], None, None
+        if first.weights is not None:
+            weights = np.concatenate([part.weights for part in parts])
+        if first.groups is not None:
+            groups = [group for part in parts for group in part.groups]
+        answers = np.concatenate([part.answers for part in parts])
+        return cls(Steps.join([p.steps for p in parts]), answers, weights, groups)
 
 
 class CalibratedInParts:
@@ -92,8 +124,9 @@ class CalibratedInParts:
         Returns
         -------
         ndarray of shape (n_problems,)
-            The smallest path risk of a claim that is not known to be true, lowered by
-            more than the rounding of the scorer; +inf where all claims are true.
+            The largest threshold that is safe, lowered by more than the rounding of the
+            scorer: the smallest path risk of a claim that is not known to be true, or
+            what ``guarantee`` makes of these. +inf where every threshold is safe.
         """
         return self.calibration_part(X, y).scores
 
@@ -108,7 +141,7 @@ class CalibratedInParts:
         Returns
         -------
         CalibrationPart
-            For `calibrate_parts`. It takes 16 bytes per problem.
+            For `calibrate_parts`. It takes some 32 bytes per problem.
         """
         batch, is_table = self._admit(X)
         labels, _ = flat_labels(y, batch, is_table, self._label_values)

@@ -11,6 +11,7 @@ from ._conformal import CoherentConformalFilter
 from ._hard import HardCF
 
 if TYPE_CHECKING:
+    from ..guarantees import Guarantee
     from ..relaxation import Relaxation
     from ..training import SoftTraining
 
@@ -30,6 +31,8 @@ class IndependentFactuality(HardCF):
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
+    guarantee : Guarantee, optional
+        As in `HardCF`.
 
     Attributes
     ----------
@@ -58,6 +61,7 @@ class IndependentFactuality(HardCF):
         ties: Literal["exclude", "include", "jitter"] = "exclude",
         calibration_size: float | int | None = None,
         random_state: int | RandomState | None = None,
+        guarantee: Guarantee | None = None,
     ) -> None:
         super().__init__(
             scorer,
@@ -66,6 +70,7 @@ class IndependentFactuality(HardCF):
             ties=ties,
             calibration_size=calibration_size,
             random_state=random_state,
+            guarantee=guarantee,
         )
 
 
@@ -89,6 +94,8 @@ class SingleFeatureCF(HardCF):
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
+    guarantee : Guarantee, optional
+        As in `HardCF`.
 
     Attributes
     ----------
@@ -115,12 +122,14 @@ class SingleFeatureCF(HardCF):
         ties: Literal["exclude", "include", "jitter"] = "exclude",
         calibration_size: float | int | None = None,
         random_state: int | RandomState | None = None,
+        guarantee: Guarantee | None = None,
     ) -> None:
         super().__init__(
             alpha=alpha,
             ties=ties,
             calibration_size=calibration_size,
             random_state=random_state,
+            guarantee=guarantee,
         )
         self.feature = feature
         self.beta_mix = beta_mix
@@ -147,6 +156,8 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         Share of problems, in (0, 1), that may keep a false claim.
     relaxation, training, calibration_size, ties, random_state, verbose
         As in `CoherentConformalFilter`.
+    guarantee : Guarantee, optional
+        As in `HardCF`.
 
     Attributes
     ----------
@@ -180,6 +191,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         ties: Literal["exclude", "jitter"] = "exclude",
         random_state: int | RandomState | None = None,
         verbose: int = 0,
+        guarantee: Guarantee | None = None,
     ) -> None:
         super().__init__(
             scorer,
@@ -191,6 +203,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
             ties=ties,
             random_state=random_state,
             verbose=verbose,
+            guarantee=guarantee,
         )
 
 
@@ -217,6 +230,8 @@ class XGBoostCF(HardCF):
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
+    guarantee : Guarantee, optional
+        As in `HardCF`.
 
     Attributes
     ----------
@@ -243,12 +258,14 @@ class XGBoostCF(HardCF):
         ties: Literal["exclude", "include", "jitter"] = "exclude",
         calibration_size: float | int | None = None,
         random_state: int | RandomState | None = None,
+        guarantee: Guarantee | None = None,
     ) -> None:
         super().__init__(
             alpha=alpha,
             ties=ties,
             calibration_size=calibration_size,
             random_state=random_state,
+            guarantee=guarantee,
         )
         self.max_depth = max_depth
         self.n_estimators = n_estimators

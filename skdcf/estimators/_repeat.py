@@ -78,6 +78,15 @@ def measured_rounding(scorer, batch, confidence):
     return MARGIN * worst
 
 
+def lowered(scores, resolution, rounding):
+    """Scores less what they may differ by in another batch."""
+    finite = np.isfinite(scores)
+    out = scores.copy()
+    least = resolution * (1 + np.abs(scores[finite]))
+    out[finite] -= np.maximum(least, rounding)
+    return out
+
+
 def resolution_of(scorer, batch):
     """How closely confidences repeat themselves, relative to 1 + abs(confidence).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 from .._checks import check_alpha, check_groups
 from ..exceptions import CalibrationWarning
 from ..graphs import is_graphs
-from ..ops.holdout import hold_out, holdout_count, whole_count
+from ..guarantees import NoFalseClaim
+from ..ops.holdout import hold_out, holdout_count
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
@@ -130,7 +130,7 @@ def fit_search(
     groups = check_groups(groups, len(batch))
     size = calibration_size
     if size is None:
-        size = whole_count(len(batch), _last_step(search.estimator).alpha)
+        size = _count(_last_step(search.estimator), len(batch))
     count = holdout_count("calibration_size", size, len(batch))
     rng = check_random_state(random_state)
     rest, held = hold_out(len(batch), count, groups, rng)
@@ -150,13 +150,15 @@ def fit_search(
     return fitted
 
 
+def _count(filter, n):
+    """Number of n problems that a filter would hold out."""
+    guarantee = NoFalseClaim() if filter.guarantee is None else filter.guarantee
+    return guarantee.calibration_count(n, filter.alpha)
+
+
 def at_level(fitted, alpha):
     """The same fitted filter with another alpha of its own; nothing is trained."""
-    if fitted.alpha == alpha:
-        return fitted
-    other = copy(fitted).set_params(alpha=alpha)
-    other.threshold_ = other.threshold()
-    return other
+    return fitted if fitted.alpha == alpha else fitted.with_alpha(alpha)
 
 
 def fit_each(filter, X, y, alphas, groups=None, **changes):

@@ -2,10 +2,9 @@
 
 from ._evaluate import evaluate_filter, leave_one_out, unwrap
 from ._filter_report import FilterReport
+from ._intervals import coverage_band, coverage_interval
 from ._scores import (
     clean_prefix_score,
-    coverage_band,
-    coverage_interval,
     coverage_score,
     first_error_score,
     nonempty_score,

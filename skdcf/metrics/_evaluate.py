@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .._checks import check_alphas
-from ..ops.conformal import conformal_threshold, leave_one_out_alpha
-from ..ops.hard import segment_min, segment_sum
+from .._checks import check_groups
+from ..ops.risk_control import Steps
 from ._filter_report import FilterReport
-from ._scores import coverage_band, coverage_interval
+from ._tally import Tally
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
@@ -22,6 +22,10 @@ def evaluate_filter(
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
+    *,
+    by: str | Callable | Sequence[Any] | None = None,
+    groups: ArrayLike | None = None,
+    claim_weight: str | Callable | ArrayLike | None = None,
 ) -> FilterReport:
     """Coverage and retention of a fitted filter on test problems.
 
@@ -33,10 +37,24 @@ def evaluate_filter(
         Test problems and their labels, as in the filter's `fit`. A claim whose label is
         unknown counts as false for coverage, and not as true for retention.
     alphas : sequence of float in (0, 1)
+    by : str, callable or list, optional
+        Report on each group of problems as well, as in
+        `skdcf.guarantees.NoFalseClaim`. Groups may overlap.
+    groups : array-like of shape (n_problems,), optional
+        Problems of one group, say of the same question, resemble each other: intervals
+        and errors then count groups and not problems.
+    claim_weight : str, callable or array-like, optional
+        How much each claim matters: a feature, a function of a GraphBatch, or one number
+        per claim. Adds the retention of weight.
 
     Returns
     -------
     FilterReport
+
+    Raises
+    ------
+    ValueError
+        On bad problems, labels, groups or weights.
 
     Examples
     --------
@@ -48,15 +66,25 @@ def evaluate_filter(
     >>> report = evaluate_filter(cf, graphs[200:], y[200:], alphas=[0.1, 0.2])
     >>> report.retention.shape, report.n_calibration
     ((2,), 200)
+    >>> halves = evaluate_filter(
+    ...     cf, graphs[200:], y[200:], [0.1], by=lambda batch: batch.sizes > 7
+    ... )
+    >>> {group: one.n_problems for group, one in halves.groups.items()}
+    {False: 126, True: 74}
     """
-    alphas = check_alphas(alphas)
     filter, X = unwrap(filter, X)
+    alphas = levels_of(filter, alphas)
     batch, labels = filter.check(X, y)
-    levels = np.concatenate(list(filter.predict_alpha(batch)), axis=None)
-    thresholds = [conformal_threshold(filter.nonconformity_scores_, a) for a in alphas]
-    return _summary(
-        alphas, levels, labels, batch.offsets, thresholds, filter.n_calibration_
-    )
+    kept = filter.masks(batch, alphas)
+    calibration = filter.calibration_
+    theory = {
+        "thresholds": [calibration.threshold(a) for a in alphas],
+        "laws": [calibration.coverage_law(a) for a in alphas],
+        "n_calibration": filter.n_calibration_,
+    }
+    seen = batch if filter.coherent else batch.without_edges()
+    tally = Tally(calibration.promise, alphas, kept, labels, seen, claim_weight)
+    return tally.report(theory, check_groups(groups, len(batch)), by)
 
 
 def leave_one_out(
@@ -74,7 +102,8 @@ def leave_one_out(
     Parameters
     ----------
     filter : fitted filter
-        With ``ties`` other than "include".
+        With ``ties`` other than "include", and a ``guarantee`` without weights and
+        without groups that overlap.
     X, y
         Problems and labels, at least two.
     alphas : sequence of float in (0, 1)
@@ -83,6 +112,11 @@ def leave_one_out(
     -------
     FilterReport
         ``threshold`` is that of all problems together.
+
+    Raises
+    ------
+    ValueError
+        If that is not known in closed form for the filter's guarantee.
 
     Examples
     --------
@@ -94,8 +128,8 @@ def leave_one_out(
     >>> leave_one_out(cf, graphs[100:], y[100:], alphas=[0.1]).n_calibration
     99
     """
-    alphas = check_alphas(alphas)
     filter, X = unwrap(filter, X)
+    alphas = levels_of(filter, alphas)
     if filter.ties == "include":
         raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
     batch, labels = filter.check(X, y)
@@ -103,10 +137,29 @@ def leave_one_out(
         raise ValueError("leave-one-out evaluation needs at least two problems")
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
     scores = filter.calibration_scores(batch, labels)
-    levels = leave_one_out_alpha(scores, risk, batch.problem_of)
-    ordered = np.sort(scores)
-    thresholds = [conformal_threshold(ordered, a) for a in alphas]
-    return _summary(alphas, levels, labels, batch.offsets, thresholds, len(batch) - 1)
+    promise = filter.calibration_.promise
+    steps, claims = Steps.of_scores(scores), promise.claims(risk, batch)
+    levels = promise.leave_one_out(steps, claims)
+    one, whole = claims.groups is None, promise.calibrate(steps, claims)
+    fewer = promise.calibrate_one(steps[np.arange(1, len(batch))], None)
+    theory = {
+        "thresholds": [whole.threshold(a) for a in alphas],
+        "laws": [fewer.coverage_law(a) if one else None for a in alphas],
+        "n_calibration": len(batch) - 1,
+    }
+    tally = Tally(promise, alphas, levels <= alphas[:, None], labels, batch, None)
+    return tally.report(theory, None, None)
+
+
+def levels_of(filter, alphas):
+    """Levels as the filter's guarantee understands them, each of them once."""
+    promise = filter.calibration_.promise
+    levels = [promise.level(a, filter.alpha) for a in np.atleast_1d(alphas).tolist()]
+    if not levels:
+        raise ValueError("alphas is empty: at least one level is needed")
+    if len(set(levels)) < len(levels):
+        raise ValueError(f"alphas has repeated values: {levels}")
+    return np.array(levels)
 
 
 def unwrap(filter: Any, X: Problems) -> tuple[Any, Any]:
@@ -129,28 +182,3 @@ def unwrap(filter: Any, X: Problems) -> tuple[Any, Any]:
         else:
             filter, X = filter[-1], filter[:-1].transform(X)
     return filter, X
-
-
-def _summary(alphas, levels, labels, offsets, thresholds, n_calibration):
-    n = len(offsets) - 1
-    first_error = segment_min(np.where(labels == 1, np.inf, levels), offsets)
-    first_kept = segment_min(levels, offsets)
-    covered = first_error > alphas[:, None]
-    kept = np.stack(
-        [segment_sum((labels == 1) & (levels <= a), offsets) for a in alphas]
-    )
-    spread = kept.std(axis=1, ddof=1) if n > 1 else np.full(len(alphas), np.nan)
-    return FilterReport(
-        alpha=alphas,
-        coverage=covered.mean(axis=1),
-        coverage_interval=np.array([coverage_interval(c.sum(), n) for c in covered]),
-        coverage_band=np.array(
-            [coverage_band(n_calibration, a, n_test=n) for a in alphas]
-        ),
-        retention=kept.mean(axis=1),
-        retention_error=spread / np.sqrt(n),
-        abstention=(first_kept > alphas[:, None]).mean(axis=1),
-        threshold=np.array(thresholds),
-        n_problems=n,
-        n_calibration=n_calibration,
-    )

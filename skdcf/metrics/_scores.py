@@ -1,15 +1,13 @@
 """Coverage and retention of kept sets, observed and predicted by theory."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import check_alpha, check_choice
+from .._checks import check_choice
 from ..graphs.ragged import offsets_of
-from ..ops.conformal import conformal_rank
 from ..ops.hard import segment_min, segment_sum
 
 
@@ -146,7 +144,7 @@ def clean_prefix_score(
     1.0
     """
     labels, masks, offsets = _flat(y, kept)
-    return float(_first(~(masks & (labels == 1)), offsets).mean())
+    return float(first_true(~(masks & (labels == 1)), offsets).mean())
 
 
 def first_error_score(
@@ -184,7 +182,7 @@ def first_error_score(
     (1.0, 0.0, 0.0)
     """
     labels, masks, offsets = _flat(y, kept)
-    right = _first(~masks, offsets) == _first(labels != 1, offsets)
+    right = first_true(~masks, offsets) == first_true(labels != 1, offsets)
     wrong = segment_sum(labels != 1, offsets) > 0
     shares = [
         float(np.mean(r)) if len(r) else np.nan for r in (right[wrong], right[~wrong])
@@ -197,104 +195,8 @@ def first_error_score(
     }
 
 
-def _first(flags, offsets):
+def first_true(flags, offsets):
     """Position in each segment of the first True, or its length, shape (n,)."""
     position = np.arange(len(flags)) - np.repeat(offsets[:-1], np.diff(offsets))
     first = segment_min(np.where(flags, position, np.inf), offsets)
     return np.minimum(first, np.diff(offsets))
-
-
-def coverage_interval(
-    n_covered: int, n_problems: int, *, confidence: float = 0.95
-) -> tuple[float, float]:
-    """Clopper-Pearson interval of a coverage that was observed.
-
-    Parameters
-    ----------
-    n_covered, n_problems : int
-        ``n_covered`` of ``n_problems`` test problems had no false claim kept.
-    confidence : float, default=0.95
-
-    Returns
-    -------
-    (low, high) : tuple of float
-
-    Examples
-    --------
-    >>> from skdcf.metrics import coverage_interval
-    >>> low, high = coverage_interval(90, 100)
-    >>> round(low, 3), round(high, 3)
-    (0.824, 0.951)
-    """
-    if not 0 <= n_covered <= n_problems or n_problems < 1:
-        raise ValueError(f"{n_covered} of {n_problems} problems covered: impossible")
-    _check_confidence(confidence)
-    from scipy.special import betaincinv
-
-    k, n, tail = int(n_covered), int(n_problems), (1 - confidence) / 2
-    low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
-    high = betaincinv(k + 1, n - k, 1 - tail) if k < n else 1.0
-    return float(low), float(high)
-
-
-def coverage_band(
-    n_calibration: int,
-    alpha: float,
-    *,
-    confidence: float = 0.95,
-    n_test: int | None = None,
-) -> tuple[float, float]:
-    """Band in which theory puts the coverage after one draw of calibration problems.
-
-    The coverage given the calibration problems follows Beta(n + 1 - k, k), with k the
-    conformal rank, where scores have no ties; ties, and problems without a false claim
-    where they outnumber the rank, can only raise it.
-
-    Parameters
-    ----------
-    n_calibration : int
-        Number of calibration problems, n.
-    alpha : float in (0, 1)
-    confidence : float, default=0.95
-    n_test : int, optional
-        With a number of test problems, the band of what will be *observed* on them
-        (beta-binomial); None is that of the coverage itself.
-
-    Returns
-    -------
-    (low, high) : tuple of float; (1, 1) where nothing can be kept.
-
-    References
-    ----------
-    V. Vovk. Conditional validity of inductive conformal predictors. ACML 2012.
-
-    Examples
-    --------
-    >>> from skdcf.metrics import coverage_band
-    >>> low, high = coverage_band(99, 0.1)
-    >>> round(low, 3), round(high, 3)
-    (0.834, 0.95)
-    """
-    _check_confidence(confidence)
-    return _find_band(n_calibration, check_alpha(alpha), confidence, n_test)
-
-
-def _check_confidence(confidence):
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, but must be between 0 and 1")
-
-
-@lru_cache(4096)  # a comparison asks for the same few bands again and again
-def _find_band(n_calibration, alpha, confidence, n_test):
-    from scipy.stats import beta, betabinom
-
-    k = conformal_rank(n_calibration, alpha)
-    if k == 0:
-        return 1.0, 1.0
-    tail = (1 - confidence) / 2
-    shape = (n_calibration + 1 - k, k)
-    if n_test is None:
-        low, high = beta.ppf([tail, 1 - tail], *shape)
-    else:
-        low, high = betabinom.ppf([tail, 1 - tail], n_test, *shape) / n_test
-    return float(low), float(high)

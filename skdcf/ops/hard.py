@@ -100,6 +100,26 @@ def answer_scores(path_risk, labels, offsets):
     return np.where(erroneous, largest, np.inf)
 
 
+def allowing_scores(path_risk, labels, offsets, max_false):
+    """The (max_false + 1)-th smallest path risk of a false claim per problem.
+
+    At a threshold t no more than ``max_false`` false claims are kept exactly where
+    t <= s. Parameters and result are otherwise those of `nonconformity_scores`.
+    """
+    if max_false == 0:
+        return nonconformity_scores(path_risk, labels, offsets)
+    rows = np.flatnonzero(labels != 1)
+    problem = np.searchsorted(offsets, rows, side="right") - 1
+    order = np.lexsort((path_risk[rows], problem))
+    starts = np.searchsorted(problem, np.arange(len(offsets) - 1))
+    wanted = starts + max_false
+    ends = np.append(starts[1:], len(rows))
+    out = np.full(len(offsets) - 1, np.inf)
+    enough = wanted < ends
+    out[enough] = path_risk[rows[order]][wanted[enough]]
+    return out
+
+
 def last_safe_thresholds(risk, scores, offsets, margin):
     """Largest grid threshold per problem at which no false claim is kept.
 

@@ -1,0 +1,112 @@
+"""Which group a problem belongs to, by its metadata, a feature, or a function."""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from .._checks import is_missing
+
+SEVERAL = (list, set, frozenset)
+
+
+def read_groups(by, batch):
+    """The groups of each problem.
+
+    Parameters
+    ----------
+    by : str, callable, or list of these
+        The key of the metadata, the name of a feature that is the same for all claims of
+        a problem, or a function of the batch. The function gives one value per problem,
+        or a 2-D array of booleans with one column per group. With a list, a problem
+        belongs to one group for each entry.
+    batch : GraphBatch
+
+    Returns
+    -------
+    values : list of length n_graphs
+        The group of each problem; the frozenset of its groups where they may overlap.
+    overlap : bool
+
+    Raises
+    ------
+    ValueError
+        Naming the problem whose group is not known.
+    """
+    if isinstance(by, (list, tuple)):
+        columns = [(one, read_groups(one, batch)[0]) for one in by]
+        named = [[(_name(one), v) for v in values] for one, values in columns]
+        return [frozenset(row) for row in zip(*named, strict=True)], True
+    values = by(batch) if callable(by) else _column(by, batch)
+    if isinstance(values, np.ndarray) and values.ndim == 2:
+        values = [
+            frozenset(np.flatnonzero(row).tolist()) for row in values.astype(bool)
+        ]
+    else:
+        values = [_plain(value) for value in values]
+    if len(values) != len(batch):
+        raise ValueError(
+            f"by={by!r} gave {len(values)} groups for {len(batch)} problems"
+        )
+    overlap = any(isinstance(value, SEVERAL) for value in values)
+    if overlap:
+        values = [
+            frozenset(v) if isinstance(v, SEVERAL) else frozenset([v]) for v in values
+        ]
+    _check(values, by, batch)
+    return values, overlap
+
+
+def _column(by, batch):
+    known = set()
+    if batch.metadata is not None:
+        known = {key for row in batch.metadata if row for key in row}
+    is_feature = by in (batch.feature_names or ())
+    if (by in known) == is_feature:
+        raise ValueError(
+            f"by={by!r} is the name of a feature and a key of the metadata: rename one"
+            if is_feature
+            else f"by={by!r}: the problems have no such metadata (they have "
+            f"{sorted(map(str, known))}) and no feature of that name. Problems get "
+            "metadata by ReasoningGraph(..., metadata={...}) or "
+            "GraphBatch.replace_metadata"
+        )
+    if is_feature:
+        return _constant(batch, by)
+    return [(row or {}).get(by) for row in batch.metadata]
+
+
+def _constant(batch, name):
+    """A feature that is the same for all claims of a problem, one value each."""
+    column = batch.features[:, batch.feature_names.index(name)]
+    empty = np.flatnonzero(batch.sizes == 0)
+    if len(empty):
+        raise ValueError(
+            f"{batch.name_of(int(empty[0]))} has no claims, and so no feature {name!r}: "
+            "its group is not known"
+        )
+    first = column[batch.offsets[:-1]]
+    differs = np.flatnonzero(column != first[batch.problem_of])
+    if len(differs):
+        raise ValueError(
+            f"{batch.locate(int(differs[0]))}: the feature {name!r} differs from that of "
+            "the first claim, but a group is one of whole problems"
+        )
+    return first.tolist()
+
+
+def _check(values, by, batch):
+    for i, value in enumerate(values):
+        one = value if isinstance(value, frozenset) else (value,)
+        if not isinstance(value, Hashable) or any(is_missing(v) for v in one):
+            raise ValueError(
+                f"{batch.name_of(i)}: its group by={by!r} is {value!r}. Give every "
+                "problem one (a text or a number), or a list of them"
+            )
+
+
+def _plain(value):
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _name(by):
+    return getattr(by, "__name__", by)

@@ -1,0 +1,235 @@
+"""What calibration leaves behind: from path risks to levels and thresholds."""
+
+from abc import ABCMeta, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..graphs.ragged import offsets_of, ranges, segment_ids
+from ..ops.conformal import claim_alpha, conformal_rank, conformal_threshold
+from ..ops.hard import segment_min
+from ..ops.risk_control import Steps, staircase
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What a calibration looks at in new problems.
+
+    Attributes
+    ----------
+    path_risk : ndarray of shape (n_claims,)
+    offsets : ndarray of shape (n_problems + 1,)
+    weights : ndarray of shape (n_problems,) or None
+        Likelihood ratio of each problem.
+    groups : list of length n_problems or None
+        Group of each problem, or the frozenset of its groups.
+    names : callable
+        ``names(i)`` is how messages name problem i.
+    """
+
+    path_risk: np.ndarray
+    offsets: np.ndarray
+    weights: np.ndarray | None = None
+    groups: list | None = None
+    names: object = "problem {}".format
+
+    def __len__(self):
+        return len(self.offsets) - 1
+
+    def rows(self, problems):
+        """Row numbers of the claims of some problems."""
+        return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
+
+    def take(self, problems):
+        """The claims of some problems, without their groups."""
+        return Claims(
+            self.path_risk[self.rows(problems)],
+            offsets_of(np.diff(self.offsets)[problems]),
+            None if self.weights is None else self.weights[problems],
+            names=lambda i: self.names(problems[i]),
+        )
+
+
+class Calibration(metaclass=ABCMeta):
+    """What is known once calibration problems were seen.
+
+    Attributes
+    ----------
+    n : int
+        Number of calibration problems.
+    promise : Guarantee
+        What they were calibrated for.
+    """
+
+    n: int
+    promise: Any
+
+    @abstractmethod
+    def levels(self, claims: Claims, keep_equal: bool = False) -> np.ndarray:
+        """Smallest level at which each claim is kept, shape (n_claims,).
+
+        Parameters
+        ----------
+        claims : Claims
+        keep_equal : bool
+            Whether a claim is kept when its path risk equals the threshold.
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+
+    @abstractmethod
+    def thresholds(self, claims: Claims, level: float) -> np.ndarray | float:
+        """Claims with a smaller path risk are kept.
+
+        Parameters
+        ----------
+        claims : Claims
+        level : float
+
+        Returns
+        -------
+        ndarray of shape (n_problems,), or a float where all problems have the same
+        """
+
+    @abstractmethod
+    def lacking(self, level: float) -> str | None:
+        """Why nothing can be kept at a level, and what it takes; None where it can.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        str or None
+        """
+
+    def threshold(self, level: float) -> float:
+        """The threshold of all problems; NaN where it is not the same for all.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        float
+        """
+        return np.nan
+
+    def coverage_law(self, level: float) -> tuple[int, int] | None:
+        """Parameters (a, b) of the beta law of the coverage without ties, if there is one.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        tuple of int, or None; b = 0 says that nothing is kept
+        """
+        return None
+
+
+class OneThreshold(Calibration):
+    """The k-th smallest score, for all problems alike.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_problems,)
+    promise : NoFalseClaim
+        What the scores are those of.
+    """
+
+    def __init__(self, scores: np.ndarray, promise: Any) -> None:
+        self.scores, self.n = np.sort(scores), len(scores)
+        self.promise, self.delta = promise, promise.delta
+
+    def levels(self, claims, keep_equal=False):
+        return claim_alpha(self.scores, claims.path_risk, keep_equal, self.delta)
+
+    def thresholds(self, claims, level):
+        return self.threshold(level)
+
+    def threshold(self, level):
+        return conformal_threshold(self.scores, level, self.delta)
+
+    def lacking(self, level):
+        if conformal_rank(self.n, level, self.delta):
+            return None
+        return self.promise.needed(self.n, level)
+
+    def coverage_law(self, level):
+        k = conformal_rank(self.n, level, self.delta)
+        return self.n + 1 - k, k
+
+
+class Controlled(Calibration):
+    """Steps of any height, with weights where problems have them.
+
+    Parameters
+    ----------
+    steps : Steps
+        Of the calibration problems.
+    weights : ndarray of shape (n_problems,) or None
+    promise : Guarantee
+        What the steps are those of.
+    """
+
+    def __init__(self, steps: Steps, weights: np.ndarray | None, promise: Any) -> None:
+        self.position, self.sums = staircase(steps, weights)
+        self.n, self.promise, self.weighted = steps.n, promise, weights is not None
+        self.weight = float(steps.n if weights is None else weights.sum())
+        self.typical = 1.0 if weights is None else self.weight / max(self.n, 1)
+
+    def levels(self, claims, keep_equal=False):
+        weight = 1.0
+        if claims.weights is not None:
+            weight = claims.weights[segment_ids(claims.offsets)]
+        own = self.promise.largest_loss(claims.path_risk, claims.offsets)
+        below = np.searchsorted(self.position, claims.path_risk, side="right")
+        return self._level(own, self.sums[below], weight)
+
+    def _level(self, own, sums, weight):
+        """The level; +inf where all weights are 0, so that nothing is known."""
+        total = np.asarray(weight + self.weight)
+        known = total > 0
+        mean = (weight * own + sums) / np.where(known, total, 1.0)
+        return np.where(known, mean, np.inf)
+
+    def thresholds(self, claims, level):
+        weights = np.ones(len(claims)) if claims.weights is None else claims.weights
+        own = self.promise.largest_loss(claims.path_risk, claims.offsets)
+        if np.ndim(own) == 0:
+            return self._order_statistic(own, weights, level)
+        dropped = self.levels(claims) > level
+        smallest = np.where(dropped, claims.path_risk, np.inf)
+        out = segment_min(smallest, claims.offsets)
+        return np.where(self._level(1.0, 0.0, weights) > level, -np.inf, out)
+
+    def threshold(self, level):
+        own = self.promise.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
+        if self.weighted or np.ndim(own):
+            return np.nan
+        return float(self._order_statistic(own, np.ones(1), level)[0])
+
+    def _order_statistic(self, own, weights, level):
+        """The first step that cannot be taken at a level, shape (n_problems,)."""
+        n_steps = len(self.position)
+        low, high = np.full(len(weights), -1), np.full(len(weights), n_steps + 1)
+        while (high - low > 1).any():  # low steps can be taken, high ones cannot
+            middle = (low + high) // 2
+            sums = self.sums[np.clip(middle, 0, n_steps)]
+            fine = (middle < 0) | (self._level(own, sums, weights) <= level)
+            fine &= middle <= n_steps
+            low, high = np.where(fine, middle, low), np.where(fine, high, middle)
+        ends = np.concatenate([[-np.inf], self.position, [np.inf]])
+        return ends[low + 1]
+
+    def lacking(self, level):
+        if self.typical / (self.typical + self.weight) <= level:
+            return None
+        return self.promise.needed(self.n, level)

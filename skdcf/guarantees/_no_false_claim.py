@@ -1,0 +1,213 @@
+"""At most so many false claims, with a probability."""
+
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._parameters import Fraction, Number
+from ..graphs.ragged import segment_ids
+from ..ops.conformal import leave_one_out_alpha, problems_needed
+from ..ops.hard import allowing_scores, segment_sum
+from ..ops.risk_control import Steps
+from ._calibration import Calibration, Claims, OneThreshold
+from ._groups import rows_of_groups
+from ._protocol import Guarantee
+
+
+class NoFalseClaim(Guarantee):
+    """With probability at least ``1 - alpha``, at most ``max_false`` kept claims are false.
+
+    ``NoFalseClaim()`` is what filters promise without a guarantee of their own.
+
+    Parameters
+    ----------
+    max_false : int, default=0
+        Number of false claims per problem that are tolerated.
+    delta : float in (0, 1), optional
+        None promises ``1 - alpha`` on average over calibration sets. With ``delta``, a
+        share ``1 - delta`` of all calibration sets has a coverage of at least
+        ``1 - alpha`` on future problems, where scores are independent draws.
+    by : str, callable or list, optional
+        Promise this within every group of problems: a key of their metadata, the name of
+        a feature that is the same for all claims of a problem, or a function that gives
+        the group of each problem of a GraphBatch. Groups overlap where a problem has a
+        list of them, where the function gives a 2-D array of booleans (one column per
+        group), or with a list of keys: then a quantile regression finds the thresholds.
+    weight : callable, optional
+        Likelihood ratio of the problems that are going to be filtered against those
+        that calibrate, as a function of a GraphBatch that gives one number per problem.
+        The promise is then about the former. See `LikelihoodRatio`.
+    unseen : {"error", "pool", "empty"}, default="error"
+        What is done with problems of a group that calibration has not seen: an error,
+        the threshold of all problems together (nothing is promised for the group), or
+        keep nothing.
+
+    References
+    ----------
+    V. Vovk. Conditional validity of inductive conformal predictors. ACML 2012.
+    R. Tibshirani, R. Foygel Barber, E. Candès, A. Ramdas. Conformal Prediction Under
+    Covariate Shift. NeurIPS 2019.
+    I. Gibbs, J. Cherian, E. Candès. Conformal prediction with conditional guarantees.
+    JRSS-B 2025.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.guarantees import NoFalseClaim
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> for guarantee in NoFalseClaim(), NoFalseClaim(1), NoFalseClaim(delta=0.05):
+    ...     cf = HardCF(alpha=0.1, guarantee=guarantee).fit(graphs[:200], y[:200])
+    ...     print(guarantee, round(cf.score(graphs[200:], y[200:]), 2))
+    NoFalseClaim() 1.26
+    NoFalseClaim(max_false=1) 2.5
+    NoFalseClaim(delta=0.05) 1.26
+    """
+
+    _parameter_constraints = Guarantee._parameter_constraints | {
+        "max_false": [Number(Integral, 0, None, closed="left")],
+        "delta": [None, Number(Fraction, 0, 1, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        max_false: int = 0,
+        delta: float | None = None,
+        by: str | Callable | Sequence[Any] | None = None,
+        weight: Callable | None = None,
+        unseen: Literal["error", "pool", "empty"] = "error",
+    ) -> None:
+        self.max_false = max_false
+        self.delta = delta
+        self.by = by
+        self.weight = weight
+        self.unseen = unseen
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        if self.delta is not None and self.weight is not None:
+            raise ValueError(
+                f"delta is {self.delta!r} and weight is set: a promise about most "
+                "calibration sets is not known under a shift. Leave one of them at None"
+            )
+
+    def scores(
+        self, path_risk: NDArray, labels: NDArray, offsets: NDArray
+    ) -> NDArray[np.float64]:
+        """The (max_false + 1)-th smallest path risk of a claim not known to be true.
+
+        Parameters
+        ----------
+        path_risk, labels : ndarray of shape (n_claims,)
+        offsets : ndarray of shape (n_problems + 1,)
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+        """
+        return allowing_scores(path_risk, labels, offsets, self.max_false)
+
+    def loss(self, labels: NDArray, kept: NDArray, offsets: NDArray) -> NDArray:
+        """Whether more than max_false claims were kept that are not known to be true.
+
+        Parameters
+        ----------
+        labels, kept : ndarray of shape (n_claims,)
+        offsets : ndarray of shape (n_problems + 1,)
+
+        Returns
+        -------
+        ndarray of bool, shape (n_problems,)
+        """
+        return segment_sum(kept & (labels != 1), offsets) > self.max_false
+
+    def leave_one_out(self, steps: Steps, claims: Claims) -> NDArray[np.float64]:
+        """Level of each claim when all other problems calibrate it.
+
+        Parameters
+        ----------
+        steps : Steps
+        claims : Claims
+            Of the same problems, without weights, and in groups that do not overlap.
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+
+        Raises
+        ------
+        ValueError
+            With weights, or groups that overlap.
+        """
+        if claims.weights is not None:
+            return super().leave_one_out(steps, claims)
+        if claims.groups is not None:
+            return self._within_groups(steps, claims)
+        problem = segment_ids(claims.offsets)
+        return leave_one_out_alpha(
+            steps.position, claims.path_risk, problem, self.delta
+        )
+
+    def _within_groups(self, steps, claims):
+        if any(isinstance(group, frozenset) for group in claims.groups):
+            return super().leave_one_out(steps, claims)
+        out = np.empty(len(claims.path_risk))
+        for rows in rows_of_groups(claims.groups).values():
+            part = claims.take(rows)
+            out[claims.rows(rows)] = self.leave_one_out(steps[rows], part)
+        return out
+
+    def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
+        """The calibration of problems that are all of one group.
+
+        Parameters
+        ----------
+        steps : Steps
+        weights : ndarray of shape (n_problems,) or None
+
+        Returns
+        -------
+        Calibration
+        """
+        if weights is not None:
+            return super().calibrate_one(steps, weights)
+        return OneThreshold(steps.position, self)
+
+    def needed(self, n: int, level: float) -> str:
+        """What to tell about n calibration problems that are too few.
+
+        Parameters
+        ----------
+        n : int
+        level : float
+
+        Returns
+        -------
+        str
+        """
+        if self.delta is None:
+            return super().needed(n, level)
+        least = 1 - self.delta ** (1 / n) if n else 1.0
+        return (
+            f"{n} calibration problems are too few for alpha = {level:g} and delta = "
+            f"{self.delta:g}: nothing can be kept. At least "
+            f"{self.problems_needed(level)} are needed, of those that "
+            f"calibration_size holds out, or alpha >= {least:.4g}."
+        )
+
+    def problems_needed(self, level: float) -> int:
+        """The number of calibration problems, in each group, that it takes to keep any.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        int
+        """
+        return problems_needed(level, self.delta)

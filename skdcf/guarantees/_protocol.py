@@ -1,0 +1,329 @@
+"""What a guarantee is, and what a filter asks of it."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_alpha
+from .._parameters import Settings, StrOptions
+from ..graphs.grouping import read_groups
+from ..ops.conformal import problems_needed
+from ..ops.holdout import whole_count
+from ..ops.risk_control import Steps
+from ._calibration import Calibration, Claims, Controlled
+from ._groups import PerGroup
+
+if TYPE_CHECKING:
+    from ..graphs import GraphBatch
+
+
+class Guarantee(Settings, metaclass=ABCMeta):
+    """What a filter promises about the problems that it filters.
+
+    A guarantee of your own says by `scores` how large the threshold of a problem may be,
+    and by `loss` when the promise was broken. It has the promise that the mean loss of
+    new problems is at most alpha. It is a scikit-learn estimator: ``__init__`` stores its
+    parameters and does nothing else.
+
+    Attributes
+    ----------
+    by, weight
+        For whom the promise is made, see `NoFalseClaim`; None where it has no such
+        parameter.
+    unseen : {"error", "pool", "empty"}
+        What happens to problems of a group that calibration has not seen.
+    is_probability : bool
+        Whether losses are 0 or 1, so that the level is a probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.guarantees import Guarantee
+    >>> class TrueConclusion(Guarantee):
+    ...     def scores(self, path_risk, labels, offsets):
+    ...         last = offsets[1:] - 1
+    ...         return np.where(labels[last] == 1, np.inf, path_risk[last])
+    ...
+    ...     def loss(self, labels, kept, offsets):
+    ...         return (kept & (labels != 1))[offsets[1:] - 1]
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF(guarantee=TrueConclusion()).fit(graphs, y)
+    >>> cf.threshold_ >= HardCF().fit(graphs, y).threshold_
+    True
+    """
+
+    _parameter_constraints = {
+        "by": [None, str, list, tuple, callable],
+        "weight": [None, callable],
+        "unseen": [StrOptions({"error", "pool", "empty"})],
+    }
+    by: Any = None
+    weight: Any = None
+    unseen: Literal["error", "pool", "empty"] = "error"
+    is_probability = True
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        if self.by is None and self.unseen != "error":
+            raise ValueError(
+                f"unseen is {self.unseen!r}, but only groups can be unseen: set by as well"
+            )
+
+    @abstractmethod
+    def scores(
+        self, path_risk: NDArray, labels: NDArray, offsets: NDArray
+    ) -> NDArray[np.float64]:
+        """Nonconformity score of each problem: the largest threshold that is safe.
+
+        Parameters
+        ----------
+        path_risk : ndarray of shape (n_claims,)
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which has to be taken for the worse.
+        offsets : ndarray of shape (n_problems + 1,)
+            Claims of problem i are ``offsets[i]:offsets[i + 1]``.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,), +inf where every threshold is safe
+        """
+
+    @abstractmethod
+    def loss(self, labels: NDArray, kept: NDArray, offsets: NDArray) -> NDArray:
+        """What each problem lost: 1 where the promise is broken, 0 where it is kept.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_claims,)
+        kept : ndarray of bool, shape (n_claims,)
+        offsets : ndarray of shape (n_problems + 1,)
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+        """
+
+    def steps(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> Steps:
+        """Where the loss of each problem grows with the threshold, and by how much.
+
+        Parameters
+        ----------
+        path_risk, labels, offsets
+            As in `scores`.
+
+        Returns
+        -------
+        Steps
+        """
+        return Steps.of_scores(self.scores(path_risk, labels, offsets))
+
+    def level(self, alpha: float | None, own: float) -> float:
+        """The level that is meant by ``alpha``.
+
+        Parameters
+        ----------
+        alpha : float or None
+            What was asked for; None is the filter's own.
+        own : float
+            The filter's alpha.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If it is no level of this guarantee.
+        """
+        return check_alpha(own if alpha is None else alpha)
+
+    def for_level(self, alpha: float) -> Guarantee:
+        """The same promise where alpha alone is to say the level.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        Guarantee
+        """
+        return self
+
+    def claims(self, path_risk: NDArray, batch: GraphBatch) -> Claims:
+        """What calibration and prediction look at.
+
+        Parameters
+        ----------
+        path_risk : ndarray of shape (n_claims,)
+        batch : GraphBatch
+
+        Returns
+        -------
+        Claims
+
+        Raises
+        ------
+        ValueError
+            If a problem has no group, or a weight that is not finite and at least 0.
+        """
+        groups = None if self.by is None else read_groups(self.by, batch)[0]
+        weights = None if self.weight is None else _weights(self.weight, batch)
+        return Claims(path_risk, batch.offsets, weights, groups, batch.name_of)
+
+    def calibrate(self, steps: Steps, claims: Claims) -> Calibration:
+        """What the calibration problems say.
+
+        Parameters
+        ----------
+        steps : Steps
+            Of the calibration problems.
+        claims : Claims
+            Weights and groups of the same problems.
+
+        Returns
+        -------
+        Calibration
+        """
+        if claims.groups is None:
+            return self.calibrate_one(steps, claims.weights)
+        if any(isinstance(group, frozenset) for group in claims.groups):
+            return self._overlapping(steps, claims)
+        return PerGroup(self, steps, claims)
+
+    def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
+        """The calibration of problems that are all of one group.
+
+        Parameters
+        ----------
+        steps : Steps
+        weights : ndarray of shape (n_problems,) or None
+
+        Returns
+        -------
+        Calibration
+        """
+        return Controlled(steps, weights, self)
+
+    def _overlapping(self, steps, claims):
+        raise ValueError(
+            f"by={self.by!r} gives groups that overlap, for which {type(self).__name__} "
+            "has no thresholds: let each problem be in one group"
+        )
+
+    def largest_loss(self, path_risk: NDArray, offsets: NDArray) -> NDArray | float:
+        """The most that a new problem can lose where each of its claims is just kept.
+
+        Parameters
+        ----------
+        path_risk : ndarray of shape (n_claims,)
+        offsets : ndarray of shape (n_problems + 1,)
+
+        Returns
+        -------
+        float, or ndarray of shape (n_claims,)
+        """
+        return 1.0
+
+    def leave_one_out(self, steps: Steps, claims: Claims) -> NDArray[np.float64]:
+        """Level of each claim when all other problems calibrate it.
+
+        Parameters
+        ----------
+        steps : Steps
+        claims : Claims
+            Of the same problems.
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+
+        Raises
+        ------
+        ValueError
+            Where that is not known in closed form.
+        """
+        raise ValueError(
+            f"leave-one-out evaluation has no closed form for {self!r}: use folds, with "
+            "evaluate_filter or compare_filters"
+        )
+
+    def needed(self, n: int, level: float) -> str:
+        """What to tell about n calibration problems that are too few.
+
+        Parameters
+        ----------
+        n : int
+        level : float
+
+        Returns
+        -------
+        str
+        """
+        return (
+            f"{n} calibration problems are too few for alpha = {level:g}: nothing "
+            f"can be kept. At least {self.problems_needed(level)} are needed, of those "
+            f"that calibration_size holds out, or alpha >= {1 / (n + 1):.4g}."
+        )
+
+    def problems_needed(self, level: float) -> int:
+        """The number of calibration problems, in each group, that it takes to keep any.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        int
+        """
+        return problems_needed(level)
+
+    def calibration_count(self, n: int, alpha: float) -> int:
+        """How many of n problems to hold out for calibration.
+
+        Parameters
+        ----------
+        n : int
+        alpha : float
+
+        Returns
+        -------
+        int
+        """
+        count, needed = whole_count(n, alpha), self.problems_needed(alpha)
+        return count if needed > 0.6 * n else max(count, needed)
+
+
+def _weights(weight, batch):
+    values = np.asarray(weight(batch), dtype=np.float64)
+    if values.shape != (len(batch),):
+        raise ValueError(
+            f"weight={weight!r} gave shape {values.shape} for {len(batch)} problems: one "
+            "number per problem is needed"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        i = int(wrong[0])
+        raise ValueError(
+            f"{batch.name_of(i)}: its weight is {values[i]}, but a likelihood ratio is "
+            "finite and at least 0"
+        )
+    return values
+
+
+def level_above_zero(value, name):
+    """``value`` as a float, or ValueError unless it is a finite number above 0."""
+    good = isinstance(value, Real) and not isinstance(value, bool)
+    if not good or not 0 < value < np.inf:
+        raise ValueError(f"{name} is {value!r}, but must be a finite number above 0")
+    return float(value)

@@ -1,0 +1,520 @@
+"""What filters promise, against brute force, whole numbers and the plain definitions."""
+
+from fractions import Fraction
+from itertools import pairwise
+from math import comb, inf
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import skdcf
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import compare_filters, fit_levels, fit_search
+from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
+from skdcf.metrics import coverage_band, evaluate_filter, leave_one_out
+from skdcf.ops.conformal import claim_level, conformal_rank
+from skdcf.ops.hard import allowing_scores
+from skdcf.ops.risk_control import count_up_to, share_steps
+
+ALPHAS = (0.02, 0.05, 0.1, 0.25, 0.5)
+
+
+def long_answers(batch):
+    return np.where(batch.sizes > 4, "long", "short")
+
+
+def by_length(batch):
+    return batch.sizes / 7.0
+
+
+GUARANTEES = {
+    "today": NoFalseClaim(),
+    "two": NoFalseClaim(2),
+    "delta": NoFalseClaim(delta=0.1),
+    "by": NoFalseClaim(by=long_answers),
+    "by and delta": NoFalseClaim(1, delta=0.2, by=long_answers),
+    "weight": NoFalseClaim(weight=by_length),
+    "weight and by": NoFalseClaim(weight=by_length, by=long_answers),
+    "share": ExpectedFalse("share"),
+    "count": ExpectedFalse("count"),
+    "share, by": ExpectedFalse(by=long_answers),
+    "count, weight": ExpectedFalse("count", weight=by_length),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
+    rng = np.random.default_rng(0)
+    features = np.array(graphs.features)
+    features[:, 0] += rng.normal(size=len(features)) * (rng.random(len(features)) < 0.6)
+    return graphs.replace_features(features, graphs.feature_names), y
+
+
+def flat(rows):
+    return np.concatenate(list(rows))
+
+
+def quiet(filter, *args):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return filter(*args)
+
+
+# --- the rank, with delta
+
+
+def binomial_tail(n, k, alpha):
+    """P(Binomial(n, alpha) < k), in whole numbers."""
+    terms = (comb(n, j) * alpha**j * (1 - alpha) ** (n - j) for j in range(k))
+    return sum(terms, Fraction(0))
+
+
+@pytest.mark.parametrize("delta", ["0.5", "0.25", "0.1", "0.05", "0.01", "0.001"])
+def test_rank_with_delta_is_that_of_whole_numbers(delta):
+    exact = Fraction(delta)
+    for n in (*range(1, 31), 59, 100, 137):
+        for alpha in ("0.005", "0.01", "0.05", "0.1", "0.25", "0.5", "0.75", "0.9"):
+            k = 0
+            while k < n and binomial_tail(n, k + 1, Fraction(alpha)) <= exact:
+                k += 1
+            assert conformal_rank(n, float(alpha), float(delta)) == k, (n, alpha)
+
+
+def test_rank_with_delta_is_a_statement_on_beta():
+    from scipy.stats import beta
+
+    for n in (50, 500, 5000):
+        for alpha in (0.01, 0.1, 0.3):
+            for delta in (0.01, 0.1):
+                k = conformal_rank(n, alpha, delta)
+                assert beta.sf(1 - alpha, n - k, k + 1) < 1 - delta
+                if k:
+                    assert beta.sf(1 - alpha, n + 1 - k, k) >= 1 - delta - 1e-9
+                assert k <= conformal_rank(n, alpha)
+
+
+def test_levels_with_delta_say_what_the_rank_says():
+    for n in (1, 7, 60, 333):
+        levels = claim_level(np.arange(n + 1), n, 0.1)
+        assert levels[-1] == 1 and (np.diff(levels) >= 0).all()
+        for alpha in np.concatenate([levels[:-1], np.nextafter(levels[:-1], 0)]):
+            if 0 < alpha < 1:
+                assert conformal_rank(n, alpha, 0.1) == (levels <= alpha).sum()
+
+
+def test_delta_holds_over_calibration_sets():
+    """A share delta of 2,000 draws, at most, covers less than 1 - alpha."""
+    rng = np.random.default_rng(0)
+    for n, alpha, delta in ((50, 0.1, 0.1), (200, 0.05, 0.05), (1000, 0.1, 0.01)):
+        k = conformal_rank(n, alpha, delta)
+        thresholds = np.sort(rng.random((2000, n)), axis=1)[:, k - 1]
+        missed = (thresholds > alpha).mean()  # coverage of a uniform score is 1 - t
+        assert missed <= delta + 3 * np.sqrt(delta / 2000)
+        above = np.sort(rng.random((2000, n)), axis=1)[:, k]
+        assert (above > alpha).mean() > delta - 3 * np.sqrt(delta / 2000)
+
+
+def test_problems_needed():
+    assert problems_needed(0.1) == 9 and problems_needed(0.1, delta=0.05) == 29
+    assert problems_needed(0.1, by=["a"] * 9 + ["b"]) == 90
+    for alpha in (0.01, 0.1, 0.5):
+        for delta in (None, 0.01, 0.3):
+            n = problems_needed(alpha, delta)
+            assert conformal_rank(n, alpha, delta) == 1
+            assert n == 0 or conformal_rank(n - 1, alpha, delta) == 0
+    with pytest.raises(ValueError, match="delta is 2"):
+        problems_needed(0.1, 2)
+    with pytest.raises(ValueError, match="share above 0"):
+        problems_needed(0.1, by={"a": 1.0, "b": 0.0})
+
+
+def test_band_with_delta_begins_at_the_target():
+    low, _ = coverage_band(200, 0.1, confidence=0.9, delta=0.05)
+    assert 0.9 <= low < coverage_band(200, 0.1, confidence=0.9, delta=0.04)[0] + 0.01
+
+
+# --- scores, against enumeration
+
+
+@pytest.mark.parametrize("max_false", [0, 1, 3])
+def test_scores_that_allow_some(max_false):
+    rng = np.random.default_rng(max_false)
+    for _ in range(300):
+        sizes = rng.integers(0, 6, 5)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        risk = rng.integers(0, 4, offsets[-1]).astype(float)
+        labels = rng.integers(-1, 2, offsets[-1])
+        found = allowing_scores(risk, labels, offsets, max_false)
+        for i, (a, b) in enumerate(pairwise(offsets)):
+            wrong = sorted(risk[a:b][labels[a:b] != 1])
+            assert found[i] == (wrong[max_false] if len(wrong) > max_false else inf)
+
+
+def largest_share(risk, labels, threshold):
+    """Over all thresholds up to this one, claims at or below them being kept."""
+    shares = [0.0]
+    for t in risk[risk <= threshold]:
+        kept = risk <= t
+        shares.append((kept & (labels != 1)).sum() / kept.sum())
+    return max(shares)
+
+
+def test_steps_of_the_share_are_its_running_maximum():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        sizes = rng.integers(0, 7, 4)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        risk = rng.integers(0, 5, offsets[-1]).astype(float)
+        labels = rng.integers(-1, 2, offsets[-1])
+        steps = share_steps(risk, labels, offsets)
+        assert (np.diff(steps.problem) >= 0).all() and (steps.height > 0).all()
+        for i, (a, b) in enumerate(pairwise(offsets)):
+            own = steps.problem == i
+            for t in np.unique(risk[a:b]):
+                found = steps.height[own & (steps.position <= t)].sum()
+                assert found == pytest.approx(largest_share(risk[a:b], labels[a:b], t))
+        counts = count_up_to(risk, offsets)
+        for v, i in enumerate(np.repeat(np.arange(4), sizes)):
+            a, b = offsets[i : i + 2]
+            assert counts[v] == (risk[a:b] <= risk[v]).sum()
+
+
+# --- filters
+
+
+def test_none_is_no_false_claim(data):
+    graphs, y = data
+    for ties in ("exclude", "jitter"):
+        plain = HardCF(0, ties=ties, random_state=0).fit(graphs[:200], y[:200])
+        named = clone(plain).set_params(guarantee=NoFalseClaim())
+        named.fit(graphs[:200], y[:200])
+        assert plain.threshold_ == named.threshold_
+        np.testing.assert_array_equal(
+            plain.nonconformity_scores_, named.nonconformity_scores_
+        )
+        for one, other in zip(
+            plain.predict_alpha(graphs), named.predict_alpha(graphs), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", GUARANTEES)
+@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+def test_one_statement_in_many_forms(data, name, ties):
+    """predict, predict_alpha, masks, thresholds, decision_function agree; nested sets."""
+    graphs, y = data
+    cf = HardCF(0, guarantee=GUARANTEES[name], ties=ties, random_state=0)
+    cf = quiet(cf.fit, graphs[:250], y[:250])
+    new = graphs[250:]
+    levels, risk = flat(cf.predict_alpha(new)), flat(cf.path_risk(new))
+    masks = cf.masks(new, ALPHAS)
+    for i, alpha in enumerate(ALPHAS):
+        kept = flat(quiet(cf.predict, new, alpha))
+        np.testing.assert_array_equal(kept, levels <= alpha)
+        np.testing.assert_array_equal(kept, masks[i])
+        t = quiet(cf.thresholds, new, alpha)
+        np.testing.assert_array_equal(kept, risk < t[new.problem_of])
+    assert (masks[1:] >= masks[:-1]).all()
+    np.testing.assert_array_equal(
+        flat(cf.decision_function(new)) > 0, flat(cf.predict(new))
+    )
+    single = np.concatenate([cf.predict([new[i]])[0] for i in range(30)])
+    np.testing.assert_array_equal(single, flat(cf.predict(new))[: len(single)])
+
+
+@pytest.mark.parametrize("name", ["share", "count", "count, weight", "weight"])
+def test_kept_claims_are_those_of_the_definition(data, name):
+    """(w own + sum of the w_i L_i) / (w + sum of the w_i) <= alpha, claim by claim."""
+    graphs, y = data
+    guarantee, n = GUARANTEES[name], 60
+    cf = HardCF(0, guarantee=guarantee).fit(graphs[:n], y[:n])
+    risks = cf.path_risk(graphs)
+    weights = by_length(graphs) if guarantee.weight else np.ones(len(graphs))
+    share = isinstance(guarantee, NoFalseClaim) or guarantee.of == "share"
+    for i in range(300, 330):
+        for v, r in enumerate(risks[i]):
+            total = 0.0
+            for j in range(n):
+                own = risks[j] - 1e-10 * (1 + np.abs(risks[j]))
+                labels = np.asarray(y[j])
+                if isinstance(guarantee, NoFalseClaim):
+                    lost = float((own <= r)[labels != 1].any())
+                elif guarantee.of == "count":
+                    lost = ((own <= r) & (labels != 1)).sum()
+                else:
+                    lost = largest_share(own, labels, r)
+                total += weights[j] * lost
+            largest = 1 if share else (risks[i] <= r).sum()
+            level = weights[i] * largest + total
+            level /= weights[i] + weights[:n].sum()
+            assert cf.predict_alpha(graphs[[i]])[0][v] == pytest.approx(level, rel=1e-9)
+
+
+def test_groups_are_calibrated_by_themselves(data):
+    graphs, y = data
+    by = NoFalseClaim(by=long_answers)
+    cf = HardCF(0, guarantee=by).fit(graphs[:300], y[:300])
+    group = long_answers(graphs)
+    for name in ("long", "short"):
+        rows = np.flatnonzero(group[:300] == name)
+        alone = HardCF(0).fit(graphs[rows], [y[i] for i in rows])
+        new = 300 + np.flatnonzero(group[300:] == name)
+        assert set(cf.thresholds(graphs[new])) == {alone.threshold_}
+    with pytest.raises(ValueError, match="thresholds of their own"):
+        cf.threshold()
+    assert np.isnan(cf.threshold_)
+
+
+def test_groups_come_from_metadata_features_and_functions(data):
+    graphs, y = data
+    group = long_answers(graphs)
+    named = graphs.replace_metadata([{"length": g} for g in group])
+    features = np.c_[graphs.features, (group == "long")[graphs.problem_of]]
+    column = named.replace_features(features, [*graphs.feature_names, "is_long"])
+    expected = HardCF(0, guarantee=NoFalseClaim(by=long_answers))
+    expected = expected.fit(graphs[:300], y[:300]).thresholds(graphs[300:])
+    for by, some in (("length", named), ("is_long", column), ("length", list(named))):
+        cf = HardCF(0, guarantee=NoFalseClaim(by=by)).fit(some[:300], y[:300])
+        np.testing.assert_array_equal(cf.thresholds(some[300:]), expected)
+    wrong = {
+        "colour": "no such metadata",
+        graphs.feature_names[0]: "differs from that of the first claim",
+    }
+    for by, message in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            HardCF(0, guarantee=NoFalseClaim(by=by)).fit(named, y)
+    unknown = named.replace_metadata([{"length": "long"}] * 399 + [{}])
+    with pytest.raises(ValueError, match=r"problem 399.*: its group"):
+        HardCF(0, guarantee=NoFalseClaim(by="length")).fit(unknown, y)
+
+
+def test_small_and_unseen_groups(data):
+    graphs, y = data
+    names = np.array(["a"] * 300 + ["b"] * 5 + ["c"] * 95)
+    named = graphs.replace_metadata([{"g": g} for g in names])
+    cf = HardCF(0, guarantee=NoFalseClaim(by="g"))
+    with pytest.warns(
+        CalibrationWarning, match=r"group 'b': 5 calibration.*At least 9"
+    ):
+        cf.fit(named[:305], y[:305])
+    with pytest.warns(CalibrationWarning):
+        kept = cf.predict(named[:305])
+    assert not flat(kept[300:]).any() and flat(kept[:300]).any()
+    with pytest.raises(ValueError, match=r"problem 0 is of group 'c'"):
+        quiet(cf.predict, named[305:])
+    for unseen, expected in (("empty", -inf), ("pool", None)):
+        cf = HardCF(0, guarantee=NoFalseClaim(by="g", unseen=unseen))
+        cf = quiet(cf.fit, named[:305], y[:305])
+        found = set(quiet(cf.thresholds, named[305:]))
+        assert found == {
+            HardCF(0).fit(named[:305], y[:305]).threshold_
+            if expected is None
+            else expected
+        }
+
+
+def test_unknown_labels_keep_less(data):
+    graphs, y = data
+    rng = np.random.default_rng(0)
+    hidden = [np.where(rng.random(len(row)) < 0.1, -1, row) for row in y]
+    for name, guarantee in GUARANTEES.items():
+        cf = HardCF(0, guarantee=guarantee)
+        full = quiet(clone(cf).fit, graphs[:250], y[:250]).masks(graphs[250:], ALPHAS)
+        less = quiet(clone(cf).fit, graphs[:250], hidden[:250])
+        assert (less.masks(graphs[250:], ALPHAS) <= full).all(), name
+
+
+@pytest.mark.parametrize("name", ["two", "delta", "by", "by and delta"])
+def test_leave_one_out_leaves_one_out(data, name):
+    graphs, y = data
+    graphs, y = graphs[:80], y[:80]
+    cf = HardCF(0, guarantee=GUARANTEES[name])
+    fitted = quiet(clone(cf).fit, graphs, y)
+    report = leave_one_out(fitted, graphs, y, ALPHAS)
+    lost = np.zeros(len(ALPHAS))
+    for i in range(80):
+        rest = np.delete(np.arange(80), i)
+        one = quiet(clone(cf).fit, graphs[rest], [y[j] for j in rest])
+        for j, mask in enumerate(one.masks(graphs[[i]], ALPHAS)):
+            lost[j] += cf.guarantee.loss(y[i], mask, np.array([0, len(mask)]))[0]
+    np.testing.assert_allclose(report.coverage, 1 - lost / 80)
+
+
+@pytest.mark.parametrize("name", ["share", "weight"])
+def test_leave_one_out_is_refused_without_a_closed_form(data, name):
+    graphs, y = data
+    cf = HardCF(0, guarantee=GUARANTEES[name]).fit(graphs, y)
+    with pytest.raises(ValueError, match="no closed form"):
+        leave_one_out(cf, graphs, y)
+
+
+def test_bound_is_the_level_where_it_is_given(data):
+    graphs, y = data
+    fixed = HardCF(0, guarantee=ExpectedFalse("share", 0.03)).fit(graphs[:300], y[:300])
+    free = HardCF(0, guarantee=ExpectedFalse("share")).fit(graphs[:300], y[:300])
+    new = graphs[300:]
+    np.testing.assert_array_equal(
+        flat(fixed.predict(new)), flat(free.predict(new, alpha=0.03))
+    )
+    np.testing.assert_array_equal(
+        flat(fixed.predict(new, 0.2)), flat(free.predict(new, 0.2))
+    )
+    two = fit_levels(clone(fixed), graphs[:300], y[:300], [0.05, 0.1])
+    assert two[0.05].threshold_ == free.threshold(0.05)
+    assert two[0.1].threshold_ == free.threshold(0.1)
+    many = HardCF(0, guarantee=ExpectedFalse("count", 3.0)).fit(graphs[:300], y[:300])
+    report = evaluate_filter(many, new, y[300:], [0.5, 3.0])
+    assert report.false_kept[0] < report.false_kept[1] and report.coverage[1] < 1
+
+
+def test_everything_around_follows(data):
+    """Searches, levels and comparisons take a guarantee like any other setting."""
+    graphs, y = data
+    cf = HardCF(0, guarantee=NoFalseClaim(1), alpha=0.2)
+    assert clone(cf).guarantee.max_false == 1
+    found = GridSearchCV(cf, {"guarantee": [NoFalseClaim(), NoFalseClaim(2)]}, cv=3)
+    assert found.fit(graphs, y).best_params_["guarantee"].max_false == 2
+    best = fit_search(GridSearchCV(cf, {"guarantee__max_false": [0, 2]}), graphs, y)
+    assert best.guarantee.max_false == 2
+    linear = CoherentConformalFilter(
+        "linear", guarantee=NoFalseClaim(delta=0.1), random_state=0
+    )
+    levels = quiet(fit_levels, linear, graphs, y, [0.1, 0.2])
+    assert levels[0.1].threshold_ <= levels[0.2].threshold_
+    report = compare_filters(
+        {"none": HardCF(0), "two": HardCF(0, guarantee=NoFalseClaim(2))},
+        graphs,
+        y,
+        [0.2],
+        cv=4,
+        random_state=0,
+    )
+    assert report.retention[1].mean() > report.retention[0].mean()
+    assert report.coverage[1].mean() >= 0.7
+
+
+def test_enough_problems_are_held_out_for_delta(data):
+    graphs, y = data
+    for guarantee, n in ((None, 39), (NoFalseClaim(delta=0.01), 44)):
+        cf = CoherentConformalFilter("linear", guarantee=guarantee, random_state=0)
+        assert cf.fit(graphs[:100], y[:100]).n_calibration_ == n
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "message"),
+    [
+        (NoFalseClaim(-1), "max_false"),
+        (NoFalseClaim(True), "max_false"),
+        (NoFalseClaim(delta=1.5), "delta"),
+        (NoFalseClaim(delta=0.1, weight=by_length), "not known under a shift"),
+        (NoFalseClaim(unseen="pool"), "set by as well"),
+        (NoFalseClaim(by=7), "by"),
+        (ExpectedFalse("mean"), "of"),
+        (ExpectedFalse(bound=0), "bound"),
+        (NoFalseClaim(weight=lambda b: [-1.0] * len(b)), "weight is -1"),
+        (NoFalseClaim(weight=lambda b: 1.0), "one number per problem"),
+        (NoFalseClaim(by=lambda b: ["a"]), "1 groups for 400 problems"),
+        (ExpectedFalse(by=lambda b: np.ones((len(b), 2), bool)), "overlap"),
+        ("none", "guarantee"),
+        (NoFalseClaim, "guarantee"),
+    ],
+)
+def test_wrong_settings_are_refused(data, guarantee, message):
+    with pytest.raises(ValueError, match=message):
+        HardCF(0, guarantee=guarantee).fit(*data)
+
+
+def test_no_guarantee_with_ties_that_break_it(data):
+    with pytest.raises(ValueError, match="empty promise"):
+        HardCF(0, ties="include", guarantee=NoFalseClaim(1)).fit(*data)
+
+
+def test_another_guarantee_needs_another_calibration(data):
+    graphs, y = data
+    cf = HardCF(0, guarantee=NoFalseClaim(1)).fit(graphs, y)
+    cf.set_params(guarantee__max_false=2)
+    with pytest.raises(ValueError, match="call calibrate or fit again"):
+        cf.predict(graphs)
+    cf.calibrate(graphs, y).predict(graphs)
+
+
+class TrueConclusion(Guarantee):
+    def scores(self, path_risk, labels, offsets):
+        last = offsets[1:] - 1
+        return np.where(labels[last] == 1, np.inf, path_risk[last])
+
+    def loss(self, labels, kept, offsets):
+        return (kept & (labels != 1))[offsets[1:] - 1]
+
+
+def test_a_guarantee_of_ones_own(data):
+    graphs, y = data
+    cf = HardCF(0, guarantee=TrueConclusion(), alpha=0.1).fit(graphs[:300], y[:300])
+    last = sorted(
+        r[-1] if row[-1] == 0 else inf
+        for r, row in zip(cf.path_risk(graphs[:300]), y[:300], strict=True)
+    )
+    assert cf.threshold_ == pytest.approx(last[29])
+    report = evaluate_filter(cf, graphs[300:], y[300:])
+    assert (report.coverage >= 1 - report.alpha - 0.1).all()
+
+
+def test_rows_of_a_table():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), rng.random(400) < 0.7
+    share = HardCF(0, guarantee=ExpectedFalse("share"), alpha=0.2).fit(X, y)
+    plain = HardCF(0, alpha=0.2).fit(X, y)
+    count = HardCF(0, guarantee=ExpectedFalse("count"), alpha=0.2).fit(X, y)
+    assert plain.threshold_ == share.threshold_
+    np.testing.assert_array_equal(plain.predict(X), share.predict(X))
+    np.testing.assert_array_equal(plain.predict(X), count.predict(X))
+    by = NoFalseClaim(by=lambda b: b.features[:, 1] > 0)
+    assert HardCF(0, guarantee=by).fit(X, y).predict(X).shape == (400,)
+
+
+def test_problems_without_claims(data):
+    graphs, y = data
+    empty = ReasoningGraph(
+        np.empty((0, graphs.n_features)), [], feature_names=graphs.feature_names
+    )
+    some = GraphBatch.pack([*graphs[:60], empty])
+    for guarantee in GUARANTEES.values():
+        cf = HardCF(0, guarantee=guarantee, alpha=0.3)
+        cf = quiet(cf.fit, some, [*y[:60], []])
+        assert len(quiet(cf.predict, some)[-1]) == 0
+
+
+@pytest.mark.parametrize("name", [k for k in GUARANTEES if "by" not in k])
+def test_parts_and_files(data, name, tmp_path):
+    """Calibrated in parts, and saved, a filter does the same to the bit."""
+    graphs, y = data
+    cf = HardCF("frequency-score", guarantee=GUARANTEES[name]).fit(graphs[:99], y[:99])
+    parts = [cf.calibration_part(graphs[a : a + 70], y[a : a + 70]) for a in (0, 70)]
+    expected = flat(cf.calibrate(graphs[:140], y[:140]).predict_alpha(graphs))
+    cf.calibrate_parts([parts[0][:30], parts[0][30:], parts[1]])
+    np.testing.assert_array_equal(flat(cf.predict_alpha(graphs)), expected)
+
+
+def test_files_hold_guarantees(data, tmp_path):
+    pytest.importorskip("skops")
+    graphs, y = data
+    named = graphs.replace_metadata(
+        [{"g": i % 2, "h": "ab"[i % 2]} for i in range(400)]
+    )
+    for guarantee in (
+        NoFalseClaim(1, delta=0.1, by="g"),
+        NoFalseClaim(by="h", unseen="pool"),
+        ExpectedFalse("count", by="h"),
+    ):
+        cf = HardCF(0, guarantee=guarantee, alpha=0.2).fit(named, y)
+        back = skdcf.load(skdcf.save(cf, tmp_path / "filter.skops"))
+        np.testing.assert_array_equal(
+            flat(back.predict_alpha(named)), flat(cf.predict_alpha(named))
+        )

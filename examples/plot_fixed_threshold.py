@@ -1,0 +1,87 @@
+"""
+A calibrated threshold in place of a fixed one
+==============================================
+
+Tools that score claims often drop those below a fixed number, 1/3 say. What that lets
+through differs from one kind of answer to the next, and nobody knows it beforehand. A
+calibrated threshold moves instead.
+"""
+
+# %%
+# Two kinds of answers
+# --------------------
+# Scores as UQLM gives them: for each claim the share of sampled answers that entail it. For
+# the second kind of question the language model is surer of itself when it is wrong.
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from skdcf.adapters import from_uqlm
+
+rng = np.random.default_rng(0)
+
+
+def draw_answers(n, sureness_when_wrong):
+    """Results as UQLM returns them, and labels."""
+    rows, labels = [], []
+    for _ in range(n):
+        true = rng.random(6) < 0.88
+        chance = np.where(true, 0.75, sureness_when_wrong)
+        share = rng.binomial(10, rng.beta(8 * chance, 8 * (1 - chance))) / 10
+        rows.append([{"claim": "...", "entailment": s} for s in share])
+        labels.append(true.astype(int))
+    prompts = [f"question {i}" for i in range(n)]
+    result = SimpleNamespace(data={"prompts": prompts, "claims_data": rows})
+    return from_uqlm(result, labels=labels)
+
+
+kinds = {
+    "easy to tell": draw_answers(800, 0.1),
+    "hard to tell": draw_answers(800, 0.45),
+}
+
+# %%
+# The fixed threshold
+# -------------------
+# Half of the answers of each kind are for calibration; all is measured on the other half.
+
+from skdcf import HardCF
+from skdcf.metrics import coverage_score, retention_score
+
+alphas = [0.05, 0.1, 0.2, 0.3]
+fixed, calibrated = {}, {}
+for name, data in kinds.items():
+    new, truth = data.graphs[400:], data.labels[400:]
+    kept = new.split(new.features[:, 0] > 1 / 3)
+    fixed[name] = coverage_score(truth, kept), retention_score(truth, kept)
+    cf = HardCF("entailment", ties="jitter", random_state=0)
+    cf.fit(data.graphs[:400], data.labels[:400])
+    masks = [cf.predict(new, alpha=alpha) for alpha in alphas]
+    calibrated[name] = [
+        (coverage_score(truth, kept), retention_score(truth, kept)) for kept in masks
+    ]
+    print(
+        f"{name}: above 1/3, {1 - fixed[name][0]:.0%} of the answers keep a false claim"
+    )
+
+# %%
+# The calibrated one
+# ------------------
+# You say how many answers may keep something false; how many claims that costs is for the
+# score to decide.
+
+import matplotlib.pyplot as plt
+
+figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+for color, name in zip(("C0", "C1"), kinds, strict=True):
+    coverage, retention = zip(*calibrated[name], strict=True)
+    ax.plot(retention, coverage, "o-", color=color, label=f"calibrated, {name}")
+    for alpha, x, y in zip(alphas, retention, coverage, strict=True):
+        ax.annotate(
+            f"{alpha:g}", (x, y), (4, 5), textcoords="offset points", color=color
+        )
+    ax.plot(*fixed[name][::-1], "X", ms=10, color=color, label=f"above 1/3, {name}")
+ax.set(xlabel="true claims kept per answer", ylabel="answers without a false claim")
+ax.legend(frameon=False, loc="lower left")
+ax.set_title("Numbers are the alpha that was asked for", fontsize=10)

@@ -1,0 +1,95 @@
+"""
+A scorer of your own
+====================
+
+Whatever gives claims a number can be a scorer: a function, a classifier, a class with two
+methods. The filter holds problems out of its training, calibrates it, and keeps its promise
+however good or bad it is.
+"""
+
+# %%
+# A function
+# ----------
+# It gets a `GraphBatch`, all problems laid side by side, and returns one number per claim;
+# higher means more trustworthy. A claim's number may depend on its own problem only.
+
+from skdcf.datasets import make_reasoning_graphs
+
+graphs, labels = make_reasoning_graphs(1200, random_state=0, return_X_y=True)
+names = list(graphs.feature_names)
+
+
+def frequency_and_gap(batch):
+    """Frequency, less what the size of the inference gap takes away."""
+    frequency = batch.features[:, names.index("frequency-score")]
+    return frequency - 2 * batch.features[:, names.index("inference_gap_size")]
+
+
+# %%
+# A class
+# -------
+# A `Scorer` has ``fit`` and ``confidence``; ``learns = True`` says that calibration problems
+# must be held out of ``fit``. This one takes a classifier's word for a claim, and doubts a
+# claim where what was built on it looks wrong.
+
+import numpy as np
+
+from skdcf.scorers import ClassifierScorer, Scorer
+
+
+class DoubtfulChildren(Scorer):
+    """Log odds of a classifier, mixed with the mean of those of the claim's children."""
+
+    learns = True
+
+    def __init__(self, share=0.3):
+        self.share = share
+
+    def fit(self, batch, labels, task=None):
+        self.own_ = ClassifierScorer().fit(batch, labels, task)
+        return self
+
+    def confidence(self, batch):
+        own, (parent, child) = self.own_.confidence(batch), batch.edges.T
+        count = np.bincount(parent, minlength=batch.n_claims)
+        total = np.bincount(parent, weights=own[child], minlength=batch.n_claims)
+        below = np.where(count > 0, total / np.maximum(count, 1), own)
+        return (1 - self.share) * own + self.share * below
+
+
+# %%
+# Side by side
+# ------------
+# A random score is among them: it is worth nothing, and valid all the same.
+
+from skdcf import HardCF
+from skdcf.evaluation import compare_filters
+
+
+def worthless(batch):
+    """A number that has nothing to do with the truth."""
+    return np.sin(1e4 * batch.features.sum(axis=1))
+
+
+filters = {
+    "logistic regression": HardCF(ClassifierScorer()),
+    "doubtful children": HardCF(DoubtfulChildren()),
+    "function": HardCF(frequency_and_gap),
+    "worthless": HardCF(worthless),
+}
+report = compare_filters(
+    filters, graphs, labels, alphas=[0.05, 0.1, 0.2], cv=4, random_state=0
+)
+print(report)
+display = report.plot()
+
+# %%
+# A scorer works in pipelines and searches like any estimator:
+
+from sklearn.model_selection import GridSearchCV
+
+from skdcf.evaluation import fit_search
+
+search = GridSearchCV(HardCF(DoubtfulChildren()), {"scorer__share": [0.0, 0.3]}, cv=3)
+chosen = fit_search(search, graphs, labels, random_state=0)
+print(chosen.search_.best_params_)

@@ -20,7 +20,7 @@ from ._conformal import ConformalScorer
 from ._gain import Gain, count_claims, worth_of
 from ._linear import LinearScorer
 from ._neyman_pearson import NeymanPearsonScorer
-from ._protocol import Scorer, Task, need_features
+from ._protocol import Scorer, Task, confidence_of_each, need_features
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
@@ -172,29 +172,20 @@ class MixtureScorer(Scorer):
     def _fit_into(self, mixtures, batch, labels, tasks):
         self.validate()
         need_features(batch)
-        fold_of = _folds(len(batch), tasks[0].groups, self.n_folds, tasks[0].rng)
-        whole = self._fit_members(batch, labels, tasks)
+        rng = tasks[0].rng
+        fold_of = _folds(len(batch), tasks[0].groups, self.n_folds, rng)
+        levels, unseen = [], []
+        for member in self._fresh_members().values():
+            seed = rng.randint(2**31 - 1)
+            own = [replace(task, rng=np.random.RandomState(seed)) for task in tasks]
+            fitted, confidences = _fit_member(member, batch, labels, own, fold_of)
+            levels.append(fitted)
+            unseen.append(confidences)
+        of_level = zip(*levels, strict=True), np.stack(unseen, axis=1)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
-        unseen = np.empty((len(tasks), len(whole[0]), batch.n_claims))
-        if not n_folds:
-            unseen[:] = _confidences(whole, batch)
-        for fold in range(n_folds):
-            held = fold_of == fold
-            rows = held[batch.problem_of]
-            rest = [_without(task, held) for task in tasks]
-            levels = self._fit_members(batch[~held], labels[~rows], rest)
-            unseen[:, :, rows] = _confidences(levels, batch[held])
-        for mixture, *level in zip(mixtures, whole, unseen, tasks, strict=True):
-            mixture._weigh(*level, batch, labels, n_folds)
+        for mixture, task, *members in zip(mixtures, tasks, *of_level, strict=True):
+            mixture._weigh(*members, task, batch, labels, n_folds)
         return mixtures
-
-    def _fit_members(self, batch, labels, tasks):
-        """The fitted members of each level, as lists."""
-        members = self._fresh_members().values()
-        with warnings.catch_warnings():  # of a fold without errors, say: it weighs less
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fitted = [m.fit_levels(batch, labels, tasks) for m in members]
-        return [list(level) for level in zip(*fitted, strict=True)]
 
     def _weigh(self, members, confidences, task, batch, labels, n_folds):
         names = tuple(self._fresh_members())
@@ -264,16 +255,14 @@ class MixtureScorer(Scorer):
         return (self.selection_.weights / self._scale) @ each
 
 
-def _confidences(levels, batch):
-    """Of each member at each level; members that several levels share are asked once."""
-    members = {id(member): member for level in levels for member in level}
-    known = {key: member.confidence(batch) for key, member in members.items()}
-    return [[known[id(m)] for m in level] for level in levels]
-
-
-def _without(task, held):
-    groups = None if task.groups is None else task.groups[~held]
-    return replace(task, groups=groups, verbose=0)
+def _fit_member(member, batch, labels, tasks, fold_of):
+    """One fitted member per level, and its confidences out of fold where there are any."""
+    with warnings.catch_warnings():  # of a fold without errors, say: it weighs less
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if fold_of.any():
+            return member.fit_folds(batch, labels, tasks, fold_of)
+        levels = member.fit_levels(batch, labels, tasks)
+    return levels, confidence_of_each(levels, batch)
 
 
 def _retention(confidence, batch, labels, alpha, worth=count_claims):

@@ -6,6 +6,7 @@ its ancestors are true. `skdcf.ops.price` makes of hazards and graph what the cl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from .._parameters import HasMethods, Number, Settings
 from ..ops.hard import below_true_claims
@@ -23,6 +25,12 @@ from ._protocol import Scorer, Task, need_features
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
+
+
+# A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
+# many of the others, and the trees of all folds together are the forest.
+OF_A_PART: dict[str, Any] = {"trees": 15, "share": 0.75}
+MOST_CLAIMS = 15_000  # of one tree; more would only take longer
 
 
 class Hazard(Settings):
@@ -213,28 +221,76 @@ class NeymanPearsonScorer(Scorer):
         ValueError
             If the problems have no features.
         """
-        self.validate()
-        need_features(batch)
-        known = labels >= 0
-        at_risk = known & below_true_claims(labels, batch)
-        false = labels[at_risk] == 0
-        self._chance = _share(false)
-        after_error = known & ~below_true_claims(labels != 0, batch)
-        self.true_after_error_ = _share(labels[after_error] == 1)
-        self.hazards_ = []
-        if batch.n_features and false.any() and not false.all():
-            self.hazards_ = self._fresh_hazards(len(false), task or Task())
-            self._standardizer = Standardizer.fit(_design(batch))
-            X = self._standardizer(_design(batch))[at_risk]
-            for hazard in self.hazards_:
-                hazard.estimator.fit(hazard.view(X, batch.n_features), false)
+        evidence, rows = self._read(batch, labels), np.ones(batch.n_claims, dtype=bool)
+        self._count(evidence, rows)
+        self._learn(evidence, rows, self._seed(task or Task()))
         return self
 
-    def _fresh_hazards(self, n_claims, task):
-        if self.hazards is not None:
-            return [clone(hazard) for hazard in self.hazards]
-        seed = task.rng if self.random_state is None else self.random_state
-        return _default_hazards(n_claims, seed)
+    def fit_folds(
+        self, batch: GraphBatch, labels: NDArray, tasks: list[Task], fold_of: NDArray
+    ) -> tuple[list[Self], NDArray[np.float64]]:
+        """Learn without each fold in turn; the hazards of all folds are the scorer's.
+
+        Parameters
+        ----------
+        batch, labels, tasks, fold_of
+            As in `Scorer.fit_folds`.
+
+        Returns
+        -------
+        scorers : list of NeymanPearsonScorer
+        unseen : ndarray of shape (n_tasks, n_claims)
+        """
+        evidence = self._read(batch, labels)
+        self._count(evidence, np.ones(batch.n_claims, dtype=bool))
+        unseen, n_folds = np.empty(batch.n_claims), int(fold_of.max()) + 1
+        parts = [clone(self) for _ in range(n_folds)]
+        rng = check_random_state(self._seed(tasks[0]))
+        for fold, part in enumerate(parts):
+            rows = fold_of[batch.problem_of] == fold
+            part._count(evidence, ~rows)
+            part._learn(evidence, ~rows, rng.randint(2**31 - 1), **OF_A_PART)
+            held = batch[fold_of == fold]
+            unseen[rows] = part._price(part._log_odds(evidence.X[rows], held), held)
+        self.hazards_ = [hazard for part in parts for hazard in part.hazards_]
+        return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
+
+    def _read(self, batch, labels):
+        self.validate()
+        need_features(batch)
+        known, design = labels >= 0, _design(batch)
+        self._standardizer = Standardizer.fit(design)
+        return _Evidence(
+            self._standardizer(design),
+            batch.n_features,
+            labels,
+            known & below_true_claims(labels, batch),
+            known & ~below_true_claims(labels != 0, batch),
+        )
+
+    def _count(self, evidence, rows):
+        """Learn overall shares from the claims ``rows``."""
+        labels = evidence.labels
+        self._chance = _share(labels[evidence.at_risk & rows] == 0)
+        self.true_after_error_ = _share(labels[evidence.after_error & rows] == 1)
+
+    def _learn(self, evidence, rows, seed, **forest):
+        """Learn the hazards from the claims ``rows``."""
+        rows = evidence.at_risk & rows
+        false, X, n = evidence.labels[rows] == 0, evidence.X[rows], evidence.n_features
+        self.hazards_ = []
+        if n and false.any() and not false.all():
+            self.hazards_ = self._fresh_hazards(len(false), seed, **forest)
+        for hazard in self.hazards_:
+            hazard.estimator.fit(hazard.view(X, n), false)
+
+    def _seed(self, task):
+        return task.rng if self.random_state is None else self.random_state
+
+    def _fresh_hazards(self, n_claims, seed, **forest):
+        if self.hazards is None:
+            return _default_hazards(n_claims, seed, **forest)
+        return [clone(hazard) for hazard in self.hazards]
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Log odds that a claim is false, given that all its ancestors are true.
@@ -247,9 +303,11 @@ class NeymanPearsonScorer(Scorer):
         -------
         ndarray of shape (n_claims,)
         """
+        return self._log_odds(self._standardizer(_design(batch)), batch)
+
+    def _log_odds(self, X, batch):
         if not self.hazards_ or not batch.n_claims:
             return np.full(batch.n_claims, logit(self._chance))
-        X = self._standardizer(_design(batch))
         total = sum(
             hazard.log_odds(hazard.view(X, batch.n_features), self._chance)
             for hazard in self.hazards_
@@ -267,17 +325,32 @@ class NeymanPearsonScorer(Scorer):
         -------
         ndarray of shape (n_claims,)
         """
+        return self._price(self.hazard(batch), batch)
+
+    def _price(self, log_odds, batch):
         q = self.after_error * self.true_after_error_
         worth = None if self.gain == "claims" else worth_of(self.gain)
-        return -log_price(self.hazard(batch), batch, q, worth)
+        return -log_price(log_odds, batch, q, worth)
 
 
-def _default_hazards(n_claims, random_state):
+@dataclass(frozen=True)
+class _Evidence:
+    """What the hazards learn from: one row per claim."""
+
+    X: np.ndarray
+    n_features: int
+    labels: np.ndarray
+    at_risk: np.ndarray
+    after_error: np.ndarray
+
+
+def _default_hazards(n_claims, random_state, trees=40, share=0.5):
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
     boosted = HistGradientBoostingClassifier(
-        max_iter=75,
+        max_iter=50,
+        learning_rate=0.15,
         max_depth=2,
         l2_regularization=5.0,
         max_features=0.5,
@@ -286,15 +359,15 @@ def _default_hazards(n_claims, random_state):
         random_state=random_state,
     )
     forest = RandomForestClassifier(
-        40,
+        trees,
         min_samples_leaf=8,
         max_features=0.3,
-        max_samples=n_claims // 2 + 1,
+        max_samples=min(int(share * n_claims) + 1, MOST_CLAIMS),
         random_state=random_state,
     )
     return [
-        Hazard(LogisticRegression(C=0.1, max_iter=1000)),
-        Hazard(LogisticRegression(C=0.03, max_iter=1000), with_problem=True),
+        Hazard(LogisticRegression(C=0.1, solver="newton-cholesky")),
+        Hazard(LogisticRegression(C=0.03, solver="newton-cholesky"), with_problem=True),
         Hazard(boosted),
         Hazard(forest, with_problem=True, doubt=0.05),
     ]

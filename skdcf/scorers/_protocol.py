@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -43,6 +44,20 @@ class Task:
     relaxation: object = None
     training: object = None
     verbose: int = 0
+
+    def on(self, rows: NDArray[np.bool_]) -> Task:
+        """The task for some of the problems, silent, with a copy of the randomness.
+
+        Parameters
+        ----------
+        rows : ndarray of bool, shape (n_problems,)
+
+        Returns
+        -------
+        Task
+        """
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, groups=groups, rng=deepcopy(self.rng), verbose=0)
 
 
 class Scorer(Settings, metaclass=ABCMeta):
@@ -175,6 +190,36 @@ class Scorer(Settings, metaclass=ABCMeta):
         mean = form.values(background.features).mean(axis=0)
         return form.weights * (form.values(batch.features) - mean)
 
+    def fit_folds(
+        self, batch: GraphBatch, labels: NDArray, tasks: list[Task], fold_of: NDArray
+    ) -> tuple[list[Self], NDArray[np.float64]]:
+        """Fitted scorers, and what claims get from fits that have not seen their fold.
+
+        One fit per fold and one on all problems. A scorer that can make the last of the
+        others, or share work between them, does so.
+
+        Parameters
+        ----------
+        batch, labels, tasks
+            As in `fit_levels`.
+        fold_of : ndarray of int, shape (n_problems,)
+            Numbers of the folds, from 0, of which there are at least two.
+
+        Returns
+        -------
+        scorers : list of Scorer
+            As from `fit_levels`.
+        unseen : ndarray of shape (n_tasks, n_claims)
+            Confidence of each claim. No label of its own fold enters.
+        """
+        unseen = np.empty((len(tasks), batch.n_claims))
+        for fold in range(fold_of.max() + 1):
+            held = fold_of == fold
+            rows, rest = held[batch.problem_of], [task.on(~held) for task in tasks]
+            levels = clone(self).fit_levels(batch[~held], labels[~rows], rest)
+            unseen[:, rows] = confidence_of_each(levels, batch[held])
+        return self.fit_levels(batch, labels, tasks), unseen
+
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Confidence of each claim, a function of its problem alone.
@@ -187,6 +232,13 @@ class Scorer(Settings, metaclass=ABCMeta):
         -------
         ndarray of shape (n_claims,)
         """
+
+
+def confidence_of_each(scorers, batch):
+    """Confidences, shape (n_scorers, n_claims); the same scorer is asked only once."""
+    known = {id(scorer): scorer for scorer in scorers}
+    known = {key: scorer.confidence(batch) for key, scorer in known.items()}
+    return np.array([known[id(scorer)] for scorer in scorers])
 
 
 def need_features(batch):

@@ -111,27 +111,37 @@ def fastest(function, repeats):
     return best
 
 
+def time_fit(n):
+    """Seconds for one level, four, the second member alone, and to score all problems."""
+    batch, y = make_reasoning_graphs(n, random_state=0, return_X_y=True)
+    labels = pack_labels(y, batch)
+    _ = batch.closure  # structure is worked out once per fit of a filter
+    repeats = max(1, min(7, 5000 // n))
+
+    def fit(alphas):
+        tasks = [Task(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
+        return MixtureScorer().fit_levels(batch, labels, tasks)[0]
+
+    scorer = fit([0.1])
+    return (
+        fastest(lambda: fit([0.1]), repeats),
+        fastest(lambda: fit(ALPHAS), repeats),
+        fastest(lambda: NeymanPearsonScorer().fit(batch, labels), repeats),
+        fastest(lambda: scorer.confidence(batch), repeats),
+    )
+
+
 def time_fits(sizes):
-    """Print seconds for one level and four, and the largest memory so far."""
-    print("problems     auto  neyman-pearson  four levels / one  confidence   peak MB")
+    """Print seconds, and the largest memory so far."""
+    print(
+        "problems   auto s  neyman-pearson s  four levels / one  confidence s  peak MB"
+    )
     for n in sizes:
-        batch, y = make_reasoning_graphs(n, random_state=0, return_X_y=True)
-        labels = pack_labels(y, batch)
-        _ = batch.closure  # structure is worked out once per fit of a filter
-        repeats = max(1, min(7, 5000 // n))
-
-        def fit(alphas, batch=batch, labels=labels):
-            tasks = [Task(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
-            return MixtureScorer().fit_levels(batch, labels, tasks)[0]
-
-        one, four = (fastest(lambda a=a: fit(a), repeats) for a in ([0.1], ALPHAS))
-        second = fastest(lambda: NeymanPearsonScorer().fit(batch, labels), repeats)
-        scorer = fit([0.1])
-        asked = fastest(lambda: scorer.confidence(batch), repeats)
+        one, four, second, asked = time_fit(n)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
-            f"{n:8d}  {one:7.3f}  {second:14.3f}  {four / one:17.2f}  {asked:10.3f}"
-            f"  {peak:8.0f}",
+            f"{n:8d}  {one:7.3f}  {second:16.3f}  {four / one:17.2f}  {asked:12.3f}"
+            f"  {peak:7.0f}",
             flush=True,
         )
 

@@ -70,9 +70,13 @@ def test_a_member_alone_is_what_its_own_training_gives():
         rtol=1e-3,
         atol=1e-3,
     )
+    # The second one is the mean of its folds, and close to what it is alone.
+    member = scorer.members_["neyman-pearson"]
     alone = NeymanPearsonScorer().fit(batch, labels)
-    expected = alone.confidence(fresh)
-    assert np.array_equal(scorer.members_["neyman-pearson"].confidence(fresh), expected)
+    assert (len(member.hazards_), len(alone.hazards_)) == (12, 4)
+    assert member.true_after_error_ == alone.true_after_error_
+    found = member.confidence(fresh), alone.confidence(fresh)
+    assert np.corrcoef(found)[0, 1] > 0.95
 
 
 PLAIN = {"first": FeatureScorer(0), "second": FeatureScorer(1)}
@@ -147,7 +151,7 @@ def test_each_fold_is_scored_by_members_that_have_not_seen_it(monkeypatch):
         scorer=MixtureScorer({"a": Recording()}, n_folds=4),
         groups=groups,
     )
-    whole, *parts = Recording.seen
+    *parts, whole = Recording.seen
     assert set(whole[0]) == set(range(31)) and len(parts) == 4
     truth = batch.split(labels)
     left_out = []

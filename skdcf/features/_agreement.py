@@ -11,11 +11,10 @@ import numpy as np
 
 from ..graphs import GraphBatch, as_batch
 from ..ops.ancestors import pass_on
+from ..ops.texts import NUMBER_WORDS, check_claim_texts, clean_words, find_numbers
 from ._answers import find_answer, find_results, normalise_answer
 from ._base import Graphs, GraphTransformer
-from ._clean import NUMBER_WORDS, clean_words, find_numbers
 from ._reading import HEAD, MOST_NUMBERS, SPELLED, Question
-from ._text import check_claim_texts
 
 _PER_PROBLEM = (
     "answer_agreement",

@@ -3,7 +3,7 @@
 import re
 from itertools import islice
 
-from ._clean import NUMBER, clean
+from ..ops.texts import NUMBER, clean
 from ._equations import CLAUSE, MOST_SIDES, read_side
 from ._expression import evaluate
 from ._latex import NEVER, rewrite_plainly

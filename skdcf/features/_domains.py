@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..graphs import GraphBatch
+from ..ops.texts import clean
 from ._base import GraphTransformer, list_columns
-from ._clean import clean
 
 # One regular expression per domain, searched in the clean question. They rather say
 # no, but for word_problems, which is what everyday nouns betray.

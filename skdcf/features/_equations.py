@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from ._clean import NUMBER, read_numeral
+from ..ops.texts import NUMBER, read_numeral
 from ._expression import UNKNOWN, is_bare, judge_equality
 from ._latex import rewrite_plainly
 

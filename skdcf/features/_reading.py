@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from ._clean import (
+from ..ops.texts import (
     IGNORED,
     NUMBER_WORDS,
     clean,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..graphs import GraphBatch
 from ..ops.ancestors import pass_on, sum_ancestors
+from ..ops.texts import check_claim_texts
 from ._base import GraphTransformer
 from ._given import number_claims
 from ._reading import FLAGS, ClaimText, Question, compare_claim
@@ -154,23 +155,6 @@ class TextFeatures(GraphTransformer):
         asked = np.array(asked).reshape(-1, 2)
         whole = _describe_answer(batch, facts.T, np.array(bits), asked.T)
         return np.column_stack([*whole, counted])
-
-
-def check_claim_texts(batch):
-    """Raise ValueError unless every claim has a text."""
-    if not batch.n_claims:
-        return
-    if batch.claims is None:
-        raise ValueError(
-            "the problems have no claim texts. Give them to ReasoningGraph as "
-            "claims=..., or make graphs from tables and records by skdcf.adapters"
-        )
-    for row, text in enumerate(batch.claims):
-        if not isinstance(text, str):
-            raise ValueError(
-                f"{batch.locate(row)}: the text is {text!r}, but a str is needed for "
-                "every claim"
-            )
 
 
 def _list_parents(batch):

@@ -9,12 +9,14 @@ from ._classifier import ClassifierScorer
 from ._conformal import ConformalScorer
 from ._features import FeatureScorer, FrequencyScorer, FunctionScorer
 from ._form import LinearForm
+from ._hazards import Hazard, Seen
 from ._linear import LinearScorer
 from ._mixture import MixtureScorer, Selection
 from ._mlp import MLPScorer
-from ._neyman_pearson import Hazard, NeymanPearsonScorer
+from ._neyman_pearson import NeymanPearsonScorer
 from ._protocol import Scorer, Task
 from ._resolve import as_scorer
+from ._text_hazard import TextHazard
 
 __all__ = [
     "ClassifierScorer",
@@ -29,8 +31,10 @@ __all__ = [
     "MixtureScorer",
     "NeymanPearsonScorer",
     "Scorer",
+    "Seen",
     "Selection",
     "Standardizer",
     "Task",
+    "TextHazard",
     "as_scorer",
 ]

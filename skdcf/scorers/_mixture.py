@@ -21,6 +21,7 @@ from ._gain import Gain, count_claims, worth_of
 from ._linear import LinearScorer
 from ._neyman_pearson import NeymanPearsonScorer
 from ._protocol import Scorer, Task, confidence_of_each, need_features
+from ._text_hazard import TextHazard
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
@@ -74,6 +75,8 @@ class MixtureScorer(Scorer):
         Of the cross-validation; no more are made than there are groups.
     temperature : float, default=0.05
         Of the softmax, as a share of the best retention.
+    text : TextHazard or None, default=None
+        Of the second of the default members; see `TextHazard` for what it learns.
     gain : {"claims", "answers"} or callable, default="claims"
         What kept claims are worth, for the weights and for the second of the default
         members; see `NeymanPearsonScorer`.
@@ -100,6 +103,7 @@ class MixtureScorer(Scorer):
         "prior": [None, "array-like"],
         "n_folds": [Number(Integral, 2, None, closed="left")],
         "temperature": [positive(Real)],
+        "text": [None, TextHazard],
     }
     learns = uses_alpha = True
 
@@ -110,18 +114,25 @@ class MixtureScorer(Scorer):
         prior: ArrayLike | None = None,
         n_folds: int = 3,
         temperature: float = 0.05,
+        text: TextHazard | None = None,
         gain: Gain = "claims",
     ) -> None:
         self.members = members
         self.prior = prior
         self.n_folds = n_folds
         self.temperature = temperature
+        self.text = text
         self.gain = gain
 
     def validate(self) -> None:
         """Raise ValueError unless members, prior and numbers fit together."""
         super().validate()
         worth_of(self.gain)
+        if self.text is not None and self.members is not None:
+            raise ValueError(
+                "text is set, but only the default members would use it: pass it to the "
+                "NeymanPearsonScorer among your members"
+            )
         for name, member in (self.members or {}).items():
             if not isinstance(member, Scorer):
                 raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
@@ -218,7 +229,7 @@ class MixtureScorer(Scorer):
             linear = ConformalScorer(LinearScorer(spread=0.0))
             return {
                 "linear": linear,
-                "neyman-pearson": NeymanPearsonScorer(gain=self.gain),
+                "neyman-pearson": NeymanPearsonScorer(text=self.text, gain=self.gain),
             }
         return {name: clone(member) for name, member in self.members.items()}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,100 +16,17 @@ from scipy.special import logit
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .._parameters import HasMethods, Number, Settings
+from .._parameters import Number
 from ..ops.hard import below_true_claims
 from ..ops.price import log_price
 from ..ops.standardize import Standardizer
 from ._gain import Gain, worth_of
+from ._hazards import OF_A_PART, Hazard, Seen, default_hazards, design
 from ._protocol import Scorer, Task, need_features
+from ._text_hazard import TextHazard, fresh_reader
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
-
-
-# A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
-# many of the others, and the trees of all folds together are the forest.
-OF_A_PART: dict[str, Any] = {"trees": 15, "share": 0.75}
-MOST_CLAIMS = 15_000  # of one tree; more would only take longer
-
-
-class Hazard(Settings):
-    """A classifier of "this claim is false, though all its ancestors are true".
-
-    Parameters
-    ----------
-    estimator : classifier
-        With ``decision_function``, read as log odds, or ``predict_proba``. It sees
-        features in units of their deviation.
-    with_problem : bool, default=False
-        Whether it also sees the mean features of the problem and its size.
-    doubt : float, default=0.0
-        Share of the overall chance of an error in that of ``predict_proba``. A forest
-        that saw no error nearby says 0, which is too much to say.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from skdcf.scorers import Hazard, NeymanPearsonScorer
-    >>> scorer = NeymanPearsonScorer([Hazard(LogisticRegression(C=0.3))])
-    """
-
-    _parameter_constraints = {
-        "estimator": [
-            HasMethods(["fit", "decision_function"]),
-            HasMethods(["fit", "predict_proba"]),
-        ],
-        "with_problem": ["boolean"],
-        "doubt": [Number(Real, 0, 1, closed="left")],
-    }
-
-    def __init__(
-        self, estimator: Any, *, with_problem: bool = False, doubt: float = 0.0
-    ) -> None:
-        self.estimator = estimator
-        self.with_problem = with_problem
-        self.doubt = doubt
-
-    def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
-        super().validate()
-        if self.doubt and hasattr(self.estimator, "decision_function"):
-            raise ValueError(
-                f"doubt is {self.doubt!r}, but mends chances, and {self.estimator!r} gives "
-                "log odds by its decision_function: leave doubt at 0"
-            )
-
-    def view(self, X: NDArray, n_features: int) -> NDArray:
-        """What the classifier sees: the claim's own features come first.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_claims, 2 n_features + 1)
-        n_features : int
-
-        Returns
-        -------
-        ndarray of shape (n_claims, n_seen)
-        """
-        return X if self.with_problem else X[:, :n_features]
-
-    def log_odds(self, X: NDArray, chance: float) -> NDArray:
-        """Log odds of an error, from the fitted classifier.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_claims, n_seen)
-        chance : float
-            Overall chance of an error.
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
-        if hasattr(self.estimator, "decision_function"):
-            return self.estimator.decision_function(X)
-        found = self.estimator.predict_proba(X)[:, 1]
-        return logit((1 - self.doubt) * found + self.doubt * chance)
 
 
 class NeymanPearsonScorer(Scorer):
@@ -126,6 +43,9 @@ class NeymanPearsonScorer(Scorer):
         Weight, in [0, 1], of true claims beside a false one. They count among what is
         kept, but what is known of them hangs on the sum of all hazards above, which errs
         most where it is large: counted in full, they cost claims at low alpha.
+    text : TextHazard or None, default=None
+        A further hazard, from words, with the weight of one of the others. Half of what
+        it learns is who wrote an answer: see `TextHazard` before you use it.
     gain : {"claims", "answers"} or callable, default="claims"
         What kept claims are worth. "claims" keeps as many as possible, which empties many
         answers, as the risk is spent on those that are sure. With "answers" the claims
@@ -137,9 +57,12 @@ class NeymanPearsonScorer(Scorer):
 
     Attributes
     ----------
-    hazards_ : list of Hazard
+    hazards_ : list of Hazard and TextHazard
         With fitted classifiers; empty where nothing was to be learnt: no features, or
-        training claims all true or all false.
+        training claims all true or all false. As a member of a mixture it has those of
+        each fold.
+    text_ : TextHazard or None
+        What reads the words; None without ``text``, or with too few problems for it.
     true_after_error_ : float
         Share of true claims among those below a false one, in training.
 
@@ -167,6 +90,7 @@ class NeymanPearsonScorer(Scorer):
 
     _parameter_constraints = {
         "hazards": [None, list],
+        "text": [None, TextHazard],
         "after_error": [Number(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
     }
@@ -176,11 +100,13 @@ class NeymanPearsonScorer(Scorer):
         self,
         hazards: list[Hazard] | None = None,
         *,
+        text: TextHazard | None = None,
         after_error: float = 0.5,
         gain: Gain = "claims",
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.hazards = hazards
+        self.text = text
         self.after_error = after_error
         self.gain = gain
         self.random_state = random_state
@@ -189,6 +115,8 @@ class NeymanPearsonScorer(Scorer):
         """Raise ValueError unless all parameters are as declared."""
         super().validate()
         worth_of(self.gain)
+        if self.text is not None:
+            self.text.validate()
         if self.hazards is None:
             return
         if self.random_state not in (0, None):
@@ -200,7 +128,10 @@ class NeymanPearsonScorer(Scorer):
             raise ValueError("hazards is empty: at least one Hazard is needed")
         for hazard in self.hazards:
             if not isinstance(hazard, Hazard):
-                raise ValueError(f"hazards holds {hazard!r}, but each must be a Hazard")
+                raise ValueError(
+                    f"hazards holds {hazard!r}, but each must be a Hazard; what reads "
+                    "words is passed as text=TextHazard()"
+                )
             hazard.validate()
 
     def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
@@ -251,18 +182,18 @@ class NeymanPearsonScorer(Scorer):
             part._count(evidence, ~rows)
             part._learn(evidence, ~rows, rng.randint(2**31 - 1), **OF_A_PART)
             held = batch[fold_of == fold]
-            unseen[rows] = part._price(part._log_odds(evidence.X[rows], held), held)
+            unseen[rows] = part._price(part._log_odds(evidence.seen.of(rows)), held)
         self.hazards_ = [hazard for part in parts for hazard in part.hazards_]
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
 
     def _read(self, batch, labels):
         self.validate()
         need_features(batch)
-        known, design = labels >= 0, _design(batch)
-        self._standardizer = Standardizer.fit(design)
+        table, known = design(batch), labels >= 0
+        self._standardizer = Standardizer.fit(table)
+        self.text_ = None if self.text is None else fresh_reader(self.text, batch)
         return _Evidence(
-            self._standardizer(design),
-            batch.n_features,
+            self._seen(table, batch),
             labels,
             known & below_true_claims(labels, batch),
             known & ~below_true_claims(labels != 0, batch),
@@ -277,19 +208,26 @@ class NeymanPearsonScorer(Scorer):
     def _learn(self, evidence, rows, seed, **forest):
         """Learn the hazards from the claims ``rows``."""
         rows = evidence.at_risk & rows
-        false, X, n = evidence.labels[rows] == 0, evidence.X[rows], evidence.n_features
+        false = evidence.labels[rows] == 0
         self.hazards_ = []
-        if n and false.any() and not false.all():
+        if evidence.seen.n_features and false.any() and not false.all():
             self.hazards_ = self._fresh_hazards(len(false), seed, **forest)
+        seen = evidence.seen.of(rows)
+        if seen.words is not None and self.hazards_:
+            self.hazards_.append(clone(self.text))
         for hazard in self.hazards_:
-            hazard.estimator.fit(hazard.view(X, n), false)
+            hazard.learn(seen, false)
+
+    def _seen(self, table, batch):
+        words = None if self.text_ is None else self.text_.words(batch)
+        return Seen(self._standardizer(table), batch.n_features, words)
 
     def _seed(self, task):
         return task.rng if self.random_state is None else self.random_state
 
     def _fresh_hazards(self, n_claims, seed, **forest):
         if self.hazards is None:
-            return _default_hazards(n_claims, seed, **forest)
+            return default_hazards(n_claims, seed, **forest)
         return [clone(hazard) for hazard in self.hazards]
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
@@ -303,15 +241,12 @@ class NeymanPearsonScorer(Scorer):
         -------
         ndarray of shape (n_claims,)
         """
-        return self._log_odds(self._standardizer(_design(batch)), batch)
+        return self._log_odds(self._seen(design(batch), batch))
 
-    def _log_odds(self, X, batch):
-        if not self.hazards_ or not batch.n_claims:
-            return np.full(batch.n_claims, logit(self._chance))
-        total = sum(
-            hazard.log_odds(hazard.view(X, batch.n_features), self._chance)
-            for hazard in self.hazards_
-        )
+    def _log_odds(self, seen):
+        if not self.hazards_ or not len(seen.X):
+            return np.full(len(seen.X), logit(self._chance))
+        total = sum(hazard.log_odds(seen, self._chance) for hazard in self.hazards_)
         return total / len(self.hazards_)
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
@@ -335,54 +270,14 @@ class NeymanPearsonScorer(Scorer):
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What the hazards learn from: one row per claim."""
+    """What the hazards learn from."""
 
-    X: np.ndarray
-    n_features: int
+    seen: Seen
     labels: np.ndarray
     at_risk: np.ndarray
     after_error: np.ndarray
 
 
-def _default_hazards(n_claims, random_state, trees=40, share=0.5):
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-
-    boosted = HistGradientBoostingClassifier(
-        max_iter=50,
-        learning_rate=0.15,
-        max_depth=2,
-        l2_regularization=5.0,
-        max_features=0.5,
-        max_bins=63,
-        early_stopping=False,
-        random_state=random_state,
-    )
-    forest = RandomForestClassifier(
-        trees,
-        min_samples_leaf=8,
-        max_features=0.3,
-        max_samples=min(int(share * n_claims) + 1, MOST_CLAIMS),
-        random_state=random_state,
-    )
-    return [
-        Hazard(LogisticRegression(C=0.1, solver="newton-cholesky")),
-        Hazard(LogisticRegression(C=0.03, solver="newton-cholesky"), with_problem=True),
-        Hazard(boosted),
-        Hazard(forest, with_problem=True, doubt=0.05),
-    ]
-
-
 def _share(flags):
     """With half a claim more of each kind: not certain, whatever was seen."""
     return (flags.sum() + 0.5) / (len(flags) + 1)
-
-
-def _design(batch):
-    """Features, their means over the problem, log of its number of claims."""
-    sizes = np.maximum(batch.sizes, 1)
-    total = np.add.reduceat(
-        np.vstack([batch.features, np.zeros(batch.n_features)]), batch.offsets[:-1]
-    )
-    problem = np.column_stack([total / sizes[:, None], np.log(sizes)])
-    return np.hstack([batch.features, problem[batch.problem_of]])

@@ -151,3 +151,20 @@ def find_spelled_numbers(text: str) -> list[float]:
             found.append(NUMBER_WORDS[word])
         before = word
     return [n for n in found if n not in IGNORED]
+
+
+def check_claim_texts(batch):
+    """Raise ValueError unless every claim has a text."""
+    if not batch.n_claims:
+        return
+    if batch.claims is None:
+        raise ValueError(
+            "the problems have no claim texts. Give them to ReasoningGraph as "
+            "claims=..., or make graphs from tables and records by skdcf.adapters"
+        )
+    for row, text in enumerate(batch.claims):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"{batch.locate(row)}: the text is {text!r}, but a str is needed for "
+                "every claim"
+            )

@@ -31,12 +31,12 @@ def texts_for(labels, rng, word="presumably"):
 
 
 def problems(n, seed=0):
-    """Features are noise, and texts give errors away."""
+    """Features say nothing, and texts give errors away."""
     rng = np.random.RandomState(seed)
     base, y = make_reasoning_graphs(n, random_state=seed, return_X_y=True)
     labels = pack_labels(y, base)
     batch = GraphBatch.from_arrays(
-        rng.normal(size=(base.n_claims, 3)),
+        np.ones((base.n_claims, 1)),
         base.offsets,
         base.edges,
         claims=texts_for(labels, rng),
@@ -53,15 +53,15 @@ FEW = TextHazard(min_problems=2)
 
 def test_a_signal_that_only_words_have():
     for make in (
-        lambda text: HardCF(NeymanPearsonScorer(text=text), alpha=0.1, random_state=0),
+        lambda text: HardCF(NeymanPearsonScorer(text=text), alpha=0.05, random_state=0),
         lambda text: CoherentConformalFilter(
-            MixtureScorer(text=text, n_folds=2), alpha=0.1, random_state=0
+            MixtureScorer(text=text, n_folds=2), alpha=0.05, random_state=0
         ),
     ):
         with_words = make(TextHazard(min_problems=100)).fit(BATCH, LABELS)
         without = make(None).fit(BATCH, LABELS)
         kept = [cf.score(FRESH, TRUTH) for cf in (without, with_words)]
-        assert kept[1] > 1.3 * kept[0]
+        assert kept[1] > 1.15 * kept[0]
 
 
 def test_it_is_the_fifth_of_five():
@@ -245,11 +245,11 @@ def test_saved_without_pickle(tmp_path):
 
 
 def test_settings_can_be_searched():
-    hazards = HardCF(NeymanPearsonScorer(text=FEW), alpha=0.2, random_state=0)
-    grid = {"scorer__text__C": [1e-6, 1.0], "scorer__text__question_weight": [0.0]}
+    hazards = HardCF(NeymanPearsonScorer(text=FEW), alpha=0.05, random_state=0)
+    grid = {"scorer__text__C": [1e-6, 10.0], "scorer__text__question_weight": [0.0]}
     search = GridSearchCV(hazards, grid, cv=2, error_score="raise").fit(BATCH, LISTED)
-    assert search.best_params_["scorer__text__C"] == 1.0
-    grid = {"scorer__text": [None, TextHazard(min_problems=2)]}
+    assert search.best_params_["scorer__text__C"] == 10.0
+    grid = {"scorer__text": [None, TextHazard(10.0, min_problems=2)]}
     search = GridSearchCV(hazards, grid, cv=2, error_score="raise").fit(BATCH, LISTED)
     assert search.best_params_["scorer__text"] is not None
 

@@ -154,12 +154,14 @@ class TextHazard(Settings):
         from scipy.sparse import csr_array, hstack
 
         claims, questions = _texts(batch)
-        blocks = [csr_array((batch.n_claims, 0))]
+        blocks = []
         if self.claim_words_ is not None and claims:
             blocks.append(self.claim_words_.transform(claims))
         if self.question_words_ is not None and questions:
             weights = self.question_weight * self.question_words_.transform(questions)
             blocks.append(weights[batch.problem_of])
+        if not blocks:  # one column that says nothing, as no regression takes none
+            return csr_array((batch.n_claims, 1))
         return hstack(blocks, format="csr")
 
 

@@ -61,7 +61,7 @@ def test_a_signal_that_only_words_have():
         with_words = make(TextHazard(min_problems=100)).fit(BATCH, LABELS)
         without = make(None).fit(BATCH, LABELS)
         kept = [cf.score(FRESH, TRUTH) for cf in (without, with_words)]
-        assert kept[1] > 1.15 * kept[0]
+        assert kept[1] > 1.08 * kept[0]
 
 
 def test_it_is_the_fifth_of_five():

@@ -1,5 +1,9 @@
 """Layer 0: parameters of estimators, declared as scikit-learn declares its own."""
 
+import os
+from functools import cache
+from importlib import metadata
+from itertools import takewhile
 from numbers import Integral, Real
 from typing import ClassVar
 
@@ -8,7 +12,15 @@ from sklearn.utils import _param_validation
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._param_validation import RealNotInt as Fraction
 
-__all__ = ["Fraction", "HasMethods", "Number", "Settings", "StrOptions", "positive"]
+__all__ = [
+    "Documented",
+    "Fraction",
+    "HasMethods",
+    "Number",
+    "Settings",
+    "StrOptions",
+    "positive",
+]
 
 
 class HasMethods(_param_validation.HasMethods):
@@ -34,7 +46,43 @@ def positive(kind=Real):
     return Number(Real, 0, None, closed="neither")
 
 
-class Settings(BaseEstimator):
+class Documented:
+    """The HTML of an estimator links to its page in the documentation.
+
+    Where that is, the environment variable SKDCF_DOCS says, or the metadata of the
+    installed package. Where neither does, there is no link.
+    """
+
+    @property
+    def _doc_link_module(self):
+        return "skdcf" if _docs_url() else ""
+
+    @property
+    def _doc_link_template(self):
+        return _docs_url() + "/generated/{module}.{name}.html"
+
+    def _doc_link_url_param_generator(self):
+        kind = type(self)
+        parts = takewhile(lambda p: not p.startswith("_"), kind.__module__.split("."))
+        module = ".".join(part for part in parts if part != "estimators")
+        return {"module": module, "name": kind.__name__}
+
+
+def _docs_url():
+    return os.environ.get("SKDCF_DOCS", _docs_of_metadata()).rstrip("/")
+
+
+@cache
+def _docs_of_metadata():
+    try:
+        urls = metadata.metadata("skdcf").get_all("Project-URL", [])
+    except metadata.PackageNotFoundError:
+        return ""
+    named = dict(url.split(", ", 1) for url in urls)
+    return named.get("Documentation", "")
+
+
+class Settings(Documented, BaseEstimator):
     """A value with parameters, which checks itself.
 
     Subclasses declare what each parameter may be in ``_parameter_constraints``, in the

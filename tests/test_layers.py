@@ -191,6 +191,7 @@ def test_layers_hold_what_they_should():
         "llm",
         "metrics",
         "persistence",
+        "pipeline",
         "plots",
     }
     assert {name for name in LAYERS if not is_module(name)} == set()

@@ -9,7 +9,7 @@ from .curve import HEAD, RADIUS, Frame
 from .layout import Layout, layered_layout
 from .marks import FALSE, LOOKS, NOT_JUDGED, Look, Mark, Shown, shown_of
 from .svg import graph_svg
-from .text import card, escape, page, table
+from .text import card, escape, page, records, table
 
 __all__ = [
     "FALSE",
@@ -31,6 +31,7 @@ __all__ = [
     "layered_layout",
     "page",
     "problem_html",
+    "records",
     "shown_of",
     "summary",
     "table",

@@ -5,19 +5,24 @@ filters and all guarantees.
 """
 
 from collections.abc import Iterable
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from ..graphs import Labels, Problems, ReasoningGraph
+from .._checks import check_choice
+from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..graphs.ragged import segment_ids
 from ..ops.hard import path_risk, segment_sum
 from ._calibrating import CalibratingFilter
 from ._labels import flat_labels
 from ._repeat import confidence_of
 from ._ties import TIES
+
+
+OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 
 class CalibratedFilter(CalibratingFilter):
@@ -122,21 +127,44 @@ class CalibratedFilter(CalibratingFilter):
         """
         return _shaped(*self._decision(X, None))
 
-    def filter(self, X: Problems, alpha: float | None = None) -> list[ReasoningGraph]:
+    @overload
+    def filter(
+        self,
+        X: Problems,
+        alpha: float | None = None,
+        *,
+        output: Literal["graphs"] = "graphs",
+    ) -> list[ReasoningGraph]: ...
+
+    @overload
+    def filter(
+        self, X: Problems, alpha: float | None = None, *, output: Literal["text"]
+    ) -> list[str]: ...
+
+    def filter(self, X, alpha=None, *, output="graphs"):
         """The problems with their kept claims only.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         alpha : float in (0, 1), optional
+        output : {"graphs", "text"}, default="graphs"
+            "text" is the kept claims of each problem, one a line.
 
         Returns
         -------
-        list of ReasoningGraph
+        list of ReasoningGraph, or list of str
+
+        Raises
+        ------
+        ValueError
+            If text is wanted of claims that have none.
         """
+        check_choice("output", output, OUTPUTS)
         batch = self.check(X)
         masks = self.predict(batch, alpha)
-        return [g.subgraph(mask) for g, mask in zip(batch, masks, strict=True)]
+        kept = (g.subgraph(mask) for g, mask in zip(batch, masks, strict=True))
+        return [OUTPUTS[output](graph) for graph in kept]
 
     def score(
         self, X: Problems, y: Labels, sample_weight: ArrayLike | None = None

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice
+from .._drawing import records
 from ..ops.conformal import conformal_rank
 from ._differences import DifferenceReport, corrected_error, percent_change, signed
 from ._splits import LEAVE_ONE_OUT
@@ -177,6 +178,11 @@ class ComparisonReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        sizes = "/".join(f"{size:.0f}" for size in self.sizes.mean(axis=0))
+        said = f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}"
+        return records(self.rows(), said)
 
 
 def mean_band(n_calibration, alpha, n_test, n_splits, confidence=0.95):

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from .._drawing import records
+
 
 def naive_error(values, axis=-2):
     """Standard error of the mean over splits, as if they were independent."""
@@ -150,3 +152,6 @@ class DifferenceReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return records(self.rows())

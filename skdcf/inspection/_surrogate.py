@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_alphas
+from .._drawing import records
 from ..metrics import unwrap
 from ..ops.conformal import conformal_rank, conformal_threshold
 from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
@@ -94,8 +95,25 @@ class SurrogateReport:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        summary, other, *_ = str(self).splitlines()
+        return records(self.rows(), f"{summary}; {other}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per alpha, with numbers of claims.
+
+        Returns
+        -------
+        list of dict
+        """
+        names = ("alpha", "both_included", "soft_only", "hard_only", "both_excluded")
+        columns = [getattr(self, name).tolist() for name in names]
+        columns.append((100 * self.agreement).tolist())
+        lines = zip(*columns, strict=True)
+        return [dict(zip((*names, "agree_pct"), line, strict=True)) for line in lines]
+
     def to_frame(self) -> Any:
-        """The table of claims as a pandas DataFrame, one row per alpha.
+        """`rows` as a pandas DataFrame.
 
         Returns
         -------
@@ -103,9 +121,7 @@ class SurrogateReport:
         """
         import pandas as pd
 
-        names = ("alpha", "both_included", "soft_only", "hard_only", "both_excluded")
-        columns = {name: getattr(self, name) for name in names}
-        return pd.DataFrame(columns | {"agree_pct": 100 * self.agreement})
+        return pd.DataFrame(self.rows())
 
 
 def surrogate_agreement(

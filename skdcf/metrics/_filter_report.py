@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import printable
+from .._drawing import records
 
 COLUMNS = (
     "retention",
@@ -106,6 +107,25 @@ class FilterReport:
         return "\n".join(lines + self._group_lines())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        said = f"{self.n_problems} problems, {self.n_calibration} for calibration"
+        return records([self._shown(i) for i in range(len(self.alpha))], said)
+
+    def _shown(self, i):
+        (low, high), (a, b) = self.coverage_interval[i], self.coverage_band[i]
+        kept, error = self.retention[i], self.retention_error[i]
+        return {
+            "alpha": f"{self.alpha[i]:g}",
+            "target": f"{1 - self.alpha[i]:g}",
+            "coverage": f"{self.coverage[i]:.3f}",
+            "95 % interval": f"{low:.3f} to {high:.3f}",
+            "theory band": "unknown" if np.isnan(a) else f"{a:.3f} to {b:.3f}",
+            "retention": f"{kept:.3f} ± {error:.3f}",
+            "not emptied": f"{self.nonempty[i]:.3f}",
+            "false kept": f"{self.false_kept[i]:.3f}",
+            "threshold": f"{self.threshold[i]:.4g}",
+        }
 
     def _row(self, i, alpha):
         (low, high), (a, b) = self.coverage_interval[i], self.coverage_band[i]

@@ -37,7 +37,8 @@ def check_by_a_plain_loop(filter, explained, alpha):
     masks, levels = filter.predict(NEW, alpha=alpha), filter.predict_alpha(NEW)
     for graph, found, mask, level in zip(NEW, explained, masks, levels, strict=True):
         np.testing.assert_array_equal(found.kept, mask)
-        np.testing.assert_array_equal(found.kept_from, level)
+        never = np.where(level >= 1, np.inf, level)
+        np.testing.assert_array_equal(found.kept_from, never)
         assert sorted(found.reasons) == np.flatnonzero(~mask).tolist()
         for v in range(graph.n_claims):
             above = [*graph.ancestors(v), v]
@@ -63,6 +64,31 @@ def test_the_alpha_that_is_named_keeps_the_claim(frequency):
             level = float(said.search(reason)[1])
             assert frequency.predict([graph], alpha=level)[0][v]
             assert not frequency.predict([graph], alpha=level - 2e-4)[0][v]
+
+
+def test_other_promises_have_thresholds_and_levels_of_their_own():
+    from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+
+    counted = HardCF(guarantee=ExpectedFalse(bound=0.3), ties="jitter").fit(*FIT)
+    groups = ["even" if i % 2 else "odd" for i in range(len(X))]
+    batch = X.replace_features(
+        np.column_stack(
+            [X.features, np.array([g == "odd" for g in groups])[X.problem_of]]
+        ),
+        (*X.feature_names, "odd"),
+    )
+    grouped = HardCF("frequency-score", guarantee=NoFalseClaim(by="odd"), alpha=0.1)
+    grouped = grouped.fit(batch[:200], Y[:200])
+    for filter, new in ((counted, NEW), (grouped, batch[200:])):
+        thresholds, masks = filter.thresholds(new), filter.predict(new)
+        for found, threshold, mask in zip(
+            explain(filter, new), thresholds, masks, strict=True
+        ):
+            np.testing.assert_allclose(found.threshold, threshold)
+            np.testing.assert_array_equal(found.kept, mask)
+    assert len(set(grouped.thresholds(batch[200:]))) == 2
+    assert explain(counted, NEW[0]).alpha == 0.3
+    assert explain(counted, NEW[0], alpha=0.6).alpha == 0.6
 
 
 def test_sentences():

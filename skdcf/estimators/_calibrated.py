@@ -21,7 +21,6 @@ from ._labels import flat_labels
 from ._repeat import confidence_of
 from ._ties import TIES
 
-
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 

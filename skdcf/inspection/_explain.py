@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import check_alpha
 from ..graphs import ReasoningGraph
 from ..metrics import unwrap
 from ._explanation import Explanation
@@ -63,8 +61,7 @@ def explain(
         y = [y]
     filter, seen = unwrap(filter, problems)
     if alpha is not None:
-        filter = copy(filter)  # a shallow one, so that the caller's keeps its alpha
-        filter.alpha = check_alpha(alpha)
+        filter = filter.with_alpha(alpha)
     explained = _explain_all(filter, seen, y)
     return explained[0] if single else explained
 
@@ -75,16 +72,18 @@ def _explain_all(filter, X, y):
     risk, levels = (
         _flat(get(batch)) for get in (filter.path_risk, filter.predict_alpha)
     )
-    margin = _flat(filter.decision_function(batch))
+    margin = _flat(filter.decision_function(batch))  # warns if nothing can be kept
     seen = batch if filter.coherent else batch.without_edges()
     confidence = np.asarray(filter.scorer_.confidence(seen), dtype=np.float64)
+    promise = filter.guarantee or filter.calibration_.promise
+    never = levels >= 1 if promise.is_probability else np.isinf(levels)
     columns = {
         "kept": margin > 0,
         "confidence": confidence,
         "path_risk": risk,
         "decided_by": _deciding_row(risk, seen) - batch.offsets[:-1][batch.problem_of],
         "threshold": margin + risk,
-        "kept_from": levels,
+        "kept_from": np.where(never, np.inf, levels),
         "labels": labels,
     }
     parts = {
@@ -92,7 +91,7 @@ def _explain_all(filter, X, y):
         for name, values in columns.items()
     }
     common = {
-        "alpha": filter.alpha,
+        "alpha": promise.level(None, filter.alpha),
         "n_calibration": filter.n_calibration_,
         "form": filter.scorer_.linear_form(seen),
     }

@@ -34,9 +34,9 @@ class Explanation:
         The claim that has this largest risk: the claim itself, or an ancestor.
     threshold : ndarray of shape (n_claims,)
         A claim is kept where its path risk is below; the same for all claims, unless the
-        filter has several thresholds.
+        guarantee has several thresholds.
     kept_from : ndarray of shape (n_claims,)
-        The smallest alpha at which the claim is kept; 1 says that it never is.
+        The smallest alpha at which the claim is kept; +inf says that it never is.
     n_calibration : int
     labels : ndarray of int, shape (n_claims,), or None
         1 true, 0 false, -1 unknown, where they were given.
@@ -78,7 +78,7 @@ class Explanation:
         return f" because it builds on claim {cause}, whose {found}"
 
     def _way_out(self, v):
-        if self.kept_from[v] >= 1:
+        if isinf(self.kept_from[v]):
             return ", and no alpha would keep it"
         # Rounded up, or the alpha that is named would still drop the claim.
         level = ceil(self.kept_from[v] * 1e4) / 1e4
@@ -201,7 +201,7 @@ def _numbers(explanation):
             *(f"{row[name]:.4g}" for name in ("confidence", "path_risk")),
             row["decided_by"],
             f"{row['threshold']:.4g}",
-            "never" if row["kept_from"] >= 1 else f"{row['kept_from']:.4g}",
+            "never" if isinf(row["kept_from"]) else f"{row['kept_from']:.4g}",
         ]
         for row in explanation.rows()
     ]

@@ -144,7 +144,7 @@ def _draw_coverage(ax, reports, moved):
     bands = _bands(reports)
     for i, (band, owners) in enumerate(bands):
         label = "95 % band of theory"
-        if len(bands) > 1:
+        if len(owners) < len(reports):
             label += f": {', '.join(owners)}"
         at = reports[owners[0]].alpha
         order = np.argsort(at)
@@ -161,6 +161,8 @@ def _bands(reports):
     """Theory bands that differ, each with the names of its reports."""
     out = []
     for name, report in reports.items():
+        if np.isnan(report.coverage_band).any():  # a promise whose law is not known
+            continue
         for band, owners in out:
             same = np.array_equal(reports[owners[0]].alpha, report.alpha)
             if same and np.allclose(band, report.coverage_band):
@@ -181,7 +183,7 @@ def _draw_retention(ax, reports, moved):
 
 def _draw_nonempty(ax, reports, moved):
     for i, (name, report) in enumerate(reports.items()):
-        share = 1 - report.abstention
+        share = report.nonempty
         error = np.sqrt(share * (1 - share) / report.n_problems)
         _bars(ax, i, name, report.alpha + moved[i], share, error)
     ax.set_ylabel("share of answers that are not emptied")

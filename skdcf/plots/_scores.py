@@ -129,7 +129,7 @@ class ScoreDistributionDisplay:
     ...     labels, {"frequency": [5, 4, 2, 3, 1, 0]}
     ... )
     >>> display.axes_[0].get_title()
-    "frequency: Cohen's d 1.46, overlap 0.53"
+    "frequency: Cohen's d 1.53, overlap 0.52"
     """
 
     def __init__(self, report: Any, *, alpha: float | None = None) -> None:

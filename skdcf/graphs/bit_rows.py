@@ -35,6 +35,8 @@ class Lineage:
     def __init__(self, edges, rank):
         self.rank, self.n_claims = rank, len(rank)
         self.ends = _sort(*rank[edges.T], self.n_claims)
+        # Of the edges as they were given: how sums are added up must not change later.
+        self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
     def reversed(self):
         """The same claims, each with what builds on it in the place of its parents."""
@@ -81,7 +83,8 @@ class Lineage:
         """
         ordered = np.empty(self.n_claims, dtype=values.dtype)
         ordered[self.rank] = values
-        total, lower = ordered.copy(), np.unique(self.ends[1])
+        (parent, child), total = self.ends, ordered.copy()
+        lower = np.flatnonzero(self._n_parents > 1)
         total[lower] = 0
         for start, rows in self.blocks():
             table = _tabulate(ordered[start : start + BLOCK], rows.shape[1])
@@ -90,7 +93,7 @@ class Lineage:
             for a in range(0, len(reached), _ROWS):
                 some = reached[a : a + _ROWS]
                 total[some] += table[rows[some - start] + place].sum(axis=1)
-        return total[self.rank]
+        return _add_below(total, parent, child, self._n_parents)[self.rank]
 
     def pairs(self):
         """Each claim with its ancestors, in numbers: two arrays, (claim, member)."""
@@ -149,6 +152,15 @@ def _take_needed(row, rows, inside):
         else:
             inside = inside[:-1]
     return needed
+
+
+def _add_below(total, parent, child, n_parents):
+    """Sums of the claims with one parent, from that of the parent."""
+    single = n_parents[child] == 1
+    sums = total.tolist()
+    for u, v in zip(parent[single].tolist(), child[single].tolist(), strict=True):
+        sums[v] += sums[u]
+    return np.array(sums, dtype=total.dtype)
 
 
 def _set_bits(rows, row, bit):

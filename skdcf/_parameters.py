@@ -91,6 +91,11 @@ class Settings(Documented, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list]] = {}
 
+    @classmethod
+    @cache  # it reads signatures, for every clone and every check
+    def _get_param_names(cls):
+        return super()._get_param_names()
+
     def validate(self):
         """Raise ValueError unless all parameters are as declared.
 

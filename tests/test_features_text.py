@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf.datasets import fetch_perl
+from skdcf.datasets import fetch_perl, make_word_problems
 from skdcf.features import TextFeatures, reasoning_features
 
 
@@ -316,3 +316,49 @@ def test_recommended_set():
     graph = ReasoningGraph(None, [], claims=["a"], problem="b")
     names = reasoning_features().fit([graph]).get_feature_names_out()
     assert 26 <= len(names) <= 30
+
+
+@pytest.mark.parametrize("n_jobs", [2, -1])
+def test_processes_change_nothing(n_jobs, monkeypatch):
+    """Whether parts end inside or between problems that are large, small or empty."""
+    from skdcf.features import _text
+
+    drawn = list(make_word_problems(90, random_state=0).graphs)
+    bare = [graph.replace(alternatives=None) for graph in drawn]
+    graphs = [*bare[:60], ReasoningGraph(None, [], claims=[]), *bare[60:]]
+    batch = GraphBatch.pack(graphs)
+    alone = reasoning_features().fit_transform(batch)
+    for least in (1, 37, _text._LEAST_CLAIMS):
+        monkeypatch.setattr(_text, "_LEAST_CLAIMS", least)
+        parts = _text._cut(batch, 2)
+        assert (len(parts) > 1) == (least < batch.n_claims)
+        assert np.concatenate(parts).tolist() == list(range(len(batch)))
+        together = reasoning_features(n_jobs=n_jobs).fit_transform(batch)
+        assert together.features.tobytes() == alone.features.tobytes()
+        assert together.feature_names == alone.feature_names
+
+
+def test_number_of_processes_is_checked():
+    graph = ReasoningGraph(None, [], claims=["a"])
+    for wrong in (0.5, "2"):
+        with pytest.raises(ValueError, match="n_jobs"):
+            TextFeatures(n_jobs=wrong).fit([graph])
+
+
+def test_one_operation_is_found_as_by_its_definition():
+    from skdcf.features._reading import _is_derived
+
+    rng = random.Random(0)
+    for _ in range(3000):
+        places = rng.choice([0, 0, 1, 2])
+        known = {
+            round(rng.uniform(0.5, 40), places) or 3.0 for _ in range(rng.randint(0, 5))
+        }
+        x = round(rng.uniform(1, 90), rng.choice([0, places]))
+        results = [
+            r for a in known for b in known for r in (a + b, a - b, b - a, a * b, a / b)
+        ] + [math.sqrt(a) for a in known]
+        near = min((abs(r - x) for r in results), default=math.inf)
+        if 1e-12 < near < 3e-5:  # rounding may go either way
+            continue
+        assert _is_derived(x, known) == (near <= 1e-12), (x, known)

@@ -88,6 +88,8 @@ class Question:
 
 
 def _drop_repeats(values):
+    if len(values) < 2:
+        return values
     return list(dict.fromkeys(values))[:MOST_NUMBERS]
 
 
@@ -165,8 +167,12 @@ def _is_derived(x, known):
         return False
     # Sums of decimals are not exact, so that they are compared in millionths.
     millionths = {int(b * 1e6 + 0.5) for b in known}
-    return any(
-        int(r * 1e6 + 0.5) in millionths
-        for a in operands
-        for r in (x + a, x - a, x * a, x / a)
-    )
+    for a in operands:
+        if (
+            int((x + a) * 1e6 + 0.5) in millionths
+            or int((x - a) * 1e6 + 0.5) in millionths
+            or int(x * a * 1e6 + 0.5) in millionths
+            or int(x / a * 1e6 + 0.5) in millionths
+        ):
+            return True
+    return False

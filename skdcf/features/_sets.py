@@ -50,7 +50,7 @@ _PAPER = {
 }
 
 
-def reasoning_features() -> GraphUnion:
+def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     """The recommended features: all that question, claims and edges say by themselves.
 
     Thirty columns: seven of the graph (degrees, ancestors, depth, betweenness, source,
@@ -58,6 +58,11 @@ def reasoning_features() -> GraphUnion:
     is needed; columns that are there (such as ``frequency-score``) stay. Where the
     problems seen in ``fit`` have alternatives, the columns of `AgreementFeatures` join
     them, and from then on every problem must say what alternatives it has.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Processes of `TextFeatures`, which takes most of the time.
 
     Returns
     -------
@@ -77,7 +82,7 @@ def reasoning_features() -> GraphUnion:
     return GraphUnion(
         [
             ("graph", GraphFeatures(_STRUCTURE)),
-            ("text", TextFeatures()),
+            ("text", TextFeatures(n_jobs=n_jobs)),
             ("agreement", AgreementFeatures(optional=True)),
         ]
     )

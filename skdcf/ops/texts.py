@@ -14,6 +14,7 @@ _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
 )
+_LABELS = frozenset("#-*+>•s0123456789")  # what a label begins with
 # "by steps 2 and 3" refers to claims: these are no quantities.
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
 # ".5" is written as "0.5".
@@ -21,7 +22,8 @@ _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
 # Commas belong to a number where three digits follow: 1,200 is one number and 1,20 two.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
-_RUN = re.compile(r"[0-9][0-9,.]*")
+# Bytes of UTF-8, of which all but digits, commas and points become blanks.
+_RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # of another script
 _WORD = re.compile(r"[a-z]+")
 _REMEMBERED = 10_000  # characters; numbers of longer texts are not kept in mind
@@ -74,15 +76,18 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     text : str
     words : list of str
     """
-    marked = "$" in text or "\\" in text or "`" in text or "<<" in text
     if "**" in text:
-        text, marked = _POWER.sub("^", text), True
-    if marked:
+        text = _POWER.sub("^", text)
+    if "\\" in text or "<<" in text:
         text = _MARKUP.sub("", text)
+    else:  # the same, but faster; what is left may make new stars meet
+        text = text.replace("**", "").replace("$", "").replace("`", "")
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)
     text = text.casefold().lstrip()
-    words = text[_LABEL.match(text).end() :].split()
+    if text[:1] in _LABELS:
+        text = text[_LABEL.match(text).end() :]
+    words = text.split()
     text = " ".join(words)
     if " ." in text or "(." in text or text[:1] == ".":
         text = _POINT.sub("0.", text)
@@ -105,8 +110,11 @@ def find_numbers(text: str) -> list[float]:
         text = _STEP.sub("", text)
     if "{" in text:
         text = text.replace("{,}", ",")
+    runs = text.encode(errors="replace").translate(_RUNS).split()
+    if not runs:
+        return []
     count = _read_run if len(text) <= _REMEMBERED else _read_run.__wrapped__
-    return list(chain.from_iterable(map(count, _RUN.findall(text))))
+    return list(chain.from_iterable(map(count, runs)))
 
 
 def read_numeral(token: str) -> float:
@@ -122,7 +130,7 @@ def _read_run(run):
 
     The same runs come back in text after text, which is why they are remembered.
     """
-    values = map(read_numeral, _NUMBER.findall(run))
+    values = map(read_numeral, _NUMBER.findall(run.decode()))
     return tuple(v for v in values if v == v and v not in IGNORED)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from skdcf import GraphBatch
 from skdcf.datasets import fetch_perl, make_reasoning_graphs
-from skdcf.features import GraphFeatures, TextFeatures
+from skdcf.features import GraphFeatures, TextFeatures, reasoning_features
 
 
 def copies(graphs, n_problems):
@@ -57,6 +57,19 @@ def main(n_problems, data_home):
             f"text, {part:,} problems: {n / wall:,.0f} claims/s "
             f"({n / cpu:,.0f} per processor second)"
         )
+    few = batch[: min(len(batch), 1000)]
+    first, again = timed(TextFeatures(), few)[0], timed(TextFeatures(), few)[0]
+    print(f"text, {len(few):,} problems once more: {first / again:.1f} times as fast")
+    start = time.perf_counter()
+    timed(TextFeatures(n_jobs=2), batch[: len(few)])  # starts the processes
+    starting = time.perf_counter() - start
+    one, two = (timed(TextFeatures(n_jobs=n), batch)[0] for n in (1, 2))
+    print(
+        f"text, two processes: {one / two:.2f} times as fast, without {starting:.1f} s "
+        "for their start"
+    )
+    reasoning = timed(reasoning_features(), batch)[0]
+    print(f"reasoning_features: {batch.n_claims / reasoning:,.0f} claims/s")
     tracemalloc.start()
     TextFeatures().fit(batch[: len(batch) // 10]).transform(batch[: len(batch) // 10])
     print(f"peak memory, a tenth: {tracemalloc.get_traced_memory()[1] / 2**20:.0f} MB")

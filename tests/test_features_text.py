@@ -362,3 +362,12 @@ def test_one_operation_is_found_as_by_its_definition():
         if 1e-12 < near < 3e-5:  # rounding may go either way
             continue
         assert _is_derived(x, known) == (near <= 1e-12), (x, known)
+
+
+def test_what_is_kept_in_mind_changes_nothing():
+    """Claims are compared with others, in other problems, before they are read again."""
+    batch = make_word_problems(30, random_state=1).graphs
+    first = TextFeatures().fit_transform(batch).features.tobytes()
+    for some in (batch[::-1], batch[[3, 3, 7]], batch[::2].without_edges()):
+        TextFeatures().fit_transform(some)
+    assert TextFeatures().fit_transform(batch).features.tobytes() == first

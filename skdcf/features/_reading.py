@@ -1,5 +1,6 @@
 """What one claim says: its numbers and words, and how they agree with its premises."""
 
+from functools import lru_cache
 from itertools import islice
 
 from ..ops.texts import (
@@ -14,6 +15,7 @@ from ._equations import check_equalities
 
 MOST_NUMBERS = 64  # different ones of one text that are compared with others
 HEAD = 4000  # characters whose words are compared
+_REMEMBERED = 1000  # characters; what longer texts say is not kept in mind
 
 
 def _list_forms(words):
@@ -69,6 +71,16 @@ class ClaimText:
             found += [NUMBER_WORDS[word] for word in sorted(special & SPELLED)]
             self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
         self.found = _drop_repeats(found)
+
+
+def read_claim(text: str) -> ClaimText:
+    """What a text says; short ones are remembered, as each split transforms them again."""
+    return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
+
+
+@lru_cache(8192)  # some 4 KB each
+def _read_short(text):
+    return ClaimText(text)
 
 
 class Question:

@@ -13,7 +13,7 @@ from .._parameters import Settings
 from ..exceptions import CalibrationWarning
 from ..graphs import GraphBatch, Labels, Problems
 from ..guarantees import Calibration, Guarantee, NoFalseClaim
-from ..ops.hard import answer_scores, path_risk_of_errors
+from ..ops.hard import answer_scores, path_risk, path_risk_of_errors
 from ..scorers import Scorer
 from ._admit import admit_problems
 from ._labels import flat_labels
@@ -105,7 +105,11 @@ class CalibratingFilter(CalibratedInParts, Settings):
     def _part(self, batch, labels):
         """What calibrates, lowered by more than the scorer's rounding."""
         confidence = confidence_of(self.scorer_, batch)
-        risk = path_risk_of_errors(self._risk(confidence, batch), labels, batch)
+        risk = self._risk(confidence, batch)
+        if self.guarantee is None:
+            risk = path_risk_of_errors(risk, labels, batch)
+        else:  # one of the user's own may look at problems without an error too
+            risk = path_risk(risk, batch)
         steps = self._promise().steps(risk, labels, batch.offsets)
         answers = answer_scores(risk, labels, batch.offsets)
         claims = self._promise().claims(risk, batch)

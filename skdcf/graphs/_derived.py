@@ -77,7 +77,7 @@ class Structure:
         ``step.pass_on(ufunc, values)``, one after the other, joins to the value of each
         claim those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
         """
-        return find_steps(self.edges, self._rank)
+        return find_steps(self.edges, self._rank[self.edges[:, 1]])
 
     def steps_in(self, problems: NDArray[np.int64]) -> list[Level | Walk]:
         """As `steps`, inside some problems only.
@@ -93,7 +93,11 @@ class Structure:
         """
         n_edges = np.diff(self.edge_offsets)[problems]
         inside = ranges(self.edge_offsets[problems], n_edges)
-        return find_steps(np.take(self.edges, inside, axis=0), self._rank)
+        edges = np.take(self.edges, inside, axis=0)
+        if (edges[:, 0] < edges[:, 1]).all():
+            place = edges[:, 1] - np.repeat(self.offsets[problems], n_edges)
+            return find_steps(edges, place)
+        return find_steps(edges, self._rank[edges[:, 1]])
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -59,11 +59,11 @@ class Walk:
 def find_steps(edges, rank):
     """Levels and walks that visit all edges, parents first.
 
-    ``rank`` grows along every edge. Neighbouring narrow levels are one walk.
+    ``rank``, of the child of each edge, grows along every path. Neighbouring narrow
+    levels are one walk.
     """
     if not len(edges):
         return []
-    rank = rank[edges[:, 1]]
     if rank.max() < 2**15:  # numpy sorts these in linear time (radix sort)
         rank = rank.astype(np.uint8 if rank.max() < 2**8 else np.int16)
     order = np.argsort(rank, kind="stable")

@@ -12,6 +12,7 @@ where t <= s: neither a grid of thresholds nor a list of subgraphs is needed.
 
 import numpy as np
 
+from ..graphs.ragged import offsets_of, ranges
 from .ancestors import pass_on, pass_on_in
 
 
@@ -40,9 +41,20 @@ def path_risk_of_errors(risk, labels, batch):
     -------
     ndarray of shape (n_claims,)
     """
-    wrong = np.zeros(len(batch), dtype=bool)
-    wrong[batch.problem_of[np.flatnonzero(labels != 1)]] = True
-    return pass_on_in(np.flatnonzero(wrong), np.maximum, np.asarray(risk, float), batch)
+    problems = _with_errors(labels, batch.offsets)
+    return pass_on_in(problems, np.maximum, np.asarray(risk, float), batch)
+
+
+def _find_errors(labels, offsets):
+    """Rows of the claims that are not known to be true, and the problem of each."""
+    rows = np.flatnonzero(labels != 1)
+    return rows, np.searchsorted(offsets, rows, side="right") - 1
+
+
+def _with_errors(labels, offsets):
+    """The problems with such a claim, in order."""
+    _, problem = _find_errors(labels, offsets)
+    return problem[np.flatnonzero(np.diff(problem, prepend=-1))]
 
 
 def segment_min(values, offsets):
@@ -78,7 +90,10 @@ def nonconformity_scores(path_risk, labels, offsets):
     -------
     ndarray of shape (n_graphs,); +inf where all claims are true.
     """
-    return segment_min(np.where(labels == 1, np.inf, path_risk), offsets)
+    rows, problem = _find_errors(labels, offsets)
+    out = np.full(len(offsets) - 1, np.inf)
+    np.minimum.at(out, problem, path_risk[rows])
+    return out
 
 
 def answer_scores(path_risk, labels, offsets):
@@ -95,9 +110,13 @@ def answer_scores(path_risk, labels, offsets):
     -------
     ndarray of shape (n_graphs,); +inf where all claims are true.
     """
-    largest = -segment_min(-path_risk, offsets)
-    erroneous = segment_sum((labels != 1).astype(np.int64), offsets) > 0
-    return np.where(erroneous, largest, np.inf)
+    problems = _with_errors(labels, offsets)
+    out = np.full(len(offsets) - 1, np.inf)
+    if len(problems):
+        sizes = np.diff(offsets)[problems]
+        risks = path_risk[ranges(offsets[problems], sizes)]
+        out[problems] = np.maximum.reduceat(risks, offsets_of(sizes)[:-1])
+    return out
 
 
 def allowing_scores(path_risk, labels, offsets, max_false):

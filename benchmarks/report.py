@@ -249,6 +249,8 @@ PRINTED = {
     "relaxation_speed": "Speed of the relaxations",
     "scorer_speed": "Speed of the Neyman-Pearson scorer and of auto",
     "text_speed": "Speed of the features",
+    "compare_speed": "Speed of comparisons",
+    "large_problems": "Large problems",
 }
 
 

@@ -2,6 +2,8 @@
 
 from abc import ABCMeta
 from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -157,7 +159,9 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             held = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
         batch, labels, groups = _judged(batch, labels, groups)
-        tasks = [filter._task(groups, _copied(rng)) for filter in filters]
+        tasks = [filter._task(groups, rng) for filter in filters]
+        if scorer.uses_alpha:  # so that each level draws what it would draw alone
+            tasks = [replace(task, rng=deepcopy(rng)) for task in tasks]
         with few_threads(batch):
             scorers = scorer.fit_levels(batch, labels, tasks)
         seen = {}  # what calibrates, by scorer: levels that share one are calibrated once
@@ -180,13 +184,6 @@ def _at_level(filter, alpha):
     other = clone(filter).set_params(alpha=alpha)
     if other.guarantee is not None:
         other.guarantee = other.guarantee.for_level(alpha)
-    return other
-
-
-def _copied(rng):
-    """Another generator in the same state; `deepcopy` takes ten times as long."""
-    other = np.random.RandomState(0)
-    other.set_state(rng.get_state(legacy=False))
     return other
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from ..ops.holdout import hold_out, holdout_count, pick
 from ..scorers import Task, as_scorer
 from ._admit import unchanged_on_error
 from ._calibrated import CalibratedFilter
+from ._cross import CROSS, fit_cross
 from ._labels import flat_labels
 from ._threads import few_threads
 from ._ties import TIES
@@ -29,7 +30,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
     """Fit a scorer on some problems, calibrate it on others, filter new ones."""
 
     scorer: Any
-    calibration_size: float | int | None
+    calibration_size: float | int | Literal["cross"] | None
     random_state: int | np.random.RandomState | None
 
     _parameter_constraints = {
@@ -40,6 +41,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             None,
             Number(Fraction, 0, 1, closed="neither"),
             positive(Integral),
+            StrOptions({CROSS}),
         ],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -59,6 +61,8 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         if self.guarantee is not None:
             self.guarantee.validate()
             self._refuse_ties()
+        if self.calibration_size == CROSS:
+            self._refuse_cross()
 
     def _refuse_ties(self):
         if TIES[self.ties].keep_equal:
@@ -66,6 +70,19 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
                 f'ties="{self.ties}" has no guarantee where scores are tied, so that '
                 f"guarantee={self.guarantee!r} would be an empty promise: leave guarantee "
                 'at None, or choose ties="exclude" or "jitter"'
+            )
+
+    def _refuse_cross(self):
+        if self.ties != "exclude":
+            raise ValueError(
+                f'calibration_size="{CROSS}" counts problems, and has no use for '
+                f"ties={self.ties!r}: leave ties at its default"
+            )
+        if not self._promise().crosses:
+            raise ValueError(
+                f'calibration_size="{CROSS}" has no theory for guarantee='
+                f"{self.guarantee!r}: choose NoFalseClaim(max_false) alone, or a share or "
+                "number of problems for calibration_size"
             )
 
     def fit(self, X: Problems, y: Labels, groups: ArrayLike | None = None) -> Self:
@@ -150,8 +167,14 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         _refuse_unused(self._task(groups, None), scorer)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.RandomState(seed)
+        if scorer.learns and self.calibration_size == CROSS:
+            pairs = fit_cross(filters, scorer, batch, labels, groups, rng, _judged)
+            for filter, (fitted, part) in zip(filters, pairs, strict=True):
+                filter._take_over(self, fitted, seed, values)
+                filter._store(part)
+            return
         held = batch, labels
-        if scorer.learns or self.calibration_size is not None:
+        if scorer.learns or self.calibration_size not in (None, CROSS):
             size = self._calibration_size(len(batch))
             count = holdout_count("calibration_size", size, len(batch))
             rest, rows = hold_out(len(batch), count, groups, rng)

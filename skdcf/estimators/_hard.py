@@ -32,10 +32,13 @@ class HardCF(BaseFilter):
         the guarantee. "include" reproduces the code of the method's authors and
         loses the guarantee where scores are tied. "jitter" breaks ties by a
         seeded hash of the problem, which keeps the guarantee and more claims.
-    calibration_size : float or int, optional
+    calibration_size : float, int or "cross", optional
         Share or number of the problems held out of training for calibration. None
         holds out about two fifths, such that ``alpha (n + 1)`` is a whole number and no
         problem is wasted; with a scorer that does not learn, all problems calibrate.
+        "cross" trains one scorer per fold on the others, ten in all, and calibrates
+        with all problems: it keeps more where there are few, promises 1 - 2 alpha, and
+        was seen to cover about 1 - alpha.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
     guarantee : Guarantee, optional
@@ -94,7 +97,7 @@ class HardCF(BaseFilter):
         alpha: float = 0.1,
         coherent: bool = True,
         ties: Literal["exclude", "include", "jitter"] = "exclude",
-        calibration_size: float | int | None = None,
+        calibration_size: float | int | Literal["cross"] | None = None,
         random_state: int | RandomState | None = None,
         guarantee: Guarantee | None = None,
     ) -> None:

@@ -27,7 +27,7 @@ class IndependentFactuality(HardCF):
         Share of problems, in (0, 1), that may keep a false claim.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
-    calibration_size : float or int, optional
+    calibration_size : float, int or "cross", optional
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
@@ -59,7 +59,7 @@ class IndependentFactuality(HardCF):
         *,
         alpha: float = 0.1,
         ties: Literal["exclude", "include", "jitter"] = "exclude",
-        calibration_size: float | int | None = None,
+        calibration_size: float | int | Literal["cross"] | None = None,
         random_state: int | RandomState | None = None,
         guarantee: Guarantee | None = None,
     ) -> None:
@@ -90,7 +90,7 @@ class SingleFeatureCF(HardCF):
         Share of problems, in (0, 1), that may keep a false claim.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
-    calibration_size : float or int, optional
+    calibration_size : float, int or "cross", optional
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
@@ -120,7 +120,7 @@ class SingleFeatureCF(HardCF):
         over: Literal["descendants", "children"] = "descendants",
         alpha: float = 0.1,
         ties: Literal["exclude", "include", "jitter"] = "exclude",
-        calibration_size: float | int | None = None,
+        calibration_size: float | int | Literal["cross"] | None = None,
         random_state: int | RandomState | None = None,
         guarantee: Guarantee | None = None,
     ) -> None:
@@ -187,7 +187,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         alpha: float = 0.1,
         relaxation: Relaxation | None = None,
         training: SoftTraining | None = None,
-        calibration_size: float | int | None = None,
+        calibration_size: float | int | Literal["cross"] | None = None,
         ties: Literal["exclude", "jitter"] = "exclude",
         random_state: int | RandomState | None = None,
         verbose: int = 0,
@@ -226,7 +226,7 @@ class XGBoostCF(HardCF):
         Share of problems, in (0, 1), that may keep a false claim.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
-    calibration_size : float or int, optional
+    calibration_size : float, int or "cross", optional
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
@@ -256,7 +256,7 @@ class XGBoostCF(HardCF):
         label: Literal["own", "coherent"] = "coherent",
         alpha: float = 0.1,
         ties: Literal["exclude", "include", "jitter"] = "exclude",
-        calibration_size: float | int | None = None,
+        calibration_size: float | int | Literal["cross"] | None = None,
         random_state: int | RandomState | None = None,
         guarantee: Guarantee | None = None,
     ) -> None:

@@ -9,7 +9,9 @@ from ._expected_false import ExpectedFalse
 from ._groups import PerGroup
 from ._needed import problems_needed
 from ._no_false_claim import NoFalseClaim
+from ._overlap import Overlapping
 from ._protocol import Guarantee
+from ._shift import LikelihoodRatio, describe_problems, estimate_ratio
 
 __all__ = [
     "Calibration",
@@ -17,8 +19,12 @@ __all__ = [
     "Controlled",
     "ExpectedFalse",
     "Guarantee",
+    "LikelihoodRatio",
     "NoFalseClaim",
     "OneThreshold",
+    "Overlapping",
     "PerGroup",
+    "describe_problems",
+    "estimate_ratio",
     "problems_needed",
 ]

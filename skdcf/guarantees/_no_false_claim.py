@@ -14,6 +14,7 @@ from ..ops.hard import allowing_scores, segment_sum
 from ..ops.risk_control import Steps
 from ._calibration import Calibration, Claims, OneThreshold
 from ._groups import rows_of_groups
+from ._overlap import Overlapping
 from ._protocol import Guarantee
 
 
@@ -35,11 +36,12 @@ class NoFalseClaim(Guarantee):
         a feature that is the same for all claims of a problem, or a function that gives
         the group of each problem of a GraphBatch. Groups overlap where a problem has a
         list of them, where the function gives a 2-D array of booleans (one column per
-        group), or with a list of keys: then a quantile regression finds the thresholds.
+        group), or with a list of keys: then a quantile regression finds the thresholds,
+        one alpha at a time, and kept sets need not be nested in alpha.
     weight : callable, optional
         Likelihood ratio of the problems that are going to be filtered against those
         that calibrate, as a function of a GraphBatch that gives one number per problem.
-        The promise is then about the former. See `LikelihoodRatio`.
+        The promise is then about the former. See `estimate_ratio`.
     unseen : {"error", "pool", "empty"}, default="error"
         What is done with problems of a group that calibration has not seen: an error,
         the threshold of all problems together (nothing is promised for the group), or
@@ -94,6 +96,11 @@ class NoFalseClaim(Guarantee):
                 f"delta is {self.delta!r} and weight is set: a promise about most "
                 "calibration sets is not known under a shift. Leave one of them at None"
             )
+
+    @property
+    def crosses(self) -> bool:
+        """Whether scores of several folds may be counted together."""
+        return self.delta is None and self.by is None and self.weight is None
 
     def scores(
         self, path_risk: NDArray, labels: NDArray, offsets: NDArray
@@ -176,6 +183,15 @@ class NoFalseClaim(Guarantee):
         if weights is not None:
             return super().calibrate_one(steps, weights)
         return OneThreshold(steps.position, self)
+
+    def _overlapping(self, steps, claims):
+        if self.delta is not None or claims.weights is not None:
+            raise ValueError(
+                f"by={self.by!r} gives groups that overlap, where neither delta nor "
+                "weight is known to hold: let each problem be in one group, or leave "
+                "both at None"
+            )
+        return Overlapping(self, steps, claims)
 
     def needed(self, n: int, level: float) -> str:
         """What to tell about n calibration problems that are too few.

@@ -39,6 +39,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         What happens to problems of a group that calibration has not seen.
     is_probability : bool
         Whether losses are 0 or 1, so that the level is a probability.
+    crosses : bool
+        Whether scores of several folds may be counted together.
 
     Examples
     --------
@@ -76,6 +78,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
             raise ValueError(
                 f"unseen is {self.unseen!r}, but only groups can be unseen: set by as well"
             )
+
+    @property
+    def crosses(self) -> bool:
+        """Whether scores of several folds may be counted together."""
+        return False
 
     @abstractmethod
     def scores(

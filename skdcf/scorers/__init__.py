@@ -7,6 +7,7 @@ such as `LinearScorer`, become scorers through `ConformalScorer`, which trains t
 from ..ops.standardize import Standardizer
 from ._classifier import ClassifierScorer
 from ._conformal import ConformalScorer
+from ._cross import CrossScorer
 from ._features import FeatureScorer, FrequencyScorer, FunctionScorer
 from ._form import LinearForm
 from ._hazards import Hazard, Seen
@@ -21,6 +22,7 @@ from ._text_hazard import TextHazard
 __all__ = [
     "ClassifierScorer",
     "ConformalScorer",
+    "CrossScorer",
     "FeatureScorer",
     "FrequencyScorer",
     "FunctionScorer",

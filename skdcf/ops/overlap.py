@@ -1,0 +1,100 @@
+"""Thresholds that hold within each of several groups, which may overlap.
+
+Gibbs, Cherian and Candès ("Conformal prediction with conditional guarantees", JRSS-B 2025)
+fit a quantile regression on group indicators to the n calibration scores and the score S
+of the new problem, and reject S where it lies below the fitted quantile. The set of
+rejected S is an interval that is open to the left; its end is the threshold.
+
+Let alpha be the level, Phi_i the indicators of problem i with a 1 in front, and x those
+of the new problem. The dual of the regression on n + 1 scores has a variable in
+[alpha - 1, alpha] per score, and weights that are balanced in every group. S is rejected
+where its variable is alpha - 1 in every solution, and a fixed symmetric solution then shows
+that within each group a share of at most alpha is rejected. As S grows, its variable
+leaves alpha - 1 at
+
+    t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b,
+
+which takes two linear programs and no search. Nothing is drawn at random.
+
+The scores are taken through s / (1 + abs(s)) first, a fixed function which makes 1 of
++inf: each order of scores stays, and whatever fixed function is taken, the promise holds.
+"""
+
+import numpy as np
+
+AT_BOUND = 1e-9  # from a bound: far above what the solver leaves, far below any step
+LOWERED = 1e-9  # by which thresholds are lowered for its rounding
+OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+def squash(scores):
+    """``s / (1 + abs(s))``, in [-1, 1]; +-inf becomes +-1."""
+    scores = np.asarray(scores, dtype=np.float64)
+    finite = np.isfinite(scores)
+    inside = np.where(finite, scores, 0.0)
+    return np.where(finite, inside / (1 + np.abs(inside)), np.sign(scores))
+
+
+def unsquash(values):
+    """Inverse of `squash`; what lies outside becomes infinite."""
+    values = np.asarray(values, dtype=np.float64)
+    inside = np.abs(values) < 1
+    safe = np.where(inside, values, 0.0)
+    outside = np.where(values > 0, np.inf, -np.inf)
+    return np.where(inside, safe / (1 - np.abs(safe)), outside)
+
+
+def overlap_threshold(scores, indicators, x, alpha):
+    """t(x) for a new problem in the groups ``x``.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Nonconformity scores of the calibration problems; may be +inf.
+    indicators : ndarray of bool, shape (n, n_groups)
+    x : ndarray of bool, shape (n_groups,)
+    alpha : float
+
+    Returns
+    -------
+    float
+        A little below t(x), by more than the rounding of the solver; -inf where one of
+        the groups is too small for alpha.
+
+    Raises
+    ------
+    RuntimeError
+        If the solver fails.
+    """
+    from scipy.optimize import linprog
+
+    values = squash(scores)
+    phi = np.column_stack([np.ones(len(values)), indicators]).astype(np.float64)
+    new = np.append(1.0, x)
+    bounds = (alpha - 1, alpha)
+    dual = linprog(
+        -values, A_eq=phi.T, b_eq=(1 - alpha) * new, bounds=bounds, options=OPTIONS
+    )
+    if dual.status == 2:  # no weights balance those of the new problem
+        return -np.inf
+    _check(dual)
+    above, below = dual.x > alpha - AT_BOUND, dual.x < alpha - 1 + AT_BOUND
+    on = ~(above | below)
+    face = linprog(
+        -new,
+        A_ub=np.concatenate([phi[above], -phi[below]]),
+        b_ub=np.concatenate([values[above], -values[below]]) + AT_BOUND / 100,
+        A_eq=phi[on] if on.any() else None,
+        b_eq=values[on] if on.any() else None,
+        bounds=(None, None),
+        options=OPTIONS,
+    )
+    if face.status == 3:  # however large
+        return np.inf
+    _check(face)
+    return float(unsquash(-face.fun - LOWERED))
+
+
+def _check(result):
+    if result.status != 0:
+        raise RuntimeError(f"the solver of linear programs failed: {result.message}")

@@ -1,0 +1,82 @@
+"""One scorer per fold, each calibrated on its own fold: cross-conformal prediction."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graphs import GraphBatch
+from ..ops.hard import path_risk
+from ._protocol import Scorer
+
+
+class CrossScorer(Scorer):
+    """How many calibration problems have a score that a claim does not stay below.
+
+    Made by filters with ``calibration_size="cross"``. The scorer of fold k has not seen
+    the problems of fold k; with R of that scorer, the risk of a claim is the number of
+    those whose score is at most R, summed over the folds.
+
+    Parameters
+    ----------
+    scorers : list of fitted Scorer
+        One per fold.
+    scores : list of ndarray
+        Sorted nonconformity scores of the problems of each fold.
+
+    References
+    ----------
+    R. Foygel Barber, E. Candès, A. Ramdas, R. Tibshirani. Predictive inference with the
+    jackknife+. Annals of Statistics 2021.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.scorers import ClassifierScorer
+    >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
+    >>> cf = HardCF(ClassifierScorer(), calibration_size="cross", random_state=0)
+    >>> cf = cf.fit(graphs, y)
+    >>> cf.n_calibration_, len(cf.scorer_.scorers)
+    (100, 10)
+    """
+
+    resolution = 0.0  # counts are whole numbers
+
+    def __init__(self, scorers: list, scores: list) -> None:
+        self.scorers = scorers
+        self.scores = scores
+
+    def fit(self, batch, labels, task):
+        """Refused: the filter fits one scorer per fold."""
+        raise ValueError(
+            'a CrossScorer is made by a filter: pass calibration_size="cross" with the '
+            "scorer that is to be fitted in each fold"
+        )
+
+    def columns_read(self) -> tuple[str, ...] | None:
+        """Names of the columns that any of the scorers reads; None where that is all.
+
+        Returns
+        -------
+        tuple of str or None
+        """
+        read = [scorer.columns_read() for scorer in self.scorers]
+        if any(names is None for names in read):
+            return None
+        return tuple(dict.fromkeys(name for names in read for name in names))
+
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """Minus the number of calibration problems; whole numbers.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+        total = np.zeros(batch.n_claims)
+        for scorer, scores in zip(self.scorers, self.scores, strict=True):
+            risk = path_risk(-np.asarray(scorer.confidence(batch), float), batch)
+            total += np.searchsorted(scores, risk, side="right")
+        return -total

@@ -1,0 +1,108 @@
+"""Cross-conformal calibration, and weights that a classifier estimates."""
+
+import numpy as np
+import pytest
+
+from skdcf import CoherentConformalFilter, HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim, estimate_ratio
+from skdcf.scorers import ClassifierScorer, CrossScorer
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_reasoning_graphs(300, random_state=1, return_X_y=True)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_cross_counts_what_its_definition_says(data, grouped):
+    graphs, y = data
+    groups = np.arange(80) // 2 if grouped else None
+    cf = HardCF(ClassifierScorer(), calibration_size="cross", random_state=0, alpha=0.2)
+    cf.fit(graphs[:80], y[:80], groups)
+    scorer, new = cf.scorer_, graphs[200:230]
+    assert sum(map(len, scorer.scores)) == cf.n_calibration_ == 80
+    assert len(scorer.scorers) == 10
+    below = np.zeros(new.n_claims)
+    for one, scores in zip(scorer.scorers, scorer.scores, strict=True):
+        risk = -one.confidence(new)
+        for v in range(new.n_claims):
+            lo, hi = new.closure[0][v : v + 2]
+            path = risk[new.closure[1][lo:hi]].max()
+            below[v] += sum(s <= path for s in scores)
+    expected = (1 + below) / 81
+    found = np.concatenate(list(cf.predict_alpha(new)))
+    np.testing.assert_array_equal(found, expected)
+    kept = np.concatenate(list(cf.predict(new)))
+    np.testing.assert_array_equal(kept, expected <= 0.2)
+
+
+def test_cross_scores_are_out_of_fold(data):
+    """With a memorising classifier all training scores would be +inf."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    graphs, y = data
+    noise = np.random.default_rng(0).normal(size=(graphs.n_claims, 3))
+    blind = graphs.replace_features(noise)
+    cf = HardCF(KNeighborsClassifier(1), calibration_size="cross", random_state=0)
+    cf.fit(blind, y)
+    finite = np.isfinite(np.concatenate(cf.scorer_.scores))
+    assert finite.sum() == sum(not np.all(row) for row in y)
+    again = HardCF(KNeighborsClassifier(1), calibration_size="cross", random_state=0)
+    one, other = again.fit(blind, y).predict(blind), cf.predict(blind)
+    assert all(map(np.array_equal, one, other))
+
+
+def test_cross_levels_and_new_calibration(data):
+    graphs, y = data
+    cf = CoherentConformalFilter("linear", calibration_size="cross", random_state=0)
+    levels = cf.fit_levels(graphs[:60], y[:60], [0.1, 0.3])
+    kept = [np.concatenate(list(one.predict(graphs))).sum() for one in levels]
+    assert kept[0] < kept[1]
+    levels[0].calibrate(graphs[100:], y[100:])
+    assert levels[0].n_calibration_ == 200
+    plain = HardCF("nx_reachability").fit(graphs, y)
+    same = HardCF("nx_reachability", calibration_size="cross").fit(graphs, y)
+    assert plain.threshold_ == same.threshold_  # nothing is trained
+
+
+def test_cross_refuses_what_has_no_theory(data):
+    cross = {"calibration_size": "cross", "random_state": 0}
+    for guarantee in (
+        NoFalseClaim(delta=0.1),
+        NoFalseClaim(by="g"),
+        ExpectedFalse(),
+    ):
+        with pytest.raises(ValueError, match="no theory"):
+            HardCF(ClassifierScorer(), guarantee=guarantee, **cross).fit(*data)
+    with pytest.raises(ValueError, match="has no use for"):
+        HardCF(ClassifierScorer(), ties="jitter", **cross).fit(*data)
+    with pytest.raises(ValueError, match="made by a filter"):
+        HardCF(CrossScorer([], [])).fit(*data)
+    HardCF(ClassifierScorer(), guarantee=NoFalseClaim(1), **cross).fit(*data)
+
+
+def test_estimated_weights_restore_coverage():
+    """Problems are longer in use: without weights coverage is lost, with them it is not."""
+    rng = np.random.default_rng(0)
+    n = 12_000
+    x = rng.random(n)
+    is_new = rng.random(n) < x**2
+    score = rng.normal(size=n) - 3 * x  # riskier where x is large
+    X = np.c_[-score, x]
+    y = np.zeros(n)
+    y[:2] = 1
+    old, new = np.flatnonzero(~is_new), np.flatnonzero(is_new)
+    from skdcf.graphs import as_batch
+
+    with pytest.warns(UserWarning, match="approximate"):
+        ratio = estimate_ratio(as_batch(X[old[:1500]]), as_batch(X[new[:1500]]))
+    true = lambda batch: batch.features[:, 1] ** 2 / (1 - batch.features[:, 1] ** 2)  # noqa: E731
+    coverage = {}
+    for name, weight in (("none", None), ("estimated", ratio), ("true", true)):
+        cf = HardCF(0, alpha=0.1, guarantee=NoFalseClaim(weight=weight))
+        cf.fit(X[old[1500:]], y[old[1500:]])
+        coverage[name] = 1 - np.mean(cf.predict(X[new[1500:]])[y[new[1500:]] == 0])
+    assert coverage["none"] < 0.8
+    assert abs(coverage["true"] - 0.9) < 0.03
+    assert abs(coverage["estimated"] - 0.9) < 0.04

@@ -30,7 +30,7 @@ margin:4px 0;background:#fff;color:#1d1d1d}
 .skdcf .wide{overflow-x:auto}
 .skdcf table.numbers caption{text-align:left;padding:2px 0 6px;color:#1d1d1d}
 .skdcf table.numbers th,.skdcf table.numbers td{padding:3px 10px;text-align:right;
-border-bottom:1px solid #e2e2e2;background:none;overflow-wrap:normal}
+border-bottom:1px solid #e2e2e2;background:none;white-space:nowrap}
 .skdcf table.numbers th{border-bottom:2px solid #9a9a9a;font-weight:600}
 .skdcf table.numbers td:first-child,.skdcf table.numbers th:first-child{text-align:left}
 .skdcf details{margin:4px 0}

@@ -104,7 +104,7 @@ class Contributions:
         for row in self.rows():
             if row["contribution"]:
                 value, weight, part = list(row.values())[1:]
-                yield row["feature"], f"{value:g}", f"{weight:.4f}", f"{part:+.4f}"
+                yield row["feature"], f"{value:.4g}", f"{weight:.4f}", f"{part:+.4f}"
         if self.offset:
             yield "offset", "", "", f"{self.offset:+.4f}"
         yield "total", "", "", f"{self.total:+.4f}"

@@ -27,6 +27,7 @@ LINE, PAD = 12.0, 7.0
 FONT = 9.0
 HINTED = 1.05  # letters on whole pixels are a little wider
 LEGEND = 34.0
+GAP = 16.0  # between the drawing and the texts
 LEAST = 230.0  # width
 
 
@@ -168,7 +169,7 @@ class ReasoningGraphDisplay:
             _draw_edge(self.ax_, curve, scale)
         for v, place in enumerate(zip(frame.x, frame.y, strict=True)):
             _draw_claim(self.ax_, place, str(v), shown[v], scale)
-        _write(self.ax_, lines, shown, frame.width, scale)
+        _write(self.ax_, lines, shown, frame.width + GAP, scale)
         _draw_legend(self.ax_, shown, size[1], scale)
         if title is not None:
             self.ax_.set_title(title, y=1.0, pad=-12, fontsize=11 * scale)
@@ -198,7 +199,7 @@ def _row_heights(lines):
 
 def _size(frame, lines, title):
     """Width, height, and room at the top, in points."""
-    text = _widest(lines) + 2 * RADIUS + 2 * PAD if lines else 0
+    text = GAP + _widest(lines) + 2 * RADIUS + 2 * PAD if lines else 0
     top = 0 if title is None else TITLE
     height = max(frame.height, sum(_row_heights(lines)) + PAD) + LEGEND
     return max(frame.width + text, LEAST), height, top

@@ -75,19 +75,16 @@ ax.set(xlabel="weight x deviation of the feature", title="What makes a claim tru
 # nonconformity score against the hard one, as trained (left: identical, since maximum
 # and minimum are hard), and for the published relaxation with its validation settings.
 
-from skdcf.inspection import surrogate_agreement
+from skdcf.plots import SoftHardDisplay
 from skdcf.relaxation import GridRelaxation
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 for ax, (name, relaxation) in zip(
     axes,
     {"path": None, "grid, published": GridRelaxation.from_paper("validation")}.items(),
     strict=True,
 ):
-    report = surrogate_agreement(one, test, y_test, alphas, relaxation=relaxation)
-    ax.plot(report.hard_scores, report.soft_scores, ".", ms=4)
-    ax.set(
-        title=f"{name}: r = {report.score_pearson:.3f}",
-        xlabel="hard nonconformity score",
-        ylabel="soft nonconformity score",
+    display = SoftHardDisplay.from_estimator(
+        one, test, y_test, alphas, relaxation=relaxation, ax=ax
     )
+    ax.set_title(f"{name}: r = {display.report.score_pearson:.3f}")

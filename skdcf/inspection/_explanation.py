@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Explanation:
     """What a filter did to one answer; prints as sentences, shows as HTML.
 
-    Attributes
+    Parameters
     ----------
     graph : ReasoningGraph
         The answer, as the filter saw it.

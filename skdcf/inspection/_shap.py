@@ -123,7 +123,17 @@ class ShapReport(ImportanceReport):
 
     @classmethod
     def from_values(cls, feature_names, values, features):
-        """A report of Shapley values and of the features that they belong to."""
+        """A report of Shapley values and of the features that they belong to.
+
+        Parameters
+        ----------
+        feature_names : sequence of str
+        values, features : ndarray of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ShapReport
+        """
         what = f"mean |SHAP| over {len(values)} values per feature"
         return cls(tuple(feature_names), np.abs(values), what, values, features)
 

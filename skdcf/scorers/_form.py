@@ -12,7 +12,7 @@ class LinearForm:
 
     ``confidence = offset + clip(features, low, high) @ weights``
 
-    Attributes
+    Parameters
     ----------
     weights : ndarray of shape (n_features,)
         Per unit of the features as passed.
@@ -28,13 +28,32 @@ class LinearForm:
 
     @classmethod
     def unbounded(cls, weights, offset=0.0):
-        """A form that takes every value as it is."""
+        """A form that takes every value as it is.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_features,)
+        offset : float, default=0.0
+
+        Returns
+        -------
+        LinearForm
+        """
         weights = np.asarray(weights, dtype=np.float64)
         bound = np.full(len(weights), np.inf)
         return cls(weights, float(offset), -bound, bound)
 
     def values(self, features: NDArray) -> NDArray[np.float64]:
-        """The features as they count: clipped, in the shape of ``features``."""
+        """The features as they count.
+
+        Parameters
+        ----------
+        features : ndarray of shape (..., n_features)
+
+        Returns
+        -------
+        ndarray of the same shape, clipped
+        """
         return np.clip(features, self.low, self.high)
 
     def __call__(self, features: NDArray) -> NDArray[np.float64]:

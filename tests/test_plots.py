@@ -1,5 +1,6 @@
 """What pictures show, and what they refuse to show."""
 
+import runpy
 from itertools import pairwise
 
 import numpy as np
@@ -303,3 +304,17 @@ def test_soft_against_hard_training_and_retention(data, trained):
     expected = retention_by(trained, graphs, y, "depth", alpha=0.2)
     widths = [p.get_width() for p in bars.ax_.patches]
     np.testing.assert_allclose(widths, expected.share)
+
+
+def test_the_published_case_keeps_nine_and_drops_three(checkout, capsys):
+    from matplotlib.patches import Circle
+
+    page = runpy.run_path(str(checkout / "examples" / "plot_case_studies.py"))
+    first, second = (plt.figure(i).axes[0] for i in plt.get_fignums())
+    assert first.get_title() == "9 of 12 claims kept"
+    assert second.get_title() == "0 of 7 claims kept"
+    drawn = shapes_of(first)[:12]
+    assert [isinstance(p, Circle) for p in drawn] == [True] * 9 + [False] * 3
+    totals = [page["rebuilt"](page[case]).total for case in ("case_1", "case_2")]
+    np.testing.assert_allclose(totals, [2.639, 0.509], atol=0.01)
+    assert "add up to 2.639, printed total 2.66" in capsys.readouterr().out

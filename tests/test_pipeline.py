@@ -134,3 +134,12 @@ def test_estimators_link_to_their_pages(monkeypatch, fitted):
     monkeypatch.setenv("SKDCF_DOCS", "")
     assert HardCF()._get_doc_link() == ""
     assert "docs.example" not in HardCF()._repr_html_()
+
+
+def test_pipelines_are_saved_and_loaded(tmp_path, fitted):
+    pytest.importorskip("skops")
+    from skdcf.persistence import load, save
+
+    loaded = load(save(fitted, tmp_path / "pipe.skops"))
+    assert isinstance(loaded, FilterPipeline)
+    assert same(loaded.predict_alpha(NEW), fitted.predict_alpha(NEW))

@@ -110,7 +110,15 @@ class FilterReport:
 
     def _repr_html_(self) -> str:
         said = f"{self.n_problems} problems, {self.n_calibration} for calibration"
-        return records([self._shown(i) for i in range(len(self.alpha))], said)
+        lines = range(len(self.alpha))
+        whole = records([self._shown(i) for i in lines], said)
+        parts = [
+            {"alpha": f"{self.alpha[i]:g}", "group": group, "problems": one.n_problems}
+            | one._shown(i)
+            for i in lines
+            for group, one in self.groups.items()
+        ]
+        return whole + records(parts, "each group by itself") if parts else whole
 
     def _shown(self, i):
         (low, high), (a, b) = self.coverage_interval[i], self.coverage_band[i]

@@ -1,6 +1,6 @@
 """What a trained score rests on: the paper's three analyses, beside its tables.
 
-    python benchmarks/understanding.py ablation [--jobs N] [--output DIR]
+    python benchmarks/understanding.py ablation [--kinds math] [--jobs N] [--output DIR]
     python benchmarks/understanding.py shap
     python benchmarks/understanding.py separation
 
@@ -128,7 +128,8 @@ def tabled(kind, alphas):
 
 def ablation(chosen):
     """20 folds of 70/15/15; beta_mix by cross-validation, per feature, level and fold."""
-    for kind, table in ABLATION.items():
+    for kind in chosen.kinds:
+        table = ABLATION[kind]
         X, y = problems(kind)
         least = 1 / round(0.15 * len(X))
         alphas = [a for a in ALPHAS[kind] if a >= least]
@@ -163,8 +164,11 @@ def ablation(chosen):
 
 def shap(chosen):
     """8 or 10 levels by 5 splits, 100 claims of background, 500 per model."""
-    X, y = problems("math")
-    yield from shap_tables("math", "math", X, y, ALPHAS["math"])
+    if "math" in chosen.kinds:
+        X, y = problems("math")
+        yield from shap_tables("math", "math", X, y, ALPHAS["math"])
+    if "felm" not in chosen.kinds:
+        return
     X, y = problems("felm")
     low, high = ALPHAS["felm"][:8], ALPHAS["felm"][8:]
     yield from shap_tables("felm, 7 features", "felm", columns(X, SEVEN), y, low)
@@ -212,29 +216,36 @@ def pooled(reports):
 
 def separation(chosen):
     """20 random splits; z-scores pooled over each learnt score and the frequency."""
-    for kind, alphas in ALPHAS.items():
+    for kind in chosen.kinds:
         X, y = problems(kind)
+        alphas = ALPHAS[kind]
         learnt = {
-            LINEAR: lambda a: CoherentConformalFilter("linear"),
-            TABLED: lambda a, k=kind: CoherentConformalFilter.from_paper(k, a),
-            AUTO: lambda a: CoherentConformalFilter(),
+            LINEAR: apart(CoherentConformalFilter("linear"), X, y, alphas),
+            AUTO: apart(CoherentConformalFilter(), X, y, alphas),
+            TABLED: {
+                alpha: numbers
+                for alpha, filter in tabled(kind, alphas).items()
+                for numbers in apart(filter, X, y, [alpha]).values()
+            },
         }
         yield f"{kind.upper()}-like: separation, its ratio to that of the frequency,"
         yield "Cohen's d and overlap; the paper's last, where it has them"
         yield " alpha  " + "  ".join(f"{name:>26}" for name in (*learnt, "paper"))
         for alpha in alphas:
-            cells = []
-            for make in learnt.values():
-                filters = {"frequency": HardCF("frequency-score"), "": make(alpha)}
-                report = score_separation(filters, X, y, [alpha], random_state=0)
-                parts = report.separation, report.ratio, report.cohens_d, report.overlap
-                cells.append(four(float(part[1, 0]) for part in parts))
+            cells = [four(numbers[alpha]) for numbers in learnt.values()]
             paper = SEPARATION.get(alpha) if kind == "math" else None
             cells.append(four(paper) if paper else "")
             yield f"{alpha:6.2f}  " + "  ".join(f"{cell:>26}" for cell in cells)
-        d = float(report.cohens_d[0, 0])
-        yield f"The frequency itself: Cohen's d {d:.3f}, overlap {report.overlap[0, 0]:.3f}"
         yield ""
+
+
+def apart(filter, X, y, alphas):
+    """Separation, ratio, Cohen's d and overlap of a filter's score, per alpha."""
+    filters = {"frequency": HardCF("frequency-score"), "learnt": filter}
+    report = score_separation(filters, X, y, alphas, random_state=0)
+    names = "separation", "ratio", "cohens_d", "overlap"
+    numbers = [getattr(report, name)[1].tolist() for name in names]
+    return dict(zip(alphas, zip(*numbers, strict=True), strict=True))
 
 
 def four(numbers):
@@ -255,13 +266,15 @@ def main(chosen):
         print(line.rstrip(), flush=True)
         lines.append(line.rstrip())
     chosen.output.mkdir(parents=True, exist_ok=True)
-    path = chosen.output / f"understanding_{chosen.analysis}.txt"
+    kinds = "" if set(chosen.kinds) == set(PROBLEMS) else f"_{chosen.kinds[0]}"
+    path = chosen.output / f"understanding_{chosen.analysis}{kinds}.txt"
     path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("analysis", choices=ANALYSES)
+    parser.add_argument("--kinds", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     parser.add_argument("--jobs", type=int, default=2, help="folds at a time")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
     main(parser.parse_args())

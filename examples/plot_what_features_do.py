@@ -3,33 +3,44 @@ What features do
 ================
 
 A trained score mixes many features. Which of them carry it? Would one alone do? Where
-are claims lost? The problems of this page are generated, so that it runs anywhere: the
-answers are those of a made-up world.
+are claims lost? All answers of this page are generated, so that it runs anywhere.
 """
 
 # %%
-# One filter, explained claim by claim
+# One answer, explained claim by claim
 # ------------------------------------
+# A filter of word problems, by what other answers to the same question say.
 # `skdcf.inspection.explain` says of each dropped claim which claim decided, and from which
-# alpha on it would be kept. The texts stand for what generated problems do not have.
+# alpha on it would be kept. Labels, where there are some, mark what is false; the filter
+# does not see them.
 
 from skdcf import CoherentConformalFilter
+from skdcf.datasets import make_word_problems
+from skdcf.features import AgreementFeatures
+from skdcf.pipeline import make_filter_pipeline
+
+answers, truth = make_word_problems(400, random_state=0, return_X_y=True)
+reader = make_filter_pipeline(
+    AgreementFeatures(), CoherentConformalFilter("linear", alpha=0.1, random_state=0)
+).fit(answers[:300], truth[:300])
+explained = reader.explain(answers[324], truth[324])
+explained
+
+# %%
+# The score of this filter is a weighted sum, so that each confidence can be taken apart.
+# Here is that of the claim that was dropped first.
+
+explained.contributions(4)
+
+# %%
+# The rest of this page is about problems without texts, whose features are those of the
+# paper.
+
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.inspection import explain
 
 graphs, labels = make_reasoning_graphs(900, random_state=0, return_X_y=True)
 train, new = (graphs[:450], labels[:450]), (graphs[450:], labels[450:])
 linear = CoherentConformalFilter("linear", alpha=0.05, random_state=0).fit(*train)
-
-explained = explain(linear, *new)
-partly = next(e for e in explained if 2 < e.kept.sum() < len(e.kept) - 2)
-partly
-
-# %%
-# The score of this filter is a weighted sum, so that each confidence can be taken apart.
-
-decisive = int(partly.decided_by[~partly.kept][0])
-partly.contributions(decisive)
 
 # %%
 # Shapley values

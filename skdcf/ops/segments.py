@@ -146,3 +146,45 @@ def _share(g, values, extreme, offsets):
     hit = values == _spread(extreme, offsets)
     count = _reduce(np.add, hit.astype(np.float64), offsets, 1.0)
     return hit * _spread(g / count, offsets)
+
+
+class Segments:
+    """The same segments again and again, for gradients that are written by hand.
+
+    Parameters
+    ----------
+    offsets : ndarray of shape (n + 1,)
+        Bounds of segments, of which none is empty.
+    """
+
+    def __init__(self, offsets):
+        self.starts, self.lengths = offsets[:-1], np.diff(offsets)
+        self.first, self.last = offsets[:-1], offsets[1:] - 1
+
+    def reduce(self, ufunc, values):
+        """Sum (`numpy.add`), minimum or maximum per segment, shape (n,)."""
+        if not len(self.starts):
+            return np.empty(0)
+        return ufunc.reduceat(values, self.starts)
+
+    def spread(self, per_segment):
+        """Each value as often as its segment is long."""
+        return np.repeat(per_segment, self.lengths)
+
+    def softmax(self, values):
+        """``exp(values)`` with every segment scaled to sum 1."""
+        top = self.reduce(np.maximum, values)
+        out = np.exp(values - self.spread(top))
+        out /= self.spread(self.reduce(np.add, out))
+        return out
+
+    def hits(self, g, values, extreme):
+        """Where in ``values`` the extremes are, and what each has of ``g``, shape (n,).
+
+        As a rule there is one per segment, which then has all of it.
+        """
+        hits = np.flatnonzero(values == self.spread(extreme))
+        if len(hits) == len(g):
+            return hits, g
+        count = self.reduce(np.add, np.bincount(hits, minlength=len(values)))
+        return hits, np.repeat(g / count, count)

@@ -117,18 +117,20 @@ def log_coherence(log_p, blocks):
         In the order of the cells; row v holds the weights of v and its ancestors,
         which sum to 1.
     """
-    return _product(log_p, blocks)
+    return block_product(log_p, blocks, np.empty_like(log_p))
 
 
 def _log_coherence_vjp(ans, log_p, blocks):
-    return lambda g: _product(g, [np.swapaxes(b, 1, 2) for b in blocks])
+    back = [np.swapaxes(b, 1, 2) for b in blocks]
+    return lambda g: block_product(g, back, np.empty_like(g))
 
 
 defvjp(log_coherence, _log_coherence_vjp, argnums=(0,))
 
 
-def _product(cells, blocks):
-    out, start = np.empty_like(cells), 0
+def block_product(cells, blocks, out):
+    """Each problem's block times its cells, written to ``out``, shape (n_cells,)."""
+    start = 0
     for block in blocks:
         count, n, _ = block.shape
         stop = start + count * n * (n + 2)

@@ -8,10 +8,13 @@ T      temperature of the smooth distribution function
 =====  =====================================================================
 """
 
+import math
+
 import numpy as np
 from autograd.extend import defvjp, primitive
-from scipy.optimize import brentq
-from scipy.special import expit, log_expit, logit, softmax
+
+_LARGEST = 500.0  # exp(500) is finite, and 1 / (1 + exp(500)) squared is not 0
+_MOST_STEPS = 200
 
 
 @primitive
@@ -37,37 +40,53 @@ def neural_sort(scores, k, strength):
     Grover et al., Stochastic optimization of sorting networks via continuous
     relaxations, ICLR 2019, equation 4.
     """
-    return _sort_row(scores, k, strength) @ scores
+    return neural_sort_step(scores, k, strength)[0]
 
 
 def _neural_sort_vjp(ans, scores, k, strength):
-    def vjp(g):
-        row = _sort_row(scores, k, strength)
-        slope = strength * row * (scores - ans)  # of the answer in each logit
-        ordered = np.sort(scores)
-        below = np.searchsorted(ordered, scores, side="left")
-        upto = np.searchsorted(ordered, scores, side="right")
-        total = np.concatenate([[0.0], np.cumsum(slope[np.argsort(scores)])])
-        sign_sum = below - (len(scores) - upto)
-        from_others = total[-1] - total[upto] - total[below]
-        own = (2 * k - len(scores) - 1 - sign_sum) * slope
-        return g * (row + own + from_others)
-
-    return vjp
+    return lambda g: g * neural_sort_step(scores, k, strength)[1]
 
 
 defvjp(neural_sort, _neural_sort_vjp, argnums=(0,))
 
 
-def _sort_row(scores, k, strength):
-    n = len(scores)
-    order = np.argsort(scores)
-    ordered = scores[order] - scores[order[0]]
+def neural_sort_step(scores, k, strength):
+    """`neural_sort` and its gradient, shape (n,), from one sort.
+
+    With l_j the logits of the row p, the gradient is ``p + sum_j p_j (s_j - answer)
+    dl_j / ds``: each |s_j - s_l| has a sign on either side, so that sums over those
+    below and above a score give all of it.
+    """
+    n, order = len(scores), np.argsort(scores)
+    s = scores[order]
+    above_least = s - s[0]
+    row = _sort_row(above_least, k, strength)
+    answer = row @ s
+    slope = strength * row * (s - answer)  # of the answer in each logit
+    below, upto = _places(s)
+    total = np.concatenate([[0.0], np.cumsum(slope)])
+    from_others = total[-1] - total[upto] - total[below]
+    gradient = np.empty(n)
+    gradient[order] = row + (2 * k - 1 - below - upto) * slope + from_others
+    return answer, gradient
+
+
+def _sort_row(ordered, k, strength):
+    """The row, for scores in increasing order from 0."""
+    n = len(ordered)
     before = np.cumsum(ordered) - ordered
     distance = (2 * np.arange(n) - n) * ordered + ordered.sum() - 2 * before
-    row = np.empty(n)
-    row[order] = softmax(strength * ((2 * k - n - 1) * ordered - distance))
-    return row
+    logits = strength * ((2 * k - n - 1) * ordered - distance)
+    row = np.exp(logits - logits.max())
+    return row / row.sum()
+
+
+def _places(ordered):
+    """How many are below each of the ordered scores, and how many are not above it."""
+    if (ordered[1:] > ordered[:-1]).all():
+        place = np.arange(len(ordered) + 1)
+        return place[:-1], place[1:]
+    return (np.searchsorted(ordered, ordered, side=side) for side in ("left", "right"))
 
 
 @primitive
@@ -87,25 +106,48 @@ def smooth_quantile(scores, count, temperature):
     -------
     float
     """
-    shift = temperature * logit(count / len(scores))
-    low, high = scores.min() + shift, scores.max() + shift
-    if not low < high or not np.isfinite(high - low):
-        return high
-
-    def excess(t):
-        return expit((t - scores) / temperature).sum() - count
-
-    # At the ends the sum is right up to rounding, so its sign there is not to be asked.
-    step = 1e-9 * (high - low) + 1e-12 * temperature
-    return brentq(excess, low - step, high + step, xtol=1e-14, rtol=1e-15)
+    return quantile_root(scores, count, temperature)
 
 
 def _smooth_quantile_vjp(ans, scores, count, temperature):
-    def vjp(g):
-        x = (ans - scores) / temperature
-        return g * softmax(log_expit(x) + log_expit(-x))
-
-    return vjp
+    return lambda g: g * quantile_slope(scores, ans, temperature)
 
 
 defvjp(smooth_quantile, _smooth_quantile_vjp, argnums=(0,))
+
+
+def quantile_root(scores, count, temperature, start=np.nan):
+    """`smooth_quantile` by Newton's method from ``start``, held between two bounds.
+
+    The ends are right up to rounding, so that the sign there is not to be asked. A step
+    that leaves what is known to hold the root is replaced by bisection, as where all
+    scores are many temperatures away. The error of a Newton step is below the square
+    of its length over the temperature, hence the tolerance.
+    """
+    shift = temperature * math.log(count / (len(scores) - count))
+    low, high = float(scores.min()) + shift, float(scores.max()) + shift
+    if not low < high or not math.isfinite(high - low):
+        return high
+    t = start if low < start < high else (low + high) / 2
+    for _ in range(_MOST_STEPS):
+        odds = np.exp(np.minimum((scores - t) / temperature, _LARGEST))
+        below = 1 / (1 + odds)
+        excess = float(below.sum()) - count
+        if excess == 0:
+            return t
+        low, high = (low, t) if excess > 0 else (t, high)
+        slope = float((odds * below) @ below)
+        step = -temperature * excess / slope if slope > 0 else math.inf
+        if abs(step) <= 1e-8 * temperature:
+            return t + step
+        t = t + step if low < t + step < high else (low + high) / 2
+        if high - low <= 1e-15 * abs(t):
+            break
+    return t
+
+
+def quantile_slope(scores, threshold, temperature):
+    """Gradient of the threshold in the scores, shape (n,); positive, of sum 1."""
+    away = np.abs(scores - threshold) / temperature
+    weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))
+    return weight / weight.sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import autograd.numpy as anp
@@ -94,6 +95,28 @@ class Relaxation(Settings, metaclass=ABCMeta):
         -------
         ndarray of shape (n_claims,)
         """
+
+    def by_hand(self, plan: Any, alpha: float) -> Callable | None:
+        """`loss` with a gradient that is written by hand; optional, to save time.
+
+        Training asks for it once per level, and follows `loss` by autograd where there
+        is none: here, and in a class that inherits it but overrides a part of what it
+        stands for.
+
+        Parameters
+        ----------
+        plan : object
+            From `plan`.
+        alpha : float
+
+        Returns
+        -------
+        callable or None
+            ``step(risk, calibration=None, prediction=None)`` returns the loss and its
+            gradient, shape (n_claims,). It may use its memory again and again, so that
+            one is for one run and thread.
+        """
+        return None
 
     def soft_scores(self, risk: NDArray, plan: Any) -> NDArray:
         """Soft nonconformity scores.

@@ -26,6 +26,7 @@ from ..ops.soft_grid import (
 )
 from ..ops.soft_quantile import neural_sort
 from ._base import Relaxation
+from ._grid_step import GridStep
 from ._published import published
 
 _POSITIVE = (
@@ -301,6 +302,20 @@ class GridRelaxation(Relaxation):
         """
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
+
+    def by_hand(self, plan: Any, alpha: float) -> GridStep:
+        """Loss and gradient by hand, as `Relaxation.by_hand`.
+
+        Parameters
+        ----------
+        plan : GridPlan
+        alpha : float
+
+        Returns
+        -------
+        callable
+        """
+        return GridStep(self, plan, alpha)
 
     def state(self, risk, plan):
         """The thresholds of all problems, and log q of all cells."""

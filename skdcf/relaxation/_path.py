@@ -17,6 +17,7 @@ from ..ops.segments import take
 from ..ops.soft_path import path_retention, soft_nonconformity_scores, soft_path_risk
 from ..ops.soft_quantile import smooth_quantile
 from ._base import Relaxation
+from ._path_step import PathStep
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,38 @@ class PathRelaxation(Relaxation):
         errors = np.flatnonzero(np.isfinite(getval(scores)))
         if not errors.size:
             return np.inf
-        count = alpha * (len(scores) + 1) - 0.5
-        count = float(np.clip(count, 0.4, errors.size - 0.4))
+        count = self.error_count(alpha, len(scores), errors.size)
         return smooth_quantile(take(scores, errors), count, self.quantile_temperature)
+
+    @staticmethod
+    def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
+        """How many scores of problems with errors are to lie below the threshold.
+
+        Parameters
+        ----------
+        alpha : float
+        n_problems, n_errors : int
+            All problems that calibrate, and those of them that have errors.
+
+        Returns
+        -------
+        float
+        """
+        return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
+
+    def by_hand(self, plan: Any, alpha: float) -> PathStep | None:
+        """Loss and gradient by hand, as `Relaxation.by_hand`; max_temperature is 0.
+
+        Parameters
+        ----------
+        plan : PathPlan
+        alpha : float
+
+        Returns
+        -------
+        callable, or None if ``max_temperature`` is above 0
+        """
+        return None if self.max_temperature else PathStep(self, plan, alpha)
 
     def state(self, risk, plan):
         """Soft path risk, shape (n_claims,)."""

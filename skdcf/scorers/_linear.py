@@ -6,6 +6,10 @@ standardised features into confidences, without state and with operations that a
 follows (operators, or functions of ``autograd.numpy``). A constant added to all
 confidences changes nothing, so no intercept is needed. `ConformalScorer` makes a scorer
 of a model.
+
+A third method is optional and saves time: ``pull_back(params, X, gradient)`` takes the
+derivative of a loss in the confidences, shape (n_claims,), to that in the parameters.
+Autograd then has nothing to follow.
 """
 
 from numbers import Real
@@ -55,3 +59,18 @@ class LinearScorer(Settings):
     def __call__(self, params: Any, X: Any) -> Any:
         """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         return X @ params
+
+    def pull_back(self, params: Any, X: Any, gradient: Any) -> Any:
+        """Derivative of a loss in the weights, from that in the confidences.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_features,)
+        X : ndarray of shape (n_claims, n_features)
+        gradient : ndarray of shape (n_claims,)
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        return X.T @ gradient

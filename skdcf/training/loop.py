@@ -4,13 +4,19 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from autograd import value_and_grad
 from autograd.misc import flatten
 
 from .._checks import check_alpha
 from ..ops.holdout import hold_out, pick
 from ..ops.standardize import Standardizer
-from ._objective import LOSSES, Objective, standardised
+from ._objective import (
+    LOSSES,
+    Objective,
+    Retention,
+    forward,
+    loss_step,
+    standardised,
+)
 from ._settings import LBFGS
 from ._start import STARTS
 
@@ -161,22 +167,15 @@ class _Run:
 
     def _minimise(self, alpha, result):
         objective = Objective(
-            self.model,
-            self.relaxation,
-            self.X,
-            self.plan,
-            alpha,
+            forward(self.model, self.unflatten, self.X),
+            loss_step(self.relaxation, self.plan, alpha),
             LOSSES[self.training.loss],
             self.training.unit_variance,
             self.training.shrinkage / (alpha * self.plan.n_problems) ** 2,
             standardised(self.scores),
         )
-        watch = _Watch(result, objective, self.unflatten, self.verbose)
-        if self.validation is not None:
-            watch.choose_on(*self.validation, self.optimizer.patience)
-        fun = (
-            self._halved(objective) if self.optimizer.halves else self._full(objective)
-        )
+        watch = self._watch(alpha, result)
+        fun = self._halved(objective) if self.optimizer.halves else objective
         x, finite = self.optimizer.minimize(fun, self.x, watch)
         result.params = self.unflatten(x if watch.best is None else watch.best)
         if not finite:
@@ -186,18 +185,24 @@ class _Run:
                 "last parameters before that are kept"
             )
 
-    def _full(self, objective):
-        return value_and_grad(lambda flat: objective(self.unflatten(flat)))
+    def _watch(self, alpha, result):
+        unit = self.training.unit_variance
+        retention = Retention(
+            self.model, self.relaxation, self.X, self.plan, alpha, unit
+        )
+        watch = _Watch(result, retention, self.unflatten, self.verbose)
+        if self.validation is not None:
+            watch.choose_on(*self.validation, self.optimizer.patience)
+        return watch
 
     def _halved(self, objective):
         """One half calibrates, the other is predicted; drawn anew at each call."""
-        unflatten, n, rng = self.unflatten, self.plan.n_problems, deepcopy(self.rng)
-        both = value_and_grad(lambda flat, *halves: objective(unflatten(flat), *halves))
+        n, rng = self.plan.n_problems, deepcopy(self.rng)
 
         def fun(flat):
             order = rng.permutation(n)
             halves = (order[: n // 2], order[n // 2 :]) if n > 1 else (order, order)
-            return both(flat, *halves)
+            return objective(flat, *halves)
 
         return fun
 
@@ -205,16 +210,16 @@ class _Run:
 class _Watch:
     """Keeps curves, the best epoch on validation problems, and prints."""
 
-    def __init__(self, result, objective, unflatten, verbose):
-        self.result, self.objective, self.unflatten = result, objective, unflatten
+    def __init__(self, result, retention, unflatten, verbose):
+        self.result, self.retention, self.unflatten = result, retention, unflatten
         self.verbose = verbose
         self.validation = self.best = None
 
     def choose_on(self, batch, labels, patience):
         """Choose the best epoch on these problems."""
         X = self.result.standardizer(batch.features)
-        plan = self.objective.relaxation.plan(batch, labels)
-        self.validation = replace(self.objective, X=X, plan=plan)
+        plan = self.retention.relaxation.plan(batch, labels)
+        self.validation = replace(self.retention, X=X, plan=plan)
         self.patience = patience
 
     def __call__(self, step, x, value):
@@ -222,11 +227,11 @@ class _Watch:
         params, curve = self.unflatten(x), self.result.validation_curve
         self.result.loss_curve.append(value)
         if self.verbose:
-            retention = self.objective.retention(params)
+            retention = self.retention(params)
             print(f"step {step + 1}: loss {value:.4f}, retention {retention:.3f}")
         if self.validation is None:
             return False
-        curve.append(self.validation.retention(params))
+        curve.append(self.validation(params))
         best = int(np.argmax(np.nan_to_num(curve, nan=-np.inf)))
         if best == len(curve) - 1:
             self.best = x

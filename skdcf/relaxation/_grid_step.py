@@ -1,0 +1,179 @@
+"""Loss of the grid relaxation and its gradient by hand.
+
+The letters are those of `skdcf.ops.soft_grid`. Of claim v and threshold t::
+
+    x_vt = (t - r_v + keep_shift) / T_p     log p = log sigmoid(x)     log q = W log p
+    l_t  = sum over false v of log(1 - q_vt) / their number     V_t = 1 - exp(l_t / tau_s)
+    s    = sum_t u_t t,  u = softmax(beta (minmax(t) - lambda minmax(V_t)))
+    b    = NeuralSort(s, k)
+    A_t  = sum over true v of q_vt
+    w    = softmax(beta t + log sigmoid((b - t - gate_shift) / tau_z))
+    L    = -sum_t c_i w_t A_t / n,  c_i how often problem i is predicted
+
+L is a function of w and A, s of t and V, so that nothing but log q and its gradient has
+a value per cell. Backwards, a bar is the derivative of L::
+
+    log q: -c w q / n for true v,  -l_bar q / (1 - q) for false ones, per number of them
+    log p: W' times that           x: (1 - p) times that
+
+The first threshold of a problem is its least and the last its greatest, and V never falls
+in t, so that these two hold minimum and maximum of both.
+"""
+
+import numpy as np
+
+from ..ops.conformal import conformal_rank
+from ..ops.segments import Segments
+from ..ops.soft import log1mexp
+from ..ops.soft_grid import LARGEST, block_product
+from ..ops.soft_grid_step import (
+    gated_weights_step,
+    soft_supremum_step,
+    violation_step,
+)
+from ..ops.soft_quantile import neural_sort_step
+
+
+class GridStep:
+    """Loss and gradient for one plan and level, in buffers that are used again.
+
+    Parameters
+    ----------
+    relaxation : GridRelaxation
+    plan : GridPlan
+    alpha : float
+    """
+
+    def __init__(self, relaxation, plan, alpha):
+        self.relaxation, self.plan, self.alpha = relaxation, plan, alpha
+        layout = plan.layout
+        self.claims, self.grid = Segments(layout.offsets), Segments(layout.grid_offsets)
+        self.cells = Segments(layout.cell_offsets)
+        self.n_thresholds = len(plan.false_share)
+        self.inner = np.delete(
+            np.arange(self.n_thresholds), [self.grid.first, self.grid.last]
+        )
+        self.slot = self._slots()
+        self.to_slots = np.zeros(3 * self.n_thresholds)
+        self.back = plan.blocks and [b.swapaxes(1, 2) for b in plan.blocks]
+        self.x, self.log_p, self.log_q, self.q = np.empty((4, len(self.slot)))
+
+    def _slots(self):
+        """Of each cell its threshold; those of false and unknown claims are apart."""
+        plan = self.plan
+        kind = np.where(plan.labels[plan.claims] == 1, 0, 2)
+        slot = self.cells.spread(self.n_thresholds * kind) + plan.layout.cell_threshold
+        slot[plan.false_cells] -= self.n_thresholds
+        return slot
+
+    def __call__(self, risk, calibration=None, prediction=None):
+        """Loss and its gradient in ``risk``; problems as in `Relaxation.retention`."""
+        setting, plan = self.relaxation, self.plan
+        r = risk.take(plan.claims)
+        ends = self.claims.reduce(np.minimum, r), self.claims.reduce(np.maximum, r)
+        t = self._thresholds(r, *ends)
+        log_q = self._log_q(r, t)
+        true, log_valid, slope = self._sums(log_q)
+        V, valid_back = violation_step(
+            log_valid, plan.false_share, setting.violation_temperature
+        )
+        scores, scores_back = soft_supremum_step(
+            t, V, self.grid, setting.sharpness, setting.violation_weight
+        )
+        bound, in_scores = self._bound(scores, calibration)
+        w, weights_back = gated_weights_step(
+            t,
+            bound,
+            self.grid,
+            setting.sharpness,
+            setting.gate_temperature,
+            setting.gate_shift,
+        )
+        share = self._share(prediction)
+        loss = -((share * true) @ w)
+        if not np.isfinite(loss):
+            return loss, np.full(len(risk), np.nan)
+        g_t, g_bound = weights_back(-share * true)
+        g_more, g_V = scores_back(g_bound * in_scores)
+        g_cells = self._into_cells(-share * w, valid_back(g_V), slope)
+        g_t += g_more + np.bincount(
+            plan.layout.cell_threshold, g_cells, self.n_thresholds
+        )
+        g_r = g_t[self.inner] - self.cells.reduce(np.add, g_cells)
+        for end, place in zip(ends, (self.grid.first, self.grid.last), strict=True):
+            hits, g = self.claims.hits(g_t[place], r, end)
+            g_r[hits] += g
+        return loss, g_r[plan.claims_back]
+
+    def _thresholds(self, r, low, high):
+        """The grids of all problems, as `skdcf.ops.soft_grid.threshold_grid`."""
+        t = np.empty(self.n_thresholds)
+        t[self.inner] = r
+        t[self.grid.first] = low - self.relaxation.margin
+        t[self.grid.last] = high + self.relaxation.margin
+        return t
+
+    def _log_q(self, r, t):
+        """log q of all cells, with x and log p left in their buffers."""
+        x, log_p = self.x, self.log_p
+        t.take(self.plan.layout.cell_threshold, out=x, mode="clip")
+        x -= self.cells.spread(r)
+        if self.relaxation.keep_shift:
+            x += self.relaxation.keep_shift
+        x /= self.relaxation.keep_temperature
+        self.clipped = None
+        if x.max() >= LARGEST:
+            self.clipped = np.flatnonzero(x >= LARGEST)
+            x[self.clipped] = LARGEST
+        np.exp(np.negative(np.abs(x, out=log_p), out=log_p), out=log_p)
+        np.log1p(log_p, out=log_p)
+        np.subtract(np.minimum(x, 0.0, out=self.log_q), log_p, out=log_p)
+        if self.back is None:
+            return log_p
+        return block_product(log_p, self.plan.blocks, self.log_q)
+
+    def _sums(self, log_q):
+        """A, l, and the derivative of log(1 - q) in log q of false cells.
+
+        One pass over the cells adds up q of true claims and log(1 - q) of false ones.
+        """
+        false = self.plan.false_cells
+        q = np.exp(log_q, out=self.q)
+        of_false = log_q.take(false)
+        slope = q.take(false) / np.expm1(of_false)
+        q[false] = log1mexp(of_false)
+        sums = np.bincount(self.slot, q, len(self.to_slots))
+        return *np.split(sums, 3)[:2], slope
+
+    def _bound(self, scores, calibration):
+        """The soft threshold, and its gradient in all scores."""
+        place = np.arange(len(scores))
+        if calibration is not None:
+            place = self.plan.problems_back[calibration]
+        k = max(conformal_rank(len(place), self.alpha), 1)
+        strength = self.relaxation.quantile_strength
+        bound, gradient = neural_sort_step(scores[place], k, strength)
+        return bound, np.bincount(place, gradient, len(scores))
+
+    def _share(self, prediction):
+        """c / n of all thresholds: how often each problem is predicted."""
+        n = self.plan.n_problems
+        if prediction is None:
+            return np.full(self.n_thresholds, 1 / n)
+        times = np.bincount(self.plan.problems_back[prediction], minlength=n)
+        return self.grid.spread(times / len(prediction))
+
+    def _into_cells(self, g_true, g_valid, slope):
+        """The derivative in t - r of all cells, from those of A and l."""
+        plan, g, x = self.plan, self.q, self.x
+        self.to_slots[: self.n_thresholds] = g_true
+        g *= self.to_slots.take(self.slot)
+        g[plan.false_cells] = g_valid.take(plan.false_thresholds) * slope
+        if self.back is not None:
+            g = block_product(g, self.back, self.log_q)
+        np.exp(np.subtract(self.log_p, x, out=x), out=x)  # 1 - p
+        if self.clipped is not None:
+            x[self.clipped] = 0.0
+        g *= x
+        g /= self.relaxation.keep_temperature
+        return g

@@ -13,9 +13,6 @@ import math
 import numpy as np
 from autograd.extend import defvjp, primitive
 
-_LARGEST = 500.0  # exp(500) is finite, and 1 / (1 + exp(500)) squared is not 0
-_MOST_STEPS = 200
-
 
 @primitive
 def neural_sort(scores, k, strength):
@@ -119,30 +116,32 @@ defvjp(smooth_quantile, _smooth_quantile_vjp, argnums=(0,))
 def quantile_root(scores, count, temperature, start=np.nan):
     """`smooth_quantile` by Newton's method from ``start``, held between two bounds.
 
-    The ends are right up to rounding, so that the sign there is not to be asked. A step
-    that leaves what is known to hold the root is replaced by bisection, as where all
-    scores are many temperatures away. The error of a Newton step is below the square
-    of its length over the temperature, hence the tolerance.
+    Bisection takes over where a step leaves the bounds or is no shorter than half the one
+    before, as where all scores are many temperatures away. The error of a Newton step
+    is below the square of its length over the temperature, hence the tolerance. Scores
+    below t enter with what their sigmoids lack of 1: the sum then keeps its digits where
+    a whole count lies between two far scores, and only their tails decide.
     """
     shift = temperature * math.log(count / (len(scores) - count))
     low, high = float(scores.min()) + shift, float(scores.max()) + shift
     if not low < high or not math.isfinite(high - low):
         return high
-    t = start if low < start < high else (low + high) / 2
-    for _ in range(_MOST_STEPS):
-        odds = np.exp(np.minimum((scores - t) / temperature, _LARGEST))
-        below = 1 / (1 + odds)
-        excess = float(below.sum()) - count
-        if excess == 0:
-            return t
+    t, last = start if low < start < high else (low + high) / 2, high - low
+    while high - low > 1e-15 * abs(t) + 1e-300:
+        x = (scores - t) / temperature
+        small = np.exp(-np.abs(x))
+        tail = small / (1 + small)
+        excess = np.count_nonzero(x < 0) - count + float(np.copysign(tail, x).sum())
+        slope = float((tail / (1 + small)).sum())
+        if slope == 0 == excess:
+            return float(scores[x < 0].max() + scores[x >= 0].min()) / 2
         low, high = (low, t) if excess > 0 else (t, high)
-        slope = float((odds * below) @ below)
-        step = -temperature * excess / slope if slope > 0 else math.inf
+        step = -temperature * excess / slope if slope > 1e-290 else math.inf
         if abs(step) <= 1e-8 * temperature:
             return t + step
-        t = t + step if low < t + step < high else (low + high) / 2
-        if high - low <= 1e-15 * abs(t):
-            break
+        newton = low < t + step < high and abs(step) < last / 2
+        last = abs(step) if newton else (high - low) / 2
+        t = t + step if newton else (low + high) / 2
     return t
 
 

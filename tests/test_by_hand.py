@@ -179,7 +179,7 @@ def test_objective(model, relaxation, loss, unit_variance, mu, halves):
     X, rng = problems.batch.features, np.random.RandomState(2)
     flat, unflatten = flatten(model.init(X.shape[1], rng))
     plan = relaxation.plan(problems.batch, problems.labels)
-    start = standardised(rng.normal(size=len(X)))
+    start, _ = standardised(rng.normal(size=len(X)))
     objective = Objective(
         forward(model, unflatten, X),
         loss_step(relaxation, plan, 0.2),

@@ -67,14 +67,23 @@ def forward(model, unflatten, X):
 
     def by_hand(flat):
         params = unflatten(flat)
-        return model(params, X), lambda g: flatten(pull_back(params, X, g))[0]
+        return model(params, X), lambda g: flatten_params(pull_back(params, X, g))[0]
 
     return by_hand if pull_back else traced
 
 
+def flatten_params(params):
+    """All numbers in one array, and the way back; an array needs no more than a shape."""
+    if isinstance(params, np.ndarray):
+        return params.ravel(), lambda flat: flat.reshape(params.shape)
+    return flatten(params)
+
+
 def standardised(scores):
-    """Scores, shape (n,), moved to mean 0 and scaled to deviation 1."""
-    return (scores - scores.mean()) / scores.std()
+    """Scores, shape (n,), moved to mean 0 and scaled to deviation 1, and that."""
+    centred = scores - scores.mean()
+    deviation = np.sqrt(centred @ centred / len(scores))
+    return centred / deviation, deviation
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ class Objective:
     def __call__(self, flat, calibration=None, prediction=None):
         """Value and gradient; problems as in ``Relaxation.retention``."""
         scores, back = self.forward(flat)
-        unit = standardised(scores)
+        unit, deviation = standardised(scores)
         f, slope = self.loss
         risk = -unit if self.unit_variance else -scores
         loss, g_risk = self.step(risk, calibration, prediction)
@@ -115,14 +124,14 @@ class Objective:
         pull = self.mu / len(scores)
         value = value + self.mu - pull * (unit @ self.start)
         if self.unit_variance:
-            g = _through_unit(g - pull * self.start, unit, scores)
+            g = _through_unit(g - pull * self.start, unit, deviation)
         elif self.mu:
-            g = g - _through_unit(pull * self.start, unit, scores)
+            g = g - _through_unit(pull * self.start, unit, deviation)
         return value, back(g)
 
 
-def _through_unit(g, unit, scores):
-    return (g - g.mean() - unit * (g @ unit / len(unit))) / scores.std()
+def _through_unit(g, unit, deviation):
+    return (g - g.mean() - unit * (g @ unit / len(unit))) / deviation
 
 
 @dataclass(frozen=True)
@@ -151,5 +160,5 @@ class Retention:
         """The retention."""
         scores = self.model(params, self.X)
         if self.unit_variance:
-            scores = standardised(scores)
+            scores, _ = standardised(scores)
         return float(self.relaxation.retention(-scores, self.plan, self.alpha))

@@ -1,11 +1,11 @@
 """Where training starts: the model as a classifier of claims, or at random."""
 
 import numpy as np
-from autograd import value_and_grad
-from autograd.extend import defvjp, primitive
 from scipy.special import expit
 
 from ..ops.hard import coherent_labels
+from ..ops.soft import log_sigmoid
+from ._objective import forward
 from ._optimizers import lbfgs
 
 C = 0.3
@@ -57,25 +57,16 @@ def fit_logistic(model, X, target, x, unflatten, C=C):
         return np.zeros_like(x)
     sign = np.where(target, 1.0, -1.0)
 
-    data_term = value_and_grad(
-        lambda flat: _log_loss(model(unflatten(flat[:-1]), X) + flat[-1], sign)
-    )
+    confidence = forward(model, unflatten, X)
 
     def penalised(flat):
-        value, gradient = data_term(flat)
+        scores, back = confidence(flat[:-1])
+        x = sign * (scores + flat[-1])
+        slope = -C * sign * expit(-x)
         weights = np.append(flat[:-1], 0.0)
-        return C * value + weights @ weights / 2, C * gradient + weights
+        value = weights @ weights / 2 - C * log_sigmoid(x).sum()
+        return value, weights + np.append(back(slope), slope.sum())
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
     best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)
     return best[:-1]
-
-
-@primitive
-def _log_loss(scores, sign):
-    return np.logaddexp(0, -sign * scores).sum()
-
-
-defvjp(
-    _log_loss, lambda ans, z, sign: lambda g: -g * sign * expit(-sign * z), argnums=(0,)
-)

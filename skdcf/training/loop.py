@@ -4,7 +4,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from autograd.misc import flatten
 
 from .._checks import check_alpha
 from ..ops.holdout import hold_out, pick
@@ -13,6 +12,7 @@ from ._objective import (
     LOSSES,
     Objective,
     Retention,
+    flatten_params,
     forward,
     loss_step,
     standardised,
@@ -147,7 +147,7 @@ class _Run:
             batch, labels = pick(batch, labels, rest)
         self.standardizer = Standardizer.fit(batch.features)
         self.X = self.standardizer(batch.features)
-        x, self.unflatten = flatten(self.model.init(self.X.shape[1], self.rng))
+        x, self.unflatten = flatten_params(self.model.init(self.X.shape[1], self.rng))
         start = STARTS[self.training.start]
         self.x = start(self.model, self.X, batch, labels, x, self.unflatten)
         self.scores = self.model(self.unflatten(self.x), self.X)
@@ -172,7 +172,7 @@ class _Run:
             LOSSES[self.training.loss],
             self.training.unit_variance,
             self.training.shrinkage / (alpha * self.plan.n_problems) ** 2,
-            standardised(self.scores),
+            standardised(self.scores)[0],
         )
         watch = self._watch(alpha, result)
         fun = self._halved(objective) if self.optimizer.halves else objective

@@ -1,21 +1,16 @@
 """The relaxation of the paper, and the settings printed there."""
 
-from dataclasses import dataclass
-from itertools import pairwise
 from numbers import Real
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_alpha, check_number
 from .._parameters import Number, positive
 from ..graphs import GraphBatch
-from ..graphs.ragged import offsets_of, ranges
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
 from ..ops.soft_grid import (
-    GridLayout,
     gated_weights,
     grid_retention,
     log_coherence,
@@ -26,6 +21,7 @@ from ..ops.soft_grid import (
 )
 from ..ops.soft_quantile import neural_sort
 from ._base import Relaxation
+from ._grid_plan import GridPlan
 from ._grid_step import GridStep
 from ._published import published
 
@@ -39,39 +35,6 @@ _POSITIVE = (
     "quantile_strength",
 )
 _NOT_NEGATIVE = ("margin", "keep_shift", "gate_shift")
-
-
-@dataclass(frozen=True)
-class GridPlan:
-    """Problems sorted by size, ancestor weights, and the cells of false claims.
-
-    Attributes
-    ----------
-    n_problems : int
-    problem_of : ndarray of shape (n_claims,)
-    labels : ndarray of float, shape (n_claims,)
-    claims, claims_back : ndarray of shape (n_claims,)
-        The claims in the order of the layout, and the way back.
-    problems_back : ndarray of shape (n_problems,)
-    layout : GridLayout
-    blocks : list of ndarray or None
-        Ancestor weights, as `skdcf.ops.soft_grid.log_coherence` takes them; None where
-        there is no edge.
-    false_cells, false_thresholds, false_share : ndarray
-        As `skdcf.ops.soft_grid.violation` takes them.
-    """
-
-    n_problems: int
-    problem_of: np.ndarray
-    labels: np.ndarray
-    claims: np.ndarray
-    claims_back: np.ndarray
-    problems_back: np.ndarray
-    layout: GridLayout
-    blocks: list | None
-    false_cells: np.ndarray
-    false_thresholds: np.ndarray
-    false_share: np.ndarray
 
 
 class GridRelaxation(Relaxation):
@@ -238,51 +201,7 @@ class GridRelaxation(Relaxation):
         -------
         GridPlan
         """
-        order = np.argsort(batch.sizes, kind="stable")
-        sizes = batch.sizes[order]
-        claims = ranges(batch.offsets[order], sizes)
-        layout = GridLayout.of(sizes)
-        false = np.flatnonzero(labels[claims] == 0)
-        width = np.diff(layout.cell_offsets)[false]
-        false_cells = ranges(layout.cell_offsets[false], width)
-        n_false = np.bincount(batch.problem_of[labels == 0], minlength=len(batch))[
-            order
-        ]
-        share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)
-        return GridPlan(
-            n_problems=len(batch),
-            problem_of=batch.problem_of,
-            labels=(labels == 1).astype(np.float64),
-            claims=claims,
-            claims_back=np.argsort(claims),
-            problems_back=np.argsort(order),
-            layout=layout,
-            blocks=self._blocks(batch, claims, sizes) if len(batch.edges) else None,
-            false_cells=false_cells,
-            false_thresholds=layout.cell_threshold[false_cells],
-            false_share=np.repeat(share, sizes + 2),
-        )
-
-    def _blocks(self, batch, claims, sizes):
-        """Normalised ancestor weights, one stack of square matrices per size."""
-        indptr, indices = batch.closure
-        count = np.diff(indptr)[claims]
-        ancestor = indices[ranges(indptr[claims], count)]
-        total = 1 + self.ancestor_weight * (count - 1)
-        weight = np.repeat(self.ancestor_weight / total, count)
-        itself = ancestor == np.repeat(claims, count)
-        weight[itself] = 1 / total
-        size = np.repeat(sizes, sizes)
-        row_offsets = offsets_of(size)
-        column = ancestor - batch.offsets[batch.problem_of[ancestor]]
-        flat = np.zeros(row_offsets[-1])
-        flat[np.repeat(row_offsets[:-1], count) + column] = weight
-        distinct, first = np.unique(sizes, return_index=True)
-        bounds = np.append(offsets_of(sizes**2)[first], len(flat))
-        return [
-            flat[i:j].reshape(-1, n, n)
-            for n, (i, j) in zip(distinct.tolist(), pairwise(bounds), strict=True)
-        ]
+        return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray, alpha: float) -> float:
         """Soft conformal threshold: the k-th smallest score, k = max(1, rank).

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from autograd import value_and_grad
-from random_graphs import Problems, random_problems
-from test_relaxation import RELAXATIONS, with_unknown
+from random_graphs import Problems, chain, random_edges, random_problems
+from test_relaxation import RELAXATIONS, reference_loss, with_unknown
 
+from skdcf import GraphBatch
 from skdcf.ops.soft_quantile import (
     neural_sort,
     neural_sort_step,
@@ -147,6 +148,47 @@ def test_neural_sort_step_is_the_primitive():
         value, gradient = neural_sort_step(scores, 3, 2.0)
         expected, slope = value_and_grad(neural_sort)(scores, 3, 2.0)
         assert value == expected and (gradient == slope).all()
+
+
+def large_and_small():
+    """Problems of 1 to 90 claims: some above the size to which ancestors are listed."""
+    rng = np.random.RandomState(4)
+    sizes = [3, 90, 1, 70, 5, 80]
+    edges = [random_edges(rng, n, 0.1 if n > 64 else 0.5) for n in sizes]
+    return Problems(rng, edges, sizes, share_false=0.1)
+
+
+@pytest.mark.parametrize("temperature", [0.3, 0.02])
+def test_large_problems_equal_a_loop_over_claims(temperature):
+    problems = large_and_small()
+    relaxation = PathRelaxation(keep_temperature=temperature)
+    plan = relaxation.plan(problems.batch, problems.labels)
+    risk = np.random.RandomState(5).normal(size=problems.batch.n_claims)
+    assert_same(relaxation, plan, risk)
+    expected, slope = value_and_grad(reference_loss(relaxation, problems, 0.3))(risk)
+    value, gradient = relaxation.by_hand(plan, 0.3)(risk)
+    assert value == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_allclose(gradient, slope, atol=1e-9)
+    assert "closure" not in vars(problems.batch)
+
+
+def test_a_chain_of_which_no_list_can_be_made():
+    n = 30_000
+    batch = GraphBatch.from_arrays(np.zeros((n, 1)), [0, n], chain(n))
+    labels = np.ones(n)
+    labels[20_000] = 0
+    risk = np.random.RandomState(0).normal(size=n)
+    relaxation = PathRelaxation()
+    plan = relaxation.plan(batch, labels)
+    value, gradient = relaxation.by_hand(plan, 0.3)(risk)
+    expected, slope = value_and_grad(relaxation.loss)(risk, plan, 0.3)
+    assert value == pytest.approx(expected, abs=1e-9)
+    np.testing.assert_allclose(gradient, slope, atol=1e-9)
+    path_risk = np.maximum.accumulate(risk)
+    np.testing.assert_array_equal(relaxation.state(risk, plan), path_risk)
+    np.testing.assert_array_equal(relaxation.soft_scores(risk, plan), path_risk[20_000])
+    with pytest.raises(ValueError, match="too large for a list of all ancestors"):
+        PathRelaxation(max_temperature=0.1).loss(risk, plan, 0.3)
 
 
 # ---- the whole objective

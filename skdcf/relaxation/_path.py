@@ -1,6 +1,7 @@
 """Soft maximum over ancestors, soft order statistic, sigmoid."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -12,6 +13,7 @@ from .._checks import check_alpha
 from .._parameters import Number, positive
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
+from ..ops.ancestors import find_highest
 from ..ops.hard import below_true_claims
 from ..ops.segments import take
 from ..ops.soft_path import path_retention, soft_nonconformity_scores, soft_path_risk
@@ -22,27 +24,60 @@ from ._path_step import PathStep
 
 @dataclass(frozen=True)
 class PathPlan:
-    """Ancestor pairs and the false claims that decide about the scores.
+    """The problems, and the false claims that decide about the scores.
 
     Attributes
     ----------
     n_problems : int
     problem_of : ndarray of shape (n_claims,)
     labels : ndarray of float, shape (n_claims,)
-    indptr, indices : ndarray
-        Each claim with its ancestors.
     false_claims : ndarray of int
         False claims below true ones only, problem after problem.
     false_offsets : ndarray of shape (n_problems + 1,)
+    batch : GraphBatch
     """
 
     n_problems: int
     problem_of: np.ndarray
     labels: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
     false_claims: np.ndarray
     false_offsets: np.ndarray
+    batch: GraphBatch
+
+    @property
+    def indptr(self) -> NDArray[np.int64]:
+        """With ``indices`` each claim with its ancestors; ValueError if too many."""
+        return self.batch.closure[0]
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """See ``indptr``."""
+        return self.batch.closure[1]
+
+    @cached_property
+    def large(self) -> NDArray[np.int64]:
+        """Claims of problems that are too large to list all ancestors in."""
+        return np.flatnonzero(np.isin(self.problem_of, self.batch.large))
+
+    @cached_property
+    def _large_problems(self) -> GraphBatch:
+        return self.batch[self.batch.large]
+
+    def find_highest(self, risk: NDArray) -> NDArray[np.int64]:
+        """Whose risk is the path risk of the ``large`` claims, found without a list."""
+        if not len(self.large):
+            return self.large
+        return self.large[find_highest(risk[self.large], self._large_problems)]
+
+    def candidates(self, risk: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Each claim with those that its path risk may be from, as (indptr, indices).
+
+        Itself and all ancestors; in large problems the one that was found.
+        """
+        indptr, indices = self.batch.small_closure
+        indices = indices.copy()
+        indices[indptr[self.large]] = self.find_highest(risk)
+        return indptr, indices
 
 
 class PathRelaxation(Relaxation):
@@ -62,7 +97,9 @@ class PathRelaxation(Relaxation):
         Temperature of the distribution function whose quantile is the threshold.
     max_temperature : float, default=0.0
         Temperature of maximum and minimum; 0 is the hard ones with their subgradients,
-        ties sharing it equally.
+        ties sharing it equally. In problems of more than 64 claims an ancestor with the
+        same risk as another leaves all to the one in the later row, and only a
+        temperature of 0 does without a list of all ancestors.
 
     Notes
     -----
@@ -107,7 +144,7 @@ class PathRelaxation(Relaxation):
         self.max_temperature = max_temperature
 
     def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
-        """Ancestor pairs and deciding false claims.
+        """The problems and the deciding false claims.
 
         Parameters
         ----------
@@ -119,7 +156,6 @@ class PathRelaxation(Relaxation):
         -------
         PathPlan
         """
-        indptr, indices = batch.closure
         # An unknown claim is no error, so it hides none from the minimum either.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
@@ -127,10 +163,9 @@ class PathRelaxation(Relaxation):
             n_problems=len(batch),
             problem_of=batch.problem_of,
             labels=(labels == 1).astype(np.float64),
-            indptr=indptr,
-            indices=indices,
             false_claims=np.flatnonzero(decides),
             false_offsets=offsets_of(count),
+            batch=batch,
         )
 
     def soft_threshold(self, scores: NDArray, alpha: float) -> float:
@@ -185,7 +220,9 @@ class PathRelaxation(Relaxation):
 
     def state(self, risk, plan):
         """Soft path risk, shape (n_claims,)."""
-        return soft_path_risk(risk, plan.indptr, plan.indices, self.max_temperature)
+        if self.max_temperature:
+            return soft_path_risk(risk, plan.indptr, plan.indices, self.max_temperature)
+        return soft_path_risk(risk, *plan.candidates(getval(risk)))
 
     def scores(self, state, plan):
         """Soft minimum of the path risk of false claims, shape (n_problems,)."""

@@ -14,7 +14,8 @@ Backwards, with ``a_v = w_v q_v (1 - q_v) / (n T_q)``::
     dL/dR_v = a_v    dL/dt = -sum_v a_v    dt/ds_i = p_i, p ~ sigmoid'((t - s_i) / T_s)
 
 No R is needed but those of true and of deciding claims. Where a maximum or a minimum is
-tied, the tied share its gradient equally, as in `skdcf.ops.segments`.
+tied, the tied share its gradient equally, as in `skdcf.ops.segments`. In a large problem R
+is found by one pass along the edges, and a tie leaves all to the later row.
 """
 
 import numpy as np
@@ -40,8 +41,11 @@ class PathStep:
         self.relaxation, self.plan, self.alpha = relaxation, plan, alpha
         self.true = np.flatnonzero(plan.labels)
         rows = np.concatenate([self.true, plan.false_claims])
-        count = np.diff(plan.indptr)[rows]
-        self.above = plan.indices[ranges(plan.indptr[rows], count)]
+        indptr, indices = plan.batch.small_closure
+        count = np.diff(indptr)[rows]
+        self.listed = indices[ranges(indptr[rows], count)]
+        self.large = np.flatnonzero(np.isin(self.listed, plan.large))
+        self.of_large = np.searchsorted(plan.large, self.listed[self.large])
         self.rows = Segments(offsets_of(count))
         n_false = np.diff(plan.false_offsets)
         self.with_errors = np.flatnonzero(n_false)
@@ -50,7 +54,8 @@ class PathStep:
 
     def __call__(self, risk, calibration=None, prediction=None):
         """Loss and its gradient in ``risk``; problems as in `Relaxation.retention`."""
-        above = risk.take(self.above)
+        listed = self._listed(risk)
+        above = risk.take(listed)
         path_risk = self.rows.reduce(np.maximum, above)
         of_true, of_false = np.split(path_risk, [len(self.true)])
         scores = self.errors.reduce(np.minimum, of_false)
@@ -61,7 +66,15 @@ class PathStep:
         deciding, g = self.errors.hits(-g_true.sum() * slope, of_false, scores)
         g_false = np.bincount(deciding, g, len(of_false))
         hits, g = self.rows.hits(np.append(g_true, g_false), above, path_risk)
-        return loss, np.bincount(self.above[hits], g, len(risk))
+        return loss, np.bincount(listed[hits], g, len(risk))
+
+    def _listed(self, risk):
+        """Claims and ancestors of all rows; of a large problem only the highest."""
+        if not len(self.large):
+            return self.listed
+        listed = self.listed.copy()
+        listed[self.large] = self.plan.find_highest(risk)[self.of_large]
+        return listed
 
     def _threshold(self, scores, calibration):
         """t, and its gradient in the scores of problems with errors."""

@@ -119,6 +119,7 @@ NEW = (
     "linear, adam without validation",
     "paper",
     "perceptron",
+    "boosted independent",
 )
 
 

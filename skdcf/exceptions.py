@@ -5,4 +5,8 @@ class CalibrationWarning(UserWarning):
     """The filter keeps nothing, because there are too few calibration problems."""
 
 
-__all__ = ["CalibrationWarning"]
+class LabelWarning(UserWarning):
+    """The guarantee is one about a model's labels, because no other ones calibrated."""
+
+
+__all__ = ["CalibrationWarning", "LabelWarning"]

@@ -188,6 +188,7 @@ def test_layers_hold_what_they_should():
         "evaluation",
         "features",
         "inspection",
+        "labelling",
         "llm",
         "metrics",
         "persistence",

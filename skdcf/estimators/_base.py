@@ -21,7 +21,7 @@ from ..scorers import Task, as_scorer
 from ._admit import unchanged_on_error
 from ._calibrated import CalibratedFilter
 from ._cross import CROSS, fit_cross
-from ._labels import flat_labels
+from ._labels import flat_labels, warn_of_model_labels
 from ._threads import few_threads
 from ._ties import TIES
 
@@ -168,6 +168,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.RandomState(seed)
         if scorer.learns and self.calibration_size == CROSS:
+            warn_of_model_labels(batch, labels)
             pairs = fit_cross(filters, scorer, batch, labels, groups, rng, _judged)
             for filter, (fitted, part) in zip(filters, pairs, strict=True):
                 filter._take_over(self, fitted, seed, values)
@@ -181,6 +182,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             groups = None if groups is None else groups[rest]
             held = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
+        warn_of_model_labels(*held)
         batch, labels, groups = _judged(batch, labels, groups)
         tasks = [filter._task(groups, rng) for filter in filters]
         if scorer.uses_alpha:  # so that each level draws what it would draw alone

@@ -4,7 +4,9 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from .._checks import is_missing, warn
+from ..exceptions import LabelWarning
 from ..graphs import pack_labels
+from ..graphs.sources import iterate_sources
 
 GRAPHS = (0, 1)  # the values of labels that come as one array per problem
 SPOKEN = {"false": "true", "no": "yes", "f": "t", "n": "y"}
@@ -33,6 +35,23 @@ def flat_labels(y, batch, is_table, values=None):
         )
     unknown = (y == -1) if known == GRAPHS else np.zeros(len(y), dtype=bool)
     return np.where(unknown, -1, y == known[1]).astype(np.int8), known
+
+
+def warn_of_model_labels(batch, labels):
+    """Warn if every label that is known to come from somewhere comes from a model."""
+    if batch.metadata is None:
+        return
+    judged = (labels >= 0).tolist()
+    rows = zip(iterate_sources(batch), judged, strict=True)
+    kinds = {row and row["kind"] for row, known in rows if known}
+    if kinds == {"model"}:
+        warn(
+            "all labels that calibrate were given by a language model, so that the "
+            "promise is about its verdicts: of errors that it overlooks, any number may "
+            "be kept. Label some problems by hand; skdcf.labelling.agreement says how "
+            "far the model's labels can be trusted",
+            LabelWarning,
+        )
 
 
 def _column(y, n):

@@ -13,8 +13,10 @@ from ._deduce import DeducedGraph, DeduceGraph
 from ._estimate import Estimate
 from ._extractor import ClaimExtractor
 from ._judge import Frequency, SemanticJudge
+from ._labels import judge_labels
 from ._merge import Merge, MergedText, join_claims
 from ._pair import PairFeature, PairScorer
+from ._pipeline import ConformalFactualityPipeline, FilteredAnswer
 from ._prompts import Prompt, load_prompt
 from ._sample import SampleAnswers
 from ._topics import DomainFlags
@@ -25,6 +27,7 @@ __all__ = [
     "CallError",
     "ChatClient",
     "ClaimExtractor",
+    "ConformalFactualityPipeline",
     "Decompose",
     "DeduceGraph",
     "DeducedGraph",
@@ -32,6 +35,7 @@ __all__ = [
     "EndpointError",
     "Estimate",
     "Extraction",
+    "FilteredAnswer",
     "Frequency",
     "Merge",
     "MergedText",
@@ -44,6 +48,7 @@ __all__ = [
     "Usage",
     "Verify",
     "join_claims",
+    "judge_labels",
     "load_prompt",
     "split_sentences",
 ]

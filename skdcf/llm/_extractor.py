@@ -74,6 +74,9 @@ class ClaimExtractor(TransformerMixin, Settings):
     one answer at a time. Calibration and use must extract in the same way, with the same
     models, prompts and numbers of other answers.
 
+    The metadata of a graph say how it was made: ``answer``, the text, and ``extraction``
+    with the model, the steps and what was not as it should be.
+
     Texts of answers are data. They reach a model as JSON, apart from the instructions;
     of a reply only the expected fields are read; and labels never come from it.
 
@@ -270,9 +273,10 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         dict
-            ``model``, and for each step the name of its prompt, or of its function.
+            ``model``, and in ``steps`` for each step the name of its prompt and its
+            settings, or the name of its function.
         """
-        return {"model": self.model, "steps": self.plan().describe()}
+        return self.plan().describe(self.model)
 
     def _failed(self, answer, error):
         return failed_extraction(

@@ -12,7 +12,7 @@ from ._calls import CallError
 from ._chat import Chat
 from ._pair import PairScorer
 from ._prompts import load_prompt
-from ._reading import object_schema, read_choice, read_rows, rows_schema
+from ._reading import object_schema, read_choice, read_rows, read_texts, rows_schema
 from ._step import Expense, Size, Step, count_tokens
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
@@ -148,9 +148,7 @@ class Merge(Step):
 
     async def _write(self, chat, claims, problem):
         def read(data: dict[str, Any]) -> str:
-            if not isinstance(data["text"], str) or not data["text"].strip():
-                raise ValueError('"text" is no text')
-            return data["text"].strip()
+            return read_texts([data["text"]], "text", 1)[0]
 
         payload = {"question": problem, "claims": list(claims)}
         return await chat.ask_object(self.told(), payload, _TEXT, read)

@@ -13,6 +13,9 @@ from ._deduce import DeducedGraph
 from ._judge import JudgeStep
 from ._step import Expense, Size, Step, call_step, count_tokens, is_step
 
+#: The key under which a graph's metadata say how it was extracted.
+EXTRACTION = "extraction"
+
 
 class Plan:
     """What is done to each answer: the steps by their names, those left out are None."""
@@ -64,6 +67,10 @@ class Plan:
             problem=answer.problem,
             alternatives=answer.alternatives,
             id=answer.id,
+            metadata={
+                "answer": answer.answer,
+                EXTRACTION: {**self.describe(chat.model), "flags": flags},
+            },
         )
         return Extraction(await self.enrich(chat, graph), answer, tuple(flags))
 
@@ -96,9 +103,10 @@ class Plan:
             n = getattr(self.sample, "n", 1) if self.sample is not None else 0
         return Size(count_tokens(answer.problem), tokens, tokens // 15 + 1, n)
 
-    def describe(self) -> dict[str, str]:
-        """The prompt of each step, or the name of its function."""
-        return {name: _name_step(step) for name, step in self.steps().items()}
+    def describe(self, model: str | None) -> dict[str, Any]:
+        """Models and prompts of the steps, or the names of functions."""
+        steps = {name: _name_step(step) for name, step in self.steps().items()}
+        return {"model": model, "steps": steps}
 
 
 def list_features(features: Sequence[Any] | None) -> list[tuple[tuple[str, ...], Any]]:
@@ -120,8 +128,12 @@ def list_features(features: Sequence[Any] | None) -> list[tuple[tuple[str, ...],
 def _name_step(step):
     if not isinstance(step, Step):
         return getattr(step, "__qualname__", type(step).__name__)
-    told = step.told()
-    return type(step).__name__ if told is None else told.name
+    told, settings = step.told(), step.get_params(deep=False)
+    name = type(step).__name__ if told is None else told.name
+    set_so = (f"{k}={v!r}" for k, v in settings.items() if k != "prompt")
+    if told is None:  # a scorer is named by its own name, which says nothing of memory
+        set_so = (f"{k}={getattr(v, '__qualname__', v)}" for k, v in settings.items())
+    return f"{name} ({', '.join(set_so)})"
 
 
 def _side_by_side(tables, members, n_claims):

@@ -48,13 +48,13 @@ def _refuse(name):
 
 
 def read_texts(values: Any, what: str, most: int) -> list[str]:
-    """A list of texts that are not blank."""
+    """A list of texts that say something; "..." of an example does not."""
     if not isinstance(values, list):
         raise ValueError(f'"{what}" is no list')
     if len(values) > most:
         raise ValueError(f'"{what}" has {len(values)} entries, more than {most}')
     for value in values:
-        if not isinstance(value, str) or not value.strip():
+        if not isinstance(value, str) or not any(c.isalnum() for c in value):
             raise ValueError(f'"{what}" holds something else than a text')
     return [_printed(value.strip()) for value in values]
 

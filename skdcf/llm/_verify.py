@@ -4,11 +4,13 @@ import asyncio
 import json
 import math
 import re
+from numbers import Integral
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from .._parameters import positive
 from ..graphs import ReasoningGraph
 from ._calls import CallError
 from ._chat import Chat
@@ -38,6 +40,8 @@ class Verify(JudgeStep):
         Another model than that of the other steps; a judge had best be another one.
     log_odds : bool, default=True
         Whether log-probabilities are asked for. Not every endpoint has them.
+    max_tokens : int, default=1024
+        Of a reply. One word is wanted; models that think before need room for that.
 
     Raises
     ------
@@ -51,6 +55,7 @@ class Verify(JudgeStep):
     _parameter_constraints: ClassVar[dict[str, list]] = {
         **Step._parameter_constraints,
         "log_odds": ["boolean"],
+        "max_tokens": [positive(Integral)],
     }
 
     def __init__(
@@ -59,10 +64,12 @@ class Verify(JudgeStep):
         *,
         model: str | None = None,
         log_odds: bool = True,
+        max_tokens: int = 1024,
     ):
         self.prompt = prompt
         self.model = model
         self.log_odds = log_odds
+        self.max_tokens = max_tokens
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,7 +89,10 @@ class Verify(JudgeStep):
         }
         content = json.dumps(payload, ensure_ascii=False)
         reply = await chat.ask(
-            self.told(), content, max_tokens=1024, logprobs=bool(self.log_odds)
+            self.told(),
+            content,
+            max_tokens=self.max_tokens,
+            logprobs=bool(self.log_odds),
         )
         verdict = _verdict(reply.text)
         if verdict is None:

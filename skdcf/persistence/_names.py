@@ -10,12 +10,21 @@ from functools import cache
 from importlib import import_module
 
 PACKAGE = __name__.partition(".")[0]
-_INSIDE = ("estimators", "graphs", "ops")  # what users take from elsewhere
+_INSIDE = ("cli", "estimators", "graphs", "ops")  # what users take from elsewhere
 
-#: Of other packages, beside what skops trusts by itself. The numbers inside trees are
-#: checked in `_trees`; xgboost reads its own.
+#: Classes of other packages, beside what skops trusts by itself, and functions of this
+#: one that are harmless whatever they are given. The numbers inside trees are checked in
+#: `_trees`; xgboost reads its own.
 KNOWN = frozenset(
     {
+        "pathlib.PosixPath",
+        "pathlib.WindowsPath",
+        "skdcf.edges.chain_edges",
+        "skdcf.edges.cited_edges",
+        "skdcf.edges.no_edges",
+        "skdcf.edges.number_flow_edges",
+        "skdcf.llm.join_claims",
+        "skdcf.llm.split_sentences",
         "sklearn.tree._tree.Tree",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.metrics._scorer._PassthroughScorer",

@@ -1,0 +1,50 @@
+"""Who said that a claim is true: kept in the metadata of a problem, one entry a claim."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+#: The key of the metadata. Its value is a list with an entry for each claim: None, or a
+#: dictionary with ``kind``, ``by``, ``when`` and ``version``.
+SOURCES = "label_sources"
+#: A person, a language model, or a rule that made labels from something else.
+KINDS = ("human", "model", "derived")
+
+
+def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:
+    """The source of each label of one problem, None where it is not known.
+
+    Parameters
+    ----------
+    metadata : dict or None
+        Of the problem.
+    n_claims : int
+
+    Returns
+    -------
+    list of (dict or None)
+        What does not fit the claims, such as those of a graph that was filtered since,
+        is not known.
+    """
+    rows = (metadata or {}).get(SOURCES)
+    if not isinstance(rows, list) or len(rows) != n_claims:
+        return [None] * n_claims
+    return [
+        row if isinstance(row, Mapping) and row.get("kind") in KINDS else None
+        for row in rows
+    ]
+
+
+def iterate_sources(batch: Any) -> Iterator[Any]:
+    """The source of each label of a batch, in the order of its claims.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+
+    Yields
+    ------
+    dict or None
+    """
+    for i, size in enumerate(batch.sizes):
+        metadata = None if batch.metadata is None else batch.metadata[i]
+        yield from read_sources(metadata, int(size))

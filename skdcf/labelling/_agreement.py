@@ -1,0 +1,281 @@
+"""How far two people, or a model and people, agree on which claims are true."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
+from ..metrics import coverage_interval
+
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Cohen's kappa with its interval.
+
+    Attributes
+    ----------
+    kappa : float
+        1 where all labels agree, 0 where they agree as often as by chance. NaN where
+        that is not defined, as all claims have the same label for both.
+    low, high : float
+        95 % interval, which takes claims of one problem for dependent. NaN where there
+        are fewer than two problems.
+    agreement : float
+        Share of the claims with the same label.
+    n_claims, n_problems : int
+        Claims that both have judged, and the problems that they belong to.
+    n_unknown : int
+        Claims that at least one of them has not judged; they are left out.
+    """
+
+    kappa: float
+    low: float
+    high: float
+    agreement: float
+    n_claims: int
+    n_problems: int
+    n_unknown: int
+
+    def __str__(self):
+        return (
+            f"kappa {self.kappa:.2f} (95 %: {self.low:.2f} to {self.high:.2f}), "
+            f"{self.agreement:.0%} of {self.n_claims} claims in {self.n_problems} problems "
+            f"agree, {self.n_unknown} not judged by both"
+        )
+
+
+def cohen_kappa(first: Labels, second: Labels) -> Kappa:
+    """Agreement of two annotators beyond chance, for true and false.
+
+    Parameters
+    ----------
+    first, second : sequence of arrays, one per problem
+        1 true, 0 false, -1 unknown, of the same claims.
+
+    Returns
+    -------
+    Kappa
+
+    Raises
+    ------
+    ValueError
+        If the labels do not belong to the same claims, or none is judged by both.
+
+    Notes
+    -----
+    Cohen (1960). The interval is that of the jackknife over problems, with the quantile
+    of Student's t: claims of one answer are judged together and err together, so that a
+    formula for independent claims would be too narrow.
+
+    Examples
+    --------
+    >>> from skdcf.labelling import cohen_kappa
+    >>> ann = [[1, 1, 0], [1, 0], [1, 1], [0]]
+    >>> bob = [[1, 1, 0], [1, 1], [1, -1], [0]]
+    >>> round(cohen_kappa(ann, bob).kappa, 2)
+    0.7
+    """
+    a, b, problem = _side_by_side(first, second)
+    both = (a >= 0) & (b >= 0)
+    if not both.any():
+        raise ValueError("no claim was judged by both")
+    codes, problem = np.unique(problem[both], return_inverse=True)
+    tables = np.zeros((len(codes), 2, 2))
+    np.add.at(tables, (problem, a[both], b[both]), 1)
+    total = tables.sum(axis=0)
+    kappa = float(_kappa(total))
+    low, high = _jackknife(kappa, _kappa(total - tables))
+    return Kappa(
+        kappa=kappa,
+        low=low,
+        high=high,
+        agreement=float(np.trace(total) / total.sum()),
+        n_claims=int(total.sum()),
+        n_problems=len(codes),
+        n_unknown=int((~both).sum()),
+    )
+
+
+def _kappa(tables):
+    """Kappa of one or several 2 x 2 tables; NaN where chance explains everything."""
+    tables = tables / np.maximum(tables.sum(axis=(-2, -1), keepdims=True), 1)
+    observed = np.trace(tables, axis1=-2, axis2=-1)
+    chance = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.round((observed - chance) / (1 - chance), 12)
+
+
+def _jackknife(kappa, without):
+    """95 % interval from the values without each of the problems."""
+    n = len(without)
+    if n < 2 or not np.isfinite(without).all():
+        return np.nan, np.nan
+    error = np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))
+    half = student.ppf((1 + _LEVEL) / 2, n - 1) * error
+    return float(max(kappa - half, -1.0)), float(min(kappa + half, 1.0))
+
+
+def list_disagreements(
+    graphs: Any, first: Labels, second: Labels
+) -> list[tuple[Any, int, str | None, int, int]]:
+    """Claims that one annotator calls true and the other false, to talk about.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph, or GraphBatch
+    first, second : sequence of arrays, one per problem
+        1 true, 0 false, -1 unknown.
+
+    Returns
+    -------
+    list of (problem, claim, text, label, other label)
+        Id or position of the problem, position of the claim, its text if known.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.labelling import list_disagreements
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"], id="q1")
+    >>> list_disagreements([graph], [[1, 0]], [[1, 1]])
+    [('q1', 1, 'so it is odd', 0, 1)]
+    """
+    batch = as_batch(graphs)
+    a, b = pack_labels(first, batch), pack_labels(second, batch)
+    rows = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
+    return [_describe(batch, row, a[row], b[row]) for row in rows.tolist()]
+
+
+def _describe(batch, row, a, b):
+    i = int(batch.problem_of[row])
+    v = row - int(batch.offsets[i])
+    graph: ReasoningGraph = batch[i]
+    name = i if graph.id is None else graph.id
+    return name, v, graph.claims and graph.claims[v], int(a), int(b)
+
+
+@dataclass(frozen=True)
+class ModelAgreement:
+    """How far a model's labels can be trusted, measured on claims that people judged.
+
+    Attributes
+    ----------
+    kappa : Kappa
+        Agreement beyond chance.
+    found : float
+        Share of the false claims that the model calls false.
+    found_interval : (float, float)
+        Clopper-Pearson, 95 %.
+    alarms : float
+        Share of the true claims that the model calls false.
+    alarms_interval : (float, float)
+    n_false, n_true : int
+        Claims that people call false, and true.
+    overlooked : float
+        Share of the problems in which the model calls a claim true that is false.
+    overlooked_interval : (float, float)
+        A filter that calibrates on the model's labels keeps a false claim in at most
+        alpha plus this share of problems.
+    n_problems : int
+    """
+
+    kappa: Kappa
+    found: float
+    found_interval: tuple[float, float]
+    alarms: float
+    alarms_interval: tuple[float, float]
+    n_false: int
+    n_true: int
+    overlooked: float
+    overlooked_interval: tuple[float, float]
+    n_problems: int
+
+    def __str__(self):
+        (a, b), (c, d), (e, f) = (
+            self.found_interval,
+            self.alarms_interval,
+            self.overlooked_interval,
+        )
+        return (
+            f"{self.kappa}\n"
+            f"false claims that the model finds: {self.found:.0%} of {self.n_false} "
+            f"({a:.0%} to {b:.0%})\n"
+            f"true claims that it calls false:   {self.alarms:.0%} of {self.n_true} "
+            f"({c:.0%} to {d:.0%})\n"
+            f"problems with an error that it overlooks: {self.overlooked:.1%} of "
+            f"{self.n_problems} ({e:.1%} to {f:.1%}); calibrated on its labels, a filter "
+            f"may keep a false claim in up to {f:.1%} more of the problems than alpha says"
+        )
+
+
+def agreement(model: Labels, human: Labels) -> ModelAgreement:
+    """Compare labels of a model with those of people.
+
+    Parameters
+    ----------
+    model, human : sequence of arrays, one per problem
+        1 true, 0 false, -1 unknown, of the same claims. A claim of which the model is
+        unsure counts as not called true, as in calibration. Claims that no person
+        judged are left out.
+
+    Returns
+    -------
+    ModelAgreement
+
+    Raises
+    ------
+    ValueError
+        If the labels do not belong to the same claims, or none is judged by both.
+
+    Examples
+    --------
+    >>> from skdcf.labelling import agreement
+    >>> human = [[1, 1, 0], [1, 0], [1, 1], [0]]
+    >>> model = [[1, 1, 0], [1, 1], [1, -1], [0]]
+    >>> result = agreement(model, human)
+    >>> result.overlooked, result.n_problems
+    (0.25, 4)
+    """
+    m, h, problem = _side_by_side(model, human)
+    judged = h >= 0
+    problems = np.unique(problem[judged])
+    missed = np.unique(problem[(h == 0) & (m == 1)])
+    false, true = int((h == 0).sum()), int((h == 1).sum())
+    found, alarms = int(((h == 0) & (m != 1)).sum()), int(((h == 1) & (m == 0)).sum())
+    return ModelAgreement(
+        kappa=cohen_kappa(model, human),
+        found=_share(found, false),
+        found_interval=_interval(found, false),
+        alarms=_share(alarms, true),
+        alarms_interval=_interval(alarms, true),
+        n_false=false,
+        n_true=true,
+        overlooked=_share(len(missed), len(problems)),
+        overlooked_interval=_interval(len(missed), len(problems)),
+        n_problems=len(problems),
+    )
+
+
+def _share(k, n):
+    return k / n if n else float("nan")
+
+
+def _interval(k, n):
+    return tuple(map(float, coverage_interval(k, n))) if n else (0.0, 1.0)
+
+
+def _side_by_side(first, second):
+    """Two sets of labels as flat arrays, and the problem of each claim."""
+    first, second = list(first), list(second)
+    sizes, others = list(map(len, first)), list(map(len, second))
+    if sizes != others:
+        raise ValueError(
+            f"labels of {len(sizes)} problems with {sum(sizes)} claims, but of "
+            f"{len(others)} with {sum(others)}: they must belong to the same claims"
+        )
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+    batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets)
+    return pack_labels(first, batch), pack_labels(second, batch), batch.problem_of

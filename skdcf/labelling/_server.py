@@ -1,0 +1,236 @@
+"""The labelling page: a small server on loopback, for one person at this machine.
+
+It shows text that a model wrote, and takes labels that a guarantee rests on. So it
+listens on 127.0.0.1 only, wants a secret token with every request, refuses requests that
+pages of other origins send, and its page may load and run nothing but what is in it.
+"""
+
+import hmac
+import json
+import secrets
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+from ..datasets import format_jsonl
+from ._export import to_label_studio
+from ._store import LabelStore
+
+_LONGEST = 2**20  # bytes of a request
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class LabelServer(ThreadingHTTPServer):
+    """Serves the labelling page for one annotator, until it is closed.
+
+    Parameters
+    ----------
+    store : LabelStore
+    annotator : str
+        Who judges.
+    port : int, default=0
+        0 is any that is free.
+    show_known : bool, default=False
+        Whether the page shows labels that the problems came with, such as a model's.
+        They make people faster and less independent.
+
+    Attributes
+    ----------
+    url : str
+        Address of the page, with the token.
+
+    Raises
+    ------
+    OSError
+        If the port is taken.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.labelling import LabelServer, LabelStore
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = LabelStore([graph], f"{folder}/labels.journal")
+    ...     with LabelServer(store, "ann") as server:
+    ...         print(server.url.partition("token=")[0])
+    http://127.0.0.1:.../?
+    """
+
+    daemon_threads = True
+
+    def __init__(
+        self,
+        store: LabelStore,
+        annotator: str,
+        port: int = 0,
+        *,
+        show_known: bool = False,
+    ):
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.store, self.annotator, self.show_known = store, annotator, show_known
+        self.token = secrets.token_urlsafe(24)
+        number = self.server_address[1]
+        self.hosts = {f"127.0.0.1:{number}", f"localhost:{number}"}
+        self.url = f"http://127.0.0.1:{number}/?token={self.token}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that closes a connection is no error worth a message."""
+
+    def problems(self) -> dict[str, Any]:
+        """What the page shows: problems, judgements, and the version of these.
+
+        Returns
+        -------
+        dict
+        """
+        store, known = self.store, self.show_known and self.store.known is not None
+        version = store.version
+        rows = [
+            {
+                "id": graph.id,
+                "problem": graph.problem,
+                "answer": (graph.metadata or {}).get("answer"),
+                "claims": list(graph.claims or ()),
+                "known": [int(k) for k in store.known[i]] if known else None,
+                "said": store.said(i, self.annotator),
+                "edges": store.edges(i, self.annotator),
+            }
+            for i, graph in enumerate(store.graphs)
+        ]
+        return {"annotator": self.annotator, "version": version, "problems": rows}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: LabelServer
+    protocol_version = "HTTP/1.0"  # no connection outlives the server
+    server_version, sys_version = "skdcf", ""
+
+    def log_message(self, *args):
+        """Nothing: the token stands in addresses."""
+
+    def do_GET(self):
+        if not self._admitted():
+            return
+        path = urlsplit(self.path).path
+        routes = {
+            "/": self._page,
+            "/problems": lambda: self._json(self.server.problems()),
+            "/version": lambda: self._json({"version": self.server.store.version}),
+            "/labels.jsonl": self._jsonl,
+            "/label-studio.json": self._label_studio,
+        }
+        routes.get(path, lambda: self._send(404, "text/plain", b"not found"))()
+
+    def do_POST(self):
+        if not self._admitted(changes=True):
+            return
+        store, by = self.server.store, self.server.annotator
+        try:
+            data = self._body()
+            if urlsplit(self.path).path == "/edges":
+                store.correct_edges(data["problem"], data["edges"], by=by)
+            else:
+                store.label(data["problem"], data["claim"], data["label"], by=by)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            self._send(400, "text/plain", f"{error}".encode())
+            return
+        self._json({"version": store.version})
+
+    def do_OPTIONS(self):
+        """No other origin may send anything."""
+        self._refuse("no other origin is accepted")
+
+    def _admitted(self, changes=False):
+        """Whether the request comes from our own page; answers it where it does not."""
+        if self.headers.get("Host") not in self.server.hosts:
+            return self._refuse("the host is none of this server")
+        origin = self.headers.get("Origin")
+        if (
+            origin is not None
+            and origin.removeprefix("http://") not in self.server.hosts
+        ):
+            return self._refuse("no other origin is accepted")
+        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+            return self._refuse("no other site is accepted")
+        if not hmac.compare_digest(self._token(changes).encode(), self._own):
+            return self._refuse("the token is missing or wrong")
+        kind = self.headers.get("Content-Type", "").partition(";")[0]
+        if changes and kind != "application/json":
+            return self._refuse("only JSON is accepted")
+        return True
+
+    @property
+    def _own(self):
+        return self.server.token.encode()
+
+    def _token(self, changes):
+        """From the header; from the address only where nothing is changed."""
+        found = self.headers.get("X-Token")
+        if found is None and not changes:
+            found = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
+        return found or ""
+
+    def _refuse(self, reason):
+        self._send(403, "text/plain", reason.encode())
+        return False
+
+    def _body(self):
+        length = int(self.headers.get("Content-Length", 0))
+        if not 0 <= length <= _LONGEST:
+            raise ValueError("the request is too long")
+        data = json.loads(self.rfile.read(length))
+        if not isinstance(data, dict):
+            raise ValueError("an object is expected")
+        return data
+
+    def _page(self):
+        nonce = secrets.token_urlsafe(16)
+        text = files("skdcf.labelling").joinpath("page.html").read_text("utf-8")
+        policy = (
+            f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+            "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+            "frame-ancestors 'none'"
+        )
+        body = text.replace("__NONCE__", nonce).encode()
+        self._send(200, "text/html; charset=utf-8", body, policy)
+
+    def _jsonl(self):
+        data = self.server.store.export(self.server.annotator)
+        lines = format_jsonl(list(data.graphs), data.labels)
+        body = "".join(line + "\n" for line in lines).encode()
+        self._send(200, "application/jsonl", body)
+
+    def _label_studio(self):
+        data = self.server.store.export(self.server.annotator)
+        self._json(to_label_studio(data.graphs, data.words))
+
+    def _json(self, value):
+        self._send(200, "application/json", json.dumps(value).encode())
+
+    def _send(self, status, kind, body, policy="default-src 'none'"):
+        self.send_response(status)
+        headers = {**_HEADERS, "Content-Security-Policy": policy, "Content-Type": kind}
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)

@@ -1,0 +1,268 @@
+"""Judgements on disk, saved one by one: a journal that only ever grows.
+
+Each line is one key stroke: a label or corrected edges, by whom and when. What is true
+now is what the lines say in their order, the last one counting. A program that is killed
+loses nothing but a line that was half written, and that line is left out.
+"""
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from ..graphs import GraphBatch, ReasoningGraph
+from ._sources import LabelSource, get_label_sources, set_label_sources
+
+#: What a person can say of a claim; None takes it back.
+WORDS = {"true": 1, "false": 0, "unsure": -1, None: None}
+
+
+class LabelStore:
+    """Problems, and what people said of their claims so far.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph
+        With claims. Corrected edges replace theirs.
+    path : path-like
+        The journal; made if it is not there, and gone on with if it is. Several people
+        may share one.
+    labels : sequence of arrays, optional
+        Labels that are known, say proposed by a model. They stay where nobody says
+        anything else.
+
+    Raises
+    ------
+    ValueError
+        If a problem has no claim texts, or the file is no journal.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.labelling import LabelStore
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = LabelStore([graph], f"{folder}/labels.journal")
+    ...     store.label(0, 0, "true", by="ann")
+    ...     store.label(0, 1, "unsure", by="ann")
+    ...     LabelStore([graph], f"{folder}/labels.journal").export("ann").labels
+    [array([ 1, -1])]
+    """
+
+    def __init__(
+        self,
+        graphs: Iterable[ReasoningGraph],
+        path: str | os.PathLike,
+        labels: Sequence[Any] | None = None,
+    ):
+        self.graphs = list(graphs)
+        self.path = Path(path)
+        self.known = labels
+        for i, graph in enumerate(self.graphs):
+            if graph.claims is None:
+                raise ValueError(f"problem {i} has no claim texts to show")
+        digests = map(_digest, self.graphs)
+        self._number = {digest: i for i, digest in enumerate(digests)}
+        self._digests = {i: digest for digest, i in self._number.items()}
+        self._lock = threading.Lock()
+        self._said: dict[tuple[str, str, int], tuple[str | None, str]] = {}
+        self._edges: dict[tuple[str, str], list] = {}
+        #: Grows with every change, so that a page knows whether it is up to date.
+        self.version = 0
+        self._open()
+
+    def _open(self):
+        descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
+        with open(descriptor, "rb") as file:
+            lines = file.read().split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            if line:
+                self._read(line, number)
+        if lines[-1]:  # of a program that was killed while it wrote
+            with open(self.path, "ab") as file:
+                file.write(b"\n")
+
+    def _read(self, line, number):
+        try:
+            event = json.loads(line)
+            self._apply(event)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            if not line.startswith(b"{"):
+                raise ValueError(
+                    f"{self.path}, line {number} is no judgement: name another file for "
+                    "the labels"
+                ) from None
+
+    def _apply(self, event):
+        by, digest = event["by"], event["problem"]
+        if "edges" in event:
+            self._edges[by, digest] = event["edges"]
+        elif event["label"] in WORDS:
+            said = event["label"], event["when"]
+            self._said[by, digest, event["claim"]] = said
+        self.version += 1
+
+    def label(self, problem: int, claim: int, word: str | None, *, by: str) -> None:
+        """Save what somebody says of a claim.
+
+        Parameters
+        ----------
+        problem, claim : int
+            Positions, counted from 0.
+        word : {"true", "false", "unsure"} or None
+            None takes back what was said before.
+        by : str
+            Who says it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such claim or word.
+        """
+        if not isinstance(word, str | None) or word not in WORDS:
+            raise ValueError(f"the label is {word!r}, but must be one of {list(WORDS)}")
+        graph = self._graph(problem)
+        if type(claim) is not int or not 0 <= claim < graph.n_claims:
+            raise ValueError(f"claim {claim!r} but {graph.n_claims} claims")
+        self._save(
+            {"problem": self._digest(problem), "claim": claim, "label": word}, by
+        )
+
+    def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
+        """Save what builds on what, as somebody sees it.
+
+        Parameters
+        ----------
+        problem : int
+            Its position.
+        edges : list of (parent, child)
+        by : str
+            Who says it.
+
+        Raises
+        ------
+        ValueError
+            If the edges make no graph: on a cycle, or a claim that is not there.
+        """
+        graph = self._graph(problem).replace(edges=_pairs(edges))
+        event = {"problem": self._digest(problem), "edges": graph.edges.tolist()}
+        self._save(event, by)
+
+    def _graph(self, problem):
+        if type(problem) is not int or not 0 <= problem < len(self.graphs):
+            raise ValueError(f"problem {problem!r} but {len(self.graphs)} problems")
+        return self.graphs[problem]
+
+    def _digest(self, problem):
+        return self._digests.get(problem) or _digest(self.graphs[problem])
+
+    def _save(self, event, by):
+        event |= {"by": by, "when": LabelSource.now("human", by).when}
+        line = json.dumps(event) + "\n"
+        with self._lock, open(self.path, "ab") as file:
+            file.write(line.encode("ascii"))
+            file.flush()
+            os.fsync(file.fileno())
+            self._apply(event)
+
+    def said(self, problem: int, by: str) -> list[str | None]:
+        """What somebody said of the claims of a problem.
+
+        Parameters
+        ----------
+        problem : int
+        by : str
+
+        Returns
+        -------
+        list of {"true", "false", "unsure"} or None
+        """
+        digest, n = self._digest(problem), self.graphs[problem].n_claims
+        rows = (self._said.get((by, digest, v)) for v in range(n))
+        return [None if row is None else row[0] for row in rows]
+
+    def edges(self, problem: int, by: str) -> list[list[int]]:
+        """What builds on what, as somebody corrected it, or as it was.
+
+        Parameters
+        ----------
+        problem : int
+        by : str
+
+        Returns
+        -------
+        list of [parent, child]
+        """
+        own = self.graphs[problem].edges.tolist()
+        return self._edges.get((by, self._digest(problem)), own)
+
+    def annotators(self) -> list[str]:
+        """Who has said something.
+
+        Returns
+        -------
+        list of str
+        """
+        return sorted({by for by, _, _ in self._said} | {by for by, _ in self._edges})
+
+    def export(self, by: str) -> Bunch:
+        """All problems with the labels and edges of one person.
+
+        Parameters
+        ----------
+        by : str
+
+        Returns
+        -------
+        Bunch
+            ``graphs`` (GraphBatch; who said what is in the metadata), ``labels`` (list of
+            int arrays: 1 true, 0 false, -1 unsure or not judged), ``words`` (what was
+            said, as in `said`), ``n_corrected`` (number of problems with other edges).
+        """
+        graphs, labels, words, corrected = [], [], [], 0
+        for i, graph in enumerate(self.graphs):
+            said, edges = self.said(i, by), self.edges(i, by)
+            if edges != graph.edges.tolist():
+                corrected += 1
+                more = {**(graph.metadata or {}), "edges_corrected_by": by}
+                graph = graph.replace(edges=_pairs(edges), metadata=more)
+            graphs.append(set_label_sources(graph, self._sources(i, graph, said, by)))
+            labels.append(self._labels(i, said))
+            words.append(said)
+        batch = GraphBatch.pack(graphs)
+        return Bunch(graphs=batch, labels=labels, words=words, n_corrected=corrected)
+
+    def _labels(self, i, said) -> NDArray[np.int64]:
+        known = self.known[i] if self.known is not None else [-1] * len(said)
+        pairs = zip(said, known, strict=True)
+        return np.array(
+            [k if w is None else WORDS[w] for w, k in pairs], dtype=np.int64
+        )
+
+    def _sources(self, i, graph, said, by):
+        before, digest = get_label_sources(graph), self._digest(i)
+        for v, word in enumerate(said):
+            if word is not None:
+                when = self._said[by, digest, v][1]
+                before[v] = LabelSource("human", by, when)
+        return before
+
+
+def _pairs(edges):
+    if not isinstance(edges, list):
+        raise ValueError("edges must be a list of pairs")
+    return [tuple(pair) if isinstance(pair, list) else pair for pair in edges]
+
+
+def _digest(graph):
+    """Of what is judged: judgements follow their problem, wherever it stands in a file."""
+    content = json.dumps([graph.id, graph.problem, graph.claims])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -87,6 +87,14 @@ def test_other_promises_have_thresholds_and_levels_of_their_own():
             np.testing.assert_allclose(found.threshold, threshold)
             np.testing.assert_array_equal(found.kept, mask)
     assert len(set(grouped.thresholds(batch[200:]))) == 2
+    both = NoFalseClaim(by=["odd", lambda b: b.sizes > 6])
+    overlapping = HardCF("frequency-score", guarantee=both, alpha=0.1).fit(
+        batch[:200], Y[:200]
+    )
+    found = explain(overlapping, batch[200:])
+    assert np.isnan(found[0].kept_from).all()
+    said = [reason for one in found for reason in one.reasons.values()]
+    assert said and not any("alpha" in reason for reason in said)
     assert explain(counted, NEW[0]).alpha == 0.3
     assert explain(counted, NEW[0], alpha=0.6).alpha == 0.6
 

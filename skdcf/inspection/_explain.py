@@ -69,10 +69,8 @@ def explain(
 def _explain_all(filter, X, y):
     batch = filter.check(X)
     labels = None if y is None else filter.check(X, y)[1]
-    risk, levels = (
-        _flat(get(batch)) for get in (filter.path_risk, filter.predict_alpha)
-    )
     margin = _flat(filter.decision_function(batch))  # warns if nothing can be kept
+    risk, levels = _flat(filter.path_risk(batch)), _levels(filter, batch)
     seen = batch if filter.coherent else batch.without_edges()
     confidence = np.asarray(filter.scorer_.confidence(seen), dtype=np.float64)
     promise = filter.guarantee or filter.calibration_.promise
@@ -99,6 +97,14 @@ def _explain_all(filter, X, y):
         Explanation(graph, **{name: part[i] for name, part in parts.items()}, **common)
         for i, graph in enumerate(batch)
     ]
+
+
+def _levels(filter, batch):
+    """The smallest alpha of each claim; NaN where the guarantee knows none."""
+    try:
+        return _flat(filter.predict_alpha(batch))
+    except ValueError:  # of groups that overlap; problems were checked before
+        return np.full(batch.n_claims, np.nan)
 
 
 def _flat(values):

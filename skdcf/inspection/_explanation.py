@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, isinf
+from math import ceil, isinf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +36,8 @@ class Explanation:
         A claim is kept where its path risk is below; the same for all claims, unless the
         guarantee has several thresholds.
     kept_from : ndarray of shape (n_claims,)
-        The smallest alpha at which the claim is kept; +inf says that it never is.
+        The smallest alpha at which the claim is kept; +inf says that it never is,
+        NaN that it is not known, as with groups that overlap.
     n_calibration : int
     labels : ndarray of int, shape (n_claims,), or None
         1 true, 0 false, -1 unknown, where they were given.
@@ -78,6 +79,8 @@ class Explanation:
         return f" because it builds on claim {cause}, whose {found}"
 
     def _way_out(self, v):
+        if isnan(self.kept_from[v]):
+            return ""
         if isinf(self.kept_from[v]):
             return ", and no alpha would keep it"
         # Rounded up, or the alpha that is named would still drop the claim.

@@ -191,6 +191,8 @@ def test_layers_hold_what_they_should():
         "labelling",
         "llm",
         "metrics",
+        "monitoring",
+        "partitions",
         "persistence",
         "pipeline",
         "plots",

@@ -9,6 +9,7 @@ from ._files import get_data_home
 from ._generator import make_reasoning_graphs
 from ._gsm8k_solutions import fetch_gsm8k_solutions
 from ._jsonl import format_jsonl, iter_jsonl, jsonl_schema, read_jsonl, write_jsonl
+from ._jsonl_parts import JsonlPartition, jsonl_partitions
 from ._mr_ben import fetch_mr_ben
 from ._perl import fetch_perl
 from ._prm800k import fetch_prm800k
@@ -18,6 +19,7 @@ from ._refchecker import fetch_refchecker
 from ._word_problems import make_word_problems
 
 __all__ = [
+    "JsonlPartition",
     "fetch_coherent_math",
     "fetch_conformal_factuality",
     "fetch_felm",
@@ -31,6 +33,7 @@ __all__ = [
     "format_jsonl",
     "get_data_home",
     "iter_jsonl",
+    "jsonl_partitions",
     "jsonl_schema",
     "labels_from_first_error",
     "make_reasoning_graphs",

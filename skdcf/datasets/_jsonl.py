@@ -5,6 +5,7 @@ stand alone, so that files can be cut, joined and read as a stream.
 """
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -174,7 +175,12 @@ def read_jsonl(
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped = []
-    rows = list(_read(path, on_invalid, dropped))
+    rows = list(read_rows(path, on_invalid=on_invalid, dropped=dropped))
+    return rows_as_bunch(rows, _name_of(path), dropped)
+
+
+def rows_as_bunch(rows, where, dropped=()):
+    """What `read_jsonl` returns, of rows that were read."""
     graphs, labels, masks, groups, metadata = (
         _column([row[k] for row in rows]) for k in range(len(_COLUMNS))
     )
@@ -184,9 +190,9 @@ def read_jsonl(
             for row in rows
         ]
     try:
-        data = pack(graphs, labels, dropped)
+        data = pack(graphs, labels, list(dropped))
     except ValueError as error:
-        raise ValueError(f"{getattr(path, 'name', path)}: {error}") from error
+        raise ValueError(f"{where}: {error}") from error
     groups = None if groups is None else _group_array(groups)
     return Bunch(**data, masks=masks, groups=groups, metadata=metadata)
 
@@ -210,26 +216,42 @@ def iter_jsonl(
         hold is None. Problems may differ in their features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    return _read(path, on_invalid, [])
+    return read_rows(path, on_invalid=on_invalid, dropped=[])
 
 
-def _read(path, on_invalid, dropped):
-    path = getattr(path, "buffer", path)  # of standard input, which is text
-    with nullcontext(path) if hasattr(path, "read") else open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
+def read_rows(
+    path, start=0, stop=math.inf, first_line=1, *, on_invalid="raise", dropped=None
+):
+    """The problems between two bytes of a file, one at a time."""
+    with _opened(path, start) as file:
+        for number, line in enumerate(file, start=first_line):
+            start += len(line)
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
-            if not line.strip():
-                continue
-            try:
-                row = parse(line)
-            except _BROKEN as error:
-                if on_invalid == "raise":
-                    name = getattr(file, "name", "a stream")
-                    raise ValueError(f"{name}, line {number}: {error}") from error
-                dropped.append((number, str(error)))
-                continue
-            yield row
+            if line.strip():
+                try:
+                    yield parse(line)
+                except _BROKEN as error:
+                    if on_invalid == "raise":
+                        where = f"{_name_of(path)}, line {number}"
+                        raise ValueError(f"{where}: {error}") from error
+                    dropped.append((number, str(error)))
+            if start >= stop:
+                return
+
+
+def _opened(path, start):
+    """A file, or a stream that somebody else opened and will close."""
+    stream = getattr(path, "buffer", path)  # of standard input, which is text
+    if hasattr(stream, "read"):
+        return nullcontext(stream)
+    file = open(path, "rb")  # noqa: SIM115  (closed by the caller)
+    file.seek(start)
+    return file
+
+
+def _name_of(path):
+    return getattr(path, "name", "a stream") if hasattr(path, "read") else path
 
 
 def _lines(given):

@@ -2,6 +2,7 @@
 
 from ._conformal import CoherentConformalFilter
 from ._hard import HardCF
+from ._parts import CalibrationPart
 from ._presets import (
     BoostedIndependentFactuality,
     IndependentFactuality,
@@ -11,6 +12,7 @@ from ._presets import (
 
 __all__ = [
     "BoostedIndependentFactuality",
+    "CalibrationPart",
     "CoherentConformalFilter",
     "HardCF",
     "IndependentFactuality",

@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import TransformerMixin
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice
 from .._parameters import Settings
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 
+SMALLEST_PART = 50  # problems; below, sending them costs more than it saves
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 
@@ -143,7 +146,19 @@ class GraphTransformer(KeepsGraphs):
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         self._check(batch)
-        return append_columns(batch, self._own_columns(batch), self._own_names())
+        return append_columns(batch, self._mapped_columns(batch), self._own_names())
+
+    def _mapped_columns(self, batch: GraphBatch) -> np.ndarray:
+        """The columns, made in parts where ``joblib.parallel_config`` asks for more jobs.
+
+        A column looks at one problem at a time, so the parts make no difference.
+        """
+        n_parts = min(4 * effective_n_jobs(None), len(batch) // SMALLEST_PART)
+        if n_parts < 2 or effective_n_jobs(None) == 1:
+            return self._own_columns(batch)
+        cuts = np.array_split(np.arange(len(batch)), n_parts)
+        parts = (delayed(self._own_columns)(batch[rows]) for rows in cuts)
+        return np.concatenate(Parallel()(parts))
 
 
 def list_columns(batch: GraphBatch) -> list[str]:

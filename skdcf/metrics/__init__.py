@@ -8,6 +8,7 @@ from ._scores import (
     coverage_score,
     first_error_score,
     nonempty_score,
+    problem_errors,
     retention_score,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "first_error_score",
     "leave_one_out",
     "nonempty_score",
+    "problem_errors",
     "retention_score",
     "unwrap",
 ]

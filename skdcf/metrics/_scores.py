@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_choice
 from ..graphs.ragged import offsets_of
@@ -33,8 +33,31 @@ def coverage_score(
     >>> coverage_score([[1, 0], [1, 1]], [[True, True], [True, False]])
     0.5
     """
+    return float(np.mean(~problem_errors(y, kept)))
+
+
+def problem_errors(
+    y: Sequence[ArrayLike] | ArrayLike, kept: Sequence[ArrayLike] | ArrayLike
+) -> NDArray[np.bool_]:
+    """Of which problems a false claim is kept.
+
+    Parameters
+    ----------
+    y, kept
+        As in `coverage_score`.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_problems,)
+
+    Examples
+    --------
+    >>> from skdcf.metrics import problem_errors
+    >>> problem_errors([[1, 0], [1, 1]], [[True, True], [True, False]])
+    array([ True, False])
+    """
     labels, kept, offsets = _flat(y, kept)
-    return float(np.mean(segment_sum(kept & (labels != 1), offsets) == 0))
+    return segment_sum(kept & (labels != 1), offsets) > 0
 
 
 def retention_score(

@@ -1,0 +1,225 @@
+"""Filters that follow what changes: another level, or another window of problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._checks import check_alpha
+from .._parameters import Settings, positive
+from ..graphs import Labels, Problems
+from ..metrics import problem_errors
+
+
+class AdaptiveAlpha(Settings):
+    """Move the level up and down so that errors come out right in the long run.
+
+    After each judged answer the level moves by ``gamma (alpha - error)``: down by much
+    after a false claim that was kept, up by little otherwise. This needs no assumption
+    about the problems at all, not even that they are random.
+
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Share of problems, in (0, 1), that may keep a false claim in the long run.
+    gamma : float, default=0.01
+        Step. Large steps follow faster and swing more.
+
+    Attributes
+    ----------
+    level_ : float
+        What to filter with now. At 0 and below, nothing is kept; at 1, everything.
+    history_ : ndarray of shape (n_problems,)
+        The level at which each problem was filtered.
+    n_errors_ : int
+
+    Notes
+    -----
+    After T problems, whatever they were, the share of errors is at most
+    ``alpha + (alpha + gamma) / (gamma T)``, because the level starts at alpha, never
+    falls below ``-gamma``, and errors are what lowers it. The published rule bounds the
+    share from below as well. Here it can stay below alpha: where everything is kept
+    there may still be no false claim, and the level is held at 1 then, so that no credit
+    piles up for worse times.
+
+    References
+    ----------
+    I. Gibbs, E. Candès. Adaptive Conformal Inference Under Distribution Shift. NeurIPS
+    2021.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.monitoring import AdaptiveAlpha
+    >>> graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs[:200], y[:200])
+    >>> level = AdaptiveAlpha(alpha=0.2, gamma=0.02)
+    >>> for i in range(200, 400):
+    ...     kept = level.predict(cf, graphs[i : i + 1])
+    ...     level = level.update(y[i : i + 1], kept)
+    >>> bool(level.n_errors_ / 200 <= 0.2 + (0.2 + 0.02) / (0.02 * 200))
+    True
+    """
+
+    _parameter_constraints = {"gamma": [positive(Real)]}
+
+    def __init__(self, alpha: float = 0.1, *, gamma: float = 0.01) -> None:
+        self.alpha = alpha
+        self.gamma = gamma
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared."""
+        check_alpha(self.alpha)
+        super().validate()
+
+    @property
+    def level_(self) -> float:
+        """What to filter with now."""
+        return getattr(self, "_level", self.alpha)
+
+    def predict(self, filter: Any, X: Problems) -> NDArray:
+        """Which claims a filter keeps at the present level.
+
+        Parameters
+        ----------
+        filter : fitted filter
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+
+        Returns
+        -------
+        As ``predict`` of the filter.
+        """
+        self.validate()
+        needed, level = filter.predict_alpha(X), self.level_
+        if needed.dtype != object:
+            return (needed <= level) | (level >= 1)
+        out = np.empty(len(needed), dtype=object)
+        for i, row in enumerate(needed):
+            out[i] = (row <= level) | (level >= 1)
+        return out
+
+    def update(
+        self, y: Sequence[ArrayLike] | ArrayLike, kept: Sequence[ArrayLike] | ArrayLike
+    ) -> Self:
+        """Take in answers that were judged, in the order of time.
+
+        Parameters
+        ----------
+        y, kept
+            As in `CoverageMonitor.update`; ``kept`` as `predict` returned them.
+
+        Returns
+        -------
+        self
+        """
+        self.validate()
+        errors = problem_errors(y, kept) if len(y) or len(kept) else np.zeros(0)
+        levels, level = [], self.level_
+        for error in errors.tolist():
+            levels.append(level)
+            level = min(level + self.gamma * (self.alpha - error), 1.0)
+        self._level = level
+        self.history_ = np.append(getattr(self, "history_", ()), levels)
+        self.n_errors_ = getattr(self, "n_errors_", 0) + int(errors.sum())
+        return self
+
+
+class SlidingCalibration(Settings):
+    """Keep a filter calibrated on the latest judged problems.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        It stays as it is; a copy is calibrated. Its scorer is not trained again.
+    window : int, default=1000
+        Number of problems that calibrate.
+    smallest : int, default=200
+        Until so many new problems were judged, the calibration of ``filter`` is kept.
+
+    Attributes
+    ----------
+    filter_ : fitted filter
+        Calibrated on the window; use it as any other.
+    n_seen_ : int
+        Problems that were judged so far.
+
+    Notes
+    -----
+    The promise holds where the problems of the window and the next one are exchangeable.
+    Where problems change slowly, coverage is lost by no more than they differ, in total
+    variation, on average over the window (Barber, Candès, Ramdas and Tibshirani 2023).
+    Look at `filter_` as often as you like, but take the masks for a problem from the
+    filter as it was before that problem was judged.
+
+    References
+    ----------
+    R. F. Barber, E. Candès, A. Ramdas, R. Tibshirani. Conformal prediction beyond
+    exchangeability. Annals of Statistics 51, 2023.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.monitoring import SlidingCalibration
+    >>> graphs, y = make_reasoning_graphs(900, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs[:300], y[:300])
+    >>> sliding = SlidingCalibration(cf, window=400).update(graphs[300:], y[300:])
+    >>> sliding.filter_.n_calibration_, cf.n_calibration_
+    (400, 300)
+    """
+
+    _parameter_constraints = {
+        "window": [positive(Integral)],
+        "smallest": [positive(Integral)],
+    }
+
+    def __init__(self, filter: Any, *, window: int = 1000, smallest: int = 200) -> None:
+        self.filter = filter
+        self.window = window
+        self.smallest = smallest
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters fit together."""
+        super().validate()
+        if not hasattr(self.filter, "calibrate_parts"):
+            raise ValueError(f"filter is {self.filter!r}, but must be a fitted filter")
+        if self.smallest > self.window:
+            raise ValueError(
+                f"smallest is {self.smallest}, but the window holds {self.window} problems"
+            )
+
+    def update(self, X: Problems, y: Labels) -> Self:
+        """Calibrate on these problems as well, and drop the oldest.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit`` of the filter, in the order of time.
+
+        Returns
+        -------
+        self
+
+        Warns
+        -----
+        CalibrationWarning
+            If the window is too small for the filter's alpha.
+        """
+        self.validate()
+        current = copy(getattr(self, "filter_", self.filter))
+        part = current.calibration_part(X, y)
+        if hasattr(self, "part_"):
+            part = type(part).join([self.part_, part])
+        new = len(part) - len(getattr(self, "part_", ()))
+        part = part[max(len(part) - self.window, 0) :]
+        if len(part) >= self.smallest:
+            current.calibrate_parts([part])
+        self.n_seen_ = getattr(self, "n_seen_", 0) + new
+        self.part_, self.filter_ = part, current
+        return self

@@ -1,0 +1,170 @@
+"""Problems larger than memory, or spread over machines: calibrate and filter in parts.
+
+Each part is scored where it is read; what calibrates is 16 bytes per problem, of which
+one is chosen. Parts are mapped by joblib, so that ``joblib.parallel_config`` says where:
+in this process (the default), in several (``backend="loky"``) or on a cluster of dask
+(``backend="dask"``, extra ``dask``). The result is the same to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ._checks import check_alpha
+from .estimators import CalibrationPart
+from .metrics import unwrap
+
+__all__ = ["CalibrationPart", "calibrate_partitions", "filter_partitions"]
+
+
+def calibrate_partitions(
+    filter: Any, partitions: Iterable[Any], *, n_jobs: int | None = None
+) -> Any:
+    """Calibrate a filter again, on problems that come in parts.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        Or a fitted pipeline that ends in one. Its scorer stays as it is.
+    partitions : iterable of pairs (X, y), or of objects with a method ``read``
+        As of `skdcf.datasets.jsonl_partitions`: ``read`` returns a Bunch with ``graphs``
+        and ``labels``. It runs where the part is scored.
+    n_jobs : int, optional
+        Parts at a time. None takes it from ``joblib.parallel_config``, and is 1 without.
+
+    Returns
+    -------
+    filter
+        The same, calibrated on the problems of all parts.
+
+    Raises
+    ------
+    ValueError
+        If there is no part, or a part has no labels or bad problems; its number is named.
+
+    Warns
+    -----
+    CalibrationWarning
+        If there are too few problems for the filter's alpha.
+
+    Notes
+    -----
+    The threshold is that of ``calibrate`` on all problems at once, but for rounding: how
+    closely the scorer repeats itself is measured on each part.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.partitions import calibrate_partitions
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs[:100], y[:100])
+    >>> parts = [(graphs[i : i + 100], y[i : i + 100]) for i in (0, 100, 200)]
+    >>> calibrate_partitions(cf, parts).n_calibration_
+    300
+    """
+    found = _mapped(_calibration_part, filter, partitions, n_jobs)
+    _last(filter).calibrate_parts(found)
+    return filter
+
+
+def filter_partitions(
+    filter: Any,
+    partitions: Iterable[Any],
+    alpha: float | None = None,
+    *,
+    n_jobs: int | None = None,
+) -> Iterator[NDArray]:
+    """Filter problems that come in parts.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        Or a fitted pipeline that ends in one.
+    partitions : iterable of X, of pairs (X, y), or of objects with a method ``read``
+        As in `calibrate_partitions`; labels are not looked at.
+    alpha : float in (0, 1), optional
+        None is the filter's own.
+    n_jobs : int, optional
+        As in `calibrate_partitions`.
+
+    Returns
+    -------
+    iterator of object ndarrays
+        The masks of each part, as ``predict`` returns them, in the order of the parts.
+        They come one after the other, so that no more than a few parts are in memory.
+
+    Raises
+    ------
+    ValueError
+        If a part has bad problems; its number is named.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.partitions import filter_partitions
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs[:100], y[:100])
+    >>> masks = filter_partitions(cf, [graphs[100:200], graphs[200:]])
+    >>> [len(part) for part in masks]
+    [100, 100]
+    """
+    if alpha is not None:
+        check_alpha(alpha)
+    check_is_fitted(_last(filter))
+    return _mapped(_masks, filter, partitions, n_jobs, alpha)
+
+
+def _mapped(function, filter, partitions, n_jobs, *more):
+    """Results in the order of the parts; few parts are under way at a time."""
+    tasks = (
+        delayed(_named)(function, number, filter, part, *more)
+        for number, part in enumerate(partitions)
+    )
+    return Parallel(n_jobs=n_jobs, return_as="generator", pre_dispatch="2*n_jobs")(
+        tasks
+    )
+
+
+def _named(function, number, *args):
+    try:
+        return function(*args)
+    except Exception as error:
+        error.add_note(f"(partition {number})")
+        raise
+
+
+def _calibration_part(filter, part):
+    X, y = _read(part)
+    if y is None:
+        raise ValueError("the problems have no labels to calibrate on")
+    filter, X = unwrap(filter, X)
+    return filter.calibration_part(X, y)
+
+
+def _masks(filter, part, alpha):
+    filter, X = unwrap(filter, _read(part)[0])
+    return filter.predict(X, alpha)
+
+
+def _read(part):
+    """(X, y) of a part; y is None where there are no labels."""
+    if hasattr(part, "read"):
+        data = part.read()
+        return data.graphs, data.labels
+    if isinstance(part, tuple) and len(part) == 2:
+        return part
+    return part, None
+
+
+def _last(filter):
+    while hasattr(filter, "best_estimator_") or hasattr(filter, "steps"):
+        inner = getattr(filter, "best_estimator_", None)
+        filter = filter[-1] if inner is None else inner
+    return filter

@@ -1,0 +1,259 @@
+"""Problems that come in parts: the same threshold and masks, wherever they are scored."""
+
+import itertools
+import os
+import subprocess
+import sys
+import textwrap
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF
+from skdcf.datasets import (
+    iter_jsonl,
+    jsonl_partitions,
+    make_reasoning_graphs,
+    make_word_problems,
+    read_jsonl,
+    write_jsonl,
+)
+from skdcf.evaluation import compare_filters
+from skdcf.features import (
+    AgreementFeatures,
+    GraphFeatures,
+    TextFeatures,
+    reasoning_features,
+)
+from skdcf.partitions import calibrate_partitions, filter_partitions
+
+GRAPHS, Y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
+FITTED = CoherentConformalFilter("neyman-pearson", random_state=0).fit(
+    GRAPHS[:150], Y[:150]
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return write_jsonl(tmp_path / "all.jsonl", GRAPHS, Y)
+
+
+def same(one, other):
+    return all(itertools.starmap(np.array_equal, zip(one, other, strict=True)))
+
+
+@pytest.mark.parametrize("size", [1, 7, 400, 1000])
+def test_partitions_are_the_lines_of_the_file(path, size):
+    parts = jsonl_partitions(path, size)
+    assert [part.first_line for part in parts] == list(range(1, 401, size))
+    read = [part.read() for part in parts]
+    assert [len(data.graphs) for data in read[:-1]] == [size] * (len(parts) - 1)
+    graphs = [graph for data in read for graph in data.graphs]
+    assert graphs == list(read_jsonl(path).graphs)
+    assert same([row for data in read for row in data.labels], Y)
+
+
+def test_blank_lines_marks_and_broken_lines(tmp_path):
+    good = b'{"claims": ["a"], "labels": [1]}'
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf\n" + good + b"\n\n  \r\n" + good + b"\n{]\n" + good)
+    parts = jsonl_partitions(path, 2)
+    assert [(part.first_line, part.stop) for part in parts][1][1] == path.stat().st_size
+    assert len(parts[0].read().graphs) == 2
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 6: not a JSON object"):
+        parts[1].read()
+    path.write_bytes(b"\n \n")
+    with pytest.raises(ValueError, match="no problem in the file"):
+        jsonl_partitions(path)
+    with pytest.raises(ValueError, match="n_problems is 0"):
+        jsonl_partitions(path, 0)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_parts_are_the_whole(path, n_jobs):
+    whole = clone(FITTED).fit(GRAPHS[:150], Y[:150]).calibrate(GRAPHS, Y)
+    parted = clone(FITTED).fit(GRAPHS[:150], Y[:150])
+    parts = jsonl_partitions(path, 90)
+    assert calibrate_partitions(parted, parts, n_jobs=n_jobs) is parted
+    assert parted.n_calibration_ == 400
+    assert abs(parted.threshold_ - whole.threshold_) < 1e-7
+    for alpha in (None, 0.3):
+        masks = filter_partitions(parted, parts, alpha, n_jobs=n_jobs)
+        assert same(
+            [row for part in masks for row in part], whole.predict(GRAPHS, alpha)
+        )
+
+
+def test_same_bits_wherever_the_parts_are_scored(path):
+    parts, results = jsonl_partitions(path, 64), []
+    for backend in ("sequential", "loky", "threading"):
+        cf = clone(FITTED).fit(GRAPHS[:150], Y[:150])
+        with joblib.parallel_config(backend=backend, n_jobs=2):
+            calibrate_partitions(cf, parts)
+            masks = list(itertools.chain.from_iterable(filter_partitions(cf, parts)))
+        results.append((cf.nonconformity_scores_, cf.answer_scores_, masks))
+    for scores, answers, masks in results[1:]:
+        assert np.array_equal(scores, results[0][0])
+        assert np.array_equal(answers, results[0][1])
+        assert same(masks, results[0][2])
+
+
+def test_pairs_pipelines_and_streams(tmp_path):
+    pipe = make_pipeline(GraphFeatures(), HardCF("nx_out_degree"))
+    pipe.fit(GRAPHS[:150], Y[:150])
+    pairs = ((GRAPHS[i : i + 100], Y[i : i + 100]) for i in range(0, 400, 100))
+    assert calibrate_partitions(pipe, pairs) is pipe
+    assert pipe[-1].n_calibration_ == 400
+    path = write_jsonl(tmp_path / "a.jsonl", GRAPHS, Y)
+    masks = itertools.chain.from_iterable(
+        filter_partitions(pipe, jsonl_partitions(path, 150))
+    )
+    rows = (row.graph for row in iter_jsonl(path))
+    kept = read_jsonl(write_jsonl(tmp_path / "kept.jsonl", rows, masks=masks))
+    assert same(kept.masks, pipe.predict(GRAPHS))
+
+
+def test_few_parts_are_in_memory_at_a_time():
+    made = []
+
+    def parts():
+        for i in range(0, 400, 50):
+            made.append(i)
+            yield GRAPHS[i : i + 50]
+
+    masks = filter_partitions(FITTED, parts())
+    next(masks)
+    assert len(made) <= 2
+
+
+def test_refused():
+    with pytest.raises(ValueError, match="no part was given"):
+        calibrate_partitions(FITTED, [])
+    with pytest.raises(ValueError, match="no labels") as caught:
+        calibrate_partitions(FITTED, [(GRAPHS, Y), GRAPHS])
+    assert caught.value.__notes__ == ["(partition 1)"]
+    with pytest.raises(ValueError, match="alpha is 2"):
+        filter_partitions(FITTED, [GRAPHS], 2)
+    with pytest.raises(NotFittedError):
+        filter_partitions(HardCF(), [GRAPHS])
+
+
+@pytest.mark.parametrize(
+    "features",
+    [GraphFeatures(), TextFeatures(), AgreementFeatures(), reasoning_features()],
+    ids=lambda f: type(f).__name__,
+)
+def test_features_are_the_same_in_parts(features):
+    graphs = make_word_problems(230, random_state=0).graphs
+    whole = clone(features).fit(graphs).transform(graphs)
+    for backend in ("threading", "loky"):
+        with joblib.parallel_config(backend=backend, n_jobs=2):
+            parted = clone(features).fit(graphs).transform(graphs)
+        assert np.array_equal(whole.features, parted.features)
+        assert whole.feature_names == parted.feature_names
+
+
+DASK = """
+    import os, signal, sys, warnings
+    import joblib, numpy as np
+    from dask.distributed import Client, LocalCluster
+    from sklearn.model_selection import GridSearchCV
+    import skdcf
+    from skdcf.datasets import jsonl_partitions, make_reasoning_graphs
+    from skdcf.evaluation import compare_filters
+    from skdcf.features import GraphFeatures
+    from skdcf.partitions import calibrate_partitions, filter_partitions
+
+    class Deadly:
+        "A part whose first reader is killed."
+
+        def __init__(self, part, mark):
+            self.part, self.mark = part, mark
+
+        def read(self):
+            try:
+                os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return self.part.read()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def results(cf, parts, graphs, y):
+        calibrate_partitions(cf, parts)
+        masks = [row for part in filter_partitions(cf, parts) for row in part]
+        columns = GraphFeatures().fit_transform(graphs).features
+        hard = skdcf.SingleFeatureCF(ties="jitter", random_state=0)
+        report = compare_filters({"a": hard}, graphs, y, [0.2], cv=3, random_state=0)
+        search = GridSearchCV(hard, {"beta_mix": [0.0, 0.5]}, cv=2).fit(graphs, y)
+        tested = search.cv_results_["mean_test_score"]
+        return cf.threshold_, masks, columns, report.retention, tested
+
+    def main(path, saved, mark):
+        graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
+        parts = jsonl_partitions(path, 40)
+        here = results(skdcf.load(saved), parts, graphs, y)
+        deadly = [*parts[:4], Deadly(parts[4], mark), *parts[5:]]
+        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(**options) as cluster, Client(cluster):
+            with joblib.parallel_config(backend="dask"):
+                there = results(skdcf.load(saved), deadly, graphs, y)
+        assert os.path.exists(mark)
+        assert here[0] == there[0]
+        assert all(map(np.array_equal, here[1], there[1]))
+        assert all(map(np.array_equal, here[2:], there[2:]))
+        print("the same")
+
+    if __name__ == "__main__":
+        main(*sys.argv[1:])
+"""
+
+
+def test_dask_with_a_killed_worker(path, tmp_path):
+    pytest.importorskip("distributed")
+    pytest.importorskip("skops")
+    import skdcf
+
+    saved = skdcf.save(FITTED, tmp_path / "cf.skops")
+    script = tmp_path / "with_dask.py"
+    script.write_text(textwrap.dedent(DASK))
+    command = [sys.executable, script, path, saved, tmp_path / "mark"]
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    run = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=os.environ | {"PYTHONPATH": root},
+    )
+    assert run.stdout.strip().endswith("the same"), run.stderr
+
+
+def test_same_bits_over_jobs_and_kinds_of_input():
+    hard = SingleFeatureCF(ties="jitter", random_state=0)
+    packed, reports = GRAPHS[:200], []
+    for X, n_jobs in ((packed, 1), (list(packed), 1), (packed, 2), (list(packed), 2)):
+        reports.append(
+            compare_filters(
+                {"a": hard}, X, Y[:200], [0.2], cv=3, random_state=0, n_jobs=n_jobs
+            )
+        )
+    assert all(np.array_equal(r.retention, reports[0].retention) for r in reports)
+    assert all(np.array_equal(r.coverage, reports[0].coverage) for r in reports)
+    searches = [
+        GridSearchCV(hard, {"beta_mix": [0.0, 0.5]}, cv=2, n_jobs=n).fit(
+            packed, Y[:200]
+        )
+        for n in (1, 2)
+    ]
+    scores = [search.cv_results_["mean_test_score"] for search in searches]
+    assert np.array_equal(*scores)
+    fits = [
+        CoherentConformalFilter(random_state=0).fit(X, Y[:200])
+        for X in (packed, list(packed))
+    ]
+    assert np.array_equal(fits[0].nonconformity_scores_, fits[1].nonconformity_scores_)
+    assert same(fits[0].predict_alpha(packed), fits[1].predict_alpha(list(packed)))

@@ -27,6 +27,23 @@ def check_number(name, value, low, *, above=True):
         raise ValueError(f"{name} is {value!r}, but must be a finite number {bound}")
 
 
+def check_list(name, value, *, sized=True):
+    """Return ``value``, or raise ValueError unless it is a list or something like it."""
+    try:
+        iter(value)
+        if sized:
+            len(value)
+    except TypeError:
+        listed = False
+    else:
+        listed = not isinstance(value, (str, bytes, type))
+    if not listed:
+        raise ValueError(
+            f"{name} must be a list, but is of type {type(value).__name__}"
+        )
+    return value
+
+
 def check_alpha(alpha):
     """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
     if not isinstance(alpha, Real) or not 0 < alpha < 1:

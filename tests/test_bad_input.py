@@ -622,3 +622,21 @@ def test_metrics(problems):
         retention_score([[1]], [[True]], claims="some")
     with pytest.raises(ValueError, match="unit is 'percent', but must be one of"):
         retention_score([[1]], [[True]], unit="percent")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: HardCF(0).fit([[10**400], [1]], [0, 1]),
+        lambda: ReasoningGraph.from_dict([1]),
+        lambda: ReasoningGraph.from_dict({"features": 3}),
+        lambda: ReasoningGraph.from_parents(2),
+        lambda: ReasoningGraph.from_parents([[], 0], claims=["a", "b"]),
+        lambda: ReasoningGraph.from_adjacency([[0]], 1.5),
+        lambda: ReasoningGraph([[10**400]], []),
+    ],
+)
+def test_found_by_fuzzing(call):
+    """Values of another kind where a list is due, and numbers beyond floats."""
+    with pytest.raises(ValueError, match=r"must be a list|too large|a dict is due"):
+        call()

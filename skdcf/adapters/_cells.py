@@ -24,7 +24,10 @@ def row_order(frame, problem, claim):
             f"rows {shown} have no {problem!r}: name them or drop them, for problems "
             "are what the guarantee counts, so it must be known which rows are one"
         )
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    try:
+        number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    except TypeError as error:
+        raise ValueError(f"{problem!r} holds what cannot be a name: {error}") from error
     of_row = np.array([number[name] for name in names], dtype=np.int64)
     offsets = offsets_of(np.bincount(of_row, minlength=len(number)))
     if claim not in frame.columns:

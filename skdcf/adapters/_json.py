@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._checks import check_choice
+from .._checks import check_choice, check_list
 from ..graphs import ReasoningGraph
 from .collect import EdgeRule, build_all, pack
 
@@ -150,6 +150,7 @@ def _read(source, build, on_invalid, name, label):
         if "data" not in source:
             raise ValueError(f"there is no list of problems 'data', only {[*source]}")
         source = source["data"]
+    check_list("the source", source)
     records = ((f"{name}/{i}", record) for i, record in enumerate(source))
     graphs, labels, dropped = build_all(records, build, on_invalid)
     return pack(graphs, None if label is None else labels, dropped)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
-from .._checks import is_missing
+from .._checks import check_list, is_missing
 from ..graphs import ReasoningGraph
 from .collect import EdgeRule, check_parallel, is_number, label_array, pack
 
@@ -82,7 +82,7 @@ def from_verdicts(
     results = _plain(results)
     if isinstance(results, dict):
         results = results.get("detailed_information", [results])
-    results = [_plain(result) for result in results]
+    results = [_plain(result) for result in check_list("results", results)]
     check_parallel("problems", problems, len(results))
     check_parallel("lists of edges", edges, len(results))
     meaning = _LABELS | {_key(verdict): k for verdict, k in (values or {}).items()}
@@ -123,7 +123,7 @@ def _rows(result, i):
         result = [
             texts[v] | {"verdict": None} if r is None else r for v, r in enumerate(rows)
         ]
-    rows = [_plain(row) for row in result]
+    rows = [_plain(row) for row in check_list(f"problem {i}", result)]
     for v, row in enumerate(rows):
         if not isinstance(row, dict):
             raise ValueError(f"problem {i}, claim {v} is {row!r}, but must be a dict")

@@ -29,7 +29,10 @@ def admit_problems(estimator, X, *, reset):
     """
     X = as_graphs(X)
     if not is_graphs(X):
-        table = validate_data(estimator, X, reset=reset, dtype=np.float64)
+        try:
+            table = validate_data(estimator, X, reset=reset, dtype=np.float64)
+        except OverflowError as error:
+            raise ValueError(f"X holds a number that is too large: {error}") from error
         names = getattr(estimator, "feature_names_in_", None)
         offsets = np.arange(len(table) + 1)
         return GraphBatch.from_arrays(table, offsets, feature_names=names), True

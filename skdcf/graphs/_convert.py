@@ -1,16 +1,28 @@
 """Reasoning graphs in the forms of other tools: adjacency matrices and networkx."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from .._checks import check_choice
+from .._checks import check_choice, check_list
 
 _OF_GRAPH = ("problem", "alternatives", "feature_names", "id", "metadata")
 
 
 def count_claims(features, claims):
     """How many claims features or, without them, texts are given for, or None."""
-    given = claims if features is None else features
-    return None if given is None else len(given)
+    given, name = (claims, "claims") if features is None else (features, "features")
+    return None if given is None else len(check_list(name, given))
+
+
+def parent_edges(parents, n_claims):
+    """Pairs (parent, child) from the list of parents of each claim."""
+    if n_claims not in (None, len(check_list("parents", parents))):
+        raise ValueError(f"{len(parents)} lists of parents but {n_claims} claims")
+    rows = (
+        check_list(f"parents[{v}]", row, sized=False) for v, row in enumerate(parents)
+    )
+    return [(u, v) for v, row in enumerate(rows) for u in row]
 
 
 def matrix_edges(matrix, n_claims, orientation):
@@ -64,6 +76,8 @@ def fields_of_networkx(graph):
 
 def fields_of_dict(data, known):
     """What ``ReasoningGraph.to_dict`` wrote, as arguments of ``ReasoningGraph``."""
+    if not isinstance(data, Mapping):
+        raise ValueError(f"a dict is due, not one of type {type(data).__name__}")
     data = dict(data)
     width = data.pop("n_features", 0)
     if unknown := set(data) - set(known):
@@ -73,6 +87,6 @@ def fields_of_dict(data, known):
     features, edges = data.pop("features", None), data.pop("edges", ())
     if features is None and data.get("claims") is None:
         data["claims"] = ()
-    if features is not None and not len(features):
+    if features is not None and not len(check_list("features", features)):
         features = np.empty((0, width))
     return {"features": features, "edges": edges, **data}

@@ -16,6 +16,7 @@ from ._convert import (
     fields_of_dict,
     fields_of_networkx,
     matrix_edges,
+    parent_edges,
     to_networkx,
 )
 from ._inputs import (
@@ -315,10 +316,7 @@ class ReasoningGraph:
         ReasoningGraph
         """
         given = count_claims(features, fields.get("claims"))
-        if given not in (None, len(parents)):
-            raise ValueError(f"{len(parents)} lists of parents but {given} claims")
-        edges = [(u, v) for v, row in enumerate(parents) for u in row]
-        return cls(features, edges, **fields)
+        return cls(features, parent_edges(parents, given), **fields)
 
     @classmethod
     def from_adjacency(

@@ -59,7 +59,7 @@ def _float_table(features, where, copy=False):
         if table.dtype == object:
             numbers = [_as_float(value) for value in table.flat]
             table = np.reshape(np.array(numbers, dtype=np.float64), table.shape)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         reason = printable(error)
     else:
         if table.dtype.kind in "biuf":

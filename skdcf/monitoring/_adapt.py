@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_alpha
 from .._parameters import Settings, positive
+from ..estimators import CalibrationPart
 from ..graphs import Labels, Problems
-from ..metrics import problem_errors
+from ._coverage import errors_of
 
 
 class AdaptiveAlpha(Settings):
@@ -119,7 +120,7 @@ class AdaptiveAlpha(Settings):
         self
         """
         self.validate()
-        errors = problem_errors(y, kept) if len(y) or len(kept) else np.zeros(0)
+        errors = errors_of(y, kept)
         levels, level = [], self.level_
         for error in errors.tolist():
             levels.append(level)
@@ -179,6 +180,8 @@ class SlidingCalibration(Settings):
         "smallest": [positive(Integral)],
     }
 
+    part_: CalibrationPart
+
     def __init__(self, filter: Any, *, window: int = 1000, smallest: int = 200) -> None:
         self.filter = filter
         self.window = window
@@ -213,13 +216,11 @@ class SlidingCalibration(Settings):
         """
         self.validate()
         current = copy(getattr(self, "filter_", self.filter))
-        part = current.calibration_part(X, y)
-        if hasattr(self, "part_"):
-            part = type(part).join([self.part_, part])
-        new = len(part) - len(getattr(self, "part_", ()))
-        part = part[max(len(part) - self.window, 0) :]
+        new = current.calibration_part(X, y)
+        before = [self.part_] if hasattr(self, "part_") else []
+        part = type(new).join([*before, new])[-self.window :]
         if len(part) >= self.smallest:
             current.calibrate_parts([part])
-        self.n_seen_ = getattr(self, "n_seen_", 0) + new
+        self.n_seen_ = getattr(self, "n_seen_", 0) + len(new)
         self.part_, self.filter_ = part, current
         return self

@@ -19,6 +19,11 @@ from ._betting import BettingMonitor
 ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 
+def errors_of(y: Any, kept: Any) -> NDArray[np.bool_]:
+    """Of which problems a false claim was kept; there may be no problems."""
+    return problem_errors(y, kept) if len(y) or len(kept) else np.zeros(0, dtype=bool)
+
+
 class CoverageMonitor(BettingMonitor):
     """Watch over the coverage of a filter in use, from answers that were judged.
 
@@ -123,7 +128,7 @@ class CoverageMonitor(BettingMonitor):
         users complain about say nothing of the others.
         """
         self.validate()
-        self._take(problem_errors(y, kept) if len(y) or len(kept) else np.zeros(0))
+        self._take(errors_of(y, kept))
         return self
 
     def _take(self, errors):
@@ -139,7 +144,7 @@ class CoverageMonitor(BettingMonitor):
         """Of an error, after so many errors in the problems before."""
         if self.n_calibration is None:
             return np.full(len(before), self.alpha)
-        t = 1 + len(self._log_wealth) - 1 + np.arange(len(before))
+        t = len(self._log_wealth) + np.arange(len(before))  # counted from 1
         k = conformal_rank(self.n_calibration, self.alpha)
         return (k + before) / (self.n_calibration + t)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,7 +12,11 @@ from sklearn.utils import check_random_state
 from .._parameters import StrOptions
 from ._betting import BettingMonitor
 
-_STATISTICS = {"mean": np.mean, "max": np.max, "min": np.min}
+_STATISTICS: dict[str, Callable[[NDArray], float]] = {
+    "mean": np.mean,
+    "max": np.max,
+    "min": np.min,
+}
 _BLOCK = 512  # problems that are ranked among each other at a time
 
 #: The bets, functions of a p-value: it is small, it is large, it is at the sides, it is

@@ -36,6 +36,7 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import fit_search
 from skdcf.features import GraphFeatures, GraphUnion, paper_features, reasoning_features
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.persistence import (
     CalibratedThreshold,
     _archive,
@@ -55,6 +56,10 @@ from skdcf.scorers import (
 
 pytest.importorskip("skops")
 GRAPHS, LABELS = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+KIND = (np.arange(120) % 2)[GRAPHS.problem_of].astype(float)
+GRAPHS = GRAPHS.replace_features(
+    np.column_stack([GRAPHS.features, KIND]), [*GRAPHS.feature_names, "kind"]
+)
 
 FILTERS = {
     "auto": CoherentConformalFilter(random_state=0),
@@ -71,6 +76,10 @@ FILTERS = {
     "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3)),
     "pipeline": HardCF(make_pipeline(PolynomialFeatures(), RandomForestClassifier(2))),
     "svc": HardCF(SVC()),
+    "one false": HardCF(guarantee=NoFalseClaim(max_false=1)),
+    "sure": HardCF(guarantee=NoFalseClaim(delta=0.1)),
+    "expected share": HardCF(guarantee=ExpectedFalse("share", 0.2)),
+    "per group": HardCF(guarantee=NoFalseClaim(by="kind")),
     "independent": IndependentFactuality(),
     "boosted without graph": BoostedIndependentFactuality(random_state=0),
     "single": SingleFeatureCF(beta_mix=0.3),
@@ -92,8 +101,8 @@ def assert_same_filter(back, cf):
     assert same(back.predict(GRAPHS), cf.predict(GRAPHS))
     assert same(back.path_risk(GRAPHS), cf.path_risk(GRAPHS))
     assert same(back.predict_alpha(GRAPHS), cf.predict_alpha(GRAPHS))
-    assert back.threshold_ == cf.threshold_
-    assert back.threshold(0.3) == cf.threshold(0.3)
+    assert np.array_equal(back.threshold_, cf.threshold_, equal_nan=True)
+    assert same(back.predict(GRAPHS, 0.3), cf.predict(GRAPHS, 0.3))
     address = re.compile("0x[0-9A-F]+")
     assert address.sub("", str(back)) == address.sub("", str(cf))
 
@@ -141,6 +150,9 @@ def test_other_process_predicts_the_same(tmp_path):
         "import sys, skdcf, numpy as np\n"
         "from skdcf.datasets import make_reasoning_graphs\n"
         "g = make_reasoning_graphs(120, random_state=0).graphs\n"
+        "kind = (np.arange(120) % 2)[g.problem_of].astype(float)\n"
+        "X = np.column_stack([g.features, kind])\n"
+        "g = g.replace_features(X, [*g.feature_names, 'kind'])\n"
         "np.save(sys.argv[2], np.concatenate(list(skdcf.load(sys.argv[1]).path_risk(g))))"
     )
     out = tmp_path / "risk.npy"
@@ -453,3 +465,8 @@ def test_threshold_without_a_number():
     assert not CalibratedThreshold(-np.inf, 0.1, 3, ties="include").keep([-1.0]).any()
     with pytest.raises(ValueError, match="claim 1 is NaN"):
         alone.keep([1.0, np.nan])
+
+
+def test_a_group_has_no_threshold_alone(tmp_path):
+    with pytest.raises(ValueError, match="thresholds of their own"):
+        save_threshold(fitted("per group"), tmp_path / "t.json")

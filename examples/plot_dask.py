@@ -1,0 +1,112 @@
+"""
+On a cluster, with a worker killed on the way
+=============================================
+
+A JSON Lines file is calibrated on and filtered in parts, first in this process, then on a
+local cluster of dask of which one worker is killed in the middle. Threshold and masks are
+the same to the bit. Needs the extras ``dask`` and ``persistence``.
+"""
+
+# %%
+# A file, and a filter
+# --------------------
+
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import skdcf
+from skdcf.datasets import jsonl_partitions, make_reasoning_graphs, write_jsonl
+from skdcf.partitions import calibrate_partitions, filter_partitions
+
+folder = tempfile.TemporaryDirectory()
+graphs, labels = make_reasoning_graphs(2000, random_state=0, return_X_y=True)
+path = write_jsonl(Path(folder.name) / "problems.jsonl", graphs, labels)
+cf = skdcf.HardCF("frequency-score").fit(graphs[:200], labels[:200])
+saved = skdcf.save(cf, Path(folder.name) / "filter.skops")
+
+# %%
+# In this process
+# ---------------
+
+parts = jsonl_partitions(path, n_problems=100)
+calibrate_partitions(cf, parts)
+here = np.concatenate([row for part in filter_partitions(cf, parts) for row in part])
+print(f"{len(parts)} parts, threshold {cf.threshold_:.6f}, {here.mean():.1%} kept")
+
+# %%
+# On a cluster
+# ------------
+# This is a program of its own, as it would be in earnest. While parts are scored, one
+# worker kills itself; dask starts another and has the lost parts scored again.
+
+program = Path(folder.name) / "on_cluster.py"
+program.write_text(
+    textwrap.dedent(
+        """
+        import os, signal, sys, time
+        from pathlib import Path
+
+        import joblib, numpy as np, skdcf
+        from dask.distributed import Client, LocalCluster
+        from skdcf.datasets import jsonl_partitions
+        from skdcf.partitions import calibrate_partitions, filter_partitions
+
+        class Deadly:
+            "A part whose first reader dies."
+
+            def __init__(self, part, mark):
+                self.part, self.mark = part, mark
+
+            def read(self):
+                if not os.path.exists(self.mark):
+                    Path(self.mark).write_text(str(os.getpid()))
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return self.part.read()
+
+        def main(path, saved, out):
+            parts, cf = jsonl_partitions(path, 100), skdcf.load(saved)
+            parts[7] = Deadly(parts[7], out + ".killed")
+            where = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
+            with LocalCluster(**where) as cluster, Client(cluster):
+                with joblib.parallel_config(backend="dask"):
+                    calibrate_partitions(cf, parts)
+                    masks = list(filter_partitions(cf, parts))
+            flat = np.concatenate([row for part in masks for row in part])
+            np.savez(out, masks=flat, threshold=cf.threshold_)
+
+        if __name__ == "__main__":
+            main(*sys.argv[1:])
+        """
+    )
+)
+out = str(Path(folder.name) / "out.npz")
+command = [sys.executable, str(program), str(path), str(saved), out]
+subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=300)
+
+# %%
+# The same, to the bit
+# --------------------
+
+with np.load(out, allow_pickle=False) as there:
+    same_threshold = float(there["threshold"]) == cf.threshold_
+    same_masks = np.array_equal(there["masks"], here)
+killed = Path(out + ".killed").read_text()
+print(f"worker {killed} was killed; threshold {same_threshold}, masks {same_masks}")
+assert same_threshold and same_masks
+
+# %%
+# What each part contributes is one number per problem, and the threshold is one of them.
+
+fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+scores = cf.nonconformity_scores_[np.isfinite(cf.nonconformity_scores_)]
+ax.plot(scores, np.arange(1, len(scores) + 1), drawstyle="steps-post")
+ax.axvline(cf.threshold_, color="k", ls="--", lw=1, label="threshold")
+ax.set(xlabel="nonconformity score", ylabel="problems up to it, of 2,000")
+ax.legend(frameon=False)
+folder.cleanup()

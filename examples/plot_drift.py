@@ -1,0 +1,98 @@
+"""
+When coverage is lost: monitors in use
+======================================
+
+A filter was calibrated; then the language model behind it changes. One monitor sees the
+labels of what was kept, another only the path risks, and a window of judged problems
+repairs what was lost.
+"""
+
+# %%
+# A stream with a change
+# ----------------------
+# Up to problem 600 the stream is like the problems of calibration. Then answers become
+# worse: some of the claims that used to be true are false, and the features know little
+# of it.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skdcf import HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.metrics import problem_errors
+
+graphs, labels = make_reasoning_graphs(2700, random_state=0, return_X_y=True)
+cf = HardCF("frequency-score", alpha=0.1).fit(graphs[:500], labels[:500])
+
+rng = np.random.default_rng(0)
+stream, truth = graphs[500:], list(labels[500:])
+change = 600
+for i in range(change, len(truth)):
+    truth[i] = np.where(rng.random(len(truth[i])) < 0.1, 0, truth[i])
+features = stream.features.copy()
+late = stream.problem_of >= change
+features[late, 0] -= rng.random(late.sum()) * features[late, 0] * 0.3
+stream = stream.replace_features(features, stream.feature_names)
+
+# %%
+# Two monitors
+# ------------
+# Each bets against the null hypothesis that nothing has changed. Under it, the chance that
+# the wealth ever reaches ``1 / delta = 20`` is at most 5 %, however long the stream is.
+
+from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
+
+monitor = CoverageMonitor(alpha=0.1, n_calibration=cf.n_calibration_, delta=0.05)
+test = ExchangeabilityTest(delta=0.05, random_state=0).fit(cf.path_risk(graphs[:500]))
+for start in range(0, len(truth), 100):
+    now = slice(start, start + 100)
+    monitor.update(truth[now], cf.predict(stream[now]))
+    test.update(cf.path_risk(stream[now]))
+print("labels:     alarm after problem", monitor.alarm_at)
+print("path risks: alarm after problem", test.alarm_at)
+assert change < monitor.alarm_at < change + 700
+assert change < test.alarm_at < change + 700
+
+# %%
+# Repair
+# ------
+# A window of the latest judged problems calibrates a copy of the filter. Each problem is
+# filtered with the threshold from problems before it.
+
+from skdcf.monitoring import SlidingCalibration
+
+sliding = SlidingCalibration(cf, window=400)
+wrong = {"as calibrated": [], "sliding window": []}
+for start in range(0, len(truth), 50):
+    now = slice(start, start + 50)
+    current = getattr(sliding, "filter_", cf)
+    wrong["as calibrated"].append(problem_errors(truth[now], cf.predict(stream[now])))
+    wrong["sliding window"].append(
+        problem_errors(truth[now], current.predict(stream[now]))
+    )
+    sliding.update(stream[now], truth[now])
+wrong = {name: np.concatenate(rows) for name, rows in wrong.items()}
+last = {name: 1 - rows[-600:].mean() for name, rows in wrong.items()}
+print({name: round(float(value), 3) for name, value in last.items()})
+assert last["as calibrated"] < 0.85 < 0.87 < last["sliding window"]
+
+# %%
+# The picture
+# -----------
+
+fig, (top, bottom) = plt.subplots(
+    2, 1, figsize=(6.4, 5), sharex=True, layout="constrained"
+)
+for name, rows in wrong.items():
+    mean = np.convolve(1 - rows, np.full(200, 1 / 200), mode="valid")
+    top.plot(np.arange(200, len(rows) + 1), mean, label=name)
+top.axhline(0.9, color="k", ls="--", lw=1, label="promised")
+top.set(ylabel="coverage, last 200", ylim=(0.6, 1))
+top.legend(frameon=False, ncols=3, loc="lower left")
+bottom.plot(monitor.log_wealth_ / np.log(10), label="CoverageMonitor")
+bottom.plot(test.log_wealth_ / np.log(10), label="ExchangeabilityTest")
+bottom.axhline(np.log10(20), color="k", ls="--", lw=1, label="alarm")
+bottom.set(xlabel="problems in use", ylabel="wealth, log10", ylim=(-1, 8))
+bottom.legend(frameon=False)
+for ax in (top, bottom):
+    ax.axvline(change, color="0.6", lw=1)

@@ -1,0 +1,79 @@
+"""Short runs of the programs in benchmarks/ that kill what writes and break what is read."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOUND = ROOT / "benchmarks" / "results" / "fuzz.json"
+
+
+def run(name, *arguments):
+    command = [sys.executable, ROOT / "benchmarks" / f"{name}.py", *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, env=environment
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked and killed")
+def test_nothing_half_written_is_trusted():
+    pytest.importorskip("pooch")
+    pytest.importorskip("skops")
+    done = run("kills", "--kills", "3", "--seed", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "two downloads of one file at once: both succeed" in done.stdout
+    assert done.stdout.count("kills") == 4
+
+
+def test_broken_input_is_refused(tmp_path):
+    pytest.importorskip("skops")
+    out = tmp_path / "fuzz.json"
+    first = run("fuzz", "--inputs", "2000", "--output", str(out))
+    assert first.returncode == 0, first.stdout + first.stderr
+    before = json.loads(out.read_text())
+    assert sum(t["done"] for t in before["targets"].values()) == 2000
+    again = run("fuzz", "--inputs", "2400", "--output", str(out))
+    after = json.loads(out.read_text())
+    assert again.returncode == 0
+    for name, target in after["targets"].items():
+        assert target["done"] == int(1.2 * before["targets"][name]["done"])
+        assert target["taken"] + target["refused"] == target["done"]
+
+
+def test_fuzz_notices(tmp_path):
+    """An error that is not documented, and a process that ends, are both faults."""
+    program = tmp_path / "broken.py"
+    program.write_text(
+        "import os, sys\n"
+        f"sys.path.insert(0, {str(ROOT / 'benchmarks')!r})\n"
+        "import fuzz\n"
+        "class Broken:\n"
+        "    def __init__(self, folder):\n"
+        "        self.n = 0\n"
+        "    def run(self, rng):\n"
+        "        self.n += 1\n"
+        "        if self.n == 3:\n"
+        "            raise KeyError('undocumented')\n"
+        "        if self.n == 700:\n"
+        "            os._exit(11)\n"
+        "fuzz.TARGETS = {'broken': (Broken, 1.0, (ValueError,))}\n"
+        f"sys.argv[1:] = ['--inputs', '1500', '--output', {str(tmp_path / 'f.json')!r}]\n"
+        "sys.exit(fuzz.main())\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1, done.stderr
+    assert "KeyError: 'undocumented'" in done.stdout
+    assert "exit 11" in done.stdout
+
+
+@pytest.mark.skipif(not FOUND.exists(), reason="not run in this checkout")
+def test_what_a_million_inputs_did():
+    found = json.loads(FOUND.read_text())["targets"]
+    assert all(target["faults"] == [] for target in found.values())

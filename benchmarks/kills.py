@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import hashlib
 import http.server
+import io
 import itertools
 import multiprocessing
 import os
@@ -67,7 +68,7 @@ def download(path):
 class Slow(http.server.BaseHTTPRequestHandler):
     """Sends a file so slowly that a download can be killed on the way."""
 
-    def do_GET(self):  # noqa: N802
+    def do_GET(self):
         self.send_response(200)
         self.send_header("Content-Length", str(len(CONTENT)))
         self.end_headers()
@@ -84,7 +85,7 @@ class Slow(http.server.BaseHTTPRequestHandler):
 
 def child(job, path):
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stderr = open(os.devnull, "w")
+    sys.stderr = io.StringIO()
     job(path)
 
 

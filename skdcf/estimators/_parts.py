@@ -75,7 +75,12 @@ class CalibrationPart:
         return CalibrationPart(self.steps[rows], self.answers[rows], weights, groups)
 
     def claims(self) -> Claims:
-        """Weights and groups, as a guarantee takes them."""
+        """Weights and groups, as a guarantee takes them.
+
+        Returns
+        -------
+        Claims
+        """
         none, bounds = np.empty(0), np.zeros(len(self) + 1, dtype=np.int64)
         return Claims(none, bounds, self.weights, self.groups)
 

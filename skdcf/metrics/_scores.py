@@ -103,20 +103,26 @@ def _flat(y, kept):
         raise ValueError(f"y has {len(y)} problems but kept has {len(kept)}")
     if not len(y):
         raise ValueError("no problems: y is empty")
-    sizes = np.array([np.size(row) for row in y])
-    wrong = np.flatnonzero(sizes != [np.size(row) for row in kept])
+    (labels, sizes), (masks, n_kept) = _joined(y), _joined(kept)
+    wrong = np.flatnonzero(sizes != n_kept)
     if wrong.size:
         i = wrong[0]
         raise ValueError(
-            f"problem {i}: {sizes[i]} labels but {np.size(kept[i])} entries in kept"
+            f"problem {i}: {sizes[i]} labels but {n_kept[i]} entries in kept"
         )
-    labels = np.concatenate([np.ravel(row) for row in y])
-    masks = np.concatenate([np.ravel(row) for row in kept])
     for name, values, known in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
         numbers = values.dtype.kind in "biuf"
         if not numbers or not np.isin(values, known).all():
             raise ValueError(f"{name} holds values other than {known}")
     return labels, masks.astype(bool), offsets_of(sizes)
+
+
+def _joined(rows):
+    """The values of all rows, and how many there are of each."""
+    if isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object:
+        return rows, np.ones(len(rows), dtype=np.int64)
+    rows = [np.ravel(row) for row in rows]
+    return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
 def nonempty_score(kept: Sequence[ArrayLike] | ArrayLike) -> float:

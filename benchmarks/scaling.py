@@ -63,9 +63,12 @@ def measure(n, pipe):
         ("features", lambda: GraphFeatures().fit_transform(batch)),
         ("path epoch", lambda: path_epoch(batch, labels)),
     ):
-        start = time.perf_counter()
-        work()
-        out[name] = time.perf_counter() - start, peak() - before
+        seconds = []
+        for _ in range(3 if n <= 100_000 else 1):
+            start = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - start)
+        out[name] = min(seconds), peak() - before
     pipe.send(out)
 
 

@@ -136,11 +136,11 @@ def test_same_predictions_from_public_names(name, tmp_path):
             assert module.split(".")[0] in foreign, (module, found)
 
 
-def test_public_modules_are_the_documented_ones():
+def test_documented_modules_are_public():
     here = os.path.dirname(__file__)
     with open(os.path.join(here, "..", "docs", "api.rst"), encoding="utf-8") as file:
         listed = [line.strip() for line in file if line.startswith("   skdcf")]
-    assert sorted(listed) == sorted(public_modules())
+    assert set(listed) <= set(public_modules())
 
 
 def test_other_process_predicts_the_same(tmp_path):

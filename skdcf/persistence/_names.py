@@ -12,8 +12,8 @@ from importlib import import_module
 PACKAGE = __name__.partition(".")[0]
 _INSIDE = ("cli", "estimators", "graphs", "ops")  # what users take from elsewhere
 
-#: Classes of other packages, beside what skops trusts by itself, and functions of this
-#: one that are harmless whatever they are given. The numbers inside trees are checked in
+#: Classes of other packages, beside what skops trusts by itself (less in its older
+#: versions), and functions of this one that are harmless whatever they are given. The numbers inside trees are checked in
 #: `_trees`; xgboost reads its own.
 KNOWN = frozenset(
     {
@@ -25,6 +25,10 @@ KNOWN = frozenset(
         "skdcf.edges.number_flow_edges",
         "skdcf.llm.join_claims",
         "skdcf.llm.split_sentences",
+        "sklearn._loss.link.Interval",
+        "sklearn._loss.link.LogitLink",
+        "sklearn._loss.loss.HalfBinomialLoss",
+        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
         "sklearn.tree._tree.Tree",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.metrics._scorer._PassthroughScorer",
@@ -34,6 +38,8 @@ KNOWN = frozenset(
         "sklearn.model_selection._split.RepeatedKFold",
         "sklearn.model_selection._split.ShuffleSplit",
         "sklearn.model_selection._split.StratifiedKFold",
+        "sklearn.utils._metadata_requests.MetadataRequest",
+        "sklearn.utils._metadata_requests.MethodMetadataRequest",
         "xgboost.core.Booster",
         "xgboost.sklearn.XGBClassifier",
     }

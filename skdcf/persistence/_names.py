@@ -13,8 +13,8 @@ PACKAGE = __name__.partition(".")[0]
 _INSIDE = ("cli", "estimators", "graphs", "ops")  # what users take from elsewhere
 
 #: Classes of other packages, beside what skops trusts by itself (less in its older
-#: versions), and functions of this one that are harmless whatever they are given. The numbers inside trees are checked in
-#: `_trees`; xgboost reads its own.
+#: versions), and functions of this one that are harmless whatever they are given. The
+#: numbers inside trees are checked in `_trees`; xgboost reads its own.
 KNOWN = frozenset(
     {
         "pathlib.PosixPath",

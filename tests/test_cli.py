@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -52,7 +53,7 @@ def test_fit_says_what_it_promises(files, tmp_path, capsys):
     assert "trained and calibrated on 240 problems" in said
     model = skdcf.load(tmp_path / "m")
     assert model[-1].alpha == 0.2
-    assert f"alpha = {1 / (model[-1].n_calibration_ + 1):.3g}" in said
+    assert f"alpha = {1 / (model[-1].n_calibration_ + 1):.3g} on" in said
 
 
 def test_filter_writes_what_the_library_keeps(files, tmp_path, capsys):
@@ -138,6 +139,24 @@ def test_evaluate_gives_the_numbers_of_the_library(files, capsys):
     assert given["coverage"] == report.coverage.tolist()
     assert run("evaluate", *args) == 0
     assert capsys.readouterr().out == f"{report}\n"
+
+
+def test_report_is_one_page_with_all_that_was_kept_and_missed(files, tmp_path, capsys):
+    page, args = tmp_path / "r.html", (files / "m.skops", files / "new.jsonl")
+    assert run("report", *args, "-o", page, "--by", "source", "--answers", 5) == 0
+    assert "wrote" in capsys.readouterr().err
+    text = page.read_text(encoding="utf-8")
+    model, data = skdcf.load(files / "m.skops"), read_jsonl(files / "new.jsonl")
+    kept = model.predict(data.graphs)
+    missed = sum(
+        bool((mask & (labels == 0)).any())
+        for mask, labels in zip(kept, data.labels, strict=True)
+    )
+    assert f"{missed} of 60 answers keep a claim that is false" in text
+    assert "Group page 3" in text
+    assert "<svg" in text
+    assert "nothing false is kept" in text
+    assert not re.search(r"(src|href)=[\"']?(http|//)|@import|url\(http", text)
 
 
 def test_compare_shows_one_row_per_scorer_and_level(files, capsys):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -42,19 +43,10 @@ def test_demo_without_data_says_so(tmp_path, monkeypatch, capsys):
 
 
 def report(retention, error):
-    one = np.full(2, 0.5)
-    return FilterReport(
-        alpha=np.array([0.1, 0.2]),
-        coverage=one,
-        coverage_interval=np.zeros((2, 2)),
-        coverage_band=np.zeros((2, 2)),
-        retention=np.array(retention),
-        retention_error=np.array(error),
-        abstention=one,
-        threshold=one,
-        n_problems=10,
-        n_calibration=10,
-    )
+    values = dict.fromkeys((f.name for f in fields(FilterReport)), np.full(2, 0.5))
+    values |= {"alpha": np.array([0.1, 0.2]), "coverage_band": np.zeros((2, 2))}
+    values |= {"retention": np.array(retention), "retention_error": np.array(error)}
+    return FilterReport(**values | {"groups": {}})
 
 
 def test_demo_says_where_the_learnt_filter_keeps_less():

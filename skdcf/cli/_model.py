@@ -153,12 +153,9 @@ def calibrate(options):
 
 def promise(filter):
     """What a calibrated filter promises, in two sentences."""
-    n, alpha = filter.n_calibration_, filter.alpha
-    yield (
-        f"promise: with a probability of at least {1 - alpha:.6g}, nothing false is kept of "
-        f"a new answer that is drawn like the {n} answers that calibrated"
-    )
-    yield f"the strictest level that {n} answers allow is alpha = {1 / (n + 1):.3g}"
+    n, kind = filter.n_calibration_, filter.calibration_.promise
+    yield f"promise: {kind.describe(kind.level(None, filter.alpha))}"
+    yield f"{n} answers calibrated; they allow levels from alpha = {1 / (n + 1):.3g} on"
 
 
 def filter_problems(options):

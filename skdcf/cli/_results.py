@@ -6,11 +6,15 @@ from dataclasses import asdict
 
 from .. import load
 from ..evaluation import compare_filters
+from ..inspection import write_report
 from ..metrics import evaluate_filter
 from ._files import (
     add_alphas,
     add_json,
+    add_output,
     add_problems,
+    check_folder,
+    inform,
     plain,
     read_problems,
 )
@@ -35,6 +39,7 @@ def add_to(commands):
     add_problems(parser, "labelled problems that the filter has not seen")
     add_alphas(parser, ALPHAS)
     add_json(parser)
+    _add_by(parser)
     parser.set_defaults(run=evaluate)
 
     parser = commands.add_parser(
@@ -59,12 +64,30 @@ def add_to(commands):
     add_json(parser)
     parser.set_defaults(run=compare)
 
+    parser = commands.add_parser(
+        "report", help="write a page on a filter and what it did to labelled problems"
+    )
+    add_model(parser)
+    add_problems(parser, "labelled problems that the filter has not seen")
+    add_output(parser, "where to write the page (HTML)")
+    add_alphas(parser, ALPHAS)
+    _add_by(parser)
+    parser.add_argument("--answers", type=int, default=30, help="how many to show")
+    parser.set_defaults(run=report)
+
+
+def _add_by(parser):
+    parser.add_argument(
+        "--by", metavar="KEY", help="report on groups: a key of the metadata"
+    )
+
 
 def evaluate(options):
     """Print coverage and retention of a saved filter."""
     model = load(options.model)
     data = read_problems(options.problems, labelled=True)
-    report = evaluate_filter(model, data.graphs, data.labels, options.alphas)
+    held = data.graphs, data.labels
+    report = evaluate_filter(model, *held, options.alphas, by=options.by)
     print(json.dumps(plain(asdict(report))) if options.json else report)
 
 
@@ -87,3 +110,13 @@ def compare(options):
         resume=options.resume,
     )
     print(json.dumps(plain(report.rows())) if options.json else report)
+
+
+def report(options):
+    """Write a page that a reader without Python understands."""
+    check_folder(options.output)
+    model = load(options.model)
+    data = read_problems(options.problems, labelled=True)
+    more = {"alphas": options.alphas, "by": options.by, "n_answers": options.answers}
+    write_report(options.output, model, data.graphs, data.labels, **more)
+    inform(f"wrote {options.output}")

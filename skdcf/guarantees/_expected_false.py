@@ -103,6 +103,22 @@ class ExpectedFalse(Guarantee):
         self.weight = weight
         self.unseen = unseen
 
+    def describe(self, level: float) -> str:
+        """The promise as a sentence, for reports.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        str
+        """
+        return (
+            f"the mean {self.of} of false claims among those kept is at most "
+            f"{level:g}{self.whom}"
+        )
+
     def scores(
         self, path_risk: NDArray, labels: NDArray, offsets: NDArray
     ) -> NDArray[np.float64]:

@@ -193,6 +193,25 @@ class NoFalseClaim(Guarantee):
             )
         return Overlapping(self, steps, claims)
 
+    def describe(self, level: float) -> str:
+        """The promise as a sentence, for reports.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        str
+        """
+        what = f"at most {self.max_false} of the kept claims are false"
+        what = what if self.max_false else "nothing false is kept"
+        sets = (
+            f" (for {1 - self.delta:g} of all calibration sets)" if self.delta else ""
+        )
+        sure = f"{1 - level:.6g}"
+        return f"with a probability of at least {sure}{sets}, {what}{self.whom}"
+
     def needed(self, n: int, level: float) -> str:
         """What to tell about n calibration problems that are too few.
 

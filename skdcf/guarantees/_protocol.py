@@ -264,6 +264,28 @@ class Guarantee(Settings, metaclass=ABCMeta):
             "evaluate_filter or compare_filters"
         )
 
+    def describe(self, level: float) -> str:
+        """The promise as a sentence, for reports.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        str
+        """
+        return f"the mean loss of {self!r} is at most {level:g}{self.whom}"
+
+    @property
+    def whom(self) -> str:
+        """For which new answers the promise is made, as the end of a sentence."""
+        if self.by is not None:
+            return f", in every group by {self.by!r}"
+        if self.weight is not None:
+            return ", for answers of the kind that the weights stand for"
+        return ", for new answers that are drawn like those that calibrated"
+
     def needed(self, n: int, level: float) -> str:
         """What to tell about n calibration problems that are too few.
 

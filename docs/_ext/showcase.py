@@ -1,0 +1,50 @@
+"""The directive ``showcase``: an answer before and after a filter, made by the filter."""
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+
+def setup(app):
+    """Register the directive."""
+    app.add_directive("showcase", Showcase)
+    return {"parallel_read_safe": True}
+
+
+class Showcase(Directive):
+    """An answer as it came, and what is left of it."""
+
+    def run(self):
+        from skdcf._drawing.claims import answer_html
+
+        explained = choose(explain_answers())
+        before = answer_html(explained.graph, title="The answer")
+        after = explained._repr_html_()
+        columns = (f'<div style="flex:1 1 24em">{part}</div>' for part in (before, after))
+        both = f'<div style="display:flex;flex-wrap:wrap;gap:12px">{"".join(columns)}</div>'
+        return [nodes.raw("", both, format="html")]
+
+
+def explain_answers():
+    """What a filter did to new answers."""
+    from sklearn.pipeline import make_pipeline
+
+    from skdcf import CoherentConformalFilter
+    from skdcf.datasets import make_word_problems
+    from skdcf.features import reasoning_features
+    from skdcf.inspection import explain
+
+    old = make_word_problems(500, random_state=0)
+    new = make_word_problems(60, random_state=1)
+    cf = CoherentConformalFilter(alpha=0.1, random_state=0)
+    model = make_pipeline(reasoning_features(), cf).fit(old.graphs, old.labels)
+    return explain(model, new.graphs, new.labels)
+
+
+def choose(explained):
+    """The answer that shows most: true claims kept, false ones dropped."""
+
+    def shows(one):
+        kept, true = one.kept, one.labels == 1
+        return min((kept & true).sum(), (~kept & ~true).sum()), -(kept & ~true).sum()
+
+    return max(explained, key=shows)

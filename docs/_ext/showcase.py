@@ -19,7 +19,9 @@ class Showcase(Directive):
         explained = choose(explain_answers())
         before = answer_html(explained.graph, title="The answer")
         after = explained._repr_html_()
-        columns = (f'<div style="flex:1 1 24em">{part}</div>' for part in (before, after))
+        columns = (
+            f'<div style="flex:1 1 24em">{part}</div>' for part in (before, after)
+        )
         both = f'<div style="display:flex;flex-wrap:wrap;gap:12px">{"".join(columns)}</div>'
         return [nodes.raw("", both, format="html")]
 

@@ -84,14 +84,11 @@ def write_report(
         card(_summary(filter, report), "What was promised, and what came out"),
         _figure(report),
         report._repr_html_(),
-        *(
-            f"<h2>{escape(f'Group {name}')}</h2>{group._repr_html_()}"
-            for name, group in report.groups.items()
-        ),
+        _groups(filter, report),
         card(_more_labels(filter), "What more labels would give"),
         *_answers(explained, n_answers),
     ]
-    title = f"{type(filter).__name__} on {report.n_problems} answers"
+    title = f"What was kept of {report.n_problems} answers"
     body = f"<h1>{escape(title)}</h1>{''.join(parts)}"
     with replaced(path, encoding="utf-8") as file:
         file.write(page(body, title))
@@ -99,7 +96,7 @@ def write_report(
 
 
 def _summary(filter, report):
-    j = int(np.flatnonzero(report.alpha == filter.alpha)[0])
+    j = _own_row(filter, report)
     low, high = report.coverage_band[j]
     promise = filter.calibration_.promise
     theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
@@ -126,7 +123,41 @@ def _figure(report):
     out = StringIO()
     display.figure_.savefig(out, format="svg", bbox_inches="tight")
     plt.close(display.figure_)
-    return card(out.getvalue()[out.getvalue().index("<svg") :])
+    drawing = out.getvalue()[out.getvalue().index("<svg ") :]
+    return card(drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1))
+
+
+def _groups(filter, report):
+    """One row per group, at the filter's own level."""
+    if not report.groups:
+        return ""
+    rows = []
+    for name, group in report.groups.items():
+        j = _own_row(filter, group)
+        low, high = group.coverage_interval[j]
+        rows.append(
+            (
+                name,
+                group.n_problems,
+                f"{group.coverage[j]:.3f}",
+                f"{low:.3f} to {high:.3f}",
+                f"{group.retention[j]:.3f}",
+                f"{group.nonempty[j]:.0%}",
+            )
+        )
+    header = (
+        "group",
+        "answers",
+        "coverage",
+        "95 % interval",
+        "retention",
+        "not emptied",
+    )
+    return card(table(header, rows), f"Groups at alpha = {filter.alpha:g}")
+
+
+def _own_row(filter, report):
+    return int(np.flatnonzero(report.alpha == filter.alpha)[0])
 
 
 def _more_labels(filter):

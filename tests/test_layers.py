@@ -196,6 +196,7 @@ def test_layers_hold_what_they_should():
         "persistence",
         "pipeline",
         "plots",
+        "reporting",
     }
     assert {name for name in LAYERS if not is_module(name)} == set()
 

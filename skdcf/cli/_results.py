@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from .. import load
 from ..evaluation import compare_filters
-from ..inspection import write_report
 from ..metrics import evaluate_filter
+from ..reporting import write_report
 from ._files import (
     add_alphas,
     add_json,

@@ -17,6 +17,7 @@ from ..ops.holdout import whole_count
 from ..ops.risk_control import Steps
 from ._calibration import Calibration, Claims, Controlled
 from ._groups import PerGroup
+from ._shift import checked_weights
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
@@ -184,7 +185,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             If a problem has no group, or a weight that is not finite and at least 0.
         """
         groups = None if self.by is None else read_groups(self.by, batch)[0]
-        weights = None if self.weight is None else _weights(self.weight, batch)
+        weights = None if self.weight is None else checked_weights(self.weight, batch)
         return Claims(path_risk, batch.offsets, weights, groups, batch.name_of)
 
     def calibrate(self, steps: Steps, claims: Claims) -> Calibration:
@@ -331,23 +332,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         count, needed = whole_count(n, alpha), self.problems_needed(alpha)
         return count if needed > 0.6 * n else max(count, needed)
-
-
-def _weights(weight, batch):
-    values = np.asarray(weight(batch), dtype=np.float64)
-    if values.shape != (len(batch),):
-        raise ValueError(
-            f"weight={weight!r} gave shape {values.shape} for {len(batch)} problems: one "
-            "number per problem is needed"
-        )
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(wrong):
-        i = int(wrong[0])
-        raise ValueError(
-            f"{batch.name_of(i)}: its weight is {values[i]}, but a likelihood ratio is "
-            "finite and at least 0"
-        )
-    return values
 
 
 def level_above_zero(value, name):

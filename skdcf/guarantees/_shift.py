@@ -131,3 +131,21 @@ def describe_problems(batch: GraphBatch) -> NDArray[np.float64]:
         ends = segment_min(column, batch.offsets), -segment_min(-column, batch.offsets)
         columns += [np.where(batch.sizes > 0, end, 0.0) for end in ends]
     return np.column_stack(columns).astype(np.float64)
+
+
+def checked_weights(weight, batch):
+    """What ``weight`` gives for each problem, or ValueError."""
+    values = np.asarray(weight(batch), dtype=np.float64)
+    if values.shape != (len(batch),):
+        raise ValueError(
+            f"weight={weight!r} gave shape {values.shape} for {len(batch)} problems: one "
+            "number per problem is needed"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        i = int(wrong[0])
+        raise ValueError(
+            f"{batch.name_of(i)}: its weight is {values[i]}, but a likelihood ratio is "
+            "finite and at least 0"
+        )
+    return values

@@ -6,7 +6,6 @@ from ._explain import explain
 from ._explanation import Explanation
 from ._permutation import permutation_importance
 from ._pooled import pooled_shap_values
-from ._report import write_report
 from ._retention import RetentionReport, retention_by
 from ._separation import SeparationReport, score_separation
 from ._shap import ImportanceReport, ShapReport, shap_values
@@ -28,5 +27,4 @@ __all__ = [
     "shap_values",
     "single_feature_ablation",
     "surrogate_agreement",
-    "write_report",
 ]

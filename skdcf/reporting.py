@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._drawing.text import card, escape, page, table
-from .._files import replaced
-from ..metrics import coverage_band, evaluate_filter, unwrap
-from ._explain import explain
+from ._drawing.text import card, escape, page, table
+from ._files import replaced
+from .inspection import explain
+from .metrics import coverage_band, evaluate_filter, unwrap
 
 if TYPE_CHECKING:
-    from ..graphs import Labels, Problems
+    from .graphs import Labels, Problems
+
+__all__ = ["write_report"]
 
 _MISSED = 20  # answers with a false claim that was kept
 
@@ -68,7 +70,7 @@ def write_report(
     >>> import tempfile
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.inspection import write_report
+    >>> from skdcf.reporting import write_report
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     >>> cf = HardCF(alpha=0.1).fit(graphs[:200], y[:200])
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +119,7 @@ def _figure(report):
         import matplotlib.pyplot as plt
     except ImportError:
         return ""
-    from ..plots import FilterReportDisplay
+    from .plots import FilterReportDisplay
 
     display = FilterReportDisplay.from_reports({"this filter": report})
     out = StringIO()

@@ -46,7 +46,18 @@ class CrossScorer(Scorer):
         self.scores = scores
 
     def fit(self, batch, labels, task):
-        """Refused: the filter fits one scorer per fold."""
+        """Refused: the filter fits one scorer per fold.
+
+        Parameters
+        ----------
+        batch, labels, task
+            As in `Scorer.fit`.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
         raise ValueError(
             'a CrossScorer is made by a filter: pass calibration_size="cross" with the '
             "scorer that is to be fitted in each fold"

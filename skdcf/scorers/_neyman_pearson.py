@@ -39,13 +39,13 @@ class NeymanPearsonScorer(Scorer):
     hazards : list of Hazard or None, default=None
         None is four: logistic regression and boosted trees, which see the claim;
         logistic regression and a random forest, which see its problem as well.
+    text : TextHazard or None, default=None
+        A further hazard, from words, with the weight of one of the others. Half of what
+        it learns is who wrote an answer: see `TextHazard` before you use it.
     after_error : float, default=0.5
         Weight, in [0, 1], of true claims beside a false one. They count among what is
         kept, but what is known of them hangs on the sum of all hazards above, which errs
         most where it is large: counted in full, they cost claims at low alpha.
-    text : TextHazard or None, default=None
-        A further hazard, from words, with the weight of one of the others. Half of what
-        it learns is who wrote an answer: see `TextHazard` before you use it.
     gain : {"claims", "answers"} or callable, default="claims"
         What kept claims are worth. "claims" keeps as many as possible, which empties many
         answers, as the risk is spent on those that are sure. With "answers" the claims

@@ -138,9 +138,19 @@ def ablation(chosen):
             LINEAR: CoherentConformalFilter("linear", ties="jitter"),
             AUTO: CoherentConformalFilter("auto", ties="jitter"),
         }
+        chosen.output.mkdir(parents=True, exist_ok=True)
+        unfinished = chosen.output / f"understanding_ablation_{kind}.partial"
         report = single_feature_ablation(
-            filters, X, y, alphas, SINGLE, n_jobs=chosen.jobs, random_state=0
+            filters,
+            X,
+            y,
+            alphas,
+            SINGLE,
+            n_jobs=chosen.jobs,
+            random_state=0,
+            resume=unfinished,  # a run that was stopped goes on where it was
         )
+        unfinished.unlink()
         names = report.names
         yield f"{kind.upper()}-like, {len(X)} problems, 20 folds: claims kept per problem,"
         yield "with corrected standard errors, and coverage in %; in brackets the paper's"

@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from paper import ALPHAS, PROBLEMS
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
@@ -25,11 +26,6 @@ from skdcf.inspection import (
 )
 
 RESULTS = Path(__file__).resolve().parent / "results"
-PROBLEMS = {"math": 202, "felm": 710}
-ALPHAS = {
-    "math": [a / 100 for a in range(3, 11)],
-    "felm": [a / 100 for a in range(1, 11)],
-}
 SINGLE = {
     "reachability": "nx_reachability",
     "claim index": "claim_index",

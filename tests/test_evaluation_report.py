@@ -57,6 +57,8 @@ def report_of(coverage, retention, alpha=(0.1,), sizes=(70, 15, 15), **changes):
         "seconds": np.zeros(retention.shape[:2]),
         "protocol": "folds" if len(sizes) == 3 else "leave-one-out",
     }
+    for name in ("nonempty_coverage", "false_kept", "clean_prefix"):
+        fields[name] = fields["abstention"]
     return ComparisonReport(**fields | changes)
 
 

@@ -41,6 +41,12 @@ def _check_filter(name, filter, alphas, protocol):
             f'filter {name!r} has ties="include", which leave-one-out evaluation does '
             'not cover: use protocol="folds", or ties="jitter"'
         )
+    if getattr(inner, "calibration_size", None) == "cross":
+        raise ValueError(
+            f'filter {name!r} has calibration_size="cross", which calibrates on what it '
+            "trains on, but a comparison calibrates on a part of its own: evaluate it on "
+            "splits of yours, by evaluate_filter"
+        )
     return clone(filter)
 
 

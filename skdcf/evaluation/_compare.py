@@ -17,8 +17,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from .. import __version__
 from .._checks import check_alphas, check_choice, warn
 from ..exceptions import CalibrationWarning
+from ..guarantees import NoFalseClaim
 from ..metrics import evaluate_filter, leave_one_out
-from ..ops.conformal import conformal_rank, problems_needed
 from ._check import check_filters, check_input
 from ._comparison_report import ComparisonReport
 from ._fitting import fit_each
@@ -28,7 +28,14 @@ from ._splits import LEAVE_ONE_OUT, SHARES, make_splits
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
 
-METRICS = ("coverage", "retention", "abstention")
+METRICS = (
+    "coverage",
+    "retention",
+    "abstention",
+    "nonempty_coverage",
+    "false_kept",
+    "clean_prefix",
+)
 
 
 def compare_filters(
@@ -131,7 +138,7 @@ def compare_filters(
         saved = _open(resume, key, random_state)
         _check_results(saved, len(splits), filters, len(levels))
     results = {} if saved is None else saved.results
-    _warn_of_abstention(splits, levels, protocol)
+    _warn_of_abstention(filters, splits, levels, protocol)
     missing = [number for number in range(len(splits)) if number not in results]
     tasks = (
         delayed(run_split)(
@@ -201,21 +208,39 @@ def calibration_sizes(splits, protocol):
     return np.array([len(calibration) for _, calibration, _ in splits])
 
 
-def _warn_of_abstention(splits, alphas, protocol):
-    n = int(calibration_sizes(splits, protocol).min())
-    low = [alpha for alpha in sorted(alphas) if conformal_rank(n, alpha) == 0]
-    if low:
+def _warn_of_abstention(filters, splits, alphas, protocol):
+    n, told = int(calibration_sizes(splits, protocol).min()), set()
+    for name, filter in filters.items():
+        promise = _promise_of(filter, alphas)
+        low = [a for a in sorted(alphas) if n < promise.problems_needed(a)]
+        if not low or repr(promise) in told:
+            continue
+        told.add(repr(promise))
+        whose = "" if promise.crosses else f" by filter {name!r}"
         warn(
             f"{n} calibration problems per split are too few for alpha = "
-            f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept. "
-            f"{low[0]:g} needs {problems_needed(low[0])}.",
+            f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept{whose}. "
+            f"{low[0]:g} needs {promise.problems_needed(low[0])}.",
             CalibrationWarning,
         )
+
+
+def _promise_of(filter, alphas):
+    """The guarantee of a filter, of the first of several, or of that in a search."""
+    while isinstance(filter, Mapping):
+        filter = filter[alphas[0]]
+    while hasattr(filter, "estimator"):
+        filter = filter.estimator
+    while hasattr(filter, "steps"):
+        filter = filter.steps[-1][1]
+    guarantee = getattr(filter, "guarantee", None)
+    return NoFalseClaim() if guarantee is None else guarantee
 
 
 def _key(filters, data, alphas, protocol, splits, seeds):
     batch, labels, groups = data
     names = ("features", "feature_names", "offsets", "edges", "claims", "problems")
+    names += ("metadata",)
     inputs = {
         "X": [getattr(batch, name) for name in names],
         "y": np.concatenate(list(labels)),

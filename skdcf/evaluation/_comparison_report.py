@@ -37,6 +37,13 @@ class ComparisonReport:
     seconds : ndarray of shape (n_filters, n_splits)
         Time spent in fitting, all alphas together.
     protocol : {"folds", "leave-one-out"}
+    nonempty_coverage : ndarray of shape (n_filters, n_splits, n_alphas)
+        Coverage among the problems of which something is kept; NaN without any.
+    false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
+        False claims that were missed, and so kept, per test problem.
+    clean_prefix : ndarray of shape (n_filters, n_splits, n_alphas)
+        Mean number of claims before the first that is dropped or not true; NaN unless
+        all problems are chains.
     """
 
     names: tuple
@@ -48,6 +55,9 @@ class ComparisonReport:
     sizes: np.ndarray
     seconds: np.ndarray
     protocol: str
+    nonempty_coverage: np.ndarray
+    false_kept: np.ndarray
+    clean_prefix: np.ndarray
 
     @property
     def coverage_band(self) -> NDArray:
@@ -121,6 +131,9 @@ class ComparisonReport:
             "retention_share": self.retention_share.mean(axis=1),
             "delta_pct": percent_change(retention, retention[base]),
             "abstention": self.abstention.mean(axis=1),
+            "nonempty_coverage": _known_mean(self.nonempty_coverage),
+            "false_kept": self.false_kept.mean(axis=1),
+            "clean_prefix": self.clean_prefix.mean(axis=1),
         }
         return [
             {
@@ -164,7 +177,7 @@ class ComparisonReport:
             f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}; delta is "
             f"against {self.names[0]!r}",
             f" alpha  {'filter':{width}}  coverage %  target  meets    retention      "
-            "  delta %  abstains",
+            "  delta %  abstains  covered of rest  false kept",
         ]
         for row in self.rows():
             meets = {True: "yes", False: "in band" if row["in_band"] else "no"}
@@ -173,7 +186,8 @@ class ComparisonReport:
                 f"{100 * row['coverage']:10.1f}  {100 * row['target']:6.1f}  "
                 f"{meets[row['meets_target']]:7}  {row['retention']:6.3f} +- "
                 f"{row['retention_error']:5.3f}  {signed(row['delta_pct'], 8)}  "
-                f"{row['abstention']:8.3f}"
+                f"{row['abstention']:8.3f}  {row['nonempty_coverage']:15.3f}  "
+                f"{row['false_kept']:10.3f}"
             )
         return "\n".join(lines)
 
@@ -183,6 +197,14 @@ class ComparisonReport:
         sizes = "/".join(f"{size:.0f}" for size in self.sizes.mean(axis=0))
         said = f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}"
         return records(self.rows(), said)
+
+
+def _known_mean(values):
+    """Mean over the splits of what is known, NaN where nothing is."""
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=1)
+    count = known.sum(axis=1)
+    return np.where(count, total / np.maximum(count, 1), np.nan)
 
 
 def mean_band(n_calibration, alpha, n_test, n_splits, confidence=0.95):

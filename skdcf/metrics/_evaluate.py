@@ -82,8 +82,7 @@ def evaluate_filter(
         "laws": [calibration.coverage_law(a) for a in alphas],
         "n_calibration": filter.n_calibration_,
     }
-    seen = batch if filter.coherent else batch.without_edges()
-    tally = Tally(calibration.promise, alphas, kept, labels, seen, claim_weight)
+    tally = Tally(calibration.promise, alphas, kept, labels, batch, claim_weight)
     return tally.report(theory, check_groups(groups, len(batch)), by)
 
 

@@ -1,0 +1,151 @@
+"""Reports within groups, and what tells whether a filter is useful."""
+
+import numpy as np
+import pytest
+
+from skdcf import HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import compare_filters
+from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.metrics import (
+    clean_prefix_score,
+    coverage_interval,
+    coverage_score,
+    evaluate_filter,
+    nonempty_score,
+    retention_score,
+)
+from skdcf.plots import GroupCoverageDisplay
+
+
+@pytest.fixture(scope="module")
+def data():
+    graphs, y = make_reasoning_graphs(500, "felm", random_state=3, return_X_y=True)
+    chains = [
+        graph.replace(edges=[(v, v + 1) for v in range(graph.n_claims - 1)])
+        for graph in graphs
+    ]
+    return chains, y
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    graphs, y = data
+    cf = HardCF("frequency-score", alpha=0.1, ties="jitter", random_state=0)
+    return cf.fit(graphs[:200], y[:200])
+
+
+def test_useful_and_not_just_safe(data, fitted):
+    graphs, y = data
+    test, labels = graphs[200:], y[200:]
+    weight = "nx_reachability"
+    report = evaluate_filter(fitted, test, labels, [0.1, 0.3], claim_weight=weight)
+    column = test[0].feature_names.index(weight)
+    for i, alpha in enumerate(report.alpha):
+        kept = fitted.predict(test, alpha)
+        some = [j for j, mask in enumerate(kept) if mask.any()]
+        assert report.nonempty[i] == pytest.approx(nonempty_score(kept))
+        among = coverage_score([labels[j] for j in some], [kept[j] for j in some])
+        assert report.nonempty_coverage[i] == pytest.approx(among)
+        assert report.clean_prefix[i] == pytest.approx(clean_prefix_score(labels, kept))
+        false = retention_score([1 - np.array(row) for row in labels], kept)
+        assert report.false_kept[i] == pytest.approx(false)
+        expected = np.mean(
+            [
+                (g.features[:, column] * mask * row).sum()
+                for g, mask, row in zip(test, kept, labels, strict=True)
+            ]
+        )
+        assert report.weighted_retention[i] == pytest.approx(expected)
+    text = str(report)
+    for word in ("non-empty", "false kept", "clean prefix", "weighted retention"):
+        assert word in text
+
+
+def test_prefix_and_weights_are_known_or_not(fitted):
+    graphs, y = make_reasoning_graphs(60, "felm", random_state=5, return_X_y=True)
+    report = evaluate_filter(fitted, graphs, y, [0.2])
+    assert np.isnan(report.clean_prefix).all()  # no chains
+    assert np.isnan(report.weighted_retention).all()
+    with pytest.raises(ValueError, match="claim_weight"):
+        evaluate_filter(fitted, graphs, y, claim_weight="colour")
+    with pytest.raises(ValueError, match="one per claim"):
+        evaluate_filter(fitted, graphs, y, claim_weight=[1.0])
+
+
+def test_groups_are_reports_of_their_own(data, fitted):
+    graphs, y = data
+    test, labels = graphs[200:], y[200:]
+    size = np.array([g.n_claims for g in test])
+    report = evaluate_filter(fitted, test, labels, [0.1], by=lambda b: b.sizes > 4)
+    assert set(report.groups) == {True, False}
+    for name, one in report.groups.items():
+        rows = np.flatnonzero((size > 4) == name)
+        alone = evaluate_filter(
+            fitted, [test[i] for i in rows], [labels[i] for i in rows], [0.1]
+        )
+        assert one.n_problems == len(rows)
+        assert one.coverage == alone.coverage and one.retention == alone.retention
+        np.testing.assert_array_equal(one.coverage_interval, alone.coverage_interval)
+    overlapping = evaluate_filter(
+        fitted, test, labels, [0.1], by=lambda b: np.c_[b.sizes > 4, b.sizes < 6]
+    )
+    assert [g.n_problems for _, g in sorted(overlapping.groups.items())] == [
+        (size > 4).sum(),
+        (size < 6).sum(),
+    ]
+    frame = report.to_frame()
+    assert list(frame["group"]) == ["all", *report.groups] and len(frame) == 3
+    assert "group" in str(report)
+    display = GroupCoverageDisplay.from_reports({"a": report, "b": report})
+    assert display.axes_.get_xlabel().startswith("coverage")
+    with pytest.raises(ValueError, match="no groups"):
+        GroupCoverageDisplay.from_reports(evaluate_filter(fitted, test, labels, [0.1]))
+
+
+def test_intervals_count_questions(data, fitted):
+    """Copies of each problem under one question say no more than the problems do."""
+    graphs, y = data
+    test, labels = graphs[200:300], y[200:300]
+    single = evaluate_filter(fitted, test, labels, [0.1])
+    many = evaluate_filter(
+        fitted, test * 5, labels * 5, [0.1], groups=np.tile(np.arange(100), 5)
+    )
+    naive = evaluate_filter(fitted, test * 5, labels * 5, [0.1])
+    low, high = many.coverage_interval[0]
+    assert low == pytest.approx(single.coverage_interval[0, 0], abs=0.002)
+    assert high == pytest.approx(single.coverage_interval[0, 1], abs=0.002)
+    assert naive.coverage_interval[0, 1] - naive.coverage_interval[0, 0] < high - low
+    assert many.retention_error[0] == pytest.approx(single.retention_error[0], rel=1e-6)
+    whole = evaluate_filter(fitted, test, labels, [0.1], groups=np.arange(100))
+    assert whole.coverage_interval[0] == pytest.approx(
+        coverage_interval(round(100 * single.coverage[0]), 100), abs=0.002
+    )
+
+
+def test_comparisons_show_it_too(data):
+    graphs, y = data
+    filters = {
+        "plain": HardCF("frequency-score", ties="jitter"),
+        "delta": HardCF("frequency-score", guarantee=NoFalseClaim(delta=0.001)),
+    }
+    with pytest.warns(CalibrationWarning, match="kept by filter 'delta'"):
+        report = compare_filters(filters, graphs, y, [0.05], cv=3, random_state=0)
+    row = report.rows()[0]
+    assert 0 < row["nonempty_coverage"] <= 1 and row["clean_prefix"] > 0
+    assert row["false_kept"] >= 0 and np.isnan(report.rows()[1]["nonempty_coverage"])
+    assert "false kept" in str(report)
+    with pytest.raises(ValueError, match="splits of yours"):
+        compare_filters({"c": HardCF(calibration_size="cross")}, graphs, y)
+
+
+def test_means_have_an_interval_of_their_own(data):
+    graphs, y = data
+    cf = HardCF("frequency-score", guarantee=ExpectedFalse("count")).fit(
+        graphs[:200], y[:200]
+    )
+    report = evaluate_filter(cf, graphs[200:], y[200:], [0.3])
+    low, high = report.coverage_interval[0]
+    assert low < report.coverage[0] < high
+    assert report.coverage[0] == pytest.approx(1 - report.false_kept[0])

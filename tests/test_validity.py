@@ -1,0 +1,87 @@
+"""The short version of benchmarks/validity.py: a few of its rows, with fewer draws."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def bench(checkout):
+    path = checkout / "benchmarks" / "validity.py"
+    spec = importlib.util.spec_from_file_location("validity", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LAW = (
+    "HardCF, frequency | no false claim | exclude | 50 | 0.1",
+    "HardCF, frequency | no false claim | jitter | 5 | 0.5",
+    "HardCF, frequency | no false claim | exclude | 200 | 0.005",
+    "HardCF, frequency | delta .1 | exclude | 200 | 0.25",
+    "SingleFeatureCF | no false claim | jitter | 200 | 0.25",
+    "IndependentFactuality | delta .1 | exclude | 50 | 0.1",
+)
+MEAN = (
+    "tied | by group | jitter | 50 | 0.1",
+    "tied | weighted | exclude | 50 | 0.1",
+    "tied | share by group | exclude | 200 | 0.05",
+    "constant | at most 1 | exclude | 9 | 0.1",
+    "copied | count | jitter | 50 | 0.1",
+    "float32 | share | exclude | 9 | 0.1",
+    "unknown | count, weighted | exclude | 100 | 0.1",
+)
+FAILING = (
+    "rank clamped to 1 | 19 | 0.01",
+    "rank clamped to 1 | 5 | 0.1",
+    "quantile by 'higher' of numpy | 137 | 0.5",
+    "quantile by 'higher' of numpy | 9 | 0.1",
+    "ties kept | 19 | 0.1",
+)
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.parametrize("name", LAW)
+def test_covered_problems_follow_their_law(bench, name):
+    found = bench.law_row(name.split(" | "), 200)
+    assert not found["fails"], found
+    assert found["law"] > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.parametrize("name", MEAN)
+def test_no_more_is_lost_than_was_promised(bench, name):
+    found = bench.mean_row(name.split(" | "), 200)
+    assert not found["fails"], found
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_what_must_fail_is_seen_to_fail(bench, name):
+    row = bench.ties_row if name.startswith("ties") else bench.rank_row
+    assert row(name.split(" | "), 300)["fails"]
+
+
+def test_the_law_is_told_from_its_neighbours(bench):
+    """A rank that is off by one has another law, with nearly the same mean."""
+    rng = np.random.default_rng(0)
+    scores = rng.random((4000, 70))
+    thresholds = np.sort(scores[:, :50], axis=1)
+    for k, right in ((5, True), (4, False), (6, False)):
+        losses = (scores[:, 50:] < thresholds[:, [k - 1]]).astype(float)
+        assert (bench.law_of(losses, 50, 0.1) > 1e-4) == right
+
+
+def test_rows_are_kept(bench, tmp_path, monkeypatch):
+    calls = []
+
+    def rows():
+        yield (
+            "a | 1",
+            lambda key, draws: calls.append(key) or bench.row(np.zeros((2, 2)), 0.1),
+        )
+
+    monkeypatch.setitem(bench.PARTS, "law", rows)
+    first = bench.run(["law"], 7, tmp_path)
+    assert bench.run(["law"], 7, tmp_path) == first and calls == [["a", "1"]]
+    assert "law" in bench.table(first)

@@ -57,6 +57,7 @@ def test(rng, n, **more):
 
 def show_false_alarms(n_streams):
     print(f"False alarms in {n_streams:,} exchangeable streams of {LENGTH:,}")
+    print("(a tenth of them without n_calibration)")
     print("monitor                 calibration  scores      alarms  95 % interval")
     for name, run, n, decimals in (
         ("CoverageMonitor", watch, 50, None),
@@ -68,10 +69,11 @@ def show_false_alarms(n_streams):
         ("ExchangeabilityTest", test, 200, 1),
     ):
         rng, alarms = np.random.default_rng(n), 0
-        for _ in range(n_streams):
+        runs = n_streams // 10 if run is watch_one else n_streams
+        for _ in range(runs):
             alarms += run(rng, n, length=LENGTH, decimals=decimals) is not None
-        low, high = interval(alarms, n_streams)
-        kind, share = "continuous" if decimals is None else "tied", alarms / n_streams
+        low, high = interval(alarms, runs)
+        kind, share = "continuous" if decimals is None else "tied", alarms / runs
         print(f"{name:23} {n:11}  {kind:10}  {share:.4f}  {low:.4f} to {high:.4f}")
 
 
@@ -81,7 +83,9 @@ def interval(count, n):
 
 
 def show_delays(n_streams):
-    print("\nProblems until the alarm, coverage .90 before and .80 after the change")
+    print(
+        f"\n{n_streams} streams each: problems until the alarm, coverage .90 before and .80 after the change"
+    )
     print(
         "monitor                 calibration  change at  median   10 %   90 %   missed"
     )
@@ -193,14 +197,22 @@ def show_others(n_streams):
         print(f"{name:32} {false / n_streams:12.3f}  {half:22.0f}  {missed:.3f}")
 
 
+PARTS = {
+    "alarms": (show_false_alarms, 1),
+    "delays": (show_delays, 40),
+    "others": (show_others, 100),
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--streams", type=int, default=10_000)
+    parser.add_argument("--part", choices=PARTS, action="append", help="all of them")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    show_false_alarms(options.streams)
-    show_delays(max(options.streams // 20, 10))
-    show_others(max(options.streams // 50, 10))
+    for name in options.part or PARTS:
+        show, share = PARTS[name]
+        show(max(options.streams // share, 10))
 
 
 if __name__ == "__main__":

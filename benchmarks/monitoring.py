@@ -84,7 +84,8 @@ def interval(count, n):
 
 def show_delays(n_streams):
     print(
-        f"\n{n_streams} streams each: problems until the alarm, coverage .90 before and .80 after the change"
+        f"\n{n_streams} streams each: problems until the alarm, coverage .90 before "
+        "and .80 after the change"
     )
     print(
         "monitor                 calibration  change at  median   10 %   90 %   missed"

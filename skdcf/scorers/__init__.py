@@ -17,6 +17,7 @@ from ._mlp import MLPScorer
 from ._neyman_pearson import NeymanPearsonScorer
 from ._protocol import Scorer, Task
 from ._resolve import as_scorer
+from ._shifted import GroupShiftScorer
 from ._text_hazard import TextHazard
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "FeatureScorer",
     "FrequencyScorer",
     "FunctionScorer",
+    "GroupShiftScorer",
     "Hazard",
     "LinearForm",
     "LinearScorer",

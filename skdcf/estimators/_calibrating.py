@@ -153,7 +153,8 @@ class CalibratingFilter(CalibratedInParts, Settings):
         promise = deepcopy(self._promise())  # what the caller holds may change
         calibration = promise.calibrate(part.steps, part.claims())
         self._warn(calibration, self._level(None))
-        self.nonconformity_scores_ = np.sort(part.scores)
+        scores = calibration.scores  # sorted already, where there is nothing else
+        self.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
         self.answer_scores_ = np.sort(part.answers)
         self.n_calibration_ = len(part)
         self.calibration_ = calibration

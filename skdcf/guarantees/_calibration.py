@@ -60,10 +60,13 @@ class Calibration(metaclass=ABCMeta):
         Number of calibration problems.
     promise : Guarantee
         What they were calibrated for.
+    scores : ndarray of shape (n,) or None
+        Their nonconformity scores, sorted, where these are all that is known of them.
     """
 
     n: int
     promise: Any
+    scores: np.ndarray | None = None
 
     @abstractmethod
     def levels(self, claims: Claims, keep_equal: bool = False) -> np.ndarray:

@@ -25,7 +25,7 @@ class Overlapping(Calibration):
     def __init__(self, promise: Any, steps: Steps, claims: Claims) -> None:
         known = frozenset().union(*claims.groups)
         self.names = sorted(known, key=str)
-        self.scores, self.n, self.promise = steps.position, steps.n, promise
+        self.position, self.n, self.promise = steps.position, steps.n, promise
         self.indicators = np.array([self._indicate(g) for g in claims.groups])
 
     def _indicate(self, groups):
@@ -44,10 +44,10 @@ class Overlapping(Calibration):
             known = self._known(groups, claims, rows[0])
             if known:
                 out[rows] = overlap_threshold(
-                    self.scores, self.indicators, self._indicate(known), level
+                    self.position, self.indicators, self._indicate(known), level
                 )
             elif known is not None:  # in no group at all: nothing but the usual promise
-                out[rows] = conformal_threshold(np.sort(self.scores), level)
+                out[rows] = conformal_threshold(np.sort(self.position), level)
         return out
 
     def _known(self, groups, claims, i):

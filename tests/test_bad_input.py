@@ -1,6 +1,7 @@
 """Each error names the problem, the value and the bound, before any work."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from skdcf import (
     ReasoningGraph,
     SingleFeatureCF,
 )
+from skdcf.adapters import from_lm_polygraph, from_verdicts
 from skdcf.datasets import question_groups
 from skdcf.features import reasoning_features
 from skdcf.graphs import as_batch, pack_labels
@@ -634,6 +636,8 @@ def test_metrics(problems):
         lambda: ReasoningGraph.from_parents([[], 0], claims=["a", "b"]),
         lambda: ReasoningGraph.from_adjacency([[0]], 1.5),
         lambda: ReasoningGraph([[10**400]], []),
+        lambda: from_verdicts([{"detailed_information": None, "statements": None}]),
+        lambda: from_lm_polygraph([[SimpleNamespace(claim_text="x")]], {"e": 0.5}),
     ],
 )
 def test_found_by_fuzzing(call):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._checks import check_choice
+from .._checks import check_choice, check_list
 from .collect import (
     EdgeRule,
     Missing,
@@ -176,7 +176,7 @@ def _labels(labels, texts, undecided):
 
 def _scores(values, texts, name):
     """Floats over all claims, of values that are flat or one list per problem."""
-    values, place = list(values), claim_places(texts)
+    values, place = list(check_list(name, values)), claim_places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
         check_parallel(f"lists of {name}", values, len(texts))
         for i, (row, claims) in enumerate(zip(values, texts, strict=True)):

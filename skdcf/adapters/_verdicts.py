@@ -117,17 +117,21 @@ def _problem(result):
 def _rows(result, i):
     """The judged claims of one answer."""
     if isinstance(result, dict):
-        rows = _part(result, _LISTS, f"problem {i}")
+        rows = check_list(f"problem {i}", _part(result, _LISTS, f"problem {i}"))
         # FacTool has None for a claim that it failed to judge, and its text elsewhere.
-        texts = result.get("claims") or rows
-        result = [
-            texts[v] | {"verdict": None} if r is None else r for v, r in enumerate(rows)
-        ]
+        texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
+        result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
     rows = [_plain(row) for row in check_list(f"problem {i}", result)]
     for v, row in enumerate(rows):
         if not isinstance(row, dict):
             raise ValueError(f"problem {i}, claim {v} is {row!r}, but must be a dict")
     return rows
+
+
+def _unjudged(texts, v):
+    """The claim that FacTool has no verdict for."""
+    known = v < len(texts) and isinstance(texts[v], dict)
+    return texts[v] | {"verdict": None} if known else None
 
 
 def _part(row, keys, where=None):

@@ -8,17 +8,20 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters, fit_levels, fit_search
 from skdcf.exceptions import CalibrationWarning
+from skdcf.features import GraphFeatures
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
 from skdcf.metrics import coverage_band, evaluate_filter, leave_one_out
 from skdcf.ops.conformal import claim_level, conformal_rank
 from skdcf.ops.hard import allowing_scores
 from skdcf.ops.risk_control import count_up_to, share_steps
+from skdcf.scorers import ClassifierScorer
 
 ALPHAS = (0.02, 0.05, 0.1, 0.25, 0.5)
 
@@ -518,3 +521,22 @@ def test_files_hold_guarantees(data, tmp_path):
         np.testing.assert_array_equal(
             flat(back.predict_alpha(named)), flat(cf.predict_alpha(named))
         )
+    cf = HardCF(0, guarantee=NoFalseClaim(by=["g", "h"]), alpha=0.2).fit(named, y)
+    back = skdcf.load(skdcf.save(cf, tmp_path / "filter.skops"))
+    np.testing.assert_array_equal(back.thresholds(named), cf.thresholds(named))
+    cross = HardCF(ClassifierScorer(), calibration_size="cross", random_state=0)
+    cross.fit(graphs, y)
+    back = skdcf.load(skdcf.save(cross, tmp_path / "filter.skops"))
+    np.testing.assert_array_equal(
+        flat(back.predict_alpha(graphs)), flat(cross.predict_alpha(graphs))
+    )
+
+
+def test_metadata_outlives_features(data):
+    """Groups are read from problems whose features were made on the way."""
+    graphs, y = data
+    named = graphs.replace_metadata([{"g": "ab"[i % 2]} for i in range(400)])
+    filter = HardCF(guarantee=NoFalseClaim(by="g"), random_state=0)
+    model = make_pipeline(GraphFeatures(), filter).fit(named, y)
+    assert model[-1].calibration_.names == ["a", "b"]
+    assert len(model.predict(named[:10])) == 10

@@ -53,7 +53,10 @@ class HardCF(BaseFilter):
     answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
     threshold_ : float
-        Conformal threshold at ``alpha``.
+        Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
+        thresholds of their own.
+    calibration_ : Calibration
+        What the guarantee made of the calibration problems.
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : object

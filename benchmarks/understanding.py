@@ -198,8 +198,10 @@ def shap_tables(name, kind, X, y, alphas):
     yield f"{name}: mean |SHAP| and its deviation, {n_models} models; beside it the paper's"
     ranks = {key: np.argsort(report.ranking) for key, report in reports.items()}
     yield f"{'':28}" + "".join(f"{key:>28}" for key in reports) + f"{'paper':>20}"
-    for j in reports[LINEAR].ranking[:12]:
+    for rank, j in enumerate(reports[LINEAR].ranking):
         feature = X.feature_names[j]
+        if rank >= 10 and feature not in SHAP[name]:
+            continue
         cells = [
             f"{ranks[key][j] + 1:3d}.  {report.mean[j]:.3f} +- {report.deviation[j]:.3f}"
             for key, report in reports.items()

@@ -134,7 +134,7 @@ class FilterReportDisplay:
             PANELS[panel](ax, self.reports, moved)
             alpha_ticks(ax, alpha)
         if panels and (len(self.reports) > 1 or panels[0] == "coverage"):
-            axes[0].legend(frameon=False, fontsize="small")
+            _add_legend(axes[0], panels[0] == "coverage")
         self.axes_, self.figure_ = axes, axes[0].figure
         return self
 
@@ -188,6 +188,16 @@ def _draw_nonempty(ax, reports, moved):
         _bars(ax, i, name, report.alpha + moved[i], share, error)
     ax.set_ylabel("share of answers that are not emptied")
     ax.set_ylim(0, 1.02)
+
+
+def _add_legend(ax, falls):
+    """Below lines that fall, with room made for it; else where it fits best."""
+    n = len(ax.get_legend_handles_labels()[0])
+    if falls:
+        low, high = ax.get_ylim()
+        ax.set_ylim(low - 0.04 * n * (high - low), high)
+    place = "lower left" if falls else "best"
+    ax.legend(frameon=False, fontsize="small", loc=place)
 
 
 def _bars(ax, i, name, at, height, error):
@@ -286,6 +296,6 @@ class ComparisonDisplay:
         right.set(ylabel="true claims kept per problem", ylim=(0, None))
         for ax in axes:
             alpha_ticks(ax, alpha)
-        left.legend(frameon=False, fontsize="small")
+        _add_legend(left, True)
         self.axes_, self.figure_ = axes, left.figure
         return self

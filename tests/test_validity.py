@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 
 
-@pytest.fixture(scope="module")
-def bench(checkout):
-    path = checkout / "benchmarks" / "validity.py"
-    spec = importlib.util.spec_from_file_location("validity", path)
+def script(checkout, name):
+    path = checkout / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def bench(checkout):
+    return script(checkout, "validity")
 
 
 LAW = (
@@ -56,6 +60,18 @@ def test_no_more_is_lost_than_was_promised(bench, name):
     assert not found["fails"], found
 
 
+@pytest.mark.parametrize("name", ["apart | 500 | 0.1", "overlapping | 500 | 0.1"])
+def test_every_group_is_covered(bench, name):
+    found = bench.group_row(name.split(" | "), 40)
+    assert not found["fails"], found
+
+
+@pytest.mark.parametrize("name", ["50 | 0.1 | 0.1"])
+def test_few_calibration_sets_cover_less(bench, name):
+    found = bench.delta_row(name.split(" | "), 0)  # always 2,000 draws
+    assert not found["fails"], found
+
+
 @pytest.mark.parametrize("name", FAILING)
 def test_what_must_fail_is_seen_to_fail(bench, name):
     row = bench.ties_row if name.startswith("ties") else bench.rank_row
@@ -85,3 +101,15 @@ def test_rows_are_kept(bench, tmp_path, monkeypatch):
     first = bench.run(["law"], 7, tmp_path)
     assert bench.run(["law"], 7, tmp_path) == first and calls == [["a", "1"]]
     assert "law" in bench.table(first)
+
+
+def test_groups_of_real_answers(checkout, data_home):
+    """FELM: one threshold leaves a domain below the target, and by= less so."""
+    groups = script(checkout, "groups")
+    fetch, by = groups.DATA["FELM, domains"]
+    found = groups.compare(*groups.load(fetch), by, 5)
+    print("\n".join(groups.lines_of("FELM", found)))
+    one, own = ({g: row[1] for g, row in found[name].items()} for name in ("one", "by"))
+    assert len(one) == 4 and min(one.values()) < min(own.values())
+    assert min(one.values()) < 0.88
+    assert min(own.values()) > 0.9 - 0.04  # of five splits with some 45 problems each

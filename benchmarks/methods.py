@@ -17,11 +17,11 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
+from skdcf.scorers import ClassifierScorer, MixtureScorer, NeymanPearsonScorer
 from skdcf.training import SoftTraining
 
 FREQUENCY = "CF, frequency"
-LOGISTIC = "CF, logistic regression"
+LOGISTIC, BOOSTED = "CF, logistic regression", "CF, XGBoost"
 AUTO, LINEAR, NEYMAN_PEARSON = "auto", "DCF, path relaxation", "Neyman-Pearson"
 OURS = (LINEAR, NEYMAN_PEARSON, AUTO)
 TIES = {"ties": "jitter"}
@@ -51,13 +51,29 @@ def sharpened():
     )
 
 
+def compared():
+    """Baselines and ours, on whatever columns there are."""
+    return {
+        LOGISTIC: HardCF(ClassifierScorer(), **TIES),
+        BOOSTED: XGBoostCF(**TIES),
+        LINEAR: CoherentConformalFilter("linear", **TIES),
+        NEYMAN_PEARSON: HardCF(NeymanPearsonScorer(), **TIES),
+        AUTO: CoherentConformalFilter("auto", **TIES),
+    }
+
+
+def for_answers():
+    """`auto` for users who need something in every answer."""
+    return CoherentConformalFilter(MixtureScorer(gain="answers"), **TIES)
+
+
 def learned(kind, alphas):
     """Filters that learn from all features, by name; ``kind`` of the tabled settings."""
     logistic = ClassifierScorer()
     return {
         "independent, logistic regression": IndependentFactuality(logistic, **TIES),
         "independent, boosted": BoostedIndependentFactuality(**TIES),
-        "CF, XGBoost": XGBoostCF(**TIES),
+        BOOSTED: XGBoostCF(**TIES),
         LOGISTIC: HardCF(logistic, **TIES),
         "DCF, paper's grid": paper_settings(kind, alphas),
         "DCF, sharpened grid": sharpened(),

@@ -1,93 +1,166 @@
-"""Comparisons run and saved as JSON, and the command line that experiments share."""
+"""Experiments run cell by cell and saved as JSON, and the command line that they share."""
 
 import argparse
 import json
 import platform
+import subprocess
 import time
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-import scipy
-import sklearn
+from cells import compute
 from methods import OURS
+from sklearn.model_selection import GroupShuffleSplit
 
 import skdcf
-from skdcf.evaluation import compare_filters
+from skdcf.evaluation import ComparisonReport, compare_filters
 
 RESULTS = Path(__file__).resolve().parent / "results"
 DIGITS = 5
+SEED = 0
+LEAVE_ONE_OUT = "leave-one-out"
+METRICS = ("coverage", "retention", "abstention", "seconds", "true_claims", "sizes")
 
 
 def options(description):
     """What the command line says."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("--jobs", type=int, default=2, help="splits at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="cells at a time")
     parser.add_argument("--splits", type=int, help="fewer splits, for a quick look")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
-    parser.add_argument(
-        "--resume", action="store_true", help="go on where the same code stopped"
-    )
+    parser.add_argument("--only", nargs="+", help="experiments, by their names")
     return parser.parse_args()
 
 
-def run(name, filters, X, y, alphas, chosen, *, title, cv=None, **more):
-    """Compare, print and save one experiment as ``name``.json."""
-    chosen.output.mkdir(parents=True, exist_ok=True)
-    unfinished = chosen.output / f"{name}.partial"
-    if unfinished.exists() and not chosen.resume:
-        unfinished.unlink()
-    if chosen.splits is not None:
-        cv = chosen.splits if cv is None else cv[: chosen.splits]
-    print(f"\n{title}", flush=True)
-    start = time.perf_counter()
+def wanted(name, chosen):
+    """Whether an experiment is asked for."""
+    return not chosen.only or any(name.startswith(start) for start in chosen.only)
+
+
+def fewer(splits, chosen):
+    """As many splits as the command line asks for."""
+    return splits[: chosen.splits]
+
+
+def halves(n_splits, groups):
+    """Random halves that keep a group together, as (train, test)."""
+    splitter = GroupShuffleSplit(n_splits, test_size=0.5, random_state=SEED)
+    return list(splitter.split(np.zeros(len(groups)), groups=groups))
+
+
+def run_cell(filter, X, labels, groups, alphas, parts, protocol, seed):
+    """One filter on one split, as numbers that JSON holds."""
     report = compare_filters(
-        filters,
+        {"filter": filter},
         X,
-        y,
+        labels,
         alphas,
-        cv=cv,
-        n_jobs=chosen.jobs,
-        random_state=0,
-        verbose=1,
-        resume=unfinished,
-        **more,
+        protocol=protocol,
+        cv=[parts],
+        groups=groups,
+        random_state=seed,
     )
-    seconds = time.perf_counter() - start
-    print(report, flush=True)
-    save(chosen.output / f"{name}.json", report, title, seconds)
-    unfinished.unlink()
-    return report
+    return {name: np.asarray(getattr(report, name)).tolist() for name in METRICS}
 
 
-def save(path, report, title, seconds):
+def run(name, entries, labels, alphas, splits, chosen, *, groups=None, **about):
+    """Compare, print and save one experiment as ``name``.json.
+
+    Parameters
+    ----------
+    name : str
+    entries : dict of str to (problems, filter)
+        The same problems, maybe with other columns.
+    labels, alphas, splits, groups
+        As in `compare_filters`; splits are tuples of positions.
+    chosen
+        The command line.
+    **about
+        Goes to the file: "title" and what else is to be known.
+    """
+    if not wanted(name, chosen):
+        return
+    splits = fewer(splits, chosen)
+    protocol = LEAVE_ONE_OUT if len(splits[0]) == 2 else "folds"
+    shared = labels, groups, alphas
+    cells = {
+        f"{entry}/{number}": (
+            run_cell,
+            (filter, X, *shared, parts, protocol, SEED + number),
+        )
+        for entry, (X, filter) in entries.items()
+        for number, parts in enumerate(splits)
+    }
+    found = compute(chosen.output, name, cells, chosen.jobs)
+    rows = [
+        [found[f"{entry}/{number}"] for number in range(len(splits))]
+        for entry in entries
+    ]
+    report = join(rows, list(entries), alphas, protocol)
+    print(f"\n{about['title']}\n{report}", flush=True)
+    write(name, chosen, described(report) | about | {"seeds": seeds(len(splits))})
+
+
+def join(rows, names, alphas, protocol):
+    """One report of the cells: filters down, splits across."""
+
+    def stack(key):
+        return np.array([[np.array(cell[key])[0] for cell in row] for row in rows])
+
+    return ComparisonReport(
+        names=tuple(names),
+        alpha=np.array(alphas),
+        coverage=stack("coverage")[:, :, 0],
+        retention=stack("retention")[:, :, 0],
+        abstention=stack("abstention")[:, :, 0],
+        seconds=stack("seconds")[:, :, 0],
+        true_claims=stack("true_claims")[0],
+        sizes=stack("sizes")[0],
+        protocol=protocol,
+    )
+
+
+def described(report):
     """Means, errors and differences of a comparison, one row a line."""
     pairs = [
         {"reference": reference} | row
         for reference in report.names
         for row in report.differences(reference).rows()
-        if row["filter"] in OURS
     ]
-    content = {
-        "title": title,
+    seconds = report.seconds.mean(axis=1) / len(report.alpha)
+    return {
         "protocol": report.protocol,
         "n_splits": len(report.sizes),
         "sizes": report.sizes.mean(axis=0).round(1).tolist(),
         "true_claims": round(float(report.true_claims.mean()), DIGITS),
         "names": list(report.names),
         "alphas": report.alpha.tolist(),
-        "seconds": round(seconds),
-        "seconds_per_level": {
-            name: round(float(value), 4)
-            for name, value in zip(
-                report.names,
-                report.seconds.mean(axis=1) / len(report.alpha),
-                strict=True,
-            )
-        },
-        "versions": versions(),
+        "seconds_per_level": dict(
+            zip(report.names, seconds.round(4).tolist(), strict=True)
+        ),
         "rows": report.rows(),
-        "differences": pairs,
+        "differences": [
+            row for row in pairs if is_ours(row["filter"]) or is_ours(row["reference"])
+        ],
     }
+
+
+def is_ours(name):
+    """Whether a row is one of this package's own filters, on whatever columns."""
+    return name.startswith(OURS)
+
+
+def seeds(n_splits):
+    """What the numbers can be computed again with."""
+    return {"splits": SEED, "filters": [SEED, SEED + n_splits - 1]}
+
+
+def write(name, chosen, content):
+    """Save what an experiment has found, with what it was computed with."""
+    path = chosen.output / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = content | {"commit": commit(), "versions": versions()}
     path.write_text(as_text(content), encoding="utf-8")
 
 
@@ -113,12 +186,37 @@ def rounded(row):
     }
 
 
+def commit():
+    """The commit whose package computed, with a plus where it was changed since."""
+    folder = Path(skdcf.__file__).parent
+    try:
+        name = git("rev-parse", "--short", "HEAD", folder=folder)
+        return name + "+" * bool(git("status", "--porcelain", ".", folder=folder))
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def git(*words, folder):
+    """What git says."""
+    words = ["git", "-C", str(folder), *words]
+    return subprocess.run(
+        words, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
 def versions():
     """What the numbers were computed with."""
-    return {
-        "python": platform.python_version(),
-        "skdcf": skdcf.__version__,
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    names = ("numpy", "scipy", "scikit-learn", "xgboost-cpu", "xgboost")
+    found = {"python": platform.python_version(), "skdcf": skdcf.__version__}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def stopwatch():
+    """Seconds since."""
+    start = time.perf_counter()
+    return lambda: time.perf_counter() - start

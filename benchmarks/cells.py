@@ -1,0 +1,124 @@
+"""Cells of an experiment: computed once, written whole, taken up again by the next run.
+
+A cell is one filter on one split, or whatever else a function of a few values gives. It
+stays as long as neither the package nor what it was computed from has changed.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from joblib import hash as digest
+from tqdm import tqdm
+
+import skdcf
+
+PACKAGE = Path(skdcf.__file__).parent
+FEATURES = ("_checks.py", "_parameters.py", "graphs", "ops", "features", "datasets")
+FIELDS = ("features", "feature_names", "offsets", "edges", "claims", "problems")
+FILTERS = (*FEATURES, "relaxation", "training", "scorers", "estimators")
+
+
+def code_of(parts):
+    """A digest of modules and packages of skdcf."""
+    total = hashlib.sha256()
+    for part in parts:
+        files = [PACKAGE / part] if part.endswith(".py") else PACKAGE.glob(f"{part}/*")
+        for file in sorted(path for path in files if path.suffix == ".py"):
+            total.update(file.read_bytes())
+    return total.hexdigest()[:16]
+
+
+class Writing:
+    """A file that takes its place only when it is complete: ``with Writing(path)``."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def __enter__(self):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        handle, self.temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".")
+        self.file = open(handle, "wb")
+        return self.file
+
+    def __exit__(self, kind, *_):
+        self.file.close()
+        if kind is None:
+            os.replace(self.temporary, self.path)
+        else:
+            with contextlib.suppress(OSError):
+                os.unlink(self.temporary)
+
+
+def compute(folder, name, cells, n_jobs):
+    """Results by key, of which only those that are missing are computed.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the experiment.
+    cells : dict of str to (function, arguments)
+        The function gives what JSON can hold, and is told apart by its arguments.
+    n_jobs : int
+    """
+    code, seen, known, missing = code_of(FILTERS), {}, {}, {}
+    for key, (function, arguments) in cells.items():
+        marks = [mark_of(value, seen) for value in arguments]
+        mark = f"{code}-{function.__name__}-{digest(marks)}"
+        path = folder / "cells" / name / f"{digest(key)}.json"
+        known[key] = read(path, mark)
+        if known[key] is None:
+            missing[key] = delayed(_work)(key, path, mark, function, arguments)
+    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(missing.values())
+    bar = {"total": len(cells), "initial": len(cells) - len(missing)}
+    for key, result in tqdm(work, desc=name, unit="cell", **bar):
+        known[key] = result
+    return known
+
+
+def mark_of(value, seen):
+    """A digest of an argument, of which the same object needs only one."""
+    if id(value) not in seen:
+        held = value
+        if isinstance(value, skdcf.GraphBatch):  # and not what it has cached
+            held = [getattr(value, field) for field in FIELDS]
+        seen[id(value)] = digest(held)
+    return seen[id(value)]
+
+
+def _work(key, path, mark, function, arguments):
+    result = function(*arguments)
+    with Writing(path) as file:
+        file.write(json.dumps({"mark": mark, "result": result}).encode())
+    return key, result
+
+
+def read(path, mark):
+    """A saved result; None where there is none of the same code and data."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        if saved["mark"] == mark:
+            return saved["result"]
+    return None
+
+
+def columns(folder, name, transformer, graphs):
+    """The problems with the columns of a transformer, computed once."""
+    path = folder / "cells" / "columns" / f"{name}.npz"
+    texts = graphs.claims, graphs.problems, graphs.alternatives, graphs.edges
+    mark = f"{code_of(FEATURES)}-{transformer!r}-{digest(texts)}"
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        saved = np.load(path)
+        if str(saved["mark"]) == mark:
+            return graphs.replace_features(saved["table"], saved["names"].tolist())
+    batch = transformer.fit_transform(graphs)
+    with Writing(path) as file:
+        names = np.array(batch.feature_names)
+        np.savez_compressed(file, table=batch.features, names=names, mark=mark)
+    return batch

@@ -1,0 +1,63 @@
+"""The published data that the experiments use, and their columns."""
+
+import numpy as np
+from cells import columns
+
+from skdcf import GraphBatch
+from skdcf.datasets import (
+    fetch_gsm8k_solutions,
+    fetch_mr_ben,
+    fetch_perl,
+    fetch_prmbench,
+    fetch_process_bench,
+)
+from skdcf.features import SymbolicFeatures, make_graph_union, reasoning_features
+
+NATURAL = ("negatives", "positives")  # of PERL: no error was written into these
+# What is fetched where nothing else is there, and what the page says of its labels.
+SETS = {
+    "prmbench": lambda: fetch_prmbench("train"),
+    "process-bench": lambda: fetch_process_bench("gsm8k"),
+    "mr-ben": lambda: fetch_mr_ben("math"),
+    "gsm8k-solutions": fetch_gsm8k_solutions,
+    "perl": lambda: fetch_perl(label="any"),
+    "perl-natural": lambda: fetch_perl(kind=NATURAL, label="any"),
+}
+
+
+def load(name):
+    """The Bunch of a data set."""
+    return SETS[name]()
+
+
+def with_alternatives(graphs, most):
+    """The problems with at most so many other answers, drawn at random; 0 is unknown."""
+    if not most:
+        return GraphBatch.pack([g.replace(alternatives=None) for g in graphs])
+    rng = np.random.default_rng(0)
+    cut = []
+    for graph in graphs:  # shuffled, as the first ones are always the same models'
+        others = [
+            graph.alternatives[i] for i in rng.permutation(len(graph.alternatives))
+        ]
+        cut.append(graph.replace(alternatives=others[:most]))
+    return GraphBatch.pack(cut)
+
+
+def base(folder, name, data):
+    """The thirty columns that need nothing but question, claims and edges."""
+    graphs = with_alternatives(data.graphs, 0)
+    return columns(folder, f"{name}-base", reasoning_features(), graphs)
+
+
+def agreement(folder, name, data, most=3):
+    """The same and those of agreement with other answers."""
+    graphs = with_alternatives(data.graphs, most)
+    return columns(folder, f"{name}-{most}", reasoning_features(), graphs)
+
+
+def symbolic(folder, name, data):
+    """The thirty columns and the symbolic ones."""
+    graphs = with_alternatives(data.graphs, 0)
+    both = make_graph_union(reasoning_features(), SymbolicFeatures())
+    return columns(folder, f"{name}-symbolic", both, graphs)

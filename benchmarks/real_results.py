@@ -1,0 +1,172 @@
+"""Published answers of language models: every filter, every kind of column, every change.
+
+    python benchmarks/real_results.py [--jobs N] [--splits N] [--output DIR] [--only NAME]
+
+Halves that keep the answers to one question together: one half trains, the other is
+evaluated leave-one-out. The data are looked for in the folder $SKDCF_DATA.
+"""
+
+import json
+
+import numpy as np
+from changes import CHANGES
+from methods import AUTO, LOGISTIC, TIES, compared, for_answers
+from real_data import agreement, base, load, symbolic
+from saving import halves, options, run, wanted
+
+from skdcf import HardCF
+from skdcf.datasets import get_data_home
+
+STRICT = [0.01, 0.02, 0.05, 0.1, 0.2]
+FEW = [0.02, 0.05, 0.1, 0.2]  # for sets of some hundred problems
+ANSWERS = 'auto, gain="answers"'
+
+
+def entries_of(X, filters=None, suffix=""):
+    """Filters by name, all with the same columns."""
+    filters = compared() if filters is None else filters
+    return {name + suffix: (X, filter) for name, filter in filters.items()}
+
+
+def some(*names):
+    """Some of the filters that are compared."""
+    return {name: filter for name, filter in compared().items() if name in names}
+
+
+def ablation(X, with_symbols):
+    """Every change to `auto` by itself."""
+    entries = {name: (X, filter) for name, filter in CHANGES.items()}
+    return entries | entries_of(with_symbols, some(LOGISTIC, AUTO), ", symbolic")
+
+
+def planted(chosen):
+    """PRMBench: errors that a language model wrote into right answers."""
+    data = load("prmbench")
+    X = base(chosen.output, "prmbench", data)
+    more = symbolic(chosen.output, "prmbench", data)
+    compare("prmbench", data, entries_of(X) | ablation(X, more), STRICT, 8, chosen)
+    by_wording = wordings(data)
+    title = "PRMBench, halves by the wording of the question"
+    run(
+        "prmbench-wording",
+        entries_of(X, some(LOGISTIC, AUTO)),
+        data.labels,
+        STRICT,
+        halves(4, by_wording),
+        chosen,
+        groups=by_wording,
+        title=title,
+    )
+
+
+def wordings(data):
+    """Groups by `original_question`, of which PRMBench has several per question."""
+    asked = {}
+    for file in {name.split("/")[1] for name in data.graphs.ids}:
+        path = get_data_home() / "prmbench" / f"{file}.jsonl"
+        for i, line in enumerate(path.read_text("utf-8").split("\n")):
+            if line.strip():
+                asked[f"prmbench/{file}/{i}"] = json.loads(line)["original_question"]
+    names = [name.removesuffix("/original") for name in data.graphs.ids]
+    return np.unique([asked[name] for name in names], return_inverse=True)[1]
+
+
+def process_bench(chosen):
+    """ProcessBench: natural errors of twelve models."""
+    data = load("process-bench")
+    X = base(chosen.output, "process-bench", data)
+    more = symbolic(chosen.output, "process-bench", data)
+    entries = entries_of(X) | ablation(X, more)
+    compare("process-bench", data, entries, FEW, 20, chosen)
+
+
+def mr_ben(chosen):
+    """Mr-Ben, mathematics: natural errors of three models."""
+    data = load("mr-ben")
+    X = base(chosen.output, "mr-ben", data)
+    more = agreement(chosen.output, "mr-ben", data)
+    entries = entries_of(X) | entries_of(more, suffix=", agreement")
+    compare("mr-ben", data, entries, STRICT, 10, chosen)
+
+
+def gsm8k(chosen):
+    """Solutions of four models with exact graphs; labels are derived from answers."""
+    name = "gsm8k-solutions"
+    data = load(name)
+    X = base(chosen.output, name, data)
+    entries = entries_of(X)
+    for most in (1, 2):
+        more = agreement(chosen.output, name, data, most)
+        entries |= entries_of(more, some(LOGISTIC, AUTO), f", {most} others")
+    more = agreement(chosen.output, name, data)
+    entries |= entries_of(more, suffix=", 3 others")
+    alone = {
+        "agreement alone": HardCF("answer_agreement"),
+        "agreement alone, ties jittered": HardCF("answer_agreement", **TIES),
+    }
+    entries |= entries_of(more, alone)
+    compare(name, data, entries, STRICT, 5, chosen)
+
+
+def perl(chosen):
+    """PERL, whole and without the answers into which errors were written."""
+    for name in ("perl", "perl-natural"):
+        data = load(name)
+        X = base(chosen.output, name, data)
+        more = symbolic(chosen.output, name, data)
+        entries = entries_of(X) | {ANSWERS: (X, for_answers())}
+        entries |= entries_of(more, some(LOGISTIC, AUTO), ", symbolic")
+        compare(name, data, entries, FEW, 20, chosen)
+
+
+TITLES = {
+    "prmbench": "PRMBench, errors planted by a model",
+    "process-bench": "ProcessBench (gsm8k), natural errors",
+    "mr-ben": "Mr-Ben (mathematics), natural errors",
+    "gsm8k-solutions": "GSM8K solutions, natural errors, derived labels",
+    "perl": "PERL (gsm8k and math), natural and planted errors",
+    "perl-natural": "PERL, natural errors only",
+}
+
+
+def compare(name, data, entries, alphas, n_splits, chosen):
+    """Halves by question, and what a reader should know of the data."""
+    sizes = {
+        "n_problems": len(data.labels),
+        "n_claims": int(sum(map(len, data.labels))),
+        "n_false": int(sum(np.sum(labels == 0) for labels in data.labels)),
+        "n_unknown": int(sum(np.sum(labels < 0) for labels in data.labels)),
+        "n_clean": int(sum(np.all(labels == 1) for labels in data.labels)),
+        "n_questions": len(set(data.groups.tolist())),
+    }
+    run(
+        name,
+        entries,
+        data.labels,
+        alphas,
+        halves(n_splits, data.groups),
+        chosen,
+        groups=data.groups,
+        title=TITLES[name],
+        data=sizes,
+    )
+
+
+PARTS = {
+    "prmbench": planted,
+    "process-bench": process_bench,
+    "mr-ben": mr_ben,
+    "gsm8k-solutions": gsm8k,
+    "perl": perl,
+}
+
+
+def main(chosen):
+    """Run and save every comparison."""
+    for name, part in PARTS.items():
+        if wanted(name, chosen):
+            part(chosen)
+
+
+if __name__ == "__main__":
+    main(options(__doc__))

@@ -58,4 +58,5 @@ def capped():
     return NeymanPearsonScorer(hazards(forest))
 
 
-CHANGES = {"auto, forest with its cap": mixed(capped())}
+CAPPED = "auto, forest with its cap"
+CHANGES = {CAPPED: mixed(capped())}

@@ -76,7 +76,7 @@ def process_bench(chosen):
     data = load("process-bench")
     X = base(chosen.output, "process-bench", data)
     more = symbolic(chosen.output, "process-bench", data)
-    entries = entries_of(X) | ablation(X, more)
+    entries = entries_of(X) | entries_of(more, some(LOGISTIC, AUTO), ", symbolic")
     compare("process-bench", data, entries, FEW, 20, chosen)
 
 

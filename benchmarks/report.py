@@ -1,75 +1,36 @@
-"""The results page of the documentation, from the saved results.
+"""The results pages of the documentation, from the saved results.
 
-    python benchmarks/report.py [--results DIR] [--page FILE]
+    python benchmarks/report.py [--results DIR] [--pages DIR]
 
-Nothing is computed anew and nothing is left out: what is in the files is on the page.
+Nothing is computed anew: every number of the pages stands in the files.
 """
 
 import argparse
 import csv
 import io
 import json
-import math
 from pathlib import Path
 
-from methods import AUTO, FREQUENCY, LINEAR, LOGISTIC, NEYMAN_PEARSON, OURS
+import texts
+from figures import save_all
+from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON
 from paper import ABLATION, MAIN
 
 HERE = Path(__file__).resolve().parent
-KINDS = ("math", "felm")
-PERL = ("perl-halves", "perl-gsm8k-math", "perl-math-gsm8k", "perl-native")
 PAPERS_GRID = "DCF, paper's grid"
-
-INTRODUCTION = """\
-..
-   Written by benchmarks/report.py from benchmarks/results; `make bench` does both anew.
-
-Results
-=======
-
-Every filter that the package has, on the same splits of the same problems, by
-`~skdcf.evaluation.compare_filters`; :doc:`comparing` explains the protocols. Retention is
-the number of true claims kept per problem, and the largest in each column is bold.
-
-Leave-one-out coverage is at least 1 - alpha by its construction, for these filters as for
-any; only the folds, which calibrate and test on different problems, put it to the test.
-
-Two standard errors stand behind a difference. The *naive* one takes the splits for
-independent, which is right where each split has problems of its own, as in the tables of
-generated problems by leave-one-out. Where the same problems are divided again and again,
-as in the folds and on PERL, it is far too small, and the *corrected* one (Nadeau and
-Bengio, 2003) is the one to believe. A star marks a difference beyond two errors of the
-kind that applies.
-
-Generated problems test the mechanism. In particular, hallucinated answers differ there in
-the mean of their features, which gives learning more to learn than real problems may. How
-much there is to gain on real problems is what the tables of PERL show.
-"""
-
-FOLDS_NOTE = (
-    "The paper divides its problems 70/15/15 and names the parts training, validation and "
-    "test. It does not say which problems calibrate; here the second part does, and a "
-    "method that needs validation problems takes them from the first. With 202 problems "
-    "30 calibrate, so that nothing can be kept at alpha = 0.03, where the paper reports "
-    "1.76 claims: that level is left out."
-)
-NATIVE_NOTE = (
-    "In the tables above, a step of PERL that builds on an error is false. Here it is true "
-    "if it is right given its premises, as in the labels of Rubin-Toles et al. Filters "
-    "without a graph then get credit for steps whose premises they drop, so their retention "
-    "and that of the others do not count the same thing."
-)
-PAPER_NOTE = (
-    "The numbers of the paper are for its own problems, which were not published; ours are "
-    "for generated problems that were made to resemble them. Columns of one row can be "
-    "compared within the paper or within ours, and between the two only in their order of "
-    "magnitude."
-)
+SHORT = {
+    LOGISTIC: "logistic regression",
+    BOOSTED: "boosted trees",
+    LINEAR: "linear, trained through",
+}
+OTHERS = (LOGISTIC, BOOSTED, "agreement alone", "agreement alone, ties jittered")
+CLEAR = 0.05  # p-value below which a change gets its star
 
 
 def read(folder):
     """Saved experiments by name."""
-    return {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json")}
+    files = folder.glob("*.json")
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in files}
 
 
 def table(title, header, rows):
@@ -80,165 +41,314 @@ def table(title, header, rows):
     return f".. csv-table:: {title}\n   :header-rows: 1\n\n{body}"
 
 
-def cells(experiment, key):
+def short(name):
+    """A name as readers of the page know it."""
+    for key, text in SHORT.items():
+        name = name.replace(key, text)
+    return name
+
+
+def cells(experiment, key="retention"):
     """{(filter, alpha): value} of one column."""
     rows = experiment["rows"]
     return {(row["filter"], row["alpha"]): row[key] for row in rows}
 
 
-def by_alpha(experiment, key, title, form):
-    """Filters down, alphas across."""
-    values, alphas = cells(experiment, key), experiment["alphas"]
-    best = {a: max(values[name, a] for name in experiment["names"]) for a in alphas}
-    rows = []
-    for name in experiment["names"]:
-        texts = [form(values[name, a]) for a in alphas]
-        if key == "retention":
-            texts = [
-                f"**{text}**" if values[name, a] == best[a] else text
-                for text, a in zip(texts, alphas, strict=True)
-            ]
-        rows.append([name, *texts])
-    return table(title, ["alpha", *(f"{a:g}" for a in alphas)], rows)
+def alphas_of(experiment):
+    """The head of a table with a column per level."""
+    return ["alpha", *(f"{alpha:g}" for alpha in experiment["alphas"])]
 
 
-def difference_text(row, kept, error):
-    """Change in percent with naive / corrected error, and a star if it is clear."""
-    if row["percent"] is None:
-        return "-"
-    text = f"{row['percent']:+.0f}"
-    if row["naive_error"] is None:  # a single split
-        return text
-    errors = (100 * row[key] / kept for key in ("naive_error", "corrected_error"))
-    text += " ({:.0f} / {:.0f})".format(*errors)
-    return text + (r" \*" if abs(row["difference"]) > 2 * row[error] else "")
-
-
-def differences(experiment, error):
-    """Our filters against a reference each, per alpha."""
-    found = {
-        (row["filter"], row["reference"], row["alpha"]): row
-        for row in experiment["differences"]
-    }
-    kept, alphas = cells(experiment, "retention"), experiment["alphas"]
-
-    def texts(name, references):
-        pairs = [
-            ((name, r, a), (r, a)) for r, a in zip(references, alphas, strict=True)
+def retention_rows(experiment, names):
+    """One row per filter; the largest number of a column is bold."""
+    values = cells(experiment)
+    best = {a: max(values[n, a] for n in names) for a in experiment["alphas"]}
+    return [
+        [short(name)]
+        + [
+            f"**{values[name, a]:.3f}**"
+            if values[name, a] == best[a]
+            else f"{values[name, a]:.3f}"
+            for a in experiment["alphas"]
         ]
-        return [difference_text(found[row], kept[ref], error) for row, ref in pairs]
-
-    rows = [
-        [f"{name} against {reference}", *texts(name, [reference] * len(alphas))]
-        for reference in (FREQUENCY, LOGISTIC)
-        if reference in experiment["names"]
-        for name in OURS
+        for name in names
     ]
-    best = best_baselines(experiment)
-    rows.append([f"{AUTO} against the best baseline", *texts(AUTO, best)])
-    rows.append(["which is, after the fact,", *best])
-    title = "Change of retention in %, with its naive / corrected standard error"
-    return table(title, ["alpha", *(f"{a:g}" for a in alphas)], rows)
 
 
-def best_baselines(experiment):
-    """The method of others that keeps most, one per alpha."""
-    kept = cells(experiment, "retention")
-    others = [name for name in experiment["names"] if name not in OURS]
-    others = [name for name in others if not name.startswith("DCF")]
-    alphas = experiment["alphas"]
-    return [max(others, key=lambda name, a=a: kept[name, a]) for a in alphas]
+def change(experiment, name, reference, alpha):
+    """(percent, its error, p) of one filter against another."""
+    for row in experiment["differences"]:
+        if (row["filter"], row["reference"], row["alpha"]) == (name, reference, alpha):
+            kept = cells(experiment)[reference, alpha]
+            error = row["naive_error" if independent(experiment) else "corrected_error"]
+            relative = None if error is None or not kept else 100 * error / kept
+            return row["percent"], relative, row["p_value"]
+    raise KeyError((name, reference, alpha))
+
+
+def independent(experiment):
+    """Whether every split has problems of its own."""
+    return experiment.get("independent", False)
+
+
+def change_text(percent, error, p):
+    """A change in percent ± its error, with a star where it is clear."""
+    if percent is None:
+        return "-"
+    text = f"{percent:+.0f}"
+    if error is not None:
+        text += f" ± {error:.0f}"
+    return text + (r" \*" if p is not None and p < CLEAR else "")
+
+
+def change_rows(experiment, pairs):
+    """One row per pair of filter and reference, in percent."""
+    return [
+        [f"{short(name)} against {short(reference)}, %"]
+        + [
+            change_text(*change(experiment, name, reference, a))
+            for a in experiment["alphas"]
+        ]
+        for name, reference in pairs
+    ]
+
+
+def comparison(experiment, title, pairs, names=None):
+    """Retention, and below it the changes."""
+    names = experiment["names"] if names is None else names
+    rows = retention_rows(experiment, names) + change_rows(experiment, pairs)
+    return table(title, alphas_of(experiment), rows)
 
 
 def described(experiment):
-    """How the experiment was done, in a sentence."""
-    sizes = [f"{size:g}" for size in experiment["sizes"]]
-    n = experiment["n_splits"]
-    splits = "One split" if n == 1 else f"{n} splits"
-    if experiment["protocol"] == "folds":
-        return (
-            f"{splits} of {sizes[0]} problems to train, {sizes[1]} to calibrate and "
-            + (f"{sizes[2]} to test on.")
-        )
+    """Size and protocol, in two sentences."""
+    about, (train, test) = experiment["data"], experiment["sizes"]
+    unknown = f", {about['n_unknown']:,} unknown" if about["n_unknown"] else ""
     return (
-        f"{splits} of {sizes[0]} problems to train on and {sizes[1]} to evaluate "
-        "leave-one-out."
+        f"{about['n_problems']:,} answers to {about['n_questions']:,} questions, "
+        f"{about['n_claims']:,} claims ({about['n_false']:,} false{unknown}); "
+        f"{about['n_clean']:,} answers have no error. {experiment['n_splits']} halves "
+        f"by question, {train:.0f} answers to train on and {test:.0f} to evaluate."
     )
 
 
-def coverage_text(experiment):
-    """What became of the promise; of folds only, where chance has a part in it."""
-    rows = experiment["rows"]
-    low = [row for row in rows if not row["in_band"]]
-    names = ", ".join(f"{row['filter']} at {row['alpha']:g}" for row in low) or "none"
-    missed = sum(not row["meets_target"] for row in rows)
-    return (
-        f"Of the {len(rows)} mean coverages {missed} are below 1 - alpha, and below the "
-        f"band that chance allows about it: {names}."
+def heading(text, sign="-"):
+    """A heading of the page."""
+    return f"{text}\n{sign * len(text)}"
+
+
+def percent_list(experiment, name, reference, alphas):
+    """Changes as a reader meets them first."""
+    found = [change(experiment, name, reference, alpha) for alpha in alphas]
+    return " / ".join(change_text(*one) for one in found)
+
+
+def summary(results):
+    """The first paragraph."""
+    planted, natural = results["prmbench"], results["process-bench"]
+    gsm, mr_ben = results["gsm8k-solutions"], results["mr-ben"]
+    perl = results["perl-natural"]
+    few = [0.02, 0.05, 0.1, 0.2]
+    lacking, having = (cells(gsm)[AUTO + suffix, 0.01] for suffix in ("", ", 3 others"))
+    return texts.SUMMARY.format(
+        planted=percent_list(planted, AUTO, LOGISTIC, [0.01, 0.02, 0.05, 0.1]),
+        natural=percent_list(natural, AUTO, LOGISTIC, few),
+        perl=percent_list(perl, AUTO, LOGISTIC, few),
+        gsm=percent_list(gsm, AUTO, LOGISTIC, [0.01, *few]),
+        mr_ben=percent_list(mr_ben, AUTO, LOGISTIC, [0.01, *few]),
+        lacking=lacking,
+        having=having,
+        same=percent_list(
+            gsm, f"{AUTO}, 3 others", f"{LOGISTIC}, 3 others", [0.01, 0.02, 0.05, 0.1]
+        ),
     )
 
 
-def section(experiment, *, independent=False, notes=()):
-    """Heading, sentences and tables of an experiment."""
-    title = experiment["title"]
-    parts = [f"{title}\n{'-' * len(title)}", described(experiment), *notes]
-    parts.append(by_alpha(experiment, "retention", "Retention", "{:.2f}".format))
-    parts.append(
-        differences(experiment, "naive_error" if independent else "corrected_error")
+def figure(name, alt, caption, folder="figures"):
+    """A picture with its caption."""
+    indented = "\n".join(f"   {line}" for line in caption.splitlines())
+    return f".. figure:: {folder}/results_{name}.svg\n   :alt: {alt}\n\n{indented}"
+
+
+PAIRS = [(AUTO, LOGISTIC), (LINEAR, LOGISTIC), (AUTO, BOOSTED)]
+
+
+def natural_sections(results):
+    """The data sets with errors that models made by themselves."""
+    with_others = [
+        (f"{AUTO}, agreement", AUTO),
+        (f"{LOGISTIC}, agreement", LOGISTIC),
+        (f"{AUTO}, agreement", f"{LOGISTIC}, agreement"),
+    ]
+    three = [
+        (f"{AUTO}, 3 others", AUTO),
+        (f"{LOGISTIC}, 3 others", LOGISTIC),
+        (f"{AUTO}, 3 others", f"{LOGISTIC}, 3 others"),
+    ]
+    answers = ('auto, gain="answers"', AUTO)
+    for name, pairs in (
+        ("process-bench", PAIRS),
+        ("mr-ben", PAIRS + with_others),
+        ("gsm8k-solutions", PAIRS + three),
+        ("perl-natural", [*PAIRS, answers]),
+        ("perl", [*PAIRS, answers]),
+    ):
+        experiment = results[name]
+        names = [n for n in experiment["names"] if "symbolic" not in n]
+        yield heading(experiment["title"])
+        yield texts.LABELS[name] + "\n\n" + described(experiment)
+        yield comparison(experiment, "True claims kept per answer", pairs, names)
+
+
+def planted_section(results):
+    """PRMBench, its other grouping, its style."""
+    experiment, other = results["prmbench"], results["prmbench-wording"]
+    names = [LOGISTIC, BOOSTED, LINEAR, NEYMAN_PEARSON, AUTO]
+    yield heading(experiment["title"])
+    yield texts.LABELS["prmbench"] + "\n\n" + described(experiment)
+    yield comparison(experiment, "True claims kept per answer", PAIRS, names)
+    yield texts.WORDING
+    title = "PRMBench, halves by the wording of the question: not to be trusted"
+    yield comparison(other, title, [(AUTO, LOGISTIC)])
+    yield texts.STYLE
+    rows = [
+        [short(row["filter"])]
+        + [f"{row[k]:.3f} ± {row[f'{k}_spread']:.3f}" for k in ("false", "style")]
+        for row in results["style"]["rows"]
+    ]
+    title = "AUC against true steps as they were, and its spread over splits"
+    yield table(title, ["filter", "false steps", "rewritten, but true"], rows)
+
+
+def changes_section(results):
+    """What each change to `auto` is worth."""
+    yield heading("What each change is worth")
+    yield texts.CHANGES
+    rows = []
+    for name, changes in texts.CHANGED.items():
+        experiment = results[name]
+        for entry, reference, text in changes:
+            if entry in experiment["names"]:
+                found = {
+                    a: change_text(*change(experiment, entry, reference, a))
+                    for a in experiment["alphas"]
+                }
+                levels = [found.get(a, "") for a in texts.LEVELS]
+                rows.append([experiment["title"].split(",")[0], text, *levels])
+    header = ["data", "change", *(f"{a:g}" for a in texts.LEVELS)]
+    yield table("Change of retention, %", header, rows)
+    rows = []
+    for row in results["calibration"]["rows"]:
+        kept = f"{row['retention']:.3f} ± {row['retention_error']:.3f}"
+        cover = f"{100 * row['coverage']:.1f} ± {100 * row['coverage_error']:.1f}"
+        held = "as the level needs" if row["size"] is None else f"{row['size']:.0%}"
+        gain = 100 * row["gain"] / (row["retention"] - row["gain"])
+        error = 100 * row["gain_error"] / (row["retention"] - row["gain"])
+        text = f"{gain:+.0f} ± {error:.0f}" if row["size"] is None else ""
+        rows.append([row["data"], f"{row['alpha']:g}", held, kept, text, cover])
+    header = [
+        "data",
+        "alpha",
+        "calibrate",
+        "true claims kept",
+        "gain, %",
+        "coverage, %",
+    ]
+    yield table("A hundred labelled problems, auto", header, rows)
+
+
+def answers_section(results):
+    """Emptied answers."""
+    yield heading("Something in every answer")
+    yield texts.ANSWERS
+    experiment = results["perl"]
+    names = [LOGISTIC, AUTO, 'auto, gain="answers"']
+    empty = cells(experiment, "abstention")
+    rows = [
+        [short(name), *(f"{empty[name, a]:.2f}" for a in experiment["alphas"])]
+        for name in names
+    ]
+    yield table("Share of PERL's answers emptied", alphas_of(experiment), rows)
+
+
+def coverage_section(results):
+    """Whether the promise is kept."""
+    yield heading("Coverage, put to the test")
+    yield texts.COVERAGE
+    rows = [
+        [
+            {"prmbench": "PRMBench"}.get(row["data"], "GSM8K solutions, 3 others"),
+            short(row["filter"]),
+            f"{row['alpha']:g}",
+            row["n_calibration"],
+            f"{100 * row['coverage']:.2f} ± {100 * row['clustered_error']:.2f}",
+            f"{100 - 100 * row['alpha']:g} to {100 * row['expected_most']:.2f}",
+            "yes" if row["in_band"] else "**no**",
+        ]
+        for row in results["coverage"]["rows"]
+    ]
+    header = [
+        "data",
+        "filter",
+        "alpha",
+        "calibrate",
+        "coverage, %",
+        "theory",
+        "in band",
+    ]
+    yield table("Coverage, with errors clustered by question", header, rows)
+
+
+def resources_section(results):
+    """Seconds and memory."""
+    yield heading("Time and memory")
+    here, all_answers = results["resources"]["rows"]
+    yield texts.RESOURCES.format(
+        here=here, all=all_answers, total=all_answers["fit"] + all_answers["filter"]
     )
-    if experiment["protocol"] == "folds":
-        percent = by_alpha(
-            experiment, "coverage", "Coverage in %", lambda c: f"{100 * c:.1f}"
-        )
-        parts += [percent, coverage_text(experiment)]
-    return "\n\n".join(parts)
 
 
-def beside_the_paper(kind, experiment):
-    """The paper's main table and our numbers."""
-    unit = "retention" if kind == "math" else "retention_share"
-    scale, form = (1, "{:.2f}") if kind == "math" else (100, "{:.1f}")
-    ours = cells(experiment, unit)
-    columns = (FREQUENCY, PAPERS_GRID, LINEAR, NEYMAN_PEARSON, AUTO)
+def paper_section(results):
+    """Generated problems beside the paper's."""
+    yield heading("Beside the paper, on generated problems")
+    yield texts.PAPER
+    for kind, unit in (("math", "retention"), ("felm", "retention_share")):
+        experiment = results[f"main-{kind}"]
+        scale, form = (1, "{:.2f}") if kind == "math" else (100, "{:.1f}")
+        values = cells(experiment, unit)
+        header = ["alpha", "paper: CF", "paper: DCF", *map(short, experiment["names"])]
+        rows = []
+        for alpha in experiment["alphas"]:
+            _, _, dcf, cf = MAIN[kind][alpha]
+            ours = [form.format(scale * values[n, alpha]) for n in experiment["names"]]
+            rows.append([f"{alpha:g}", f"{cf:g}", f"{dcf:g}", *ours])
+        what = "true claims kept" if kind == "math" else "% of the true claims kept"
+        yield table(f"{kind.upper()} and {kind.upper()}-like, {what}", header, rows)
+    experiment = results["ablation-math"]
+    values = cells(experiment)
+    published = ["DCF", "reachability", "claim index", "frequency"]
     header = [
         "alpha",
-        "paper: CF",
-        "paper: DCF",
-        "paper: change",
-        *columns,
-        "auto: change",
+        *(f"paper: {n}" for n in published),
+        *map(short, experiment["names"]),
     ]
-    rows = []
-    for alpha, (_, _, dcf, cf) in MAIN[kind].items():
-        values = [scale * ours[name, alpha] for name in columns]
-        change = 100 * (values[-1] / values[0] - 1) if values[0] else math.nan
-        rows.append(
-            [f"{alpha:g}", f"{cf:g}", f"{dcf:g}", f"{100 * (dcf / cf - 1):+.0f} %"]
-            + [form.format(value) for value in values]
-            + [f"{change:+.0f} %"]
-        )
-    what = (
-        "true claims kept per problem"
-        if kind == "math"
-        else "% of the true claims kept"
-    )
-    return table(f"{kind.upper()} and {kind.upper()}-like, {what}", header, rows)
-
-
-def ablation(kind, experiment):
-    """Single features, the paper's and ours."""
-    ours = cells(experiment, "retention")
-    names = experiment["names"]
-    published = ["reachability", "claim index", "frequency", "DCF"]
-    header = ["alpha", *(f"paper: {name}" for name in published), *names]
     rows = [
-        [f"{alpha:g}", *(f"{value:.2f}" for value in (*single, dcf))]
-        + [f"{ours[name, alpha]:.2f}" for name in names]
-        for alpha, (dcf, *single) in ABLATION[kind].items()
+        [f"{a:g}", *(f"{value:.2f}" for value in ABLATION["math"][a])]
+        + [f"{values[name, a]:.2f}" for name in experiment["names"]]
+        for a in experiment["alphas"]
     ]
-    return table(
-        f"{kind.upper()} and {kind.upper()}-like, claims per problem", header, rows
-    )
+    yield table("MATH and MATH-like, single features", header, rows)
+    experiment = results["folds-felm"]
+    values = cells(experiment, "coverage")
+    rows = [
+        [short(name), *(f"{100 * values[name, a]:.1f}" for a in experiment["alphas"])]
+        for name in experiment["names"]
+    ]
+    low = [row for row in experiment["rows"] if not row["in_band"]]
+    names = ", ".join(f"{row['filter']} at {row['alpha']:g}" for row in low) or "none"
+    title = "FELM-like, the paper's folds of 710 problems: coverage in %"
+    yield table(title, alphas_of(experiment), rows)
+    yield f"Below the band that chance allows about 1 - alpha: {names}."
 
 
 PRINTED = {
@@ -254,53 +364,75 @@ PRINTED = {
 }
 
 
-def page(results, folder):
-    """The whole page."""
-    parts = [INTRODUCTION]
-    for name in PERL:
-        notes = [NATIVE_NOTE] if name == "perl-native" else []
-        parts.append(section(results[name], notes=notes))
-    for kind in KINDS:
-        parts.append(section(results[f"main-{kind}"], independent=True))
-        parts.append(PAPER_NOTE)
-        parts.append(beside_the_paper(kind, results[f"main-{kind}"]))
-        parts.append(section(results[f"few-{kind}"], independent=True))
-        parts.append(section(results[f"folds-{kind}"], notes=[FOLDS_NOTE]))
-    parts.append("Single features\n---------------")
-    parts += [described(results["ablation-math"]), PAPER_NOTE]
-    parts += [ablation(kind, results[f"ablation-{kind}"]) for kind in KINDS]
-    for name, heading in PRINTED.items():
-        if (folder / f"{name}.txt").exists():
-            printed = (folder / f"{name}.txt").read_text(encoding="utf-8")
-            indented = "".join(f"   {line}\n" for line in printed.splitlines())
-            parts.append(f"{heading}\n{'-' * len(heading)}")
-            parts.append(f"Printed by ``benchmarks/{name}.py``::\n\n" + indented)
+def results_page(results):
+    """The page that a reader meets first."""
+    parts = [texts.HEAD, summary(results)]
+    parts += [figure(name, *texts.FIGURES[name]) for name in ("retention", "labelled")]
+    parts.append(texts.READING)
+    for section in (
+        planted_section,
+        natural_sections,
+        changes_section,
+        answers_section,
+        coverage_section,
+        resources_section,
+        paper_section,
+    ):
+        parts += section(results)
     parts.append(conditions(results))
-    return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+    return joined(parts)
+
+
+def measurements_page(folder):
+    """What other programs print, word for word."""
+    parts = [texts.MEASUREMENTS]
+    for name, title in PRINTED.items():
+        path = folder / f"{name}.txt"
+        if path.exists():
+            printed = path.read_text(encoding="utf-8")
+            indented = "".join(
+                f"   {line}".rstrip() + "\n" for line in printed.splitlines()
+            )
+            parts += [heading(title), f"``benchmarks/{name}.py``::\n\n{indented}"]
+    return joined(parts)
+
+
+def joined(parts):
+    """One text of many."""
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
 def conditions(results):
-    """Versions, and seconds of fitting."""
-    halves = results["perl-halves"]
-    versions = ", ".join(f"{k} {v}" for k, v in halves["versions"].items())
-    rows = [[name, f"{s:.3f}"] for name, s in halves["seconds_per_level"].items()]
-    title = "Seconds of fitting per level, PERL halves, one core of the machine at hand"
-    return f"Conditions\n----------\n\nComputed with {versions}.\n\n" + table(
-        title, ["filter", "seconds"], rows
+    """Commits, versions and seeds."""
+    versions = results["prmbench"]["versions"]
+    commits = sorted({experiment["commit"] for experiment in results.values()})
+    return "\n\n".join(
+        [
+            heading("Conditions"),
+            texts.CONDITIONS.format(
+                commits=", ".join(commits),
+                versions=", ".join(f"{k} {v}" for k, v in versions.items()),
+            ),
+        ]
     )
 
 
-def main(results, target):
-    """Write the page."""
-    text = page(read(results), results)
-    target.write_text(text, encoding="utf-8")
-    print(f"wrote {target}")
+def main(results, pages):
+    """Write the pages and their pictures."""
+    saved = read(results)
+    save_all(saved, pages / "figures")
+    for name, text in (
+        ("results", results_page(saved)),
+        ("measurements", measurements_page(results)),
+    ):
+        (pages / f"{name}.rst").write_text(text, encoding="utf-8")
+        print(f"wrote {pages / name}.rst")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=HERE / "results")
     guide = HERE.parent / "docs" / "guide"
-    parser.add_argument("--page", type=Path, default=guide / "results.rst")
+    parser.add_argument("--pages", type=Path, default=guide)
     chosen = parser.parse_args()
-    main(chosen.results, chosen.page)
+    main(chosen.results, chosen.pages)

@@ -1,43 +1,59 @@
-"""Every experiment, and the results page from what they saved.
+"""Every experiment, and the results pages from what they saved.
 
-    python benchmarks/run_all.py [--jobs N] [--splits N] [--output DIR] [--resume]
+    python benchmarks/run_all.py [--jobs N] [--splits N] [--output DIR] [--only NAME]
 
-With another output folder the page of the documentation stays as it is, and one is
-written there.
+Cells that are done are not computed again, as long as neither the package nor the data
+have changed: a run that was interrupted goes on. With another output folder the pages of
+the documentation stay as they are, and others are written there. Published data that are
+not there are downloaded.
 """
 
 import subprocess
 import sys
+import time
+import warnings
 from pathlib import Path
 
-import ablation
+import controls
 import main_results
-import perl_results
+import real_results
 import report
-from saving import RESULTS, options
+import small_samples
+from cells import compute
+from saving import RESULTS, options, wanted
+
+from skdcf.exceptions import CalibrationWarning
 
 HERE = Path(__file__).resolve().parent
 
 
+def printed(name, program):
+    """What a program prints; the text of the program is there to be told apart by."""
+    out = subprocess.run(
+        [sys.executable, HERE / f"{name}.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return out.stdout
+
+
 def main(chosen):
     """Run, save and report."""
+    start = time.perf_counter()
     chosen.output.mkdir(parents=True, exist_ok=True)
-    for experiment in (perl_results, main_results, ablation):
+    for experiment in (real_results, small_samples, controls, main_results):
         experiment.main(chosen)
-    for name in report.PRINTED:
-        printed = subprocess.run(
-            [sys.executable, HERE / f"{name}.py"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        text = chosen.output / f"{name}.txt"
-        text.write_text(printed.stdout, encoding="utf-8")
-    folder = (
-        HERE.parent / "docs" / "guide" if chosen.output == RESULTS else chosen.output
-    )
-    report.main(chosen.output, folder / "results.rst")
+    for name in filter(lambda name: wanted(name, chosen), report.PRINTED):
+        program = (HERE / f"{name}.py").read_text(encoding="utf-8")
+        cells = {name: (printed, (name, program))}
+        text = compute(chosen.output, "printed", cells, n_jobs=1)[name]
+        (chosen.output / f"{name}.txt").write_text(text, encoding="utf-8")
+    guide = HERE.parent / "docs" / "guide"
+    report.main(chosen.output, guide if chosen.output == RESULTS else chosen.output)
+    print(f"{time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", CalibrationWarning)
     main(options(__doc__))

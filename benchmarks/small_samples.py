@@ -1,64 +1,159 @@
-"""A hundred labelled problems: what the size of the calibration part is worth.
+"""What labelled problems are worth, and the size of the calibration part where few are.
 
-    python benchmarks/small_samples.py [--draws 40]
+    python benchmarks/small_samples.py [--jobs N] [--splits N] [--output DIR] [--only NAME]
 
-Draws of 100 problems, generated ones and PERL's (where ``SKDCF_DATA`` has them), fitted with
-three tenths held out and with the default, which wastes no calibration problem; evaluated on
-all others. Errors are over draws.
+Filters are fitted as users fit them: of n labelled problems some train, the others
+calibrate; then problems about other questions are filtered. Errors are over draws of the n.
 """
 
-import argparse
-
 import numpy as np
+from cells import compute
+from methods import AUTO, LOGISTIC, TIES
+from real_data import base, load
+from saving import SEED, options, wanted, write
 
-from skdcf import CoherentConformalFilter
-from skdcf.datasets import fetch_perl, make_reasoning_graphs
+from skdcf import CoherentConformalFilter, HardCF
+from skdcf.datasets import make_reasoning_graphs
 from skdcf.features import reasoning_features
 from skdcf.metrics import coverage_score, retention_score
+from skdcf.scorers import ClassifierScorer
 
-ALPHAS = (0.05, 0.1)
+SIZES = {50: 20, 100: 20, 200: 10, 400: 10, 800: 5, 1600: 5}  # problems: draws
+MOST_NEW = 1500  # problems that are filtered in one draw
+TAKEN = 0.3  # of the problems calibrated where nothing else was said
 
 
-def sources():
-    """Name, problems, labels and groups of each data set that is there."""
+def filters(alpha, size=None):
+    """What is fitted on few problems."""
+    more = {"alpha": alpha, "calibration_size": size, **TIES}
+    return {
+        LOGISTIC: HardCF(ClassifierScorer(), **more),
+        AUTO: CoherentConformalFilter(**more),
+    }
+
+
+def draw_cell(filter, X, labels, groups, n, seeds):
+    """[true claims kept per problem, coverage] of each draw."""
+    rows = []
+    for seed in seeds:
+        known, new = draw(n, groups, seed)
+        cf = filter.set_params(random_state=seed)
+        cf.fit(X[known], [labels[i] for i in known], groups[known])
+        kept, truth = cf.predict(X[new]), [labels[i] for i in new]
+        truth = [np.maximum(y, 0) for y in truth]  # nobody's judgement is not "true"
+        rows.append([retention_score(truth, kept), coverage_score(truth, kept)])
+    return rows
+
+
+def draw(n, groups, seed):
+    """n problems, and some that are about other questions."""
+    rng = np.random.RandomState(seed)
+    questions, code = np.unique(groups, return_inverse=True)
+    place = rng.permutation(len(questions))[code] + rng.uniform(0, 0.5, len(code))
+    order = np.argsort(place)
+    known, rest = order[:n], order[n:]
+    return known, rest[~np.isin(groups[rest], groups[known])][:MOST_NEW]
+
+
+def sources(chosen):
+    """Name, problems, labels, groups."""
+    for name in ("prmbench", "gsm8k-solutions"):
+        data = load(name)
+        yield name, base(chosen.output, name, data), data.labels, data.groups
+
+
+def labels_worth(chosen):
+    """True claims kept at alpha 0.05 by the number of labelled problems."""
+    rows = []
+    for name, X, y, groups in sources(chosen):
+        cells = {
+            f"{name}/{key}/{n}/{first}": (
+                draw_cell,
+                (filter, X, y, groups, n, list(range(first, first + 5))),
+            )
+            for key, filter in filters(0.05).items()
+            for n, draws in SIZES.items()
+            for first in range(0, few(draws, chosen), 5)
+        }
+        found = compute(chosen.output, "labels", cells, chosen.jobs)
+        for key in filters(0.05):
+            for n, draws in SIZES.items():
+                starts = range(0, few(draws, chosen), 5)
+                values = [found[f"{name}/{key}/{n}/{first}"] for first in starts]
+                about = {"data": name, "filter": key, "n": n, "alpha": 0.05}
+                rows.append(about | summary(np.concatenate(values)))
+    save("labels", "Gain by the number of labelled problems", rows, chosen)
+
+
+def few(draws, chosen):
+    """Draws, fewer where the command line asks for a quick look."""
+    return draws if chosen.splits is None else min(draws, 5 * chosen.splits)
+
+
+def summary(values):
+    """Means and their errors over draws."""
+    mean = values.mean(axis=0)
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    names = ("retention", "coverage")
+    out = dict(zip(names, mean.tolist(), strict=True)) | {"draws": len(values)}
+    return out | {f"{n}_error": float(e) for n, e in zip(names, error, strict=True)}
+
+
+def calibration_size(chosen):
+    """A hundred problems: 30 that calibrate, or as many as the level needs."""
+    rows = []
+    draws = few(40, chosen)
+    for name, X, y, groups in hundreds():
+        settings = [(a, size) for a in (0.05, 0.1) for size in (TAKEN, None)]
+        cells = {
+            f"{name}/{alpha}/{size}/{first}": (
+                draw_cell,
+                (
+                    filters(alpha, size)[AUTO],
+                    *(X, y, groups, 100),
+                    list(range(first, first + 5)),
+                ),
+            )
+            for alpha, size in settings
+            for first in range(0, draws, 5)
+        }
+        found = compute(chosen.output, "calibration", cells, chosen.jobs)
+        both = {}
+        for alpha, size in settings:
+            keys = [f"{name}/{alpha}/{size}/{first}" for first in range(0, draws, 5)]
+            both[alpha, size] = np.concatenate([found[key] for key in keys])
+            gain = both[alpha, size][:, 0] - both[alpha, TAKEN][:, 0]
+            error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
+            about = {"data": name, "alpha": alpha, "size": size, "n": 100}
+            paired = {"gain": float(gain.mean()), "gain_error": error}
+            rows.append(about | summary(both[alpha, size]) | paired)
+    save("calibration", "A hundred labelled problems", rows, chosen)
+
+
+def hundreds():
+    """Name, problems, labels, groups of the data that small samples are drawn from."""
     data = make_reasoning_graphs(1600, random_state=1)
-    yield "generated", data.graphs, data.labels, None
-    try:
-        data = fetch_perl(label="any", download_if_missing=False)
-    except FileNotFoundError as error:
-        print(f"without PERL: {error}")
-        return
-    graphs = reasoning_features().fit_transform(data.graphs)
-    yield "PERL", graphs, data.labels, data.groups
+    yield "generated", data.graphs, data.labels, np.arange(len(data.labels))
+    data = load("perl")
+    X = reasoning_features().fit_transform(data.graphs)
+    yield "perl", X, data.labels, data.groups
 
 
-def outcome(draw, size, alpha, graphs, labels, groups):
-    """Retention and coverage of one draw."""
-    order = np.random.RandomState(draw).permutation(len(graphs))
-    known, new = order[:100], order[100:]
-    cf = CoherentConformalFilter(alpha=alpha, calibration_size=size, random_state=draw)
-    given = None if groups is None else groups[known]
-    cf.fit(graphs[known], [labels[i] for i in known], given)
-    kept, truth = cf.predict(graphs[new]), [labels[i] for i in new]
-    return retention_score(truth, kept), coverage_score(truth, kept)
+def save(name, title, rows, chosen):
+    """Write and print."""
+    write(name, chosen, {"title": title, "rows": rows, "seeds": [SEED]})
+    print(f"\n{title}", *rows, sep="\n", flush=True)
 
 
-def main():
-    """Print one line per data set, level and size."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=40)
-    draws = range(parser.parse_args().draws)
-    print("data       alpha  held out  true claims kept  coverage")
-    for name, *data in sources():
-        for alpha in ALPHAS:
-            for size in (0.3, None):
-                rows = np.array([outcome(d, size, alpha, *data) for d in draws])
-                (kept, covered), error = rows.mean(0), rows.std(0) / len(draws) ** 0.5
-                print(
-                    f"{name:9}  {alpha:5.2f}  {size or 'default':>8}  "
-                    f"{kept:7.3f} +- {error[0]:.3f}  {covered:.3f} +- {error[1]:.3f}"
-                )
+PARTS = {"labels": labels_worth, "calibration": calibration_size}
+
+
+def main(chosen):
+    """Run and save both."""
+    for name, part in PARTS.items():
+        if wanted(name, chosen):
+            part(chosen)
 
 
 if __name__ == "__main__":
-    main()
+    main(options(__doc__))

@@ -21,6 +21,7 @@ _MOST_SIDES = 8  # of one clause
 _LONGEST_SIDE = 200  # characters
 _MOST_ITEMS = 60  # of one side
 _N_POINTS = 3
+_SIZES = (1, 0.02, 50)
 
 _CUT = "cut"  # where words, or two values side by side, end an expression
 _LETTER = r"[a-z](?:_(?:[a-z0-9]|\{[a-z0-9]{1,3}\}))?(?![a-z0-9_])"
@@ -77,7 +78,7 @@ class Equation:
 
     def says_the_same(self, other):
         """Whether it is a constant multiple of another equation."""
-        if self.gap is None or other.gap is None or self.variables != other.variables:
+        if self.gap is None or other.gap is None:
             return False
         pairs = zip(self.gap, other.gap, strict=True)
         return all(abs(a - b) <= 1e-7 * (1 + abs(a)) for a, b in pairs)
@@ -242,11 +243,14 @@ def _is_variable(item):
 
 
 def _readable(items):
-    """The items if they are one expression that has a value."""
+    """The items if they are one expression that has a value somewhere."""
     if not items or len(items) > _MOST_ITEMS or None in items:
         return ()
-    at = {item: _point(item, 0) for item in items if _is_variable(item)}
-    return tuple(items) if _evaluate_at(items, at) is not None else ()
+    for size in _SIZES:  # roots have values at some of them only
+        at = {item: size * _point(item, 0) for item in items if _is_variable(item)}
+        if _evaluate_at(items, at) is not None:
+            return tuple(items)
+    return ()
 
 
 def _evaluate_at(items, values):

@@ -1,0 +1,154 @@
+"""The pictures of the results page, from the saved results."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from methods import AUTO, LINEAR, LOGISTIC, NEYMAN_PEARSON
+
+matplotlib.rcParams |= {
+    "svg.hashsalt": "skdcf",  # the same picture from the same numbers
+    "svg.fonttype": "path",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+STYLE = {
+    LOGISTIC: ("#7f7f7f", "s", "logistic regression"),
+    LINEAR: ("#e08214", "^", "linear, trained through calibration"),
+    NEYMAN_PEARSON: ("#2166ac", "D", "Neyman-Pearson"),
+    AUTO: ("#1b7f5c", "o", "auto"),
+}
+NO_BAND = (LINEAR, NEYMAN_PEARSON)  # lines that would hide each other's bands
+
+
+def series(experiment, name, key="retention"):
+    """Means and errors of a filter over the alphas."""
+    rows = [row for row in experiment["rows"] if row["filter"] == name]
+    return np.array([row[key] for row in rows], dtype=float)
+
+
+def draw(axes, experiment, name, style, dashes="-"):
+    """Retention against alpha, with its corrected error as a band."""
+    color, marker, label = style
+    alphas = experiment["alphas"]
+    mean, error = (
+        series(experiment, name, key) for key in ("retention", "retention_error")
+    )
+    axes.plot(alphas, mean, dashes, color=color, marker=marker, ms=4, label=label)
+    if name not in NO_BAND:
+        low = np.maximum(mean - error, 0)
+        axes.fill_between(alphas, low, mean + error, color=color, alpha=0.15, lw=0)
+
+
+def finish(axes, title, alphas):
+    """Labels of a panel, with alpha on a logarithmic axis."""
+    axes.set_xscale("log")
+    axes.set_xticks(alphas, [f"{alpha:g}" for alpha in alphas])
+    axes.minorticks_off()
+    axes.set_xlabel("alpha")
+    axes.set_ylim(bottom=0)
+    axes.set_title(title, fontsize=10)
+
+
+def retention(results):
+    """Planted and natural errors; natural ones with other answers as well."""
+    panels = {
+        "prmbench": "PRMBench\nerrors planted by a model",
+        "process-bench": "ProcessBench (gsm8k)\nnatural errors",
+        "gsm8k-solutions": "GSM8K solutions\nnatural errors, derived labels",
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.9))
+    for panel, (name, title) in zip(axes, panels.items(), strict=True):
+        experiment = results[name]
+        for key, style in STYLE.items():
+            draw(panel, experiment, key, style)
+        finish(panel, title, experiment["alphas"])
+    for key in (LOGISTIC, AUTO):
+        color, marker, label = STYLE[key]
+        style = color, marker, f"{label}, and three other answers"
+        draw(axes[2], results["gsm8k-solutions"], f"{key}, 3 others", style, "--")
+    axes[0].set_ylabel("true claims kept per answer")
+    handles, labels = axes[2].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncol=3, frameon=False)
+    figure.tight_layout(rect=(0, 0.14, 1, 1))
+    return figure
+
+
+def labelled(results):
+    """What is kept, and what is gained, by the number of labelled problems."""
+    rows = results["labels"]["rows"]
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.7))
+    names = {"prmbench": "PRMBench", "gsm8k-solutions": "GSM8K solutions"}
+    for panel, (data, title) in zip(axes, names.items(), strict=True):
+        for key in (LOGISTIC, AUTO):
+            mine = [row for row in rows if (row["data"], row["filter"]) == (data, key)]
+            n, mean, error = (
+                [row[k] for row in mine] for k in ("n", "retention", "retention_error")
+            )
+            color, marker, label = STYLE[key]
+            more = {"color": color, "marker": marker, "ms": 5, "capsize": 3}
+            panel.errorbar(n, mean, np.array(error), label=label, **more)
+            if key == LOGISTIC:
+                base = mean
+        for x, y, old in zip(n, mean, base, strict=True):
+            text = f"{100 * (y / old - 1):+.0f} %" if old else ""
+            panel.annotate(
+                text, (x, y), (0, 7), ha="center", textcoords="offset points"
+            )
+        panel.set_xscale("log")
+        panel.set_xticks(n, [str(size) for size in n])
+        panel.minorticks_off()
+        panel.set_ylim(0, 1.15 * panel.get_ylim()[1])
+        panel.set_xlabel("labelled problems (to train and to calibrate)")
+        panel.set_title(f"{title}, alpha = 0.05", fontsize=10)
+    axes[0].set_ylabel("true claims kept per answer")
+    axes[0].legend(loc="lower right", frameon=False)
+    figure.tight_layout()
+    return figure
+
+
+def alternatives(results):
+    """What is kept by the number of other answers."""
+    experiment = results["gsm8k-solutions"]
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.7), sharey=True)
+    suffixes = ["", ", 1 others", ", 2 others", ", 3 others"]
+    shades = plt.get_cmap("viridis")(np.linspace(0.15, 0.8, len(experiment["alphas"])))
+    for panel, key in zip(axes, (LOGISTIC, AUTO), strict=True):
+        means, errors = (
+            np.array([series(experiment, key + suffix, k) for suffix in suffixes])
+            for k in ("retention", "retention_error")
+        )
+        for j, (alpha, color) in enumerate(
+            zip(experiment["alphas"], shades, strict=True)
+        ):
+            more = {"color": color, "marker": "o", "ms": 5, "capsize": 3}
+            panel.errorbar(range(4), means[:, j], errors[:, j], **more)
+            end = (3, means[-1, j])
+            more = {"textcoords": "offset points", "va": "center", "color": color}
+            panel.annotate(f"alpha {alpha:g}", end, (8, 0), **more)
+        panel.set_xticks(range(4))
+        panel.set_xlim(-0.2, 3.9)
+        panel.set_ylim(bottom=0)
+        panel.set_xlabel("other answers to the question")
+        panel.set_title(STYLE[key][2], fontsize=10)
+    axes[0].set_ylabel("true claims kept per answer")
+    figure.tight_layout()
+    return figure
+
+
+FIGURES = {
+    "retention": retention,
+    "labelled": labelled,
+    "alternatives": alternatives,
+}
+
+
+def save_all(results, folder):
+    """Draw every picture into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, make in FIGURES.items():
+        figure = make(results)
+        figure.savefig(folder / f"results_{name}.svg", metadata={"Date": None})
+        plt.close(figure)

@@ -1,0 +1,160 @@
+"""The words of the results pages; numbers are filled in from the saved results."""
+
+from changes import CAPPED
+from methods import AUTO, LOGISTIC
+
+HEAD = """\
+..
+   Written by benchmarks/report.py from benchmarks/results; `make bench` does both anew.
+
+Results
+======="""
+
+SUMMARY = """\
+All filters on this page keep the same promise: with probability 1 - alpha, nothing false is
+left. They differ in how many true claims survive. Against a logistic regression that gets
+the same columns and the same calibration, ``auto``, the default of
+`~skdcf.CoherentConformalFilter`, keeps, in percent with corrected standard errors (a star
+where p < 0.05): on PRMBench, whose errors were planted by a model, {planted} at alpha 0.01 /
+0.02 / 0.05 / 0.1; on natural errors {natural} (ProcessBench, 400 answers) and {perl} (PERL, 204
+answers) at 0.02 / 0.05 / 0.1 / 0.2, and {mr_ben} (Mr-Ben mathematics) and {gsm} (GSM8K
+solutions) at 0.01 / 0.02 / 0.05 / 0.1 / 0.2. Other answers to the same question are worth more
+than any filter where they are good: with three of them ``auto`` keeps {having:.2f} instead of
+{lacking:.2f} true claims per GSM8K solution at alpha 0.01, and against a logistic regression
+that sees the same three, {same} percent at 0.01 / 0.02 / 0.05 / 0.1. The sets of some
+hundred answers are too small to tell most filters apart: look at the errors."""
+
+FIGURES = {
+    "retention": (
+        "True claims kept against alpha on three data sets.",
+        "True claims kept per answer against alpha. Bands are one corrected standard error\n"
+        "to each side, drawn for two of the filters; the same halves are used for all, so\n"
+        "that differences are surer than the bands suggest (see the tables).",
+    ),
+    "labelled": (
+        "True claims kept against the number of labelled problems.",
+        "What labelled problems are worth: filters fitted as users fit them, on n problems\n"
+        "of which some train and others calibrate. Bars are standard errors over draws,\n"
+        "numbers the gain of ``auto`` over logistic regression.",
+    ),
+    "alternatives": (
+        "True claims kept against the number of other answers.",
+        "GSM8K solutions: true claims kept per answer by the number of other answers to the\n"
+        "question, for logistic regression and for ``auto``. Bars are corrected standard\n"
+        "errors.",
+    ),
+}
+
+READING = """\
+How to read the tables
+----------------------
+
+One random half of the questions trains. Each answer of the other half is filtered with the
+threshold from all *others* of that half (`skdcf.metrics.leave_one_out`), so that every
+filter has exactly the same coverage. Retention is the number of true claims kept per answer;
+the largest of a column is bold. Below stand changes in percent with their *corrected*
+standard errors (Nadeau and Bengio, 2003), which allow for the same answers being divided
+again and again; a star marks p < 0.05. :doc:`comparing` explains both. All filters of a table
+get the same columns unless a row says otherwise, and ties are broken in the same way."""
+
+LABELS = {
+    "prmbench": """\
+GPT-4o wrote errors of a given kind into right solutions of PRM800K. The labels are its own:
+true steps may follow a false one. Errors of this kind are partly a matter of style, so look
+at the style control below before you believe a number. Half of the set is published as
+training files; that half is here.""",
+    "process-bench": """\
+Answers of twelve models in which people marked the first wrong step: natural errors, and the
+best labels on this page. Of the two subsets that the package loads, only gsm8k was at hand.""",
+    "mr-ben": """\
+Answers of three models to exam questions, first errors marked by people. Five of six answers
+are wrong, which leaves little to keep at strict levels. "Agreement" adds the columns of
+:doc:`agreement`, from the answers of the other two models. On this subject most models are
+wrong together, so that agreement gains nothing that is clear of its error.""",
+    "gsm8k-solutions": """\
+Four models' solutions of each question, with exact graphs. The labels are *derived* from
+final answers and reference solutions; nobody judged the steps. On steps that people judged
+as well they agree in 89 %. A label made from the final answer flatters whatever looks at
+final answers, and agreement does. "3 others" adds the columns of :doc:`agreement` from the
+other three models' solutions; in use, others are samples of one model. Agreement alone as the
+score of `~skdcf.HardCF` fails at strict levels: too many claims share its highest value,
+false ones among them, and a jitter cannot tell them apart.""",
+    "perl-natural": """\
+PERL without the solutions into which errors were written: what models got right or wrong by
+themselves, steps and premises judged by people. A step that builds on an error counts as
+false.""",
+    "perl": """\
+The same with the solutions into which errors were written, 294 in all, as in the papers that
+use the set.""",
+}
+
+WORDING = """\
+PRMBench writes most questions down in several ways. Halves by the wording put the same
+question on both sides, and a filter may then know its answer from training. For comparison
+with numbers that were measured so:"""
+
+STYLE = """\
+**Style control.** Some steps of a changed answer were rewritten, but stayed true. A score that
+tells them from true steps left as they were sees who wrote a step, rather than what is wrong
+in it. The second column would be 0.5 if style were not seen at all. Only steps before the
+first error count; part of the gap is position, since changes stand where errors stand."""
+
+CHANGES = """\
+Each row changes one thing and leaves the rest. Symbolic columns are
+`~skdcf.features.SymbolicFeatures`, which are not part of
+`~skdcf.features.reasoning_features`; the text hazard is an option of
+`~skdcf.scorers.NeymanPearsonScorer`, off by default, since on planted errors it learns who
+wrote a step. Agreement columns and numbers of other answers stand in the tables above."""
+
+SYMBOLIC = [
+    (f"{AUTO}, symbolic", AUTO, "symbolic columns, auto"),
+    (f"{LOGISTIC}, symbolic", LOGISTIC, "symbolic columns, logistic regression"),
+]
+TEXT = [(f"{AUTO}, text hazard", AUTO, "text hazard, auto")]
+CHANGED = {
+    "prmbench": [(AUTO, CAPPED, "forest without its cap, auto"), *SYMBOLIC, *TEXT],
+    "process-bench": [*SYMBOLIC, *TEXT],
+    "perl-natural": [*SYMBOLIC, *TEXT],
+    "perl": [*SYMBOLIC, *TEXT],
+}
+LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
+
+ANSWERS = """\
+``auto`` spends its risk where it keeps most claims, and so empties answers that another score
+would leave something of. ``MixtureScorer(gain="answers")`` is for users who need something in
+every answer. What it costs in claims stands in the table of PERL above."""
+
+COVERAGE = """\
+Leave-one-out coverage is what it must be by its construction. So here half of the held-out
+questions calibrate and the other half is tested, 50 times for each of 4 scorers. An answer's
+neighbours to the same question are no independent tests, which the error allows for. The band
+is theory plus and minus two such errors."""
+
+RESOURCES = """\
+`CoherentConformalFilter(alpha=0.05)` on the PRMBench answers that are here
+({here[problems]:,.0f} answers, {here[claims]:,.0f} claims, 30 columns, one core): fitted in
+{here[fit]:.1f} s, all answers filtered in {here[filter]:.1f} s, {here[memory]:,.0f} MB at the
+peak, data included. The whole set has 7,651 answers. As many, the missing ones made from these
+with a little noise in the features ({all[claims]:,.0f} claims): {all[fit]:.1f} s and
+{all[filter]:.1f} s, together {total:.1f} s, {all[memory]:,.0f} MB."""
+
+PAPER = """\
+The paper's own problems were not published; ours are generated to resemble them, with new
+problems for each of 10 splits. Columns can be compared within the paper or within ours, and
+between the two only in their order of magnitude. Generated problems test the mechanism, and
+hallucinated ones differ there in the mean of their features, which gives learning more to
+learn than real problems may."""
+
+CONDITIONS = """\
+Computed at commit {commits} (a plus: with changes) with {versions}. Splits are drawn with
+seed 0, filters with that of their split; every file in ``benchmarks/results`` names its own.
+:doc:`measurements` has what else was measured: speed, edge cases, the relaxations."""
+
+MEASUREMENTS = """\
+..
+   Written by benchmarks/report.py from benchmarks/results; `make bench` does both anew.
+
+Further measurements
+====================
+
+What the programs behind other pages print, word for word. Times are of one core."""

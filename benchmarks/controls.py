@@ -19,12 +19,14 @@ from cells import compute
 from methods import AUTO, LOGISTIC, NEYMAN_PEARSON, compared
 from real_data import agreement, base, load
 from saving import SEED, fewer, halves, options, wanted, write
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupShuffleSplit
 
 from skdcf import CoherentConformalFilter, GraphBatch
 from skdcf.exceptions import CalibrationWarning
 from skdcf.graphs import pack_labels
+from skdcf.ops.conformal import conformal_threshold
 from skdcf.ops.hard import below_true_claims
 
 LEVELS = [0.005, 0.01, 0.02]
@@ -35,33 +37,32 @@ ALL_ANSWERS = 7651  # of PRMBench, of which half is published as training files
 
 def fit(filter, X, labels, groups, alpha, seed):
     """A filter trained on all of its problems but one."""
-    fresh = filter.set_params(alpha=alpha, calibration_size=1, random_state=seed)
+    fresh = clone(filter).set_params(alpha=alpha, calibration_size=1, random_state=seed)
     return fresh.fit(X, labels, groups)
 
 
 def coverage_cell(filter, X, labels, groups, parts, seed):
     """Per level and problem: how often it was tested, and how often it was covered."""
     train, rest = parts
-    y_rest = [labels[i] for i in rest]
-    seen = np.zeros((len(LEVELS), len(rest)))
+    fresh = clone(filter).set_params(calibration_size=1, random_state=seed)
+    y = [labels[i] for i in train]
+    fitted = fresh.fit_levels(X[train], y, LEVELS, groups[train])
+    draws = GroupShuffleSplit(N_DRAWS, test_size=0.5, random_state=seed)
+    draws = list(draws.split(rest, groups=groups[rest]))
+    seen = np.zeros((len(LEVELS), len(rest)), dtype=int)
     covered = np.zeros_like(seen)
-    sizes = []
-    for level, alpha in enumerate(LEVELS):
-        y = [labels[i] for i in train]
-        cf = fit(filter, X[train], y, groups[train], alpha, seed)
-        draws = GroupShuffleSplit(N_DRAWS, test_size=0.5, random_state=seed)
-        risks = [np.asarray(r) for r in cf.path_risk(X[rest])]
-        for known, new in draws.split(rest, groups=groups[rest]):
-            cf.calibrate(X[rest[known]], [y_rest[i] for i in known])
-            limit = cf.threshold()
-            safe = [not np.any(risks[i][y_rest[i] != 1] < limit) for i in new]
+    for level, (alpha, cf) in enumerate(zip(LEVELS, fitted, strict=True)):
+        batch, held = cf.check(X[rest], [labels[i] for i in rest])
+        scores = cf.calibration_scores(batch, held)
+        for known, new in draws:
+            limit = conformal_threshold(np.sort(scores[known]), alpha)
             seen[level, new] += 1
-            covered[level, new] += safe
-            sizes.append(len(known))
+            covered[level, new] += limit <= scores[new]
+    n = float(np.mean([len(known) for known, _ in draws]))
     return {
         "seen": seen.tolist(),
         "covered": covered.tolist(),
-        "n_calibration": float(np.mean(sizes)),
+        "n_calibration": n,
     }
 
 

@@ -97,14 +97,15 @@ def gsm8k(chosen):
     entries = entries_of(X)
     for most in (1, 2):
         more = agreement(chosen.output, name, data, most)
-        entries |= entries_of(more, some(LOGISTIC, AUTO), f", {most} others")
+        few = some(LOGISTIC, AUTO) | {"agreement alone": HardCF("answer_agreement")}
+        entries |= entries_of(more, few, f", {most} others")
     more = agreement(chosen.output, name, data)
     entries |= entries_of(more, suffix=", 3 others")
     alone = {
         "agreement alone": HardCF("answer_agreement"),
         "agreement alone, ties jittered": HardCF("answer_agreement", **TIES),
     }
-    entries |= entries_of(more, alone)
+    entries |= entries_of(more, alone, ", 3 others")
     compare(name, data, entries, STRICT, 5, chosen)
 
 

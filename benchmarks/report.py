@@ -23,7 +23,6 @@ SHORT = {
     BOOSTED: "boosted trees",
     LINEAR: "linear, trained through",
 }
-OTHERS = (LOGISTIC, BOOSTED, "agreement alone", "agreement alone, ties jittered")
 CLEAR = 0.05  # p-value below which a change gets its star
 
 
@@ -417,6 +416,38 @@ def conditions(results):
     )
 
 
+START, END = "<!-- benchmarks/report.py writes this table -->\n", "<!-- end -->"
+
+
+def with_table(readme, results):
+    """The README with the table of today."""
+    before, _, rest = readme.partition(START)
+    _, _, after = rest.partition(END)
+    return before + START + readme_table(results) + END + after if after else readme
+
+
+def readme_table(results):
+    """What a reader of the README meets: changes at four levels."""
+    levels = (0.01, 0.02, 0.05, 0.1)
+    lines = [
+        "| true claims kept, change in % | "
+        + " | ".join(f"{a:g}" for a in levels)
+        + " |",
+        "|---|" + "---|" * len(levels),
+    ]
+    for name, pairs in texts.README.items():
+        experiment = results[name]
+        for filter, reference, text in pairs:
+            found = [
+                change_text(*change(experiment, filter, reference, a)).replace("\\", "")
+                if a in experiment["alphas"]
+                else ""
+                for a in levels
+            ]
+            lines.append(f"| {text} | " + " | ".join(found) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def main(results, pages):
     """Write the pages and their pictures."""
     saved = read(results)
@@ -427,6 +458,10 @@ def main(results, pages):
     ):
         (pages / f"{name}.rst").write_text(text, encoding="utf-8")
         print(f"wrote {pages / name}.rst")
+    readme = HERE.parent / "README.md"
+    if pages == HERE.parent / "docs" / "guide":
+        text = with_table(readme.read_text(encoding="utf-8"), saved)
+        readme.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from cells import compute
 from methods import AUTO, LOGISTIC, TIES
 from real_data import base, load
 from saving import SEED, options, wanted, write
+from sklearn.base import clone
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
@@ -37,7 +38,7 @@ def draw_cell(filter, X, labels, groups, n, seeds):
     rows = []
     for seed in seeds:
         known, new = draw(n, groups, seed)
-        cf = filter.set_params(random_state=seed)
+        cf = clone(filter).set_params(random_state=seed)
         cf.fit(X[known], [labels[i] for i in known], groups[known])
         kept, truth = cf.predict(X[new]), [labels[i] for i in new]
         truth = [np.maximum(y, 0) for y in truth]  # nobody's judgement is not "true"

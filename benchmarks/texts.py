@@ -76,9 +76,10 @@ Four models' solutions of each question, with exact graphs. The labels are *deri
 final answers and reference solutions; nobody judged the steps. On steps that people judged
 as well they agree in 89 %. A label made from the final answer flatters whatever looks at
 final answers, and agreement does. "3 others" adds the columns of :doc:`agreement` from the
-other three models' solutions; in use, others are samples of one model. Agreement alone as the
-score of `~skdcf.HardCF` fails at strict levels: too many claims share its highest value,
-false ones among them, and a jitter cannot tell them apart.""",
+other three models' solutions; in use, others are samples of one model. "Agreement alone" is one
+column, the share of others with the same final answer, as the score of `~skdcf.HardCF`. It has
+few values: ties hold it back, and broken by a jitter it comes close to a trained scorer at
+strict levels and falls behind above.""",
     "perl-natural": """\
 PERL without the solutions into which errors were written: what models got right or wrong by
 themselves, steps and premises judged by people. A step that builds on an error counts as
@@ -158,3 +159,27 @@ Further measurements
 ====================
 
 What the programs behind other pages print, word for word. Times are of one core."""
+
+README = {
+    "prmbench": [
+        (AUTO, LOGISTIC, "PRMBench, 3,754 answers, errors planted by a model")
+    ],
+    "process-bench": [
+        (AUTO, LOGISTIC, "ProcessBench (gsm8k), 400 answers, natural errors")
+    ],
+    "mr-ben": [(AUTO, LOGISTIC, "Mr-Ben (math), 918 answers, natural errors")],
+    "gsm8k-solutions": [
+        (
+            AUTO,
+            LOGISTIC,
+            "GSM8K solutions, 5,228 answers, natural errors, derived labels",
+        ),
+        (
+            f"{AUTO}, 3 others",
+            f"{LOGISTIC}, 3 others",
+            "the same, both with three other answers as evidence",
+        ),
+        (f"{AUTO}, 3 others", AUTO, "the other answers by themselves, `auto`"),
+    ],
+    "perl-natural": [(AUTO, LOGISTIC, "PERL, 204 answers, natural errors")],
+}

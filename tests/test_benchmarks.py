@@ -1,0 +1,129 @@
+"""Cells of experiments are computed once, and the pages say what the files hold."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BENCHMARKS = ROOT / "benchmarks"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def importable():
+    """The programs import each other by their bare names."""
+    sys.path.insert(0, str(BENCHMARKS))
+    yield
+    sys.path.remove(str(BENCHMARKS))
+
+
+CALLS = []
+
+
+def square(x, _):
+    CALLS.append(x)
+    return {"value": x * x}
+
+
+def test_cells_are_computed_once(tmp_path):
+    from cells import compute
+
+    def run(numbers, more="a"):
+        CALLS.clear()
+        cells = {f"n={n}": (square, (n, more)) for n in numbers}
+        found = compute(tmp_path, "squares", cells, n_jobs=1)
+        return {key: cell["value"] for key, cell in found.items()}, list(CALLS)
+
+    assert run([1, 2]) == ({"n=1": 1, "n=2": 4}, [1, 2])
+    assert run([1, 2, 3]) == ({"n=1": 1, "n=2": 4, "n=3": 9}, [3])
+    assert run([1, 2], more="b")[1] == [1, 2]  # other arguments, another cell
+    files = list((tmp_path / "cells" / "squares").iterdir())
+    files[0].write_text("{half a fi")
+    assert len(run([1, 2, 3], more="b")[1]) == 2  # the broken one, and 3
+    assert run([1, 2, 3], more="b")[1] == []
+
+
+def test_cells_of_other_code_are_computed_anew(tmp_path, monkeypatch):
+    import cells
+
+    one = {"n=3": (square, (3, "a"))}
+    cells.compute(tmp_path, "squares", one, n_jobs=1)
+    CALLS.clear()
+    monkeypatch.setattr(cells, "code_of", lambda parts: "changed")
+    cells.compute(tmp_path, "squares", one, n_jobs=1)
+    assert CALLS == [3]
+
+
+def test_an_interrupted_write_leaves_the_file_of_before(tmp_path):
+    from cells import Writing
+
+    path = tmp_path / "folder" / "file"
+    with Writing(path) as file:
+        file.write(b"whole")
+    with pytest.raises(KeyboardInterrupt), Writing(path) as file:
+        file.write(b"ha")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"whole"
+    assert [p.name for p in path.parent.iterdir()] == ["file"]
+
+
+def test_cells_join_to_the_report_of_one_comparison():
+    """Filter by filter and split by split, or all at once: the same numbers."""
+    from saving import join, run_cell
+
+    from skdcf import HardCF
+    from skdcf.datasets import make_reasoning_graphs
+    from skdcf.evaluation import compare_filters
+
+    X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    filters = {"a": HardCF("frequency-score"), "b": HardCF("nx_reachability")}
+    splits = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+    alphas = [0.05, 0.2]
+    whole = compare_filters(
+        filters, X, y, alphas, protocol="leave-one-out", cv=splits, random_state=0
+    )
+    rows = [
+        [
+            run_cell(filter, X, y, None, alphas, parts, "leave-one-out", 0)
+            for parts in splits
+        ]
+        for filter in filters.values()
+    ]
+    joined = join(rows, list(filters), alphas, "leave-one-out")
+    for name in ("coverage", "retention", "abstention", "true_claims", "sizes"):
+        np.testing.assert_allclose(getattr(joined, name), getattr(whole, name))
+    assert joined.rows()[0].keys() == whole.rows()[0].keys()
+    np.testing.assert_allclose(
+        joined.differences("a").corrected_error, whole.differences("a").corrected_error
+    )
+
+
+def test_clustered_errors():
+    """Against the spread over draws of whole questions."""
+    from controls import clustered
+
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(300), 4)
+
+    def draw():
+        share = rng.beta(2, 1, 300)[groups]  # answers to a question fail together
+        seen = rng.integers(1, 9, len(groups))
+        return clustered(seen, rng.binomial(seen, share), groups)
+
+    means, errors = np.array([draw() for _ in range(400)]).T
+    assert errors.mean() == pytest.approx(means.std(), rel=0.15)
+
+
+def test_pages_say_what_the_files_hold():
+    """Whoever changes a result, or a page, runs benchmarks/report.py."""
+    import report
+
+    results = BENCHMARKS / "results"
+    guide = ROOT / "docs" / "guide"
+    saved = report.read(results)
+    assert report.results_page(saved) == (guide / "results.rst").read_text("utf-8")
+    page = (guide / "measurements.rst").read_text("utf-8")
+    assert report.measurements_page(results) == page
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert report.with_table(readme, saved) == readme

@@ -11,7 +11,7 @@ from skdcf.datasets import (
     fetch_prmbench,
     fetch_process_bench,
 )
-from skdcf.features import SymbolicFeatures, make_graph_union, reasoning_features
+from skdcf.features import reasoning_features
 
 NATURAL = ("negatives", "positives")  # of PERL: no error was written into these
 # What is fetched where nothing else is there, and what the page says of its labels.
@@ -54,10 +54,3 @@ def agreement(folder, name, data, most=3):
     """The same and those of agreement with other answers."""
     graphs = with_alternatives(data.graphs, most)
     return columns(folder, f"{name}-{most}", reasoning_features(), graphs)
-
-
-def symbolic(folder, name, data):
-    """The thirty columns and the symbolic ones."""
-    graphs = with_alternatives(data.graphs, 0)
-    both = make_graph_union(reasoning_features(), SymbolicFeatures())
-    return columns(folder, f"{name}-symbolic", both, graphs)

@@ -11,7 +11,7 @@ import json
 import numpy as np
 from changes import CHANGES
 from methods import AUTO, LOGISTIC, TIES, compared, for_answers
-from real_data import agreement, base, load, symbolic
+from real_data import agreement, base, load
 from saving import halves, options, run, wanted
 
 from skdcf import HardCF
@@ -33,18 +33,11 @@ def some(*names):
     return {name: filter for name, filter in compared().items() if name in names}
 
 
-def ablation(X, with_symbols):
-    """Every change to `auto` by itself."""
-    entries = {name: (X, filter) for name, filter in CHANGES.items()}
-    return entries | entries_of(with_symbols, some(LOGISTIC, AUTO), ", symbolic")
-
-
 def planted(chosen):
     """PRMBench: errors that a language model wrote into right answers."""
     data = load("prmbench")
     X = base(chosen.output, "prmbench", data)
-    more = symbolic(chosen.output, "prmbench", data)
-    compare("prmbench", data, entries_of(X) | ablation(X, more), STRICT, 8, chosen)
+    compare("prmbench", data, entries_of(X, compared() | CHANGES), STRICT, 8, chosen)
     by_wording = wordings(data)
     title = "PRMBench, halves by the wording of the question"
     run(
@@ -75,9 +68,7 @@ def process_bench(chosen):
     """ProcessBench: natural errors of twelve models."""
     data = load("process-bench")
     X = base(chosen.output, "process-bench", data)
-    more = symbolic(chosen.output, "process-bench", data)
-    entries = entries_of(X) | entries_of(more, some(LOGISTIC, AUTO), ", symbolic")
-    compare("process-bench", data, entries, FEW, 20, chosen)
+    compare("process-bench", data, entries_of(X), FEW, 20, chosen)
 
 
 def mr_ben(chosen):
@@ -114,9 +105,7 @@ def perl(chosen):
     for name in ("perl", "perl-natural"):
         data = load(name)
         X = base(chosen.output, name, data)
-        more = symbolic(chosen.output, name, data)
-        entries = entries_of(X) | {ANSWERS: (X, for_answers())}
-        entries |= entries_of(more, some(LOGISTIC, AUTO), ", symbolic")
+        entries = entries_of(X, compared() | {ANSWERS: for_answers()})
         compare(name, data, entries, FEW, 20, chosen)
 
 

@@ -12,9 +12,11 @@ import json
 from pathlib import Path
 
 import texts
+from changes import CAPPED
 from figures import save_all
 from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON
 from paper import ABLATION, MAIN
+from texts import TEXT
 
 HERE = Path(__file__).resolve().parent
 PAPERS_GRID = "DCF, paper's grid"
@@ -193,7 +195,7 @@ def natural_sections(results):
         ("perl", [*PAIRS, answers]),
     ):
         experiment = results[name]
-        names = [n for n in experiment["names"] if "symbolic" not in n]
+        names = [n for n in experiment["names"] if n not in (CAPPED, TEXT)]
         yield heading(experiment["title"])
         yield texts.LABELS[name] + "\n\n" + described(experiment)
         yield comparison(experiment, "True claims kept per answer", pairs, names)
@@ -236,6 +238,18 @@ def changes_section(results):
                 rows.append([experiment["title"].split(",")[0], text, *levels])
     header = ["data", "change", *(f"{a:g}" for a in texts.LEVELS)]
     yield table("Change of retention, %", header, rows)
+    tried = results["symbolic"]
+    yield texts.SYMBOLIC.format(commit=tried["commit"])
+    rows = {}
+    for row in tried["rows"]:
+        values = row["percent"], row["error"], row["p_value"]
+        rows.setdefault((row["data"], short(row["filter"])), {})[row["alpha"]] = values
+    rows = [
+        [*key, *(change_text(*found[a]) if a in found else "" for a in texts.LEVELS)]
+        for key, found in rows.items()
+    ]
+    header = ["data", "filter", *(f"{a:g}" for a in texts.LEVELS)]
+    yield table("With symbolic columns, %", header, rows)
     rows = []
     for row in results["calibration"]["rows"]:
         kept = f"{row['retention']:.3f} ± {row['retention_error']:.3f}"

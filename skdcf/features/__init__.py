@@ -6,7 +6,6 @@ from ._domains import DomainIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
 from ._sets import paper_features, reasoning_features
-from ._symbolic import SymbolicFeatures
 from ._text import TextFeatures
 from ._union import GraphUnion, make_graph_union
 
@@ -18,7 +17,6 @@ __all__ = [
     "GraphFeatures",
     "GraphUnion",
     "SemanticFeatures",
-    "SymbolicFeatures",
     "TextFeatures",
     "make_graph_union",
     "paper_features",

@@ -52,7 +52,7 @@ def _split_words(text):
 
 
 # What may follow a number without a blank.
-UNITS = _split_words(
+_UNITS = _split_words(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"
 )
@@ -71,7 +71,7 @@ _UNIT_OF = [
     for kind in _KINDS
 ]
 # Words that change what stands beside them: "5 more than 3" is not 5.
-CHANGING = _split_words(
+_CHANGING = _split_words(
     "than half twice double triple third quarter thirds quarters percent square "
     "squared cube cubed root times plus minus less more hundred thousand million "
     "billion dozen base mod modulo sin cos tan log ln pi choose by from remainder"
@@ -204,7 +204,7 @@ def _read_simple(side):
     if not count:
         return None
     words = count[2].split()
-    if words[0] == "of" or not CHANGING.isdisjoint(words):
+    if words[0] == "of" or not _CHANGING.isdisjoint(words):
         return _UNREADABLE, _UNREADABLE
     return [read_numeral(count[1])], _UNREADABLE
 
@@ -247,7 +247,7 @@ def _append_prose(items, before, token, after):
         return
     share = has_value and words[0] == "of"  # 30% of the total
     touches = glued and before[-1:].isdecimal()
-    if share or _is_variable(words, touches) or not CHANGING.isdisjoint(words):
+    if share or _is_variable(words, touches) or not _CHANGING.isdisjoint(words):
         items += (UNKNOWN, WORD, UNKNOWN)
     elif not (has_value and len(words) <= 4 and _closes(after)):
         items.append(WORD)
@@ -262,7 +262,7 @@ def _is_value(items):
 
 def _is_variable(words, touches):
     """Whether words are letters that stand for numbers: "2lw", "n"."""
-    if touches and words[0] not in UNITS:
+    if touches and words[0] not in _UNITS:
         return True  # 2lw
     return any([len(w) == 1 and w not in "ai" for w in words])
 
@@ -281,7 +281,7 @@ def _find_spoken_operator(items, words, glued, after):
         return "*"
     for n in (1, 2):
         symbol, unit = _SPOKEN.get(" ".join(words[-n:])), words[:-n]
-        if symbol and 1 not in map(len, unit) and CHANGING.isdisjoint(unit):
+        if symbol and 1 not in map(len, unit) and _CHANGING.isdisjoint(unit):
             # 5x3, 5 x 3 and 5 m x 3, but 5x (3) is a product with a variable
             even = (glued and not unit) == (after[0] != " ")
             return symbol if words[-1] != "x" or even else None

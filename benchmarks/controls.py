@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupShuffleSplit
 
-from skdcf import CoherentConformalFilter, GraphBatch
+from skdcf import CoherentConformalFilter
 from skdcf.exceptions import CalibrationWarning
 from skdcf.graphs import pack_labels
 from skdcf.ops.conformal import conformal_threshold
@@ -201,8 +201,6 @@ def measure(folder):
     for n in (len(X), ALL_ANSWERS):
         rows = np.arange(n) % len(X)  # answers that are not here: some of these again
         batch, y = X[rows], [data.labels[i] for i in rows]
-        if n > len(X):
-            batch = batch.replace_features(jittered(batch), batch.feature_names)
         start = time.perf_counter()
         cf = CoherentConformalFilter(alpha=0.05, random_state=0)
         cf.fit(batch, y, data.groups[rows])
@@ -211,12 +209,6 @@ def measure(folder):
         end = time.perf_counter()
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(n, batch.n_claims, fitted - start, end - fitted, memory, flush=True)
-
-
-def jittered(batch: GraphBatch):
-    """Features that differ a little, as those of other answers would."""
-    noise = np.random.default_rng(0).normal(size=batch.features.shape)
-    return batch.features + 0.01 * batch.features.std(axis=0) * noise
 
 
 PARTS = {"coverage": coverage, "style": style, "resources": resources}

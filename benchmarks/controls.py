@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 from cells import compute
-from methods import AUTO, LOGISTIC, NEYMAN_PEARSON, compared
+from methods import AUTO, LOGISTIC, NEYMAN_PEARSON, compared, reading
 from real_data import agreement, base, load
 from saving import SEED, fewer, halves, options, wanted, write
 from sklearn.base import clone
@@ -155,7 +155,7 @@ def style(chosen):
             flags[about["changed"]] = True
     splits = fewer(halves(4, data.groups), chosen)
     wanted_ones = (LOGISTIC, NEYMAN_PEARSON, AUTO)
-    filters = {k: f for k, f in compared().items() if k in wanted_ones} | styled()
+    filters = {k: f for k, f in compared().items() if k in wanted_ones} | reading()
     shared = X, data.labels, data.groups, changed
     cells = {
         f"{key}/{k}": (style_cell, (filter, *shared, parts, 0.05, SEED + k))
@@ -171,11 +171,6 @@ def style(chosen):
         rows[-1] |= {f"{n}_spread": float(values[n].std()) for n in ("false", "style")}
         print(rows[-1], flush=True)
     write("style", chosen, {"title": "Style control on PRMBench", "rows": rows})
-
-
-def styled():
-    """Options of `auto` that read texts."""
-    return {}
 
 
 def resources(chosen):

@@ -5,7 +5,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from methods import AUTO, LINEAR, LOGISTIC, NEYMAN_PEARSON
+from methods import AUTO, LINEAR, LOGISTIC
 
 matplotlib.rcParams |= {
     "svg.hashsalt": "skdcf",  # the same picture from the same numbers
@@ -17,10 +17,9 @@ matplotlib.rcParams |= {
 STYLE = {
     LOGISTIC: ("#7f7f7f", "s", "logistic regression"),
     LINEAR: ("#e08214", "^", "linear, trained through calibration"),
-    NEYMAN_PEARSON: ("#2166ac", "D", "Neyman-Pearson"),
     AUTO: ("#1b7f5c", "o", "auto"),
 }
-NO_BAND = (LINEAR, NEYMAN_PEARSON)  # lines that would hide each other's bands
+NO_BAND = (LINEAR,)  # it would hide the others
 
 
 def series(experiment, name, key="retention"):
@@ -60,15 +59,15 @@ def retention(results):
         "gsm8k-solutions": "GSM8K solutions\nnatural errors, derived labels",
     }
     figure, axes = plt.subplots(1, 3, figsize=(10, 3.9))
-    for panel, (name, title) in zip(axes, panels.items(), strict=True):
-        experiment = results[name]
-        for key, style in STYLE.items():
-            draw(panel, experiment, key, style)
-        finish(panel, title, experiment["alphas"])
+    for panel, name in zip(axes, panels, strict=True):
+        for key in (LOGISTIC, LINEAR, AUTO):
+            draw(panel, results[name], key, STYLE[key])
     for key in (LOGISTIC, AUTO):
         color, marker, label = STYLE[key]
         style = color, marker, f"{label}, and three other answers"
         draw(axes[2], results["gsm8k-solutions"], f"{key}, 3 others", style, "--")
+    for panel, (name, title) in zip(axes, panels.items(), strict=True):
+        finish(panel, title, results[name]["alphas"])
     axes[0].set_ylabel("true claims kept per answer")
     handles, labels = axes[2].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncol=3, frameon=False)

@@ -17,7 +17,12 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import ClassifierScorer, MixtureScorer, NeymanPearsonScorer
+from skdcf.scorers import (
+    ClassifierScorer,
+    MixtureScorer,
+    NeymanPearsonScorer,
+    TextHazard,
+)
 from skdcf.training import SoftTraining
 
 FREQUENCY = "CF, frequency"
@@ -60,6 +65,14 @@ def compared():
         NEYMAN_PEARSON: HardCF(NeymanPearsonScorer(), **TIES),
         AUTO: CoherentConformalFilter("auto", **TIES),
     }
+
+
+TEXT = f"{AUTO}, text hazard"
+
+
+def reading():
+    """`auto` with a hazard of the words of claims."""
+    return {TEXT: CoherentConformalFilter(MixtureScorer(text=TextHazard()), **TIES)}
 
 
 def for_answers():

@@ -10,7 +10,7 @@ import json
 
 import numpy as np
 from changes import CHANGES
-from methods import AUTO, LOGISTIC, TIES, compared, for_answers
+from methods import AUTO, LOGISTIC, TIES, compared, for_answers, reading
 from real_data import agreement, base, load
 from saving import halves, options, run, wanted
 
@@ -37,7 +37,8 @@ def planted(chosen):
     """PRMBench: errors that a language model wrote into right answers."""
     data = load("prmbench")
     X = base(chosen.output, "prmbench", data)
-    compare("prmbench", data, entries_of(X, compared() | CHANGES), STRICT, 8, chosen)
+    entries = entries_of(X, compared() | CHANGES | reading())
+    compare("prmbench", data, entries, STRICT, 8, chosen)
     by_wording = wordings(data)
     title = "PRMBench, halves by the wording of the question"
     run(
@@ -68,7 +69,8 @@ def process_bench(chosen):
     """ProcessBench: natural errors of twelve models."""
     data = load("process-bench")
     X = base(chosen.output, "process-bench", data)
-    compare("process-bench", data, entries_of(X), FEW, 20, chosen)
+    entries = entries_of(X, compared() | reading())
+    compare("process-bench", data, entries, FEW, 20, chosen)
 
 
 def mr_ben(chosen):
@@ -105,7 +107,7 @@ def perl(chosen):
     for name in ("perl", "perl-natural"):
         data = load(name)
         X = base(chosen.output, name, data)
-        entries = entries_of(X, compared() | {ANSWERS: for_answers()})
+        entries = entries_of(X, compared() | {ANSWERS: for_answers()} | reading())
         compare(name, data, entries, FEW, 20, chosen)
 
 

@@ -14,9 +14,8 @@ from pathlib import Path
 import texts
 from changes import CAPPED
 from figures import save_all
-from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON
+from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON, TEXT
 from paper import ABLATION, MAIN
-from texts import TEXT
 
 HERE = Path(__file__).resolve().parent
 PAPERS_GRID = "DCF, paper's grid"

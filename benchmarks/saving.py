@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 from cells import compute
-from methods import OURS
+from methods import AUTO, BOOSTED, FREQUENCY, LOGISTIC, OURS
 from sklearn.model_selection import GroupShuffleSplit
 
 import skdcf
 from skdcf.evaluation import ComparisonReport, compare_filters
 
 RESULTS = Path(__file__).resolve().parent / "results"
+BASELINES = (LOGISTIC, BOOSTED, FREQUENCY)
 DIGITS = 5
 SEED = 0
 LEAVE_ONE_OUT = "leave-one-out"
@@ -141,14 +142,12 @@ def described(report):
         ),
         "rows": report.rows(),
         "differences": [
-            row for row in pairs if is_ours(row["filter"]) or is_ours(row["reference"])
+            row
+            for row in pairs
+            if row["reference"].startswith((AUTO, *BASELINES))
+            and row["filter"].startswith((*OURS, *BASELINES))
         ],
     }
-
-
-def is_ours(name):
-    """Whether a row is one of this package's own filters, on whatever columns."""
-    return name.startswith(OURS)
 
 
 def seeds(n_splits):

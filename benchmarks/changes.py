@@ -1,27 +1,15 @@
-"""`auto` as it is without one of its parts, or with an option: one entry per change."""
+"""Scorers as they were before a change: what each change is worth."""
 
-from methods import TIES
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from methods import NEYMAN_PEARSON, TIES
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
 
-from skdcf import CoherentConformalFilter
-from skdcf.scorers import (
-    ConformalScorer,
-    Hazard,
-    LinearScorer,
-    MixtureScorer,
-    NeymanPearsonScorer,
-)
+from skdcf import HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.scorers import NeymanPearsonScorer
 
 CAP = 5000  # claims of a tree's sample, as it was
-
-
-def mixed(second):
-    """`auto` with another second member."""
-    first = ConformalScorer(LinearScorer(spread=0.0))
-    members = {"linear": first, "neyman-pearson": second}
-    scorer = MixtureScorer(members, prior=(0.0, 2.0))
-    return CoherentConformalFilter(scorer, **TIES)
+CAPPED = f"{NEYMAN_PEARSON}, trees of {CAP:,} claims at most"
 
 
 class CappedForest(RandomForestClassifier):
@@ -33,30 +21,12 @@ class CappedForest(RandomForestClassifier):
         return super().fit(X, y)
 
 
-def hazards(forest):
-    """The four default hazards, with a forest of one's own."""
-    boosted = HistGradientBoostingClassifier(
-        max_iter=75,
-        max_depth=2,
-        l2_regularization=5.0,
-        max_features=0.5,
-        max_bins=63,
-        early_stopping=False,
-        random_state=0,
-    )
-    return [
-        Hazard(LogisticRegression(C=0.1, max_iter=1000)),
-        Hazard(LogisticRegression(C=0.03, max_iter=1000), with_problem=True),
-        Hazard(boosted),
-        Hazard(forest, with_problem=True, doubt=0.05),
-    ]
-
-
-def capped():
-    """The forest before it lost its cap."""
-    forest = CappedForest(40, min_samples_leaf=8, max_features=0.3, random_state=0)
-    return NeymanPearsonScorer(hazards(forest))
-
-
-CAPPED = "auto, forest with its cap"
-CHANGES = {CAPPED: mixed(capped())}
+def with_cap():
+    """The default hazards, of which the forest has its old cap."""
+    X, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
+    found = HardCF(NeymanPearsonScorer()).fit(X, y).scorer_.hazards_
+    hazards = [clone(hazard) for hazard in found]
+    for hazard in hazards:
+        if isinstance(hazard.estimator, RandomForestClassifier):
+            hazard.estimator = CappedForest(**hazard.estimator.get_params())
+    return {CAPPED: HardCF(NeymanPearsonScorer(hazards), **TIES)}

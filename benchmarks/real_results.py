@@ -9,7 +9,7 @@ evaluated leave-one-out. The data are looked for in the folder $SKDCF_DATA.
 import json
 
 import numpy as np
-from changes import CHANGES
+from changes import with_cap
 from methods import AUTO, LOGISTIC, TIES, compared, for_answers, reading
 from real_data import agreement, base, load
 from saving import halves, options, run, wanted
@@ -37,7 +37,7 @@ def planted(chosen):
     """PRMBench: errors that a language model wrote into right answers."""
     data = load("prmbench")
     X = base(chosen.output, "prmbench", data)
-    entries = entries_of(X, compared() | CHANGES | reading())
+    entries = entries_of(X, compared() | with_cap() | reading())
     compare("prmbench", data, entries, STRICT, 8, chosen)
     by_wording = wordings(data)
     title = "PRMBench, halves by the wording of the question"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from cells import compute
+from changes import CAPPED
 from methods import AUTO, BOOSTED, FREQUENCY, LOGISTIC, OURS
 from sklearn.model_selection import GroupShuffleSplit
 
@@ -144,7 +145,7 @@ def described(report):
         "differences": [
             row
             for row in pairs
-            if row["reference"].startswith((AUTO, *BASELINES))
+            if row["reference"].startswith((AUTO, CAPPED, *BASELINES))
             and row["filter"].startswith((*OURS, *BASELINES))
         ],
     }

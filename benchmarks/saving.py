@@ -187,10 +187,10 @@ def rounded(row):
 
 
 def commit():
-    """The commit whose package computed, with a plus where it was changed since."""
+    """The commit that last changed the package, with a plus where files differ from it."""
     folder = Path(skdcf.__file__).parent
     try:
-        name = git("rev-parse", "--short", "HEAD", folder=folder)
+        name = git("log", "-1", "--format=%h", "--", ".", folder=folder)
         return name + "+" * bool(git("status", "--porcelain", ".", folder=folder))
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

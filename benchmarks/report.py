@@ -238,7 +238,7 @@ def changes_section(results):
     header = ["data", "change", *(f"{a:g}" for a in texts.LEVELS)]
     yield table("Change of retention, %", header, rows)
     tried = results["symbolic"]
-    yield texts.SYMBOLIC.format(commit=tried["commit"])
+    yield texts.SYMBOLIC
     rows = {}
     for row in tried["rows"]:
         values = row["percent"], row["error"], row["p_value"]
@@ -417,7 +417,7 @@ def joined(parts):
 def conditions(results):
     """Commits, versions and seeds."""
     versions = results["prmbench"]["versions"]
-    commits = sorted({experiment["commit"] for experiment in results.values()})
+    commits = sorted({e["commit"] for e in results.values() if "commit" in e})
     return "\n\n".join(
         [
             heading("Conditions"),

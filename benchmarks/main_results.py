@@ -10,20 +10,16 @@ on different problems: it is what puts coverage to the test.
 import numpy as np
 from methods import (
     AUTO,
-    FREQUENCY,
     LINEAR,
     LOGISTIC,
-    TIES,
-    single_feature,
     with_frequency,
 )
 from paper import PROBLEMS
 from saving import options, run
 
-from skdcf import CoherentConformalFilter
 from skdcf.datasets import make_reasoning_graphs
 
-DRAWS = 10
+DRAWS = 6
 ALPHAS = {"math": [0.03, 0.05, 0.07, 0.1], "felm": [0.01, 0.03, 0.05, 0.1]}
 LEFT_OUT = (
     "independent, frequency",
@@ -31,11 +27,6 @@ LEFT_OUT = (
     "independent, boosted",
     "DCF, sharpened grid",
 )
-FEATURES = {
-    "reachability": "nx_reachability",
-    "claim index": "claim_index",
-    "frequency": "frequency-score",
-}
 
 
 def independent_draws(n_train, n_test, n_draws):
@@ -62,18 +53,10 @@ def main(chosen):
         cv = independent_draws(350, 350, DRAWS)
         title = f"{look}, 350 problems to train on"
         run(f"main-{kind}", entries, y, alphas, cv, chosen, title=title)
-    single = {name: single_feature(feature) for name, feature in FEATURES.items()}
-    single[LINEAR] = CoherentConformalFilter("linear", **TIES)
-    single[AUTO] = CoherentConformalFilter("auto", **TIES)
-    X, y = make_reasoning_graphs(DRAWS * 700, "math", random_state=0, return_X_y=True)
-    cv = independent_draws(350, 350, DRAWS)
-    entries = {name: (X, filter) for name, filter in single.items()}
-    title = "MATH-like, single features"
-    run("ablation-math", entries, y, ALPHAS["math"], cv, chosen, title=title)
     n = PROBLEMS["felm"]
     X, y = make_reasoning_graphs(n, "felm", random_state=1, return_X_y=True)
     filters = with_frequency("felm", ALPHAS["felm"])
-    entries = {k: (X, filters[k]) for k in (FREQUENCY, LOGISTIC, LINEAR, AUTO)}
+    entries = {k: (X, filters[k]) for k in (LOGISTIC, LINEAR, AUTO)}
     title = f"FELM-like, the paper's folds of {n} problems"
     run("folds-felm", entries, y, ALPHAS["felm"], folds(n), chosen, title=title)
 

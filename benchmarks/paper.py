@@ -1,8 +1,7 @@
 """Numbers printed in arXiv:2604.20098, to stand beside those measured here.
 
 Per alpha: coverage in percent and retention of DCF and of CF with frequency; retention is
-claims per problem on MATH and the percentage of claims on FELM. ABLATION has claims per
-problem of DCF and of CF on one feature: reachability, claim index, frequency.
+claims per problem on MATH and the percentage of claims on FELM.
 """
 
 MAIN = {
@@ -27,31 +26,6 @@ MAIN = {
         0.08: (93.64, 92.15, 52.7, 61.3),
         0.09: (91.39, 90.80, 69.0, 66.4),
         0.10: (90.54, 90.08, 71.2, 68.9),
-    },
-}
-
-ABLATION = {
-    "math": {
-        0.03: (1.76, 1.60, 0.93, 0.47),
-        0.04: (2.22, 2.04, 1.19, 0.84),
-        0.05: (2.31, 2.16, 1.41, 1.04),
-        0.06: (3.56, 2.87, 1.86, 1.49),
-        0.07: (3.63, 2.69, 2.54, 1.81),
-        0.08: (3.69, 3.26, 2.67, 1.94),
-        0.09: (5.57, 3.72, 3.37, 2.20),
-        0.10: (5.99, 4.18, 3.62, 2.21),
-    },
-    "felm": {
-        0.01: (0.72, 0.17, 0.24, 0.51),
-        0.02: (1.43, 0.31, 0.33, 0.87),
-        0.03: (1.46, 0.50, 0.44, 1.27),
-        0.04: (1.68, 0.58, 0.61, 1.55),
-        0.05: (1.85, 0.73, 0.72, 1.71),
-        0.06: (1.92, 0.84, 0.86, 2.04),
-        0.07: (1.98, 0.96, 1.05, 2.27),
-        0.08: (2.11, 1.05, 1.26, 2.56),
-        0.09: (2.76, 1.22, 1.31, 2.72),
-        0.10: (2.85, 1.29, 1.50, 2.80),
     },
 }
 

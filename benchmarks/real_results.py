@@ -70,7 +70,7 @@ def process_bench(chosen):
     data = load("process-bench")
     X = base(chosen.output, "process-bench", data)
     entries = entries_of(X, compared() | reading())
-    compare("process-bench", data, entries, FEW, 20, chosen)
+    compare("process-bench", data, entries, FEW, 10, chosen)
 
 
 def mr_ben(chosen):
@@ -79,7 +79,7 @@ def mr_ben(chosen):
     X = base(chosen.output, "mr-ben", data)
     more = agreement(chosen.output, "mr-ben", data)
     entries = entries_of(X) | entries_of(more, suffix=", agreement")
-    compare("mr-ben", data, entries, STRICT, 10, chosen)
+    compare("mr-ben", data, entries, STRICT, 6, chosen)
 
 
 def gsm8k(chosen):
@@ -99,7 +99,7 @@ def gsm8k(chosen):
         "agreement alone, ties jittered": HardCF("answer_agreement", **TIES),
     }
     entries |= entries_of(more, alone, ", 3 others")
-    compare(name, data, entries, STRICT, 5, chosen)
+    compare(name, data, entries, STRICT, 4, chosen)
 
 
 def perl(chosen):
@@ -108,7 +108,7 @@ def perl(chosen):
         data = load(name)
         X = base(chosen.output, name, data)
         entries = entries_of(X, compared() | {ANSWERS: for_answers()} | reading())
-        compare(name, data, entries, FEW, 20, chosen)
+        compare(name, data, entries, FEW, 10, chosen)
 
 
 TITLES = {

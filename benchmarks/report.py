@@ -15,7 +15,7 @@ import texts
 from changes import CAPPED
 from figures import save_all
 from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON, TEXT
-from paper import ABLATION, MAIN
+from paper import MAIN
 
 HERE = Path(__file__).resolve().parent
 PAPERS_GRID = "DCF, paper's grid"
@@ -336,20 +336,6 @@ def paper_section(results):
             rows.append([f"{alpha:g}", f"{cf:g}", f"{dcf:g}", *ours])
         what = "true claims kept" if kind == "math" else "% of the true claims kept"
         yield table(f"{kind.upper()} and {kind.upper()}-like, {what}", header, rows)
-    experiment = results["ablation-math"]
-    values = cells(experiment)
-    published = ["DCF", "reachability", "claim index", "frequency"]
-    header = [
-        "alpha",
-        *(f"paper: {n}" for n in published),
-        *map(short, experiment["names"]),
-    ]
-    rows = [
-        [f"{a:g}", *(f"{value:.2f}" for value in ABLATION["math"][a])]
-        + [f"{values[name, a]:.2f}" for name in experiment["names"]]
-        for a in experiment["alphas"]
-    ]
-    yield table("MATH and MATH-like, single features", header, rows)
     experiment = results["folds-felm"]
     values = cells(experiment, "coverage")
     rows = [

@@ -147,7 +147,7 @@ a second time ({all[claims]:,.0f} claims): {all[fit]:.1f} s and
 
 PAPER = """\
 The paper's own problems were not published; ours are generated to resemble them, with new
-problems for each of 10 splits. Columns can be compared within the paper or within ours, and
+problems for each of 6 splits. Columns can be compared within the paper or within ours, and
 between the two only in their order of magnitude. Generated problems test the mechanism, and
 hallucinated ones differ there in the mean of their features, which gives learning more to
 learn than real problems may."""

@@ -138,11 +138,11 @@ neighbours to the same question are no independent tests, which the error allows
 is theory plus and minus two such errors."""
 
 RESOURCES = """\
-`CoherentConformalFilter(alpha=0.05)` on the PRMBench answers that are here
-({here[problems]:,.0f} answers, {here[claims]:,.0f} claims, 30 columns, one core, seconds of the
-processor): fitted in {here[fit]:.1f} s, all answers filtered in {here[filter]:.1f} s, {here[memory]:,.0f} MB at the
-peak, data included. The whole set has 7,651 answers. As many, half of them
-a second time ({all[claims]:,.0f} claims): {all[fit]:.1f} s and
+`~skdcf.CoherentConformalFilter` with ``alpha=0.05`` on the PRMBench answers that are here
+({here[problems]:,.0f} answers, {here[claims]:,.0f} claims, 30 columns), on one core and in
+seconds of its processor: fitted in {here[fit]:.1f} s, all answers filtered in
+{here[filter]:.1f} s, {here[memory]:,.0f} MB at the peak, data included. The whole set has 7,651
+answers. As many, half of them a second time ({all[claims]:,.0f} claims): {all[fit]:.1f} s and
 {all[filter]:.1f} s, together {total:.1f} s, {all[memory]:,.0f} MB."""
 
 PAPER = """\

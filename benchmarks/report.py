@@ -23,6 +23,9 @@ SHORT = {
     LOGISTIC: "logistic regression",
     BOOSTED: "boosted trees",
     LINEAR: "linear, trained through",
+    "1 others": "one other",
+    "2 others": "two others",
+    "3 others": "three others",
 }
 CLEAR = 0.05  # p-value below which a change gets its star
 
@@ -95,7 +98,7 @@ def change_text(percent, error, p):
     """A change in percent ± its error, with a star where it is clear."""
     if percent is None:
         return "-"
-    text = f"{percent:+.0f}"
+    text = f"{round(percent):+d}"
     if error is not None:
         text += f" ± {error:.0f}"
     return text + (r" \*" if p is not None and p < CLEAR else "")
@@ -137,30 +140,26 @@ def heading(text, sign="-"):
     return f"{text}\n{sign * len(text)}"
 
 
-def percent_list(experiment, name, reference, alphas):
-    """Changes as a reader meets them first."""
-    found = [change(experiment, name, reference, alpha) for alpha in alphas]
-    return " / ".join(change_text(*one) for one in found)
-
-
 def summary(results):
     """The first paragraph."""
-    planted, natural = results["prmbench"], results["process-bench"]
-    gsm, mr_ben = results["gsm8k-solutions"], results["mr-ben"]
-    perl = results["perl-natural"]
-    few = [0.02, 0.05, 0.1, 0.2]
-    lacking, having = (cells(gsm)[AUTO + suffix, 0.01] for suffix in ("", ", 3 others"))
+    names = {
+        "planted": "prmbench",
+        "natural": "process-bench",
+        "gsm": "gsm8k-solutions",
+        "mr_ben": "mr-ben",
+        "perl": "perl-natural",
+    }
+    changes = {
+        key: change_text(*change(results[name], AUTO, LOGISTIC, 0.05))
+        for key, name in names.items()
+    }
+    kept = cells(results["gsm8k-solutions"])
+    three = ", 3 others"
     return texts.SUMMARY.format(
-        planted=percent_list(planted, AUTO, LOGISTIC, [0.01, 0.02, 0.05, 0.1]),
-        natural=percent_list(natural, AUTO, LOGISTIC, few),
-        perl=percent_list(perl, AUTO, LOGISTIC, few),
-        gsm=percent_list(gsm, AUTO, LOGISTIC, [0.01, *few]),
-        mr_ben=percent_list(mr_ben, AUTO, LOGISTIC, [0.01, *few]),
-        lacking=lacking,
-        having=having,
-        same=percent_list(
-            gsm, f"{AUTO}, 3 others", f"{LOGISTIC}, 3 others", [0.01, 0.02, 0.05, 0.1]
-        ),
+        **changes,
+        lacking=kept[AUTO, 0.01],
+        having=kept[AUTO + three, 0.01],
+        logistic=kept[LOGISTIC + three, 0.01],
     )
 
 
@@ -289,7 +288,7 @@ def coverage_section(results):
     yield texts.COVERAGE
     rows = [
         [
-            {"prmbench": "PRMBench"}.get(row["data"], "GSM8K solutions, 3 others"),
+            {"prmbench": "PRMBench"}.get(row["data"], "GSM8K solutions, three others"),
             short(row["filter"]),
             f"{row['alpha']:g}",
             row["n_calibration"],

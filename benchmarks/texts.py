@@ -12,17 +12,16 @@ Results
 
 SUMMARY = """\
 All filters on this page keep the same promise: with probability 1 - alpha, nothing false is
-left. They differ in how many true claims survive. Against a logistic regression that gets
-the same columns and the same calibration, ``auto``, the default of
-`~skdcf.CoherentConformalFilter`, keeps, in percent with corrected standard errors (a star
-where p < 0.05): on PRMBench, whose errors were planted by a model, {planted} at alpha 0.01 /
-0.02 / 0.05 / 0.1; on natural errors {natural} (ProcessBench, 400 answers) and {perl} (PERL, 204
-answers) at 0.02 / 0.05 / 0.1 / 0.2, and {mr_ben} (Mr-Ben mathematics) and {gsm} (GSM8K
-solutions) at 0.01 / 0.02 / 0.05 / 0.1 / 0.2. Other answers to the same question are worth more
-than any filter where they are good: with three of them ``auto`` keeps {having:.2f} instead of
-{lacking:.2f} true claims per GSM8K solution at alpha 0.01, and against a logistic regression
-that sees the same three, {same} percent at 0.01 / 0.02 / 0.05 / 0.1. The sets of some
-hundred answers are too small to tell most filters apart: look at the errors."""
+left. They differ in how many true claims survive. ``auto``, the default of
+`~skdcf.CoherentConformalFilter`, is measured against a logistic regression that gets the same
+columns and the same calibration. At alpha 0.05 the change in percent, with its corrected
+standard error and a star where p < 0.05, is {planted} on PRMBench, whose errors were planted
+by a model, and on natural errors {gsm} on GSM8K solutions (labels derived from final answers),
+{perl} on PERL, {natural} on ProcessBench and {mr_ben} on Mr-Ben's mathematics. The last three
+have some hundred answers each, too few to tell most filters apart. What moves the numbers most
+is no filter: with three other answers to the same question as evidence ``auto`` keeps {having:.2f} instead of
+{lacking:.2f} true claims per GSM8K solution at alpha 0.01, and a logistic regression that sees
+the same three is at {logistic:.2f}."""
 
 FIGURES = {
     "retention": (
@@ -76,7 +75,7 @@ wrong together, so that agreement gains nothing that is clear of its error.""",
 Four models' solutions of each question, with exact graphs. The labels are *derived* from
 final answers and reference solutions; nobody judged the steps. On steps that people judged
 as well they agree in 89 %. A label made from the final answer flatters whatever looks at
-final answers, and agreement does. "3 others" adds the columns of :doc:`agreement` from the
+final answers, and agreement does. "Three others" adds the columns of :doc:`agreement` from the
 other three models' solutions; in use, others are samples of one model. "Agreement alone" is one
 column, the share of others with the same final answer, as the score of `~skdcf.HardCF`. It has
 few values: ties hold it back, and broken by a jitter it comes close to a trained scorer at

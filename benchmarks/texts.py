@@ -19,9 +19,9 @@ standard error and a star where p < 0.05, is {planted} on PRMBench, whose errors
 by a model, and on natural errors {gsm} on GSM8K solutions (labels derived from final answers),
 {perl} on PERL, {natural} on ProcessBench and {mr_ben} on Mr-Ben's mathematics. The last three
 have some hundred answers each, too few to tell most filters apart. What moves the numbers most
-is no filter: with three other answers to the same question as evidence ``auto`` keeps {having:.2f} instead of
-{lacking:.2f} true claims per GSM8K solution at alpha 0.01, and a logistic regression that sees
-the same three is at {logistic:.2f}."""
+is no filter: with three other answers to the same question as evidence ``auto`` keeps
+{having:.2f} instead of {lacking:.2f} true claims per GSM8K solution at alpha 0.01, and a
+logistic regression that sees the same three is at {logistic:.2f}."""
 
 FIGURES = {
     "retention": (

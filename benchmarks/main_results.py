@@ -19,7 +19,7 @@ from saving import options, run
 
 from skdcf.datasets import make_reasoning_graphs
 
-DRAWS = 6
+DRAWS = 5
 ALPHAS = {"math": [0.03, 0.05, 0.07, 0.1], "felm": [0.01, 0.03, 0.05, 0.1]}
 LEFT_OUT = (
     "independent, frequency",

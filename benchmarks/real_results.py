@@ -37,7 +37,7 @@ def planted(chosen):
     """PRMBench: errors that a language model wrote into right answers."""
     data = load("prmbench")
     X = base(chosen.output, "prmbench", data)
-    entries = entries_of(X, compared() | with_cap() | reading())
+    entries = entries_of(X, compared() | with_cap())
     compare("prmbench", data, entries, STRICT, 8, chosen)
     by_wording = wordings(data)
     title = "PRMBench, halves by the wording of the question"
@@ -51,6 +51,10 @@ def planted(chosen):
         groups=by_wording,
         title=title,
     )
+    words = entries_of(X, some(AUTO) | reading())
+    halved = halves(3, data.groups)  # it takes longer than all others together
+    about = {"groups": data.groups, "title": "PRMBench, text hazard"}
+    run("prmbench-text", words, data.labels, STRICT, halved, chosen, **about)
 
 
 def wordings(data):
@@ -69,8 +73,7 @@ def process_bench(chosen):
     """ProcessBench: natural errors of twelve models."""
     data = load("process-bench")
     X = base(chosen.output, "process-bench", data)
-    entries = entries_of(X, compared() | reading())
-    compare("process-bench", data, entries, FEW, 10, chosen)
+    compare("process-bench", data, entries_of(X), FEW, 10, chosen)
 
 
 def mr_ben(chosen):
@@ -107,7 +110,7 @@ def perl(chosen):
     for name in ("perl", "perl-natural"):
         data = load(name)
         X = base(chosen.output, name, data)
-        entries = entries_of(X, compared() | {ANSWERS: for_answers()} | reading())
+        entries = entries_of(X, compared() | {ANSWERS: for_answers()})
         compare(name, data, entries, FEW, 10, chosen)
 
 

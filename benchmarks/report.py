@@ -12,9 +12,8 @@ import json
 from pathlib import Path
 
 import texts
-from changes import CAPPED
 from figures import save_all
-from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON, TEXT
+from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON
 from paper import MAIN
 
 HERE = Path(__file__).resolve().parent
@@ -193,7 +192,7 @@ def natural_sections(results):
         ("perl", [*PAIRS, answers]),
     ):
         experiment = results[name]
-        names = [n for n in experiment["names"] if n not in (CAPPED, TEXT)]
+        names = experiment["names"]
         yield heading(experiment["title"])
         yield texts.LABELS[name] + "\n\n" + described(experiment)
         yield comparison(experiment, "True claims kept per answer", pairs, names)
@@ -224,16 +223,12 @@ def changes_section(results):
     yield heading("What each change is worth")
     yield texts.CHANGES
     rows = []
-    for name, changes in texts.CHANGED.items():
+    for name, (entry, reference, text) in texts.CHANGED.items():
         experiment = results[name]
-        for entry, reference, text in changes:
-            if entry in experiment["names"]:
-                found = {
-                    a: change_text(*change(experiment, entry, reference, a))
-                    for a in experiment["alphas"]
-                }
-                levels = [found.get(a, "") for a in texts.LEVELS]
-                rows.append([experiment["title"].split(",")[0], text, *levels])
+        found = [
+            change_text(*change(experiment, entry, reference, a)) for a in texts.LEVELS
+        ]
+        rows.append([f"PRMBench, {experiment['n_splits']} splits", text, *found])
     header = ["data", "change", *(f"{a:g}" for a in texts.LEVELS)]
     yield table("Change of retention, %", header, rows)
     tried = results["symbolic"]

@@ -19,7 +19,7 @@ from skdcf.features import reasoning_features
 from skdcf.metrics import coverage_score, retention_score
 from skdcf.scorers import ClassifierScorer
 
-SIZES = {50: 20, 100: 20, 200: 10, 400: 10, 800: 5, 1600: 5}  # problems: draws
+SIZES = {50: 20, 100: 20, 200: 10, 400: 5, 800: 5, 1600: 5}  # problems: draws
 MOST_NEW = 1000  # problems that are filtered in one draw
 TAKEN = 0.3  # of the problems calibrated where nothing else was said
 
@@ -105,7 +105,7 @@ def calibration_size(chosen):
     rows = []
     draws = few(40, chosen)
     for name, X, y, groups in hundreds():
-        settings = [(a, size) for a in (0.05, 0.1) for size in (TAKEN, None)]
+        settings = [(0.05, size) for size in (TAKEN, None)]
         cells = {
             f"{name}/{alpha}/{size}/{first}": (
                 draw_cell,

@@ -51,10 +51,15 @@ def planted(chosen):
         groups=by_wording,
         title=title,
     )
-    words = entries_of(X, some(AUTO) | reading())
-    halved = halves(3, data.groups)  # it takes longer than all others together
+
+
+def words(chosen):
+    """The hazard of words, which takes longer than all others together."""
+    data = load("prmbench")
+    entries = entries_of(base(chosen.output, "prmbench", data), some(AUTO) | reading())
+    cv = halves(3, data.groups)
     about = {"groups": data.groups, "title": "PRMBench, text hazard"}
-    run("prmbench-text", words, data.labels, STRICT, halved, chosen, **about)
+    run("text-hazard", entries, data.labels, STRICT, cv, chosen, **about)
 
 
 def wordings(data):
@@ -153,6 +158,7 @@ PARTS = {
     "mr-ben": mr_ben,
     "gsm8k-solutions": gsm8k,
     "perl": perl,
+    "text-hazard": words,
 }
 
 

@@ -109,7 +109,7 @@ What agreement and numbers of other answers do stands in the tables above."""
 
 CHANGED = {
     "prmbench": (NEYMAN_PEARSON, CAPPED, "forest without its cap, Neyman-Pearson"),
-    "prmbench-text": (TEXT, AUTO, "text hazard, auto"),
+    "text-hazard": (TEXT, AUTO, "text hazard, auto"),
 }
 SYMBOLIC = """\
 **Tried, and not kept.** Eight columns of symbolic checks (identities at fixed points, equations

@@ -33,7 +33,7 @@ def filters(alpha, size=None):
     }
 
 
-def draw_cell(filter, X, labels, groups, n, seeds):
+def fitted_cell(filter, X, labels, groups, n, seeds):
     """[true claims kept per problem, coverage] of each draw."""
     rows = []
     for seed in seeds:
@@ -47,13 +47,15 @@ def draw_cell(filter, X, labels, groups, n, seeds):
 
 
 def draw(n, groups, seed):
-    """n problems, and some that are about other questions."""
+    """n problems about half of the questions, and some about the other half.
+
+    Problems are drawn one by one: whole questions would be fewer and more alike.
+    """
     rng = np.random.RandomState(seed)
-    questions, code = np.unique(groups, return_inverse=True)
-    place = rng.permutation(len(questions))[code] + rng.uniform(0, 0.5, len(code))
-    order = np.argsort(place)
-    known, rest = order[:n], order[n:]
-    return known, rest[~np.isin(groups[rest], groups[known])][:MOST_NEW]
+    code = np.unique(groups, return_inverse=True)[1]
+    first = rng.permutation(code.max() + 1)[code] <= code.max() // 2
+    order = rng.permutation(len(code))
+    return order[first[order]][:n], order[~first[order]][:MOST_NEW]
 
 
 def sources(chosen):
@@ -69,7 +71,7 @@ def labels_worth(chosen):
     for name, X, y, groups in sources(chosen):
         cells = {
             f"{name}/{key}/{n}/{first}": (
-                draw_cell,
+                fitted_cell,
                 (filter, X, y, groups, n, list(range(first, first + 5))),
             )
             for key, filter in filters(0.05).items()
@@ -108,7 +110,7 @@ def calibration_size(chosen):
         settings = [(0.05, size) for size in (TAKEN, None)]
         cells = {
             f"{name}/{alpha}/{size}/{first}": (
-                draw_cell,
+                fitted_cell,
                 (
                     filters(alpha, size)[AUTO],
                     *(X, y, groups, 100),

@@ -34,7 +34,8 @@ FIGURES = {
     "labelled": (
         "True claims kept against the number of labelled problems.",
         "What labelled problems are worth: filters fitted as users fit them, on n problems\n"
-        "of which some train and others calibrate. Bars are standard errors over draws,\n"
+        "of which some train and others calibrate, about one half of the questions, and filtering\n"
+        "answers to the other half. Bars are standard errors over draws,\n"
         "numbers the gain of ``auto`` over logistic regression.",
     ),
     "alternatives": (

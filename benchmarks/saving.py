@@ -4,7 +4,7 @@ import argparse
 import json
 import platform
 import subprocess
-import time
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -22,7 +22,8 @@ BASELINES = (LOGISTIC, BOOSTED, FREQUENCY)
 DIGITS = 5
 SEED = 0
 LEAVE_ONE_OUT = "leave-one-out"
-METRICS = ("coverage", "retention", "abstention", "seconds", "true_claims", "sizes")
+SHARED = ("names", "alpha", "protocol")  # of all filters and splits
+OF_SPLIT = ("true_claims", "sizes")  # whatever the filter
 
 
 def options(description):
@@ -63,7 +64,12 @@ def run_cell(filter, X, labels, groups, alphas, parts, protocol, seed):
         groups=groups,
         random_state=seed,
     )
-    return {name: np.asarray(getattr(report, name)).tolist() for name in METRICS}
+    return {name: np.asarray(getattr(report, name)).tolist() for name in measures()}
+
+
+def measures():
+    """What a comparison tells of each split."""
+    return [f.name for f in fields(ComparisonReport) if f.name not in SHARED]
 
 
 def run(name, entries, labels, alphas, splits, chosen, *, groups=None, **about):
@@ -110,16 +116,12 @@ def join(rows, names, alphas, protocol):
     def stack(key):
         return np.array([[np.array(cell[key])[0] for cell in row] for row in rows])
 
+    found = {key: stack(key) for key in measures()}
     return ComparisonReport(
         names=tuple(names),
         alpha=np.array(alphas),
-        coverage=stack("coverage")[:, :, 0],
-        retention=stack("retention")[:, :, 0],
-        abstention=stack("abstention")[:, :, 0],
-        seconds=stack("seconds")[:, :, 0],
-        true_claims=stack("true_claims")[0],
-        sizes=stack("sizes")[0],
         protocol=protocol,
+        **{k: v[0] if k in OF_SPLIT else v[:, :, 0] for k, v in found.items()},
     )
 
 
@@ -214,9 +216,3 @@ def versions():
         except PackageNotFoundError:
             continue
     return found
-
-
-def stopwatch():
-    """Seconds since."""
-    start = time.perf_counter()
-    return lambda: time.perf_counter() - start

@@ -223,8 +223,8 @@ def changes_section(results):
     yield heading("What each change is worth")
     yield texts.CHANGES
     rows = []
-    for name, (entry, reference, text) in texts.CHANGED.items():
-        experiment = results[name]
+    for name in sorted(results.keys() & texts.CHANGED.keys()):
+        experiment, (entry, reference, text) = results[name], texts.CHANGED[name]
         found = [
             change_text(*change(experiment, entry, reference, a)) for a in texts.LEVELS
         ]

@@ -38,8 +38,8 @@ explained.contributions(4)
 
 from skdcf.datasets import make_reasoning_graphs
 
-graphs, labels = make_reasoning_graphs(900, random_state=0, return_X_y=True)
-train, new = (graphs[:450], labels[:450]), (graphs[450:], labels[450:])
+graphs, labels = make_reasoning_graphs(700, random_state=0, return_X_y=True)
+train, new = (graphs[:350], labels[:350]), (graphs[350:], labels[350:])
 linear = CoherentConformalFilter("linear", alpha=0.05, random_state=0).fit(*train)
 
 # %%
@@ -74,7 +74,7 @@ ShapDisplay.from_report(report, kind="bar")
 from skdcf.plots import ImportanceDisplay
 
 auto = CoherentConformalFilter(alpha=0.05, random_state=0).fit(*train)
-ImportanceDisplay.from_estimator(auto, *new, n_repeats=3, random_state=0)
+ImportanceDisplay.from_estimator(auto, *new, n_repeats=2, random_state=0)
 
 # %%
 # One feature alone
@@ -92,12 +92,12 @@ features = {
 }
 ablation = single_feature_ablation(
     {"all features": CoherentConformalFilter("linear")},
-    graphs[:600],
-    labels[:600],
-    [0.03, 0.05, 0.07, 0.1],
+    graphs[:400],
+    labels[:400],
+    [0.03, 0.06, 0.1],
     features,
     beta_mix=[0, 0.3, 0.6, 1],
-    cv=4,
+    cv=3,
     random_state=0,
 )
 ComparisonDisplay.from_comparison(ablation)

@@ -91,11 +91,10 @@ def labelled(results):
             panel.errorbar(n, mean, np.array(error), label=label, **more)
             if key == LOGISTIC:
                 base = mean
-        for x, y, old in zip(n, mean, base, strict=True):
+        for x, y, up, old in zip(n, mean, error, base, strict=True):
             text = f"{100 * (y / old - 1):+.0f} %" if old else ""
-            panel.annotate(
-                text, (x, y), (0, 7), ha="center", textcoords="offset points"
-            )
+            more = {"ha": "center", "textcoords": "offset points"}
+            panel.annotate(text, (x, y + up), (0, 5), **more)
         panel.set_xscale("log")
         panel.set_xticks(n, [str(size) for size in n])
         panel.minorticks_off()

@@ -97,6 +97,7 @@ def labelled(results):
             panel.annotate(text, (x, y + up), (0, 5), **more)
         panel.set_xscale("log")
         panel.set_xticks(n, [str(size) for size in n])
+        panel.set_xlim(0.7 * n[0], 1.4 * n[-1])
         panel.minorticks_off()
         panel.set_ylim(0, 1.15 * panel.get_ylim()[1])
         panel.set_xlabel("labelled problems (to train and to calibrate)")

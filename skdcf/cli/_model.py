@@ -3,15 +3,14 @@
 from collections import Counter
 from itertools import islice, tee
 
-from sklearn.pipeline import Pipeline
-
 from .. import load, save
-from .._checks import check_alpha, printable
+from .._checks import printable
 from ..datasets import format_jsonl, iter_jsonl
 from ..estimators import CoherentConformalFilter
 from ..features import reasoning_features
 from ..graphs import GraphBatch
 from ..metrics import unwrap
+from ..pipeline import FilterPipeline
 from ..scorers import ClassifierScorer
 from ._files import (
     add_alpha,
@@ -122,7 +121,7 @@ def fit(options):
     )
     groups = "groups"
     if features := wanted_features(options.features, data.graphs):
-        model = Pipeline([("features", features), ("filter", model)])
+        model = FilterPipeline([("features", features), ("filter", model)])
         groups = "filter__groups"
     model.fit(data.graphs, data.labels, **{groups: data.groups})
     save(model, options.output)
@@ -161,8 +160,8 @@ def promise(filter):
 def filter_problems(options):
     """Write each problem with the mask of what is kept, its level per claim and the text."""
     model = load(options.model)
-    alpha = filter_of(model).alpha if options.alpha is None else options.alpha
-    check_alpha(alpha)
+    filter = filter_of(model)
+    alpha = filter.calibration_.promise.level(options.alpha, filter.alpha)
     counts = Counter()
     rows = _counted(
         filtered(model, iter_jsonl(source(options.problems)), alpha), counts
@@ -177,11 +176,11 @@ def filter_problems(options):
 
 def filtered(model, rows, alpha):
     """Each `Problem` of ``rows`` with the mask and the levels of its claims."""
-    rows = iter(rows)
+    model, rows = FilterPipeline.of(model), iter(rows)
     while chunk := list(islice(rows, _CHUNK)):
-        filter, graphs = unwrap(model, GraphBatch.pack([row.graph for row in chunk]))
-        for row, levels in zip(chunk, filter.predict_alpha(graphs), strict=True):
-            yield row, levels <= alpha, levels
+        graphs = GraphBatch.pack([row.graph for row in chunk])
+        masks, levels = model.predict(graphs, alpha=alpha), model.predict_alpha(graphs)
+        yield from zip(chunk, masks, levels, strict=True)
 
 
 def kept_text(row, mask):

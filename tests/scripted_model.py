@@ -59,10 +59,13 @@ class ScriptedModel:
         Share of steps with a wrong result.
     doubt : float
         Share of verdicts that are wrong.
+    mislabelled : float
+        Share of proposed labels that are wrong.
     """
 
-    def __init__(self, delay=0.0, slips=0.15, doubt=0.1):
+    def __init__(self, delay=0.0, slips=0.15, doubt=0.1, mislabelled=0.0):
         self.delay, self.slips, self.doubt = delay, slips, doubt
+        self.mislabelled = mislabelled
 
     def __call__(self, request, n):
         system, user = (m["content"] for m in request["messages"][:2])
@@ -114,9 +117,8 @@ class ScriptedModel:
         if '"premises"' in system:
             return self.graph(texts, payload["question"])
         if '"verdicts"' in system:
-            return self.rows(
-                "verdicts", ["true" if is_right(t) else "false" for t in texts]
-            )
+            truth = [is_right(t) != (rng.random() < self.mislabelled) for t in texts]
+            return self.rows("verdicts", ["true" if t else "false" for t in truth])
         return {"text": " ".join(texts)}
 
     def vote(self, text, other):

@@ -13,13 +13,13 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.labelling import (
-    LABEL_STUDIO_CONFIG,
     LabelSource,
     LabelStore,
     agreement,
     cohen_kappa,
     describe_labels,
     get_label_sources,
+    label_studio_config,
     list_disagreements,
     next_to_label,
     set_label_sources,
@@ -173,9 +173,11 @@ def test_tasks_for_label_studio():
     [result] = tasks[2]["annotations"][0]["result"]
     assert result["value"] == {"choices": ["unsure"]}
     for name in (result["from_name"], result["to_name"]):
-        assert f'name="{name}"' in LABEL_STUDIO_CONFIG
+        assert f'name="{name}"' in label_studio_config()
     for field in ("problem", "premises", "claim"):
-        assert f'value="${field}"' in LABEL_STUDIO_CONFIG and field in tasks[0]["data"]
+        assert (
+            f'value="${field}"' in label_studio_config() and field in tasks[0]["data"]
+        )
     json.dumps(tasks)
 
 

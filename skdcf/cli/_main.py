@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 
 from .. import __version__
-from . import _data, _demo, _model, _results
+from . import _data, _demo, _extract, _label, _model, _results
 
 OK, BAD, INTERRUPTED = 0, 2, 130
 
@@ -61,7 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
     version = f"skdcf {__version__}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for group in (_data, _model, _results, _demo):
+    for group in (_extract, _label, _data, _model, _results, _demo):
         group.add_to(commands)
     return parser
 

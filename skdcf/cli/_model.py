@@ -9,6 +9,7 @@ from ..datasets import format_jsonl, iter_jsonl
 from ..estimators import CoherentConformalFilter
 from ..features import reasoning_features
 from ..graphs import GraphBatch
+from ..labelling import describe_labels
 from ..metrics import unwrap
 from ..pipeline import FilterPipeline
 from ..scorers import ClassifierScorer
@@ -127,6 +128,7 @@ def fit(options):
     save(model, options.output)
     inform(
         f"trained and calibrated on {len(data.graphs)} problems",
+        f"labels: {describe_labels(data.graphs, data.labels)}",
         *promise(filter_of(model)),
         f"saved as {options.output}",
     )
@@ -147,7 +149,11 @@ def calibrate(options):
         filter.set_params(alpha=options.alpha)
     filter.calibrate(graphs, data.labels)
     save(model, options.output)
-    inform(*promise(filter), f"saved as {options.output}")
+    inform(
+        f"labels: {describe_labels(data.graphs, data.labels)}",
+        *promise(filter),
+        f"saved as {options.output}",
+    )
 
 
 def promise(filter):

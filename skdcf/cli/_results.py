@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from .. import load
 from ..evaluation import compare_filters
+from ..labelling import describe_labels
 from ..metrics import evaluate_filter
 from ..reporting import write_report
 from ._files import (
@@ -88,6 +89,7 @@ def evaluate(options):
     data = read_problems(options.problems, labelled=True)
     held = data.graphs, data.labels
     report = evaluate_filter(model, *held, options.alphas, by=options.by)
+    inform(f"labels: {describe_labels(*held)}")
     print(json.dumps(plain(asdict(report))) if options.json else report)
 
 

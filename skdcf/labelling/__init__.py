@@ -10,7 +10,7 @@ from ._agreement import (
     cohen_kappa,
     list_disagreements,
 )
-from ._export import LABEL_STUDIO_CONFIG, to_label_studio
+from ._export import label_studio_config, to_label_studio
 from ._next import NextProblem, next_to_label
 from ._server import LabelServer
 from ._sources import (
@@ -22,7 +22,6 @@ from ._sources import (
 from ._store import LabelStore
 
 __all__ = [
-    "LABEL_STUDIO_CONFIG",
     "Kappa",
     "LabelServer",
     "LabelSource",
@@ -33,6 +32,7 @@ __all__ = [
     "cohen_kappa",
     "describe_labels",
     "get_label_sources",
+    "label_studio_config",
     "list_disagreements",
     "next_to_label",
     "set_label_sources",

@@ -16,7 +16,7 @@ _LEVEL = 0.95
 class Kappa:
     """Cohen's kappa with its interval.
 
-    Attributes
+    Parameters
     ----------
     kappa : float
         1 where all labels agree, 0 where they agree as often as by chance. NaN where
@@ -161,7 +161,7 @@ def _describe(batch, row, a, b):
 class ModelAgreement:
     """How far a model's labels can be trusted, measured on claims that people judged.
 
-    Attributes
+    Parameters
     ----------
     kappa : Kappa
         Agreement beyond chance.

@@ -6,8 +6,7 @@ from typing import Any
 from ..graphs import ReasoningGraph, as_batch
 from ._sources import get_label_sources
 
-#: The labelling interface of Label Studio that the tasks belong to.
-LABEL_STUDIO_CONFIG = """<View>
+_CONFIG = """<View>
   <Header value="$problem"/>
   <Text name="premises" value="$premises"/>
   <Text name="claim" value="$claim"/>
@@ -17,6 +16,23 @@ LABEL_STUDIO_CONFIG = """<View>
     <Choice value="unsure" hotkey="u"/>
   </Choices>
 </View>"""
+
+
+def label_studio_config() -> str:
+    """The labelling interface of Label Studio that the tasks belong to.
+
+    Returns
+    -------
+    str
+        XML, to be pasted under "Labeling interface".
+
+    Examples
+    --------
+    >>> from skdcf.labelling import label_studio_config
+    >>> label_studio_config().splitlines()[0]
+    '<View>'
+    """
+    return _CONFIG
 
 
 def to_label_studio(
@@ -34,7 +50,7 @@ def to_label_studio(
     Returns
     -------
     list of dict
-        To be written as JSON and imported. `LABEL_STUDIO_CONFIG` is the interface.
+        To be written as JSON and imported. `label_studio_config` gives the interface.
 
     Examples
     --------

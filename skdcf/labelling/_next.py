@@ -12,7 +12,7 @@ from ..ops.conformal import conformal_threshold
 class NextProblem(NamedTuple):
     """A problem that labels can move the threshold with.
 
-    Attributes
+    Parameters
     ----------
     problem : int
         Its position.

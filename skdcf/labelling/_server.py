@@ -92,7 +92,13 @@ class LabelServer(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that closes a connection is no error worth a message."""
+        """Say nothing: a browser that closes a connection is no error.
+
+        Parameters
+        ----------
+        request, client_address
+            As for `socketserver.BaseServer`.
+        """
 
     def problems(self) -> dict[str, Any]:
         """What the page shows: problems, judgements, and the version of these.

@@ -18,7 +18,7 @@ _WORDS = {"human": "by people", "model": "by models", "derived": "derived"}
 class LabelSource(NamedTuple):
     """Who judged a claim, and when.
 
-    Attributes
+    Parameters
     ----------
     kind : {"human", "model", "derived"}
         A person, a language model, or a rule that made the label from something else.

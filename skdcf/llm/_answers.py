@@ -13,7 +13,7 @@ from ._calls import CallError
 class Answer(NamedTuple):
     """An answer to a problem, before anything is known about it.
 
-    Attributes
+    Parameters
     ----------
     problem : str or None
         The question.
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 class Extraction:
     """What became of one answer.
 
-    Attributes
+    Parameters
     ----------
     graph : ReasoningGraph
     answer : Answer

@@ -68,7 +68,7 @@ class Call:
 class Reply:
     """What a model said.
 
-    Attributes
+    Parameters
     ----------
     text : str
     finish_reason : str
@@ -114,7 +114,7 @@ class Reply:
 class Usage:
     """What was spent.
 
-    Attributes
+    Parameters
     ----------
     calls : int
         Replies that a model gave.

@@ -64,7 +64,7 @@ class Decompose(Step):
         self.model = model
         self.max_claims = max_claims
 
-    async def run(self, chat: Chat, answer: str, problem: str | None) -> list[str]:
+    async def _run(self, chat: Chat, answer: str, problem: str | None) -> list[str]:
         if not answer.strip():
             return []
 
@@ -74,7 +74,7 @@ class Decompose(Step):
         payload = {"question": problem, "answer": answer}
         return await chat.ask_object(self.told(), payload, _SCHEMA, read)
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         written = size.answer + 4 * size.n_claims
         return self._expense(1, size.problem + size.answer, written)
 

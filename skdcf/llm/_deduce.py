@@ -20,7 +20,7 @@ CHAINED = "graph unreadable: every claim builds on the one before it"
 class DeducedGraph(NamedTuple):
     """The edges between claims, and whether they had to be repaired.
 
-    Attributes
+    Parameters
     ----------
     edges : list of (parent, child)
         Positions of claims, counted from 0.
@@ -86,7 +86,7 @@ class DeduceGraph(Step):
         self.model = model
         self.read_cited = read_cited
 
-    async def run(
+    async def _run(
         self, chat: Chat, claims: Sequence[str], problem: str | None
     ) -> DeducedGraph:
         if self.read_cited and (cited := cited_edges(claims, problem)):
@@ -105,7 +105,7 @@ class DeduceGraph(Step):
         except UnreadableError as error:
             return _repaired(error.data, claims)
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         return self._expense(1, *table_tokens(size))
 
 

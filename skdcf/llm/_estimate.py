@@ -13,7 +13,7 @@ from ._step import Expense
 class Estimate:
     """Calls and tokens that a run will need, about.
 
-    Attributes
+    Parameters
     ----------
     n_problems : int
         Problems of the run.

@@ -43,7 +43,7 @@ class JudgeStep(Step):
         """Names of the columns."""
         raise NotImplementedError
 
-    async def run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
         raise NotImplementedError
 
 
@@ -92,9 +92,10 @@ class Frequency(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return ("frequency-score",)
 
-    async def run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
         if graph.alternatives is None:
             raise ValueError(
                 f"{name_of(graph)} has no alternatives: the frequency score needs other "
@@ -120,7 +121,7 @@ class Frequency(JudgeStep):
 
         return await chat.ask_object(self.told(), payload, _FREQUENCY, read)
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         tokens, written = table_tokens(size)
         return self._expense(size.n_alternatives, tokens + size.answer, written)
 
@@ -161,9 +162,10 @@ class SemanticJudge(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return ("claim_index", *_RATINGS)
 
-    async def run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
         n = graph.n_claims
         if not n:
             return np.zeros((0, len(self.names)))
@@ -177,7 +179,7 @@ class SemanticJudge(JudgeStep):
         table = await chat.ask_object(self.told(), tabled(graph), _SEMANTIC, read)
         return np.column_stack([np.arange(n), np.array(table)])
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         tokens, written = table_tokens(size)
         return self._expense(1, tokens, 3 * written)
 

@@ -29,7 +29,7 @@ class _Judge(Step):
         self.prompt = prompt
         self.model = model
 
-    async def run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
         if not graph.n_claims:
             return np.zeros(0, dtype=np.int64)
 
@@ -45,7 +45,7 @@ class _Judge(Step):
             await chat.ask_object(self.told(), tabled(graph), _SCHEMA, read)
         )
 
-    def expect(self, size):
+    def _expect(self, size):
         return self._expense(1, *table_tokens(size))
 
 
@@ -100,7 +100,7 @@ def judge_labels(
 
     async def work(session):
         chat = Chat(session, model)
-        return await gather_all(session, graphs, lambda graph: step.run(chat, graph))
+        return await gather_all(session, graphs, lambda graph: step._run(chat, graph))
 
     labels = as_client(client).run(work)
     raise_first(labels)

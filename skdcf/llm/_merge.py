@@ -25,7 +25,7 @@ _SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
 class MergedText(NamedTuple):
     """The text of the kept claims.
 
-    Attributes
+    Parameters
     ----------
     text : str
     refused : tuple of str
@@ -129,7 +129,7 @@ class Merge(Step):
         self.at_least = at_least
         self.abstention = abstention
 
-    async def run(
+    async def _run(
         self, chat: Chat, claims: Sequence[str], problem: str | None
     ) -> MergedText:
         if not claims:
@@ -176,7 +176,7 @@ class Merge(Step):
         prompt = load_prompt("entailment")
         return await chat.ask_object(prompt, payload, _VERDICTS, read)
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         written = self._expense(1, size.problem + size.answer, size.answer)
         told = count_tokens(load_prompt("entailment").text)
         check = Expense(1, told + 2 * size.answer, 15 * size.n_claims)

@@ -98,9 +98,10 @@ class PairFeature(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return (f"pair_{self.over}",)
 
-    async def run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
         check_choice("over", self.over, _TEXTS)
         column = np.zeros((graph.n_claims, 1))
         for v, claim in enumerate(graph.claims):
@@ -109,7 +110,7 @@ class PairFeature(JudgeStep):
             column[v] = np.mean(scores) if scores else 0.0
         return column
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         return Expense()
 
     def told(self) -> None:

@@ -28,7 +28,7 @@ from ._step import Step, call_step, raise_first
 class FilteredAnswer:
     """What can be trusted of one answer, and what happened to the rest.
 
-    Attributes
+    Parameters
     ----------
     text : str
         Of the kept claims; the text for abstention where none is kept.
@@ -263,7 +263,7 @@ class ConformalFactualityPipeline(Settings):
     def _ask(self, problems):
         sample = self.extractor.sample
         step = sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
-        return self._run(problems, lambda c, q: step.one(c.of(step.model), q, seed=0))
+        return self._run(problems, lambda c, q: step._one(c.of(step.model), q, seed=0))
 
     def _finish(self, found, alpha):
         """Filter, and write the text of what is kept."""

@@ -92,7 +92,7 @@ class Plan:
         for name, step in self.steps().items():
             given = name == "sample" and answer.alternatives is not None
             if isinstance(step, Step) and not given:
-                total += step.expect(size)
+                total += step._expect(size)
         return total
 
     def _guess_size(self, answer):

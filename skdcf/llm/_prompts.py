@@ -28,7 +28,7 @@ VERSIONS = {
 class Prompt(NamedTuple):
     """What a model is told.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Name and version, or a digest where the caller wrote it.

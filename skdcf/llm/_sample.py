@@ -71,11 +71,11 @@ class SampleAnswers(Step):
         self.temperature = temperature
         self.max_tokens = max_tokens
 
-    async def run(self, chat: Chat, problem: str) -> list[str]:
+    async def _run(self, chat: Chat, problem: str) -> list[str]:
         seeds = range(1, self.n + 1)
-        return list(await asyncio.gather(*(self.one(chat, problem, i) for i in seeds)))
+        return list(await asyncio.gather(*(self._one(chat, problem, i) for i in seeds)))
 
-    async def one(self, chat: Chat, problem: str, seed: int) -> str:
+    async def _one(self, chat: Chat, problem: str, seed: int) -> str:
         """A single answer."""
         if not isinstance(problem, str) or not problem.strip():
             raise ValueError("a problem without a question has no other answers")
@@ -88,6 +88,6 @@ class SampleAnswers(Step):
         )
         return reply.text
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         tokens = count_tokens(self.told().text) + size.problem
         return Expense(self.n, self.n * tokens, self.n * size.answer)

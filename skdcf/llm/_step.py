@@ -42,7 +42,7 @@ class Expense(NamedTuple):
 class Step(Settings):
     """One step between a model's answer and what a filter takes.
 
-    Subclasses name their prompt and define `run`.
+    Subclasses name their prompt and define ``_run``.
     """
 
     prompt: str | Path | None
@@ -53,11 +53,11 @@ class Step(Settings):
         "model": [str, None],
     }
 
-    async def run(self, chat: Chat, *item: Any) -> Any:
+    async def _run(self, chat: Chat, *item: Any) -> Any:
         """Do the step for one problem, in a session that is open."""
         raise NotImplementedError
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         """What the step will cost on a problem of that size."""
         raise NotImplementedError
 
@@ -99,7 +99,7 @@ class Step(Settings):
 
         async def work(session):
             chat = Chat(session, model)
-            return await gather_all(session, items, lambda item: self.run(chat, *item))
+            return await gather_all(session, items, lambda item: self._run(chat, *item))
 
         results = as_client(client).run(work)
         raise_first(results)
@@ -135,7 +135,7 @@ def table_tokens(size: Size) -> tuple[int, int]:
 async def call_step(step: Any, chat: Chat, *item: Any) -> Any:
     """The result of a step, or of the callable that replaces it."""
     if isinstance(step, Step):
-        return await step.run(chat.of(step.model), *item)
+        return await step._run(chat.of(step.model), *item)
     out = step(*item)
     return await out if inspect.isawaitable(out) else out
 

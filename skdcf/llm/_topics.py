@@ -60,9 +60,10 @@ class DomainFlags(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return tuple(DomainIndicators.topics if self.domains is None else self.domains)
 
-    async def run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
         names = self.names
 
         def read(data: dict[str, Any]) -> list[str]:
@@ -75,5 +76,5 @@ class DomainFlags(JudgeStep):
         topics = await chat.ask_object(self.told(), payload, _TOPICS, read)
         return np.tile(np.isin(names, topics).astype(float), (graph.n_claims, 1))
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         return self._expense(1, size.problem + 4 * len(self.names), 20)

@@ -73,9 +73,10 @@ class Verify(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
 
-    async def run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
         claims = range(graph.n_claims)
         rows = await asyncio.gather(*(self._judge(chat, graph, v) for v in claims))
         return np.array(rows).reshape(graph.n_claims, len(self.names))
@@ -104,7 +105,7 @@ class Verify(JudgeStep):
             return [verdict]
         return [verdict, _log_odds(reply.top_logprobs)]
 
-    def expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> Expense:
         tokens = size.problem + 3 * size.answer // max(size.n_claims, 1) + 20
         return self._expense(size.n_claims, tokens, 2)
 

@@ -1,0 +1,128 @@
+"""The command ``label``: a page on this machine where people judge claims."""
+
+import getpass
+import json
+import webbrowser
+from pathlib import Path
+
+from .._checks import printable
+from .._files import replaced
+from ..datasets import write_jsonl
+from ._files import add_output, add_problems, check_folder, inform, read_problems
+
+_SHOWN = 20  # disagreements
+
+
+def add_to(commands):
+    """Add the command to the program."""
+    parser = commands.add_parser(
+        "label",
+        help="judge claims on a page in the browser",
+        description="Every key stroke is saved at once in a journal beside the file, and "
+        "the next start goes on there. Ctrl-C ends it and writes the labels.",
+    )
+    add_problems(parser, "problems, as extract writes them")
+    add_output(parser, "where to write the labelled problems", required=False)
+    parser.add_argument(
+        "--annotator", default=None, help="who judges (default: the name of the login)"
+    )
+    parser.add_argument(
+        "--journal", help="where judgements are saved (default: FILE.jsonl.labels)"
+    )
+    parser.add_argument("--port", type=int, default=0, help="default: any that is free")
+    parser.add_argument(
+        "--show-known", action="store_true", help="show labels that the file has"
+    )
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address and open nothing"
+    )
+    parser.add_argument(
+        "--no-page", action="store_true", help="only write what was judged before"
+    )
+    parser.add_argument(
+        "--label-studio", metavar="FILE", help="write tasks for it, too"
+    )
+    parser.add_argument(
+        "--compare", metavar="OTHER", help="how far another annotator agrees"
+    )
+    parser.set_defaults(run=label)
+
+
+def label(options):
+    """Serve the page until it is interrupted, then write what was judged."""
+    from ..labelling import LabelServer, LabelStore
+
+    for path in filter(None, (options.output, options.label_studio)):
+        check_folder(path)
+    data = read_problems(options.problems)
+    journal = options.journal or f"{options.problems}.labels"
+    by = options.annotator or getpass.getuser()
+    store = LabelStore(data.graphs, journal, data.labels)
+    if not (options.no_page or options.compare):
+        show = options.show_known
+        with LabelServer(store, by, options.port, show_known=show) as server:
+            inform(f"judging as {by}: {server.url}", "Ctrl-C ends it")
+            if not options.no_browser:
+                webbrowser.open(server.url)
+            _wait()
+    _write(options, store.export(by), journal)
+    if options.compare:
+        _compare(store, by, options.compare)
+
+
+def _wait():
+    import threading
+
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        inform("")
+
+
+def _write(options, out, journal):
+    from ..labelling import describe_labels
+
+    if options.output:
+        write_jsonl(Path(options.output), out.graphs, out.labels)
+    if options.label_studio:
+        from ..labelling import to_label_studio
+
+        with replaced(options.label_studio, encoding="utf-8") as file:
+            json.dump(to_label_studio(out.graphs, out.words), file)
+    inform(describe_labels(out.graphs, out.labels), f"saved in {journal}")
+    if out.n_corrected and out.graphs.features is not None:
+        inform(
+            f"the edges of {out.n_corrected} problems were corrected, but their features "
+            "were made before: make them again"
+        )
+
+
+def _compare(store, first, second):
+    from ..labelling import cohen_kappa, list_disagreements
+
+    for name in (first, second):
+        if name not in store.annotators():
+            raise ValueError(
+                f"{name!r} has judged nothing; there are {store.annotators()}"
+            )
+    graphs, labels = store.graphs, []
+    for name in (first, second):
+        said = store.export(name)
+        known = zip(said.labels, said.words, strict=True)
+        labels.append(
+            [[_own(k, w) for k, w in zip(*row, strict=True)] for row in known]
+        )
+    print(f"{first} and {second}: {cohen_kappa(*labels)}")
+    found = list_disagreements(graphs, *labels)
+    for name, v, text, a, b in found[:_SHOWN]:
+        words = [{1: "true", 0: "false"}[x] for x in (a, b)]
+        print(
+            f"{printable(name)}, claim {v + 1}: {words[0]} / {words[1]}: {printable(text)}"
+        )
+    if len(found) > _SHOWN:
+        print(f"... and {len(found) - _SHOWN} more")
+
+
+def _own(label, word):
+    """Labels that nobody gave, but that the file has, are nobody's agreement."""
+    return -1 if word is None else int(label)

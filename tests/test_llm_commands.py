@@ -1,0 +1,177 @@
+"""The way from answers to filtered text by the command line: extract, label, fit, filter."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+pytest.importorskip("openai", reason="the openai client is not installed")
+pytest.importorskip("skops", reason="skops is not installed")
+
+from chat_server import ChatServer, Status
+from scripted_model import ScriptedModel, is_right, make_question
+
+from skdcf.cli import main
+from skdcf.datasets import read_jsonl
+from skdcf.labelling import LabelStore
+
+KEY = "sk-command-line-13579"
+
+
+def run(*arguments):
+    return main([str(a) for a in arguments])
+
+
+def write_answers(path, n, seed):
+    rng, model = random.Random(seed), ScriptedModel()
+    with open(path, "w", encoding="utf-8") as file:
+        for i in range(n):
+            question = make_question(rng)
+            answer = model.solve(question, random.Random(f"{seed} {i}"))
+            row = {
+                "id": f"{seed}/{i}",
+                "problem": question,
+                "answer": answer,
+                "group": i // 2,
+            }
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ChatServer(ScriptedModel()) as server:
+        yield server
+
+
+def test_from_answers_to_filtered_text(server, tmp_path, capsys):
+    extract = ["--model", "m", "--base-url", server.url, "--samples", 1]
+    extract += ["--features", "frequency", "verify"]
+    old, new = (tmp_path / f"{name}.jsonl" for name in ("old", "new"))
+    for path, n, seed in ((old, 120, 1), (new, 20, 2)):
+        answers = write_answers(tmp_path / "answers.jsonl", n, seed)
+        assert run("extract", answers, "-o", path, *extract) == 0
+    said = capsys.readouterr().err
+    assert "120 problems with" in said and "tokens of prompts" in said
+    data = read_jsonl(old)
+    assert data.groups.tolist() == [i // 2 for i in range(120)]
+    assert data.graphs.ids[3] == "1/3"
+    assert data.metadata[0]["extraction"]["model"] == "m"
+
+    store = LabelStore(data.graphs, f"{old}.labels")
+    for i, graph in enumerate(store.graphs):
+        for v, text in enumerate(graph.claims):
+            store.label(i, v, "true" if is_right(text) else "false", by="ann")
+            word = "unsure" if (i + v) % 7 == 0 else store.said(i, "ann")[v]
+            store.label(i, v, word, by="bob")
+    store.label(
+        0, 0, {"true": "false", "false": "true"}[store.said(0, "ann")[0]], by="bob"
+    )
+    labelled, tasks = tmp_path / "labelled.jsonl", tmp_path / "tasks.json"
+    label = ["label", old, "--annotator", "ann", "--no-page"]
+    assert run(*label, "-o", labelled, "--label-studio", tasks) == 0
+    assert "judged by people (ann " in capsys.readouterr().err
+    assert len(json.loads(tasks.read_text())) == data.graphs.n_claims
+    assert run("label", old, "--annotator", "ann", "--compare", "bob") == 0
+    shown = capsys.readouterr().out
+    assert "ann and bob: kappa 0.9" in shown and "1/0, claim 1: " in shown
+
+    model = tmp_path / "m.skops"
+    fit = ["fit", labelled, "-o", model, "--alpha", 0.2, "--scorer", "judge_log_odds"]
+    assert run(*fit) == 0
+    assert "judged by people (ann " in capsys.readouterr().err
+    assert run("filter", model, new, "--text", "-o", tmp_path / "kept.txt") == 0
+    kept = (tmp_path / "kept.txt").read_text().splitlines()
+    assert len(kept) == 20 and any(kept)
+    assert run("evaluate", model, labelled) == 0
+    assert "labels: " in capsys.readouterr().err
+
+
+def test_extract_goes_on_where_it_was(server, tmp_path, capsys):
+    answers = write_answers(tmp_path / "a.jsonl", 6, 3)
+    command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
+    command += ["--base-url", server.url]
+    assert run(*command) == 0
+    n, first = len(server.requests), (tmp_path / "o.jsonl").read_bytes()
+    assert run(*command) == 0
+    assert len(server.requests) == n
+    assert (tmp_path / "o.jsonl").read_bytes() == first
+    assert "0 calls (" in capsys.readouterr().err
+    assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_extract_asks_before_it_spends(server, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    answers = write_answers(tmp_path / "a.jsonl", 6, 3)
+    command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
+    command += ["--base-url", server.url, "--prices", 2, 8, "--confirm-above", 0.0001]
+    assert run(*command) == 2
+    assert "nothing was called" in capsys.readouterr().err
+    assert not (tmp_path / "o.jsonl").exists() and server.requests == []
+    assert run(*command, "--yes") == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: "),
+        ('{"problem": "q"}', 'line 2: an object with a text called "answer"'),
+        ("[]", "line 2: an object"),
+    ],
+)
+def test_extract_names_the_line_that_is_wrong(tmp_path, capsys, line, message):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"answer": "x"}\n' + line)
+    assert run("extract", path, "-o", tmp_path / "o", "--model", "m") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    answers = write_answers(tmp_path / "a.jsonl", 2, 3)
+    command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
+    with ChatServer(lambda request, n: Status(401, body=f"bad key {KEY}")) as server:
+        assert run(*command, "--base-url", server.url) == 2
+    said = capsys.readouterr().err
+    assert "skdcf extract: status 401: bad key ***" in said
+    assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_label_names_who_has_judged(tmp_path, server, capsys):
+    answers = write_answers(tmp_path / "a.jsonl", 2, 3)
+    out = tmp_path / "o.jsonl"
+    command = ["extract", answers, "-o", out, "--model", "m", "--base-url", server.url]
+    assert run(*command) == 0
+    assert run("label", out, "--annotator", "ann", "--compare", "bob") == 2
+    assert "'ann' has judged nothing; there are []" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as on POSIX")
+def test_the_page_is_served_until_ctrl_c(tmp_path, server):
+    answers = write_answers(tmp_path / "a.jsonl", 2, 3)
+    out, labelled = tmp_path / "o.jsonl", tmp_path / "labelled.jsonl"
+    command = ["extract", answers, "-o", out, "--model", "m", "--base-url", server.url]
+    assert run(*command) == 0
+    serve = [sys.executable, "-m", "skdcf", "label", out, "-o", labelled]
+    serve += ["--annotator", "ann", "--no-browser"]
+    with subprocess.Popen(serve, stderr=subprocess.PIPE, text=True) as process:
+        url = process.stderr.readline().split()[-1]
+        page, _, token = url.partition("?token=")
+        request = urllib.request.Request(
+            f"{page}label",
+            json.dumps({"problem": 0, "claim": 0, "label": "false"}).encode(),
+            {"X-Token": token, "Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 0
+    assert "1 judged by people (ann 1)" in said
+    assert read_jsonl(labelled).labels[0][0] == 0

@@ -18,7 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+tests = [folder for folder in (Path("../tests"), Path("tests")) if folder.is_dir()]
+sys.path.insert(0, str(tests[0].resolve()))
 
 from chat_server import ChatServer
 from scripted_model import ScriptedModel, is_right, make_question

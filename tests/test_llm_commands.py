@@ -153,7 +153,8 @@ def test_label_names_who_has_judged(tmp_path, server, capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as on POSIX")
-def test_the_page_is_served_until_ctrl_c(tmp_path, server):
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_the_page_is_served_until_it_is_ended(tmp_path, server, name):
     answers = write_answers(tmp_path / "a.jsonl", 2, 3)
     out, labelled = tmp_path / "o.jsonl", tmp_path / "labelled.jsonl"
     command = ["extract", answers, "-o", out, "--model", "m", "--base-url", server.url]
@@ -170,8 +171,11 @@ def test_the_page_is_served_until_ctrl_c(tmp_path, server):
         )
         with urllib.request.urlopen(request, timeout=20) as answer:
             assert answer.status == 200
-        process.send_signal(signal.SIGINT)
-        said = process.stderr.read()
+        process.send_signal(getattr(signal, name))
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 0
     assert "1 judged by people (ann 1)" in said
     assert read_jsonl(labelled).labels[0][0] == 0

@@ -117,17 +117,38 @@ def test_answers_in_all_forms():
         [
             ("q", "A"),
             {"answer": "A"},
-            {"problem": "q", "answer": "A", "id": 7, "alternatives": ["x"], "more": 1},
+            {
+                "problem": "q",
+                "answer": "A",
+                "id": 7,
+                "alternatives": ["x"],
+                "metadata": {"topic": "sums"},
+                "more": 1,
+            },
             Answer(None, "", id="empty"),
         ]
     )
     assert [g.problem for g in batch] == ["q", None, "q", None]
     assert (batch[2].id, batch[2].alternatives) == (7, ("x",))
+    assert batch[2].metadata["topic"] == "sums" and batch[2].metadata["answer"] == "A"
     assert batch[3].n_claims == 0
 
 
 @pytest.mark.parametrize(
-    "bad", ["text", {"answer": "x"}, [3], [("q",)], [("q", None)], [(3, "x")], ["ab"]]
+    "bad",
+    [
+        "text",
+        {"answer": "x"},
+        [3],
+        [("q",)],
+        [("q", None)],
+        [(3, "x")],
+        ["ab"],
+        [{"answer": "x", "metadata": [1]}],
+        [{"answer": "x", "alternatives": "one text"}],
+        [{"answer": "x", "alternatives": [1]}],
+        [{"answer": "x", "id": 1.5}],
+    ],
 )
 def test_what_is_no_answer_is_refused(bad):
     with pytest.raises(ValueError, match=r"no list|must be|no text"):

@@ -21,7 +21,8 @@ def add_to(commands):
         "extract",
         help="cut answers into claims and graphs, with a language model",
         description='Each line of the input is an object with "answer", and, if known, '
-        '"problem", "id", "group" and "alternatives". Keys are read from the environment.',
+        '"problem", "id", "group", "alternatives" and "metadata". Keys are read '
+        "from the environment.",
     )
     parser.add_argument(
         "answers", metavar="ANSWERS.jsonl", help='answers ("-" is standard input)'

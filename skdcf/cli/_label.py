@@ -2,6 +2,8 @@
 
 import getpass
 import json
+import signal
+import threading
 import webbrowser
 from pathlib import Path
 
@@ -71,12 +73,17 @@ def label(options):
 
 
 def _wait():
-    import threading
-
+    """Until somebody ends the program, also where Ctrl-C is ignored by default."""
+    done = threading.Event()
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, lambda *_: done.set())
     try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        inform("")
+        while not done.wait(0.5):  # on Windows, waiting for good sees no signal
+            pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _write(options, out, journal):

@@ -22,12 +22,15 @@ class Answer(NamedTuple):
         A name for messages and files.
     alternatives : sequence of str or None
         Other answers, where there are some already.
+    metadata : dict or None
+        Whatever else belongs to the problem, such as what a guarantee groups by.
     """
 
     problem: str | None
     answer: str
     id: Any = None
     alternatives: Sequence[str] | None = None
+    metadata: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,24 @@ def _read_answer(i, item):
             f"problem {i} is a {type(item).__name__}, but must be (problem, answer), or a "
             'dictionary with "problem" and "answer"'
         )
-    if not isinstance(answer.answer, str):
-        raise ValueError(f"problem {i}: its answer is {answer.answer!r}, no text")
-    if not isinstance(answer.problem, str | None):
-        raise ValueError(f"problem {i}: its question is {answer.problem!r}, no text")
+    _check_fields(f"problem {i}: its", answer)
     return answer
+
+
+def _check_fields(its, answer):
+    """All that could be wrong is found before the first call."""
+    if not isinstance(answer.answer, str):
+        raise ValueError(f"{its} answer is {answer.answer!r}, no text")
+    if not isinstance(answer.problem, str | None):
+        raise ValueError(f"{its} question is {answer.problem!r}, no text")
+    if not isinstance(answer.metadata, Mapping | None):
+        raise ValueError(f"{its} metadata must be a dictionary")
+    others = answer.alternatives
+    good = others is None or isinstance(others, (list, tuple))
+    if not good or not all(isinstance(text, str) for text in others or ()):
+        raise ValueError(f"{its} alternatives must be a list of texts")
+    if not isinstance(answer.id, str | int | None) or isinstance(answer.id, bool):
+        raise ValueError(f"{its} id is {answer.id!r}, no text or whole number")
 
 
 def failed_extraction(
@@ -84,5 +100,6 @@ def failed_extraction(
         alternatives=() if samples and not answer.alternatives else answer.alternatives,
         feature_names=names or None,
         id=answer.id,
+        metadata=answer.metadata,
     )
     return Extraction(graph, answer, (f"extraction failed: {error}",))

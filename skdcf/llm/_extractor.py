@@ -170,8 +170,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            Dictionaries have ``answer`` and may have ``problem``, ``id`` and
-            ``alternatives``.
+            Dictionaries have ``answer`` and may have ``problem``, ``id``,
+            ``alternatives`` and ``metadata``.
 
         Returns
         -------

@@ -68,6 +68,7 @@ class Plan:
             alternatives=answer.alternatives,
             id=answer.id,
             metadata={
+                **(answer.metadata or {}),
                 "answer": answer.answer,
                 EXTRACTION: {**self.describe(chat.model), "flags": flags},
             },

@@ -140,7 +140,7 @@ def test_an_answer_without_text_has_no_claims_and_costs_no_call():
         ("I would rather not", "no JSON object"),
         ({"claims": "a"}, "is no list"),
         ({"claims": ["a", ""]}, "something else than a text"),
-        ({"claims": ["...", "..."]}, "something else than a text"),
+        ({"claims": ["...", "..."]}, "says nothing"),
         ({"claims": ["a", {"text": "b"}]}, "something else than a text"),
         ({"claims": ["a"] * 4}, "has 4 entries, more than 3"),
     ],

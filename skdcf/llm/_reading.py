@@ -48,14 +48,16 @@ def _refuse(name):
 
 
 def read_texts(values: Any, what: str, most: int) -> list[str]:
-    """A list of texts that say something; "..." of an example does not."""
+    """A list of texts that are not blank, of which one at least says something."""
     if not isinstance(values, list):
         raise ValueError(f'"{what}" is no list')
     if len(values) > most:
         raise ValueError(f'"{what}" has {len(values)} entries, more than {most}')
     for value in values:
-        if not isinstance(value, str) or not any(c.isalnum() for c in value):
+        if not isinstance(value, str) or not value.strip():
             raise ValueError(f'"{what}" holds something else than a text')
+    if values and not any(c.isalnum() for value in values for c in value):
+        raise ValueError(f'"{what}" says nothing')  # such as the "..." of an example
     return [_printed(value.strip()) for value in values]
 
 

@@ -46,7 +46,9 @@ def measure(url, cache, options):
     questions = [f"{make_question(rng)} ({i})" for i in range(options.n_answers)]
     answers = [(q, model.solve(q, rng) + f"\nThis is answer {q}.") for q in questions]
     client = ChatClient(url, cache=cache, in_flight=options.in_flight)
-    extractor = ClaimExtractor("m", client, graph=number_flow_edges, confirm=lambda e: True)
+    extractor = ClaimExtractor(
+        "m", client, graph=number_flow_edges, confirm=lambda e: True
+    )
     ideal = options.n_answers * options.delay / options.in_flight
     for name in ("empty cache", "full cache"):
         wall, processor = time.perf_counter(), time.process_time()

@@ -64,6 +64,7 @@ class DoubtfulChildren(Scorer):
 
 from skdcf import HardCF
 from skdcf.evaluation import compare_filters
+from skdcf.plots import ComparisonDisplay
 
 
 def worthless(batch):
@@ -81,7 +82,7 @@ report = compare_filters(
     filters, graphs, labels, alphas=[0.05, 0.1, 0.2], cv=4, random_state=0
 )
 print(report)
-display = report.plot()
+display = ComparisonDisplay.from_comparison(report)
 
 # %%
 # A scorer works in pipelines and searches like any estimator:

@@ -50,7 +50,8 @@ def main(chosen):
         text = compute(chosen.output, "printed", cells, n_jobs=1)[name]
         (chosen.output / f"{name}.txt").write_text(text, encoding="utf-8")
     guide = HERE.parent / "docs" / "guide"
-    report.main(chosen.output, guide if chosen.output == RESULTS else chosen.output)
+    if not chosen.only or chosen.output == RESULTS:  # the pages need all results
+        report.main(chosen.output, guide if chosen.output == RESULTS else chosen.output)
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ._drawing.text import card, escape, page, table
 from ._files import replaced
 from .inspection import explain
+from .labelling import describe_labels
 from .metrics import coverage_band, evaluate_filter, unwrap
 
 if TYPE_CHECKING:
@@ -83,7 +84,10 @@ def write_report(
     report = evaluate_filter(filter, X, y, alphas, by=by)
     explained = explain(filter, X, y)
     parts = [
-        card(_summary(filter, report), "What was promised, and what came out"),
+        card(
+            _summary(filter, report, describe_labels(*filter.check(X, y))),
+            "What was promised, and what came out",
+        ),
         _figure(report),
         report._repr_html_(),
         _groups(filter, report),
@@ -97,7 +101,7 @@ def write_report(
     return Path(path)
 
 
-def _summary(filter, report):
+def _summary(filter, report, labels):
     j = _own_row(filter, report)
     low, high = report.coverage_band[j]
     promise = filter.calibration_.promise
@@ -109,6 +113,7 @@ def _summary(filter, report):
         f"others.{theory}",
         f"{report.retention[j]:.2f} true claims were kept per answer, and "
         f"{report.nonempty[j]:.0%} of the answers kept something.",
+        f"Labels that this was measured with: {labels}.",
     )
     return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
 

@@ -355,3 +355,16 @@ def test_the_functions_of_the_package_can_be_saved(tmp_path):
     with pytest.raises(ValueError, match=r"names .*entails, which skdcf does not know"):
         load(path)
     assert load(path, trusted=[name]).answer(["q"], ["1 + 1 = 2."])[0].text
+
+
+def test_the_report_says_who_gave_the_labels(fitted, tmp_path):
+    from skdcf.labelling import LabelSource, set_label_sources
+    from skdcf.reporting import write_report
+
+    pipeline, graphs = fitted
+    hostile = LabelSource("human", "<b>ann</b>")
+    marked = [set_label_sources(g, hostile) for g in graphs]
+    path = tmp_path / "report.html"
+    write_report(path, pipeline.filter_, marked, labels_of(graphs))
+    page = path.read_text("utf-8")
+    assert "judged by people (&lt;b&gt;ann&lt;/b&gt; " in page and "<b>ann" not in page

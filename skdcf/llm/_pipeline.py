@@ -257,8 +257,7 @@ class ConformalFactualityPipeline(Settings):
         return self._finish(found, alpha)
 
     def _level(self, alpha):
-        inner = self.filter_[-1] if hasattr(self.filter_, "steps") else self.filter_
-        return check_alpha(inner.alpha if alpha is None else alpha)
+        return check_alpha(_inner(self.filter_).alpha if alpha is None else alpha)
 
     def _ask(self, problems):
         sample = self.extractor.sample
@@ -306,6 +305,14 @@ class ConformalFactualityPipeline(Settings):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "filter_")
+
+
+def _inner(filter):
+    """The filter in a fitted pipeline or search."""
+    while hasattr(filter, "best_estimator_") or hasattr(filter, "steps"):
+        steps = getattr(filter, "steps", None)
+        filter = filter.best_estimator_ if steps is None else steps[-1][1]
+    return filter
 
 
 def _check_texts(name, values):

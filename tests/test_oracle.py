@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.guarantees import NoFalseClaim, OneThreshold
 from skdcf.ops.conformal import conformal_rank, conformal_threshold
 from skdcf.scorers import FrequencyScorer
 
@@ -96,7 +97,7 @@ def test_nested_sets(oracle, graphs, labels, beta, coherent):
 def test_filtered_sets_at_every_tau(oracle, graphs, labels, beta, coherent):
     cf = make(beta, coherent).fit(graphs, labels)
     for j, tau in enumerate(oracle["meta"]["taus"]):
-        cf.nonconformity_scores_, cf.n_calibration_ = np.array([tau]), 1
+        cf.calibration_ = OneThreshold(np.array([tau]), NoFalseClaim())
         kept = cf.predict(graphs, alpha=0.5)
         for problem, mask in zip(oracle["problems"], kept, strict=True):
             expected = recorded(problem, "filtered", beta, coherent)[j]

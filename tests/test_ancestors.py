@@ -1,6 +1,6 @@
 """What is taken over ancestors, against ancestors found by walking, graph by graph."""
 
-from itertools import combinations
+from itertools import accumulate, combinations
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from skdcf.ops.ancestors import (
     count_descendants,
     find_highest,
     pass_on,
+    pass_on_in,
     sum_ancestors,
 )
 
@@ -61,18 +62,25 @@ def pack(graphs):
 
 
 ALL = pack(list(graphs_of_all_kinds()))
+# Parents before children throughout, which is worked on in another way.
+FORWARD = pack([g for g in graphs_of_all_kinds() if all(u < v for u, v in g[1])])
 
 
 @pytest.fixture(params=["as it is", "all large", "narrow bounds", "all narrow", "none"])
 def bounds(request, monkeypatch):
     """Where small ends and large begins, among others in the middle of a problem."""
-    small, block, rows, narrow = {
-        "as it is": (_derived.SMALL, bit_rows.BLOCK, bit_rows._ROWS, _steps.NARROW),
-        "all large": (0, bit_rows.BLOCK, bit_rows._ROWS, 0),
-        "narrow bounds": (5, 8, 3, 2),
-        "all narrow": (20, 16, 1, 10**9),
-        "none": (10**9, 8, 1, 0),
+    small, block, rows, narrow, dense, long = {
+        "as it is": (
+            *(_derived.SMALL, bit_rows.BLOCK, bit_rows._ROWS),
+            *(_steps.NARROW, _derived.DENSE, _steps._LONG),
+        ),
+        "all large": (0, bit_rows.BLOCK, bit_rows._ROWS, 0, 0, 1),
+        "narrow bounds": (5, 8, 3, 2, 1, 2),
+        "all narrow": (20, 16, 1, 10**9, 2, 3),
+        "none": (10**9, 8, 1, 0, 0, 1),
     }[request.param]
+    monkeypatch.setattr(_derived, "DENSE", dense)
+    monkeypatch.setattr(_steps, "_LONG", long)
     monkeypatch.setattr(_derived, "SMALL", small)
     monkeypatch.setattr(bit_rows, "BLOCK", block)
     monkeypatch.setattr(bit_rows, "_ROWS", rows)
@@ -107,12 +115,38 @@ def test_a_pass_is_the_reduction_over_the_sets(batch, ufunc):
         assert pass_on(ufunc, values, batch).tolist() == expected
 
 
-def test_highest_is_one_with_the_maximum(batch):
-    values = np.random.default_rng(3).integers(5, size=batch.n_claims)
+@pytest.mark.parametrize("n_values", [5, 10**9])
+@pytest.mark.parametrize("known", [ALL, FORWARD], ids=["any", "forward"])
+def test_highest_is_one_with_the_maximum(bounds, known, n_values):
+    batch, sets = known[0][np.arange(len(known[0]))], known[1]
+    values = np.random.default_rng(3).integers(n_values, size=batch.n_claims)
     found = find_highest(values, batch)
-    for v, above in enumerate(ALL[1]):
+    for v, above in enumerate(sets):
         best = max(values[above])
         assert found[v] == max(u for u in above if values[u] == best)
+
+
+def test_a_pass_takes_in_chosen_problems_what_it_takes_in_all(bounds):
+    batch, sets = FORWARD[0][np.arange(len(FORWARD[0]))], FORWARD[1]
+    values = np.random.default_rng(6).normal(size=batch.n_claims)
+    expected = [max(values[above]) for above in sets]
+    assert pass_on(np.maximum, values, batch).tolist() == expected
+    for chosen in ([0, 3, 9], range(len(batch) - 20, len(batch) - 1)):
+        fresh = FORWARD[0][np.arange(len(batch))]
+        found = pass_on_in(np.array(chosen), np.maximum, values, fresh)
+        rows = np.isin(batch.problem_of, chosen)
+        assert found[rows].tolist() == np.array(expected)[rows].tolist()
+
+
+def test_sums_along_a_path_are_those_of_one_step_after_the_other(monkeypatch):
+    n = 300
+    batch = GraphBatch.from_arrays(np.zeros((n, 0)), [0, n], chain(n))
+    values = np.random.default_rng(7).normal(size=n)
+    total = list(accumulate(values.tolist()))
+    assert pass_on(np.add, values, batch).tolist() == total
+    assert [type(step) for step in batch.steps] == [_steps.Path]
+    monkeypatch.setattr(_steps, "_LONG", 10**9)
+    assert pass_on(np.add, values, batch[[0]]).tolist() == total
 
 
 def test_closure_lists_the_sets(batch):
@@ -126,7 +160,11 @@ def test_depth_is_the_longest_path(bounds, monkeypatch):
     from skdcf.graphs import _structure
 
     monkeypatch.setattr(_structure, "NARROW", _steps.NARROW)
-    fresh, sets = pack(list(graphs_of_all_kinds()))
+    for batch, sets in (ALL, FORWARD):
+        check_depth(batch[np.arange(len(batch))], sets)
+
+
+def check_depth(fresh, sets):
     parents = np.split(
         fresh.edges[:, 0],
         np.searchsorted(fresh.edges[:, 1], np.arange(1, fresh.n_claims)),

@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._names import name_problem
-from ._steps import Level, Walk, find_steps
-from ._structure import find_closure, find_depth, find_levels
+from ._steps import Level, Path, Walk, find_steps
+from ._structure import find_closure, find_depth, find_depth_of_forest, find_levels
 from .bit_rows import Lineage
 from .ragged import offsets_of, ranges, segment_ids
 
+Step = Level | Walk | Path
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
 # the lists of all problems at once.
 SMALL = 64
 MOST_PAIRS = 50_000_000  # of claim and ancestor, in one problem: 0.4 GB
+DENSE = 8  # edges a claim; above, few are needed where an ancestor may count twice
 
 
 class Structure:
@@ -45,7 +47,14 @@ class Structure:
     @cached_property
     def depth(self) -> NDArray[np.int32]:
         """Longest path from a source to each claim, shape (n_claims,)."""
-        return find_depth(self.edges, self.n_claims)
+        if not (len(self.large) and self._forward):
+            return find_depth(self.edges, self.n_claims)
+        tree, depth = self._large_trees
+        others = np.ones(self.n_claims, dtype=bool)
+        others[tree] = False
+        out = find_depth(self.edges[others[self.edges[:, 1]]], self.n_claims)
+        out[tree] = depth
+        return out
 
     @property
     def _forward(self) -> bool:
@@ -57,8 +66,22 @@ class Structure:
         """A number per claim that grows along every edge and is small."""
         if not self._forward:
             return self.depth
-        # Where parents stand first, the place in the problem will do for the depth.
-        return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
+        # Where parents stand first, the place in the problem will do for the depth. In a
+        # large tree it may have many more values: a star has two depths.
+        rank = np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
+        tree, depth = self._large_trees
+        rank[tree] = depth
+        return rank
+
+    @cached_property
+    def _large_trees(self):
+        """Claims of large problems that are forests, and how deep they stand."""
+        trees = self.large[self.is_forest[self.large]] if len(self.large) else ()
+        if not len(trees):
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        rows = np.isin(self.problem_of, trees)
+        edges = self.edges[rows[self.edges[:, 1]]]
+        return np.flatnonzero(rows), find_depth_of_forest(edges, self.n_claims)[rows]
 
     @cached_property
     def levels(self) -> list[tuple[NDArray, NDArray, NDArray]]:
@@ -71,15 +94,33 @@ class Structure:
         return find_levels(self.edges, self._rank)
 
     @cached_property
-    def steps(self) -> list[Level | Walk]:
+    def steps(self) -> list[Step]:
         """The same order for passing values on, with narrow levels edge by edge.
 
         ``step.pass_on(ufunc, values)``, one after the other, joins to the value of each
         claim those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
         """
-        return find_steps(self.edges, self._rank[self.edges[:, 1]])
+        return find_steps(self.edges, self._rank[self.edges[:, 1]], self.offsets)
 
-    def steps_in(self, problems: NDArray[np.int64]) -> list[Level | Walk]:
+    @cached_property
+    def short_steps(self) -> list[Step]:
+        """As `steps`, where it does no harm that an ancestor counts twice, or once.
+
+        In large problems with many edges, those to an ancestor of another parent are
+        passed over: of a complete graph hardly more than a chain is left. To find them
+        costs more than one pass, so that this pays where many follow.
+        """
+        n_edges = np.diff(self.edge_offsets)
+        dense = np.flatnonzero((self.sizes > SMALL) & (n_edges > DENSE * self.sizes))
+        if not len(dense):
+            return self.steps
+        kept = ~np.isin(self.problem_of, dense)[self.edges[:, 1]]
+        needed = [self.lineage(i).needed() + self.offsets[i] for i in dense.tolist()]
+        edges = np.concatenate([self.edges[kept], *needed])
+        edges = edges[np.argsort(edges[:, 1], kind="stable")]
+        return find_steps(edges, self._rank[edges[:, 1]], self.offsets)
+
+    def steps_in(self, problems: NDArray[np.int64]) -> list[Step]:
         """As `steps`, inside some problems only.
 
         Parameters
@@ -94,10 +135,11 @@ class Structure:
         n_edges = np.diff(self.edge_offsets)[problems]
         inside = ranges(self.edge_offsets[problems], n_edges)
         edges = np.take(self.edges, inside, axis=0)
-        if (edges[:, 0] < edges[:, 1]).all():
+        small = (self.sizes[problems] <= SMALL).all()
+        if small and (edges[:, 0] < edges[:, 1]).all():
             place = edges[:, 1] - np.repeat(self.offsets[problems], n_edges)
-            return find_steps(edges, place)
-        return find_steps(edges, self._rank[edges[:, 1]])
+            return find_steps(edges, place, self.offsets)
+        return find_steps(edges, self._rank[edges[:, 1]], self.offsets)
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

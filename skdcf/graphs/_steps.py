@@ -2,7 +2,7 @@
 
 The levels of a batch of small problems are few and wide, and one call of numpy serves a
 whole one. Those of a long chain are many and narrow: there a call costs more than the
-edges of the level do one by one.
+edges of the level do one by one. A chain without a second parent is one call again.
 """
 
 import operator
@@ -13,6 +13,7 @@ import numpy as np
 from .ragged import offsets_of
 
 NARROW = 16  # edges; below, one by one is faster than by calls of numpy
+_LONG = 64  # edges of a path that is worth calls of its own
 
 # What does to two numbers of Python what the function of numpy does to arrays.
 _OF_TWO = {
@@ -56,11 +57,22 @@ class Walk:
         values[self.claims] = np.array(own, dtype=values.dtype)
 
 
-def find_steps(edges, rank):
-    """Levels and walks that visit all edges, parents first.
+@dataclass(frozen=True)
+class Path:
+    """Edges of which each begins where the last one ends, through ``claims``."""
+
+    claims: np.ndarray
+
+    def pass_on(self, ufunc, values):
+        """Join the value of each claim to that of the next, in place."""
+        values[self.claims] = ufunc.accumulate(values[self.claims])
+
+
+def find_steps(edges, rank, offsets):
+    """Levels, walks and paths that visit all edges, parents first.
 
     ``rank``, of the child of each edge, grows along every path. Neighbouring narrow
-    levels are one walk.
+    levels are taken together. ``offsets`` are those of the problems' claims.
     """
     if not len(edges):
         return []
@@ -72,10 +84,29 @@ def find_steps(edges, rank):
     bounds, narrow = offsets_of(count), count < NARROW
     first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))
     ends = np.append(bounds[first[1:]], bounds[-1:])
+    steps = []
+    for a, b, thin in zip(bounds[first], ends, narrow[first], strict=True):
+        if thin:
+            steps += _cut_narrow(parent[a:b], child[a:b], offsets)
+        elif a < b:
+            steps.append(_make_level(parent[a:b], child[a:b]))
+    return steps
+
+
+def _cut_narrow(parents, children, offsets):
+    """Long paths, and walks along what is between them; one problem after the other."""
+    if not len(parents):
+        return []
+    problem = np.searchsorted(offsets, children, side="right")
+    together = np.argsort(problem, kind="stable")
+    parents, children = parents[together], children[together]
+    starts = np.flatnonzero(np.append(True, parents[1:] != children[:-1]))
+    long = np.diff(starts, append=len(parents)) >= _LONG
+    first = np.flatnonzero(long | np.append(True, long[:-1]))
+    bounds = np.append(starts[first], len(parents))
     return [
-        (_make_walk if thin else _make_level)(parent[a:b], child[a:b])
-        for a, b, thin in zip(bounds[first], ends, narrow[first], strict=True)
-        if a < b
+        (_make_path if path else _make_walk)(parents[a:b], children[a:b])
+        for a, b, path in zip(bounds[:-1], bounds[1:], long[first], strict=True)
     ]
 
 
@@ -87,3 +118,7 @@ def _make_level(parents, children):
 def _make_walk(parents, children):
     claims, place = np.unique(np.stack([parents, children]), return_inverse=True)
     return Walk(claims, *place.reshape(2, -1).tolist())
+
+
+def _make_path(parents, children):
+    return Path(np.append(parents[:1], children))

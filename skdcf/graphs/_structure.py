@@ -81,6 +81,21 @@ def _walk(level, ready, depth, missing, children, first, n_children):
     return level, np.array(ready, dtype=np.int64)
 
 
+def find_depth_of_forest(edges, n_claims):
+    """`find_depth` where each claim has one parent at most and there is no cycle.
+
+    By doubling: after k rounds a claim looks 2^k claims up, and knows its depth up to
+    there. A long chain takes some twenty rounds.
+    """
+    above = np.full(n_claims + 1, n_claims)  # stands above all sources
+    above[edges[:, 1]] = edges[:, 0]
+    depth = (above < n_claims).astype(np.int64)
+    while (above < n_claims).any():
+        depth += depth[above]
+        above = above[above]
+    return depth[:-1]
+
+
 def find_cycle(edges, depth):
     """Claims of one cycle in order of dependence, where ``depth`` has a -1.
 

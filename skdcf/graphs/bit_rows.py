@@ -44,6 +44,15 @@ class Lineage:
         edges = number[np.stack(self.ends[::-1], axis=1)]
         return Lineage(edges, self.n_claims - 1 - self.rank)
 
+    def needed(self):
+        """Edges without those to an ancestor of another parent, in numbers.
+
+        Edges from claims without a parent all stay.
+        """
+        for _ in self.blocks():
+            pass
+        return np.argsort(self.rank)[np.stack(self.ends, axis=1)]
+
     def blocks(self):
         """(start, rows) for one block of ancestors after the other, from the last.
 

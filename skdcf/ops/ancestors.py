@@ -52,7 +52,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
 def pass_on_in(
     problems: np.ndarray, ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch
 ) -> np.ndarray:
-    """As `pass_on`, in some problems only; the values of the others stay.
+    """As `pass_on`, for some problems only; what the others get is not defined.
 
     Parameters
     ----------
@@ -90,10 +90,18 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     ndarray of int, shape (n_claims,)
         Row numbers; of equal values the one in the last row.
     """
-    order = np.argsort(values, kind="stable")
+    order = _sort(values)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    return order[pass_on(np.maximum, rank, batch)]
+    return order[_take(batch.short_steps, np.maximum, rank)]
+
+
+def _sort(values):
+    """Row numbers in the order of values, and of rows where values are equal."""
+    order = np.argsort(values)  # several times as fast as a stable sort
+    ordered = values[order]
+    tied = (ordered[1:] == ordered[:-1]).any()
+    return np.argsort(values, kind="stable") if tied else order
 
 
 def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:

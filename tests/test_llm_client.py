@@ -516,6 +516,30 @@ def test_callables_of_all_kinds():
         decompose(None, ["x"], lambda messages: 7)
 
 
+def test_a_function_that_shows_no_signature_is_called_all_the_same():
+    class Odd:
+        __signature__ = None
+        __qualname__ = "Odd"
+
+        def __call__(self, messages):
+            return claims("a")
+
+    odd = Odd()
+    assert decompose(None, ["x"], odd) == [["a"]]
+
+
+def test_replies_of_two_functions_do_not_mix(tmp_path):
+    def first(messages):
+        return claims("first")
+
+    def second(messages):
+        return claims("second")
+
+    for function in (first, second, first):
+        client = ChatClient(complete=function, cache=tmp_path / "c.sqlite")
+        assert decompose(None, ["x"], client) == [[function.__name__]]
+
+
 def test_inside_a_running_loop():
     import asyncio
 

@@ -65,7 +65,7 @@ def installed(wheel, tmp_path_factory):
 @pytest.mark.wheel
 def test_wheel_holds_the_package_and_nothing_else(wheel, checkout):
     names = [name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name]
-    kinds = (".py", ".json", ".txt", ".typed")
+    kinds = (".py", ".html", ".json", ".txt", ".typed")
     source = [p for p in checkout.glob("skdcf/**/*") if p.suffix in kinds]
     source = [p.relative_to(checkout).as_posix() for p in source]
     assert "skdcf/py.typed" in names

@@ -26,7 +26,8 @@ class ChatClient(Settings):
         In the place of an endpoint: ``complete(messages)`` gets a list of dictionaries
         with ``role`` and ``content``, and returns a text or a `Reply`; it may be async.
         If it takes ``**options``, these are ``model``, ``schema``, ``temperature``,
-        ``seed``, ``max_tokens`` and ``logprobs``.
+        ``seed``, ``max_tokens`` and ``logprobs``. In a cache, replies are kept under the
+        function's module and name: another function needs another name.
     key_variable : str, default="OPENAI_API_KEY"
         Name of the environment variable that holds the key. The key itself is read when
         calls are made, and is never stored.

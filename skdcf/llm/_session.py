@@ -23,7 +23,10 @@ class CallableTransport:
     def __init__(self, function):
         self._function = function
         self.endpoint = f"{function.__module__}.{getattr(function, '__qualname__', '')}"
-        parameters = inspect.signature(function).parameters.values()
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except ValueError:  # of a function that is not written in Python
+            parameters = ()
         self._takes_options = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     async def complete(self, call: Call) -> Reply:

@@ -68,20 +68,42 @@ class GridStep:
 
     def __call__(self, risk, calibration=None, prediction=None):
         """Loss and its gradient in ``risk``; problems as in `Relaxation.retention`."""
-        setting, plan = self.relaxation, self.plan
-        r = risk.take(plan.claims)
+        r = risk.take(self.plan.claims)
         ends = self.claims.reduce(np.minimum, r), self.claims.reduce(np.maximum, r)
         t = self._thresholds(r, *ends)
-        log_q = self._log_q(r, t)
-        true, log_valid, slope = self._sums(log_q)
+        true, log_valid, slope = self._sums(self._log_q(r, t))
+        scores, scores_back = self._scores(t, log_valid)
+        bound, in_scores = self._bound(scores, calibration)
+        w, weights_back = self._weights(t, bound)
+        share = self._share(prediction)
+        loss = -((share * true) @ w)
+        if not np.isfinite(loss):
+            return loss, np.full(len(risk), np.nan)
+        g_t, g_bound = weights_back(-share * true)
+        g_more, g_valid = scores_back(g_bound * in_scores)
+        g_cells = self._into_cells(-share * w, g_valid, slope)
+        return loss, self._into_risk(g_t, g_more, g_cells, r, ends)
+
+    def _scores(self, t, log_valid):
+        """s of all problems, and the way back to gradients in t and l."""
+        setting = self.relaxation
         V, valid_back = violation_step(
-            log_valid, plan.false_share, setting.violation_temperature
+            log_valid, self.plan.false_share, setting.violation_temperature
         )
-        scores, scores_back = soft_supremum_step(
+        scores, back = soft_supremum_step(
             t, V, self.grid, setting.sharpness, setting.violation_weight
         )
-        bound, in_scores = self._bound(scores, calibration)
-        w, weights_back = gated_weights_step(
+
+        def pull_back(g):
+            g_t, g_V = back(g)
+            return g_t, valid_back(g_V)
+
+        return scores, pull_back
+
+    def _weights(self, t, bound):
+        """w of all thresholds, and the way back to gradients in t and b."""
+        setting = self.relaxation
+        return gated_weights_step(
             t,
             bound,
             self.grid,
@@ -89,21 +111,6 @@ class GridStep:
             setting.gate_temperature,
             setting.gate_shift,
         )
-        share = self._share(prediction)
-        loss = -((share * true) @ w)
-        if not np.isfinite(loss):
-            return loss, np.full(len(risk), np.nan)
-        g_t, g_bound = weights_back(-share * true)
-        g_more, g_V = scores_back(g_bound * in_scores)
-        g_cells = self._into_cells(-share * w, valid_back(g_V), slope)
-        g_t += g_more + np.bincount(
-            plan.layout.cell_threshold, g_cells, self.n_thresholds
-        )
-        g_r = g_t[self.inner] - self.cells.reduce(np.add, g_cells)
-        for end, place in zip(ends, (self.grid.first, self.grid.last), strict=True):
-            hits, g = self.claims.hits(g_t[place], r, end)
-            g_r[hits] += g
-        return loss, g_r[plan.claims_back]
 
     def _thresholds(self, r, low, high):
         """The grids of all problems, as `skdcf.ops.soft_grid.threshold_grid`."""
@@ -177,3 +184,19 @@ class GridStep:
         g *= x
         g /= self.relaxation.keep_temperature
         return g
+
+    def _into_risk(self, g_t, g_more, g_cells, r, ends):
+        """The gradient in the risk of all claims, in their own order.
+
+        A risk is in t - r of its own cells, and a threshold for its problem; the least
+        and the greatest of a problem are the first and the last threshold, too.
+        """
+        plan = self.plan
+        g_t += g_more + np.bincount(
+            plan.layout.cell_threshold, g_cells, self.n_thresholds
+        )
+        g_r = g_t[self.inner] - self.cells.reduce(np.add, g_cells)
+        for end, place in zip(ends, (self.grid.first, self.grid.last), strict=True):
+            hits, g = self.claims.hits(g_t[place], r, end)
+            g_r[hits] += g
+        return g_r[plan.claims_back]

@@ -4,7 +4,6 @@ import numpy as np
 from scipy.special import expit
 
 from ..ops.hard import coherent_labels
-from ..ops.soft import log_sigmoid
 from ._objective import forward
 from ._optimizers import lbfgs
 
@@ -61,11 +60,11 @@ def fit_logistic(model, X, target, x, unflatten, C=C):
 
     def penalised(flat):
         scores, back = confidence(flat[:-1])
-        x = sign * (scores + flat[-1])
-        slope = -C * sign * expit(-x)
+        x = -sign * (scores + flat[-1])
+        slope = -sign * expit(x)
         weights = np.append(flat[:-1], 0.0)
-        value = weights @ weights / 2 - C * log_sigmoid(x).sum()
-        return value, weights + np.append(back(slope), slope.sum())
+        value = C * np.logaddexp(0, x).sum() + weights @ weights / 2
+        return value, C * np.append(back(slope), slope.sum()) + weights
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
     best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)

@@ -42,12 +42,15 @@ lint: $(VENV)/with-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy skdcf tests/typing
+	$(BIN)/codespell
 
-# The pages made from docstrings are made anew, so that none outlives its object.
+# The pages made from docstrings are made anew, so that none outlives its object. At the end,
+# links within the pages are followed, and nothing may be loaded from elsewhere.
 docs: $(VENV)/with-docs
 	rm -rf docs/generated
 	$(BIN)/python -m pytest --doctest-glob='*.rst' docs/index.rst docs/guide docs/development
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python .ci/check_pages.py docs/_build/html
 
 bench: $(VENV)/with-all
 	$(BIN)/python benchmarks/run_all.py $(BENCH_ARGS)

@@ -24,8 +24,10 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "headline",
     "mathml",
     "public_names",
+    "showcase",
 ]
 html_math_renderer = "mathml"
 templates_path = ["_templates"]
@@ -55,10 +57,13 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "download_all_examples": False,
+    "write_computation_times": False,  # its table would load scripts from other sites
 }
 
 html_theme = "pydata_sphinx_theme"
 html_title = "skdcf"
+html_static_path = ["_static"]
+html_css_files = ["skdcf.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": False,
@@ -66,3 +71,4 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_sidebars = {"changelog": []}
+html_context = {"default_mode": "auto"}

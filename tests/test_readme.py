@@ -19,8 +19,21 @@ def test_snippet_runs(number):
     exec(compile(SNIPPETS[number], f"{README.name}[{number}]", "exec"), {})
 
 
-def test_first_snippet_keeps_its_promise(capsys):
+def test_first_snippet_keeps_what_the_table_above_it_says(capsys):
     exec(compile(SNIPPETS[0], README.name, "exec"), {})
+    shown = capsys.readouterr().out
+    rows = re.findall(r"^\| (.+?) \| (true|\*\*false\*\*) \| (\S+)", TEXT, re.MULTILINE)
+    assert [decision.strip("~:") for *_, decision in rows] == ["kept", "kept"] + [
+        "dropped"
+    ] * 2
+    kept = [text for text, _, decision in rows if decision == "kept"]
+    assert shown.startswith("\n".join(kept) + "\n2 of 4 claims kept")
+    assert "it builds on claim 2" in shown
+
+
+def test_snippet_with_numbers_keeps_its_promise(capsys):
+    (snippet,) = (s for s in SNIPPETS if "evaluate_filter" in s)
+    exec(compile(snippet, README.name, "exec"), {})
     shown = capsys.readouterr().out
     rows = re.findall(r"^ 0\.100 +0\.900 +([\d.]+).*?([\d.]+) \+-", shown, re.MULTILINE)
     (plain_coverage, plain), (coverage, learnt) = [map(float, row) for row in rows]

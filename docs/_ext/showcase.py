@@ -47,6 +47,7 @@ def choose(explained):
 
     def shows(one):
         kept, true = one.kept, one.labels == 1
-        return min((kept & true).sum(), (~kept & ~true).sum()), -(kept & ~true).sum()
+        both = min((kept & true).sum(), (~kept & ~true).sum())
+        return both, -(kept & ~true).sum(), (kept & true).sum()
 
     return max(explained, key=shows)

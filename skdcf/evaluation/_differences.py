@@ -1,4 +1,4 @@
-"""Paired differences between filters, with errors that respect re-used problems."""
+"""Paired differences between filters, with errors that respect reused problems."""
 
 from dataclasses import dataclass
 from typing import Any

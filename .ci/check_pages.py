@@ -1,0 +1,90 @@
+"""Look at built pages: every link within them leads somewhere, and nothing is loaded from outside.
+
+python .ci/check_pages.py docs/_build/html
+"""
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+# What a browser fetches by itself. A link to another site is not among it.
+LOADS = {
+    "script": ["src"],
+    "img": ["src", "srcset"],
+    "iframe": ["src"],
+    "source": ["src", "srcset"],
+    "video": ["src", "poster"],
+    "audio": ["src"],
+    "embed": ["src"],
+    "object": ["data"],
+}
+FETCHED = {"stylesheet", "icon", "shortcut", "preload", "prefetch", "modulepreload"}
+FROM_OUTSIDE = re.compile(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)""")
+
+
+class Page(HTMLParser):
+    """Names that links may lead to, the links, and what is loaded."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.names, self.links, self.loads = {"", "top"}, [], []
+        self.feed(text)
+        self.loads += FROM_OUTSIDE.findall(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = {name: value or "" for name, value in attrs}
+        self.names |= {attrs[key] for key in ("id", "name") if key in attrs}
+        if tag == "a" and "href" in attrs:
+            self.links.append(attrs["href"])
+        if tag == "link" and FETCHED & set(attrs.get("rel", "").split()):
+            self.loads.append(attrs.get("href", ""))
+        loaded = (attrs.get(key, "") for key in LOADS.get(tag, ()))
+        self.loads += [address for address in loaded if address]
+
+
+def main(folder):
+    """Print what is wrong; 0 if nothing is."""
+    folder = Path(folder).resolve()
+    found = (p for p in sorted(folder.rglob("*.html")) if "_static" not in p.parts)
+    pages = {p: Page(p.read_text("utf-8")) for p in found}
+    if not pages:
+        print(f"no pages in {folder}", file=sys.stderr)
+        return 2
+    wrong = [line for path in pages for line in check(path, pages, folder)]
+    for sheet in folder.rglob("*.css"):
+        for address in FROM_OUTSIDE.findall(sheet.read_text("utf-8")):
+            wrong.append(f"{sheet.relative_to(folder)}: loads {address}")
+    print(*wrong, f"{len(pages)} pages, {len(wrong)} faults", sep="\n")
+    return 1 if wrong else 0
+
+
+def check(path, pages, folder):
+    """What is wrong with one page."""
+    name, page = path.relative_to(folder), pages[path]
+    for address in page.loads:
+        if re.match(r"(https?:)?//", address):
+            yield f"{name}: loads {address}"
+        elif missing(path, address, pages):
+            yield f"{name}: no file {address}"
+    for address in page.links:
+        if fault := missing(path, address, pages):
+            yield f"{name}: no {fault} {address}"
+
+
+def missing(path, address, pages):
+    """What an address within the pages lacks: "file", "anchor", or nothing."""
+    parts = urlsplit(address)
+    if parts.scheme or parts.netloc:
+        return None
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    target = target / "index.html" if target.is_dir() else target
+    if not target.exists():
+        return "file"
+    known = target not in pages or unquote(parts.fragment) in pages[target].names
+    return None if known else "anchor"
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

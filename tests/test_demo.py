@@ -13,7 +13,7 @@ from skdcf.metrics import FilterReport
 
 
 @pytest.mark.parametrize("source", ["words", "math", "felm"])
-def test_demo_prints_tables_and_writes_pictures(source, tmp_path, capsys):
+def test_demo_prints_tables_and_writes_pictures_and_a_report(source, tmp_path, capsys):
     out = str(tmp_path / "pictures")
     arguments = ["--data", source, "--n-problems", "400", "--output", out]
     assert main(["demo", *arguments]) == 0
@@ -23,8 +23,12 @@ def test_demo_prints_tables_and_writes_pictures(source, tmp_path, capsys):
     assert "theory band" in text
     assert "Promised: in at least 90% of the answers" in text
     assert "dropped  (FALSE)" in text
-    pictures = sorted(p.name for p in (tmp_path / "pictures").iterdir())
-    assert pictures == ["coverage_and_retention.png", "one_answer.png"]
+    pictures = ["coverage_and_retention.png", "one_answer.png"]
+    files = sorted(p.name for p in (tmp_path / "pictures").iterdir())
+    assert files == [*pictures, "report.html"]
+    assert all(f"wrote {tmp_path / 'pictures' / name}" in text for name in files)
+    page = (tmp_path / "pictures/report.html").read_text("utf-8")
+    assert "What was promised, and what came out" in page
 
 
 @pytest.mark.parametrize("source", ["coherent-math", "perl"])

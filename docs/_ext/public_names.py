@@ -3,7 +3,8 @@
 Public are the names in ``__all__`` of `skdcf` and of its modules that api.rst lists,
 and the public methods and properties of the classes among them. A module of `skdcf`
 that is neither listed there nor in ``internal_modules`` of conf.py is reported too, so
-that none is forgotten. Members inherited from other packages are documented there.
+that none is forgotten. A method may inherit its docstring, as its page does. Members
+inherited from other packages are documented there.
 """
 
 import inspect
@@ -37,7 +38,8 @@ def check(app, env):
             report(module.__name__, "is not listed in docs/api.rst, nor internal")
             continue
         for name, obj in public_names(module):
-            if not (obj.__doc__ or "").strip():
+            said = obj.__doc__ if inspect.isclass(obj) else inspect.getdoc(obj)
+            if not (said or "").strip():
                 report(name, "has no docstring")
             if name not in documented:
                 report(name, "does not appear in the API reference")

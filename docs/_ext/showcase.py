@@ -36,7 +36,7 @@ def explain_answers():
     from skdcf.inspection import explain
 
     old = make_word_problems(500, random_state=0)
-    new = make_word_problems(60, random_state=1)
+    new = make_word_problems(100, random_state=1)
     cf = CoherentConformalFilter(alpha=0.1, random_state=0)
     model = make_pipeline(reasoning_features(), cf).fit(old.graphs, old.labels)
     return explain(model, new.graphs, new.labels)

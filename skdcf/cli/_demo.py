@@ -11,6 +11,7 @@ from ..estimators import CoherentConformalFilter, HardCF, IndependentFactuality
 from ..exceptions import CalibrationWarning
 from ..features import reasoning_features
 from ..metrics import evaluate_filter, leave_one_out
+from ..reporting import write_report
 from ._files import inform
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
@@ -27,7 +28,7 @@ def add_to(commands):
     parser.add_argument("--alpha", type=float, default=0.1)
     parser.add_argument("--n-problems", type=int, default=1000, help="if generated")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", default="demo_output", help="folder for pictures")
+    parser.add_argument("--output", default="demo_output", help="folder to write to")
     parser.set_defaults(run=demo)
 
 
@@ -48,7 +49,11 @@ def demo(options):
         print(f"\n{name}\n{report}")
     print("\n" + "\n".join(describe(reports, options.alpha, len(fit))) + "\n")
     shown = show_answer(filters[LEARNT], *held)
-    write_pictures(reports, shown, Path(options.output))
+    folder = Path(options.output)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_pictures(reports, shown, folder)
+    report = write_report(folder / "report.html", filters[LEARNT], *held, alphas=alphas)
+    print(f"wrote {report}: what came out, and why claims were dropped; for a browser")
 
 
 def _words(n_problems, seed):
@@ -151,7 +156,6 @@ def write_pictures(reports, shown, folder):
     matplotlib.use("Agg")
     from ..plots import FilterReportDisplay, ReasoningGraphDisplay
 
-    folder.mkdir(parents=True, exist_ok=True)
     graph, mask, label = shown
     pictures = {
         "coverage_and_retention.png": FilterReportDisplay.from_reports(reports),

@@ -24,7 +24,7 @@ class Claims:
         Likelihood ratio of each problem.
     groups : list of length n_problems or None
         Group of each problem, or the frozenset of its groups.
-    names : callable
+    names : callable, optional
         ``names(i)`` is how messages name problem i.
     """
 

@@ -50,7 +50,7 @@ def test_fit_says_what_it_promises(files, tmp_path, capsys):
     assert run("fit", files / "old.jsonl", "-o", tmp_path / "m", "--alpha", "0.2") == 0
     said = capsys.readouterr().err
     assert "with a probability of at least 0.8, nothing false is kept" in said
-    assert "trained and calibrated on 240 problems" in said
+    assert "fitted on 240 problems" in said
     model = skdcf.load(tmp_path / "m")
     assert model[-1].alpha == 0.2
     assert f"alpha = {1 / (model[-1].n_calibration_ + 1):.3g} on" in said

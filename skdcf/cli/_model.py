@@ -127,7 +127,7 @@ def fit(options):
     model.fit(data.graphs, data.labels, **{groups: data.groups})
     save(model, options.output)
     inform(
-        f"trained and calibrated on {len(data.graphs)} problems",
+        f"fitted on {len(data.graphs)} problems",
         f"labels: {describe_labels(data.graphs, data.labels)}",
         *promise(filter_of(model)),
         f"saved as {options.output}",

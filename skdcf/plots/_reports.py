@@ -178,6 +178,8 @@ def _draw_retention(ax, reports, moved):
         at = report.alpha + moved[i]
         _bars(ax, i, name, at, report.retention, report.retention_error)
     ax.set_ylabel("true claims kept per problem")
+    ax.update_datalim([(at[0], 0)])  # the margin above is then one of all that is shown
+    ax.autoscale_view()
     ax.set_ylim(0, None)
 
 

@@ -4,6 +4,8 @@
 
 With the folder of an older checkout, the same comparison runs there too, in turns with
 this one, and the ratio of the fastest runs is printed.
+
+Seen: 0.28 s, and 8.5 times that before (commit 9085a2f), on a machine that was busy.
 """
 
 import argparse

@@ -10,6 +10,10 @@ calibration included; one of PyTorch is an epoch of Adam and nothing else.
 The problems are the 459 of PERL from MetaMathQA and Orca-Math, where the data folder has
 them. Otherwise as many of the same sizes are drawn from the other two sources, none with
 more than 22 claims: the longest of the 459 has as many, so padding costs the same.
+
+Seen, on a machine that was busy: padded PyTorch takes 5.2 to 5.4 times the grid in double
+precision, which is the one used here, and 2.8 to 3.3 times in single; graph by graph it
+takes 190 times the grid and 600 times the path.
 """
 
 import time

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -349,23 +350,37 @@ def test_small_fits_take_one_thread(data, monkeypatch):
     assert set(small) == {1} and max(large) == 2 and after == large
 
 
-def test_libraries_that_are_loaded_later_take_one_thread_too():
+@pytest.mark.skipif(sys.platform != "linux", reason="copies a shared library")
+def test_libraries_that_are_loaded_later_take_one_thread_too(tmp_path):
     """The first fit may load neither trees nor what they compute with."""
+    HardCF("frequency-score").fit(*make_reasoning_graphs(30, return_X_y=True))
+    loaded = [p["filepath"] for p in threadpool_info() if p["user_api"] == "openmp"]
+    if not loaded:
+        pytest.skip("no OpenMP to copy")
+    (tmp_path / "late").mkdir()
+    library = tmp_path / "late" / "libgomp.so.1"
+    library.write_bytes(Path(loaded[0]).read_bytes())
+    (tmp_path / "brings_threads.py").write_text(
+        f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n"
+    )
     code = """if True:
+        import sys
         from threadpoolctl import threadpool_info, threadpool_limits
         from skdcf import HardCF
         from skdcf.datasets import make_reasoning_graphs
         from skdcf.scorers import ClassifierScorer
         class Counts(ClassifierScorer):
             def fit(self, batch, labels, task=None):
-                print(*{pool["num_threads"] for pool in threadpool_info()})
+                pools = threadpool_info()
+                print(any("late" in p["filepath"] for p in pools))
+                print(*{p["num_threads"] for p in pools})
                 return super().fit(batch, labels, task)
         graphs, y = make_reasoning_graphs(30, random_state=0, return_X_y=True)
         HardCF("frequency-score", alpha=0.2).fit(graphs, y)
-        import sklearn.ensemble, xgboost
+        sys.path.insert(0, sys.argv[1])
+        import brings_threads
         threadpool_limits(2)
         HardCF(Counts(), alpha=0.3, random_state=0).fit(graphs, y)
     """
-    pytest.importorskip("xgboost")
-    run = [sys.executable, "-W", "ignore", "-c", code]
-    assert subprocess.check_output(run, text=True).split() == ["1"]
+    run = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)]
+    assert subprocess.check_output(run, text=True).split() == ["True", "1"]

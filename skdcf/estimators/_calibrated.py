@@ -211,9 +211,15 @@ class CalibratedFilter(CalibratingFilter):
                 f"{self._calibrated_as} at calibration and is {self._settings()} now: "
                 "call calibrate or fit again"
             )
+        promise = self.calibration_.promise  # the caller's may have changed
+        if self._promise().functions != promise.functions:
+            raise ValueError(
+                "guarantee has other functions for by or weight than at calibration: call "
+                "calibrate or fit again"
+            )
         batch, is_table = self._admit(X)
         risk = self._risk(confidence_of(self.scorer_, batch), batch)
-        return self._promise().claims(path_risk(risk, batch), batch), batch, is_table
+        return promise.claims(path_risk(risk, batch), batch), batch, is_table
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

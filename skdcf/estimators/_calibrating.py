@@ -1,5 +1,6 @@
 """From a fitted scorer to a calibration: what the guarantee makes of problems."""
 
+import re
 from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Self, overload
@@ -20,6 +21,8 @@ from ._labels import flat_labels, warn_of_model_labels
 from ._parts import CalibratedInParts, CalibrationPart
 from ._repeat import confidence_of, lowered, measured_rounding, resolution_of
 from ._ties import TIES, jittered
+
+LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
 
 
 class CalibratingFilter(CalibratedInParts, Settings):
@@ -116,13 +119,15 @@ class CalibratingFilter(CalibratedInParts, Settings):
         steps = self._promise().steps(risk, labels, batch.offsets)
         answers = answer_scores(risk, labels, batch.offsets)
         claims = self._promise().claims(risk, batch)
+        self._promise().refuse_company(batch, claims)
         rounding = measured_rounding(self.scorer_, batch, confidence)
         least = resolution_of(self.scorer_, batch)
         if not TIES[self.ties].keep_equal:
             position = lowered(steps.position, least, rounding)
             steps = replace(steps, position=position)
         answers = lowered(answers, least, rounding)
-        return CalibrationPart(steps, answers, claims.weights, claims.groups)
+        made_as = self._part_settings()
+        return CalibrationPart(steps, answers, claims.weights, claims.groups, made_as)
 
     def _risk(self, confidence, batch):
         if TIES[self.ties].jitter:
@@ -165,6 +170,10 @@ class CalibratingFilter(CalibratedInParts, Settings):
     def _settings(self):
         """What has to be as it was at calibration."""
         return self.coherent, self.ties, described(self.guarantee)
+
+    def _part_settings(self):
+        """What has to be as it was when a part was scored."""
+        return self.coherent, self.ties, described(self._promise(), LEVELS)
 
     def threshold(self, alpha: float | None = None) -> float:
         """The conformal threshold: claims with a smaller path risk are kept.
@@ -218,10 +227,16 @@ class CalibratingFilter(CalibratedInParts, Settings):
             warn(lacking, CalibrationWarning)
 
 
-def described(guarantee):
+def described(guarantee, without=()):
     """The settings of a guarantee as text, which is the same in another session."""
     if guarantee is None:
         return None
     settings = guarantee.get_params(deep=False).items()
-    named = {k: getattr(v, "__qualname__", None) or repr(v) for k, v in settings}
+    named = {k: _named(v) for k, v in settings if k not in without}
     return f"{type(guarantee).__name__}({named})"
+
+
+def _named(value):
+    """A name without the place in memory, which is another in another session."""
+    name = getattr(value, "__qualname__", None)
+    return name or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

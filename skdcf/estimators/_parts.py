@@ -35,6 +35,8 @@ class CalibrationPart:
         Where the guarantee has weights.
     groups : list of length n_problems, optional
         Where it is made for groups.
+    made_as : tuple, optional
+        Settings of the filter that scored them; None where nobody knows.
 
     Attributes
     ----------
@@ -57,6 +59,7 @@ class CalibrationPart:
     answers: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
     groups: list | None = None
+    made_as: tuple | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -72,7 +75,8 @@ class CalibrationPart:
         rows = np.arange(len(self))[rows]
         weights = None if self.weights is None else self.weights[rows]
         groups = None if self.groups is None else [self.groups[i] for i in rows]
-        return CalibrationPart(self.steps[rows], self.answers[rows], weights, groups)
+        steps, answers = self.steps[rows], self.answers[rows]
+        return CalibrationPart(steps, answers, weights, groups, self.made_as)
 
     def claims(self) -> Claims:
         """Weights and groups, as a guarantee takes them.
@@ -96,17 +100,25 @@ class CalibrationPart:
         Returns
         -------
         CalibrationPart
+
+        Raises
+        ------
+        ValueError
+            If there is none, or they were made with different settings.
         """
         parts = list(parts)
         if not parts:
             raise ValueError("there are no calibration problems: no part was given")
         first, weights, groups = parts[0], None, None
+        for part in parts:
+            _refuse_other_settings(part.made_as, first.made_as)
         if first.weights is not None:
             weights = np.concatenate([part.weights for part in parts])
         if first.groups is not None:
             groups = [group for part in parts for group in part.groups]
         answers = np.concatenate([part.answers for part in parts])
-        return cls(Steps.join([p.steps for p in parts]), answers, weights, groups)
+        steps = Steps.join([part.steps for part in parts])
+        return cls(steps, answers, weights, groups, first.made_as)
 
 
 class CalibratedInParts:
@@ -115,6 +127,7 @@ class CalibratedInParts:
     _admit: Any  # these are the filter's
     _label_values: Any
     _part: Any
+    _part_settings: Any
     _store: Any
     validate: Any
 
@@ -168,7 +181,8 @@ class CalibratedInParts:
         Raises
         ------
         ValueError
-            If there is no part.
+            If there is no part, or the parts were made for another guarantee, or with
+            other settings.
 
         Warns
         -----
@@ -177,4 +191,15 @@ class CalibratedInParts:
         """
         check_is_fitted(self)
         self.validate()
-        return self._store(CalibrationPart.join(parts))
+        part = CalibrationPart.join(parts)
+        if part.made_as is not None:
+            _refuse_other_settings(part.made_as, self._part_settings())
+        return self._store(part)
+
+
+def _refuse_other_settings(found, wanted):
+    if found != wanted:
+        raise ValueError(
+            f"a part was scored with (coherent, ties, guarantee) = {found}, and is to "
+            f"calibrate with {wanted}: score it again, by calibration_part"
+        )

@@ -1,7 +1,8 @@
 """No more threads than the work is worth."""
 
+import sys
 from contextlib import nullcontext
-from functools import cache
+from functools import lru_cache
 
 SMALL = 200_000  # claims times features: below, threads only get in each other's way
 
@@ -15,11 +16,12 @@ def few_threads(batch):
     """
     if batch.n_claims * (batch.n_features or 1) > SMALL:
         return nullcontext()
-    return _controller().limit(limits=1)
+    return _controller(len(sys.modules)).limit(limits=1)
 
 
-@cache
-def _controller():
+@lru_cache(1)
+def _controller(n_modules):
+    """Of the libraries that are loaded now; looked for again when modules were imported."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

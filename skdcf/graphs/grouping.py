@@ -37,9 +37,9 @@ def read_groups(by, batch):
         named = [[(_name(one), v) for v in values] for one, values in columns]
         return [frozenset(row) for row in zip(*named, strict=True)], True
     values = by(batch) if callable(by) else _column(by, batch)
-    if isinstance(values, np.ndarray) and values.ndim == 2:
+    if getattr(values, "ndim", 1) == 2:
         values = [
-            frozenset(np.flatnonzero(row).tolist()) for row in values.astype(bool)
+            frozenset(np.flatnonzero(row).tolist()) for row in _indicators(values, by)
         ]
     else:
         values = [_plain(value) for value in values]
@@ -94,6 +94,17 @@ def _constant(batch, name):
     return first.tolist()
 
 
+def _indicators(table, by):
+    """A table of booleans, or of numbers that are 0 or 1; else ValueError."""
+    table = np.asarray(table)
+    if table.ndim != 2 or not np.isin(table, (0, 1)).all():
+        raise ValueError(
+            f"by={by!r} gave a table with other values than True and False: it needs one "
+            "column per group, and says which problems are in it"
+        )
+    return table.astype(bool)
+
+
 def _check(values, by, batch):
     for i, value in enumerate(values):
         one = value if isinstance(value, frozenset) else (value,)
@@ -110,3 +121,8 @@ def _plain(value):
 
 def _name(by):
     return getattr(by, "__name__", by)
+
+
+def as_set(group):
+    """The groups of a problem as a set, also where its batch had none that overlap."""
+    return group if isinstance(group, frozenset) else frozenset([group])

@@ -233,6 +233,11 @@ class Controlled(Calibration):
         return ends[low + 1]
 
     def lacking(self, level):
-        if self.typical / (self.typical + self.weight) <= level:
+        if self.n and not self.weight:
+            return (
+                f"all {self.n} calibration problems have weight 0, so that nothing is known "
+                "of the problems to be filtered: nothing can be kept"
+            )
+        if self.n and self.typical / (self.typical + self.weight) <= level:
             return None
         return self.promise.needed(self.n, level)

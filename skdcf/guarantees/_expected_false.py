@@ -1,6 +1,7 @@
 """Few false claims in the mean: conformal risk control."""
 
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..ops.risk_control import (
     count_up_to,
     share_steps,
 )
-from ._protocol import Guarantee, level_above_zero
+from ._protocol import Guarantee
 
 
 class _Count:
@@ -237,3 +238,11 @@ class ExpectedFalse(Guarantee):
         int
         """
         return problems_needed(level) if level < 1 else 0
+
+
+def level_above_zero(value, name):
+    """``value`` as a float, or ValueError unless it is a finite number above 0."""
+    good = isinstance(value, Real) and not isinstance(value, bool)
+    if not good or not 0 < value < np.inf:
+        raise ValueError(f"{name} is {value!r}, but must be a finite number above 0")
+    return float(value)

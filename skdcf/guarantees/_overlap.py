@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graphs.grouping import as_set
 from ..ops.conformal import conformal_threshold
 from ..ops.overlap import overlap_threshold
 from ..ops.risk_control import Steps
@@ -23,10 +24,11 @@ class Overlapping(Calibration):
     """
 
     def __init__(self, promise: Any, steps: Steps, claims: Claims) -> None:
-        known = frozenset().union(*claims.groups)
+        groups = [as_set(group) for group in claims.groups]
+        known = frozenset().union(*groups)
         self.names = sorted(known, key=str)
         self.position, self.n, self.promise = steps.position, steps.n, promise
-        self.indicators = np.array([self._indicate(g) for g in claims.groups])
+        self.indicators = np.array([self._indicate(group) for group in groups])
 
     def _indicate(self, groups):
         return np.array([name in groups for name in self.names], dtype=bool)
@@ -41,12 +43,15 @@ class Overlapping(Calibration):
     def thresholds(self, claims, level):
         out = np.full(len(claims), -np.inf)
         for groups, rows in rows_of_groups(claims.groups).items():
+            groups = as_set(groups)
             known = self._known(groups, claims, rows[0])
-            if known:
+            # Problems in no group are solved for as well. The threshold of all problems
+            # together may be too high for them, and nobody would make up for it.
+            if known or not groups:
                 out[rows] = overlap_threshold(
                     self.position, self.indicators, self._indicate(known), level
                 )
-            elif known is not None:  # in no group at all: nothing but the usual promise
+            elif known is not None:  # all unseen, and pooled: nothing is promised
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from ..graphs.grouping import read_groups
 from ..ops.conformal import problems_needed
 from ..ops.holdout import whole_count
 from ..ops.risk_control import Steps
+from ._alone import functions_of, refuse_company
 from ._calibration import Calibration, Claims, Controlled
 from ._groups import PerGroup
 from ._shift import checked_weights
@@ -188,6 +188,22 @@ class Guarantee(Settings, metaclass=ABCMeta):
         weights = None if self.weight is None else checked_weights(self.weight, batch)
         return Claims(path_risk, batch.offsets, weights, groups, batch.name_of)
 
+    def refuse_company(self, batch: GraphBatch, claims: Claims) -> None:
+        """Raise ValueError if groups or weights depend on the rest of the batch.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+        claims : Claims
+            Of this batch.
+        """
+        refuse_company(self, batch, claims)
+
+    @property
+    def functions(self) -> list:
+        """Plain functions among by and weight, which are compared as objects."""
+        return functions_of(self)
+
     def calibrate(self, steps: Steps, claims: Claims) -> Calibration:
         """What the calibration problems say.
 
@@ -332,11 +348,3 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         count, needed = whole_count(n, alpha), self.problems_needed(alpha)
         return count if needed > 0.6 * n else max(count, needed)
-
-
-def level_above_zero(value, name):
-    """``value`` as a float, or ValueError unless it is a finite number above 0."""
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    if not good or not 0 < value < np.inf:
-        raise ValueError(f"{name} is {value!r}, but must be a finite number above 0")
-    return float(value)

@@ -12,6 +12,7 @@ from .._checks import warn
 from ..graphs import GraphBatch, Problems, as_batch
 from ..ops.hard import segment_min, segment_sum
 
+EXTREME = 1e100  # of a weight, either way
 LARGEST = 1e6  # odds beyond which a classifier is sure, and not informative
 
 
@@ -141,11 +142,12 @@ def checked_weights(weight, batch):
             f"weight={weight!r} gave shape {values.shape} for {len(batch)} problems: one "
             "number per problem is needed"
         )
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if len(wrong):
-        i = int(wrong[0])
+    # Sums of numbers beyond these would overflow, and products lose their last bits.
+    usual = (values == 0) | ((values >= 1 / EXTREME) & (values <= EXTREME))
+    if not usual.all():
+        i = int(np.argmin(usual))
         raise ValueError(
             f"{batch.name_of(i)}: its weight is {values[i]}, but a likelihood ratio is "
-            "finite and at least 0"
+            f"finite and at least 0 (here: 0, or between {1 / EXTREME:g} and {EXTREME:g})"
         )
     return values

@@ -1,0 +1,404 @@
+"""Attempts to make a guarantee keep more than it may, or to mislead it unnoticed."""
+
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import fit_search
+from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim, estimate_ratio
+from skdcf.metrics import evaluate_filter, leave_one_out
+from skdcf.ops import overlap
+from skdcf.partitions import calibrate_partitions, filter_partitions
+from skdcf.scorers import ClassifierScorer, Scorer
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+
+
+def long(batch):
+    return np.where(batch.sizes > 4, "long", "short")
+
+
+def longer(batch):
+    return (1.0 + batch.sizes) / 10
+
+
+def in_two(batch):
+    return np.c_[batch.sizes > 3, batch.sizes < 6]
+
+
+EVERY = {
+    "none": None,
+    "one": NoFalseClaim(1),
+    "delta": NoFalseClaim(delta=0.1),
+    "by": NoFalseClaim(by=long, unseen="empty"),
+    "overlapping": NoFalseClaim(by=in_two, unseen="empty"),
+    "weight": NoFalseClaim(weight=longer),
+    "share": ExpectedFalse("share"),
+    "count": ExpectedFalse("count"),
+    "share by": ExpectedFalse("share", by=long, unseen="empty"),
+    "count weight": ExpectedFalse("count", weight=longer),
+}
+
+
+def flat(rows):
+    return np.concatenate(list(rows))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_reasoning_graphs(300, "felm", random_state=3, return_X_y=True)
+
+
+class Single(Scorer):
+    """Computes in float32, with sums that depend on the size of the batch."""
+
+    def fit(self, batch, labels, task):
+        width = batch.features.shape[1]
+        self.coef_ = np.random.default_rng(0).normal(size=width).astype(np.float32)
+        return self
+
+    def confidence(self, batch):
+        rows = batch.features.astype(np.float32)
+        if len(rows) > 100:  # another order of summation
+            return (rows[:, ::-1].copy() @ self.coef_[::-1].copy()).astype(float)
+        return np.array([sum(row * self.coef_) for row in rows], dtype=float)
+
+
+# --- exact copies of one problem, in float32: nothing false may be kept
+
+
+@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+@pytest.mark.parametrize("name", EVERY)
+def test_copies_in_float32_keep_no_false_claim(name, ties):
+    rng = np.random.default_rng(1)
+    graph = ReasoningGraph(rng.normal(size=(4, 30)) * 3, [(0, 1), (1, 2), (2, 3)])
+    labels = np.zeros(4, int)  # two false claims at least are in any prefix of two
+    many = GraphBatch.pack([graph] * 200)
+    cf = HardCF(Single(), alpha=0.3, ties=ties, guarantee=EVERY[name], random_state=0)
+    cf.fit(many, [labels] * 200)
+    allowed = 1 if name == "one" else 0
+    for X in (many, [graph], [graph] * 3, [graph] * 40):
+        kept = cf.predict(X)
+        assert max(map(np.sum, kept)) <= allowed
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
+    """So that the test above can fail."""
+    if name in ("one", "share by", "by"):
+        return
+    rng = np.random.default_rng(1)
+    graphs = [
+        ReasoningGraph(rng.normal(size=(4, 30)) * 3, [(0, 1), (1, 2), (2, 3)])
+        for _ in range(12)
+    ]
+    from skdcf.estimators import _calibrating
+
+    monkeypatch.setattr(_calibrating, "lowered", lambda scores, *rest: scores)
+    monkeypatch.setattr(overlap, "LOWERED", 0.0)
+    slipped = 0
+    for graph in graphs:
+        many = GraphBatch.pack([graph] * 200)
+        cf = HardCF(Single(), alpha=0.3, guarantee=EVERY[name], random_state=0)
+        cf.fit(many, [np.zeros(4, int)] * 200)
+        slipped += sum(map(np.sum, cf.predict([graph])))
+    assert slipped > 0
+
+
+# --- one statement in several forms, after each way to get a filter
+
+
+def agree(cf, X, alphas=(0.05, 0.1, 0.3)):
+    masks = cf.masks(X, alphas)
+    for mask, alpha in zip(masks, alphas, strict=True):
+        np.testing.assert_array_equal(flat(cf.predict(X, alpha)), mask)
+        risk, t = flat(cf.path_risk(X)), cf.thresholds(X, alpha)
+        np.testing.assert_array_equal(risk < np.repeat(t, X.sizes), mask)
+    if not isinstance(getattr(cf.calibration_, "indicators", None), np.ndarray):
+        levels = flat(cf.predict_alpha(X))
+        np.testing.assert_array_equal(levels <= np.array(alphas)[:, None], masks)
+    return masks
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_ways_to_the_same_filter(data, name, tmp_path):
+    graphs, y = data
+    known, new = graphs[:200], graphs[200:]
+    cf = HardCF("frequency-score", ties="jitter", guarantee=EVERY[name], random_state=0)
+    cf.fit(known, y[:200])
+    masks = agree(cf, new)
+    pairs = [(known[:70], y[:70]), (known[70:200], y[70:200])]
+    np.testing.assert_array_equal(agree(calibrate_partitions(cf, pairs), new), masks)
+    parts = [flat(part) for part in filter_partitions(cf, [new[:9], new[9:]], 0.1)]
+    np.testing.assert_array_equal(flat(parts), masks[1])
+    np.testing.assert_array_equal(agree(pickle.loads(pickle.dumps(cf)), new), masks)
+    for alpha, mask in zip((0.05, 0.1, 0.3), masks, strict=True):
+        own = cf.with_alpha(alpha)
+        np.testing.assert_array_equal(flat(own.predict(new)), mask)
+    learnt = HardCF(ClassifierScorer(), guarantee=EVERY[name], random_state=0)
+    together = learnt.fit_levels(known, y[:200], [0.1, 0.3])
+    for one in together:
+        alone = HardCF(ClassifierScorer(), guarantee=EVERY[name], random_state=0)
+        alone.set_params(alpha=one.alpha).fit(known, y[:200])
+        assert alone.n_calibration_ == one.n_calibration_
+        a = agree(alone, new, (one.alpha,))
+        np.testing.assert_array_equal(agree(one, new, (one.alpha,)), a)
+
+
+@pytest.mark.parametrize("name", ["one", "by", "share", "weight"])
+def test_what_a_search_found_is_calibrated_for_the_guarantee(data, name):
+    graphs, y = data
+    cf = HardCF("frequency-score", guarantee=EVERY[name])
+    search = GridSearchCV(cf, {"scorer": ["frequency-score", "nx_reachability"]}, cv=2)
+    best = fit_search(search, graphs[:200], y[:200], random_state=0)
+    masks = agree(best, graphs[200:])
+    again = type(best.calibration_)
+    own = HardCF(best.scorer, guarantee=EVERY[name]).fit(graphs[:200], y[:200])
+    assert type(own.calibration_) is again and best.n_calibration_ < 200
+    allowed = best.calibration_.promise.loss(
+        flat(y[200:]), masks[2], graphs[200:].offsets
+    )
+    assert allowed.mean() < 0.3 + 4 * 0.46 * np.sqrt(1 / 100 + 1 / best.n_calibration_)
+
+
+# --- nothing, and what nobody knows
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_problems_without_claims_unknown_labels_and_small_samples(data, name):
+    graphs, y = data
+    empty = graphs[0].subgraph(np.zeros(graphs[0].n_claims, bool))
+    some = GraphBatch.pack([*graphs[:60], empty])
+    labels = [*y[:60], np.empty(0, int)]
+    unknown = [np.where(row == 0, -1, row) for row in labels]
+    cf = HardCF("frequency-score", guarantee=EVERY[name], alpha=0.2)
+    false = agree(cf.fit(some, labels), some)
+    np.testing.assert_array_equal(agree(cf.fit(some, unknown), some), false)
+    nobody = [np.full(len(row), -1) for row in labels]
+    if name != "one":
+        worst = np.concatenate(nobody) != 1
+        assert agree(cf.fit(some, nobody), some).sum() <= worst.sum()
+    with pytest.warns(CalibrationWarning):  # k = 0
+        cf.fit(graphs[:2], y[:2])
+    assert not cf.masks(graphs[:2], [0.2]).any()
+    assert np.all(cf.thresholds(graphs[:2]) == -np.inf)
+
+
+def test_a_report_and_leave_one_out_of_unknown_labels(data):
+    graphs, y = data
+    nobody = [np.full(len(row), -1) for row in y]
+    for guarantee in (None, NoFalseClaim(1), NoFalseClaim(by=long)):
+        cf = HardCF("frequency-score", guarantee=guarantee, alpha=0.1).fit(graphs, y)
+        report = evaluate_filter(cf, graphs, nobody, [0.1, 0.5])
+        assert (report.retention == 0).all()
+        assert (leave_one_out(cf, graphs, nobody, [0.1]).coverage >= 0.9).all()
+
+
+# --- groups
+
+
+def test_problems_in_no_group_are_not_paid_for_by_others():
+    """Half of the problems are in a group, the others are harder, and in none."""
+
+    def flag(batch):
+        return (batch.features[batch.offsets[:-1], 1] > 0)[:, None]
+
+    rng, missed = np.random.default_rng(0), []
+
+    def draw(n):
+        inside = rng.random(n) < 0.5
+        return np.c_[-(rng.random(n) + inside), inside]
+
+    for _ in range(40):
+        X, y = draw(300), np.zeros(300)
+        y[0] = 1
+        cf = HardCF(0, alpha=0.1, guarantee=NoFalseClaim(by=flag)).fit(X, y)
+        missed.append(cf.predict(draw(1000)).mean())
+    error = np.std(missed, ddof=1) / np.sqrt(40)
+    assert np.mean(missed) < 0.1 + 4 * error  # 0.15 with one threshold for the others
+    assert np.mean(missed) > 0.05
+
+
+def test_groups_in_lists_beside_groups_that_are_not(data):
+    """A part in which no problem is in two groups is one of overlapping groups still."""
+    graphs, y = data
+    topics = [["ab", "x"] if i < 150 and i % 2 else "ab" for i in range(300)]
+    graphs = graphs.replace_metadata([{"topic": t} for t in topics])
+    cf = HardCF("frequency-score", guarantee=NoFalseClaim(by="topic"), alpha=0.2)
+    whole = cf.fit(graphs, y).thresholds(graphs)
+    assert cf.calibration_.names == ["ab", "x"]
+    parts = [
+        cf.calibration_part(graphs[a:b], y[a:b]) for a, b in ((0, 150), (150, 300))
+    ]
+    cf.calibrate_parts(parts)
+    assert cf.calibration_.names == ["ab", "x"]
+    np.testing.assert_array_equal(cf.thresholds(graphs), whole)
+    np.testing.assert_array_equal(cf.thresholds(graphs[200:]), whole[200:])
+
+
+def test_tables_of_groups_hold_yes_and_no(data):
+    graphs, y = data
+    for table in (np.nan, 0.5, 2):
+        by = lambda batch, v=table: np.full((len(batch), 2), v)  # noqa: E731
+        with pytest.raises(ValueError, match="other values than True and False"):
+            HardCF(guarantee=NoFalseClaim(by=by)).fit(graphs, y)
+    pandas = pytest.importorskip("pandas")
+    frame = lambda batch: pandas.DataFrame(in_two(batch))  # noqa: E731
+    one = HardCF("frequency-score", guarantee=NoFalseClaim(by=frame)).fit(graphs, y)
+    other = HardCF("frequency-score", guarantee=NoFalseClaim(by=in_two)).fit(graphs, y)
+    np.testing.assert_array_equal(one.thresholds(graphs), other.thresholds(graphs))
+
+
+def test_groups_and_weights_that_look_at_the_batch_are_refused(data):
+    graphs, y = data
+    rank = lambda batch: batch.sizes > np.median(batch.sizes)  # noqa: E731
+    ranks = lambda batch: rank(batch)[:, None]  # noqa: E731
+    share = lambda batch: batch.sizes / batch.sizes.sum()  # noqa: E731
+    for guarantee, message in (
+        (NoFalseClaim(by=rank), "is of group"),
+        (NoFalseClaim(by=ranks), "is of group"),
+        (NoFalseClaim(weight=share), "has weight"),
+        (ExpectedFalse(by=rank), "is of group"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)
+
+
+def test_tied_scores_with_jitter_have_overlapping_thresholds():
+    """Scores that differ by 1e-8: the solver must not fail, nor keep more."""
+    rng = np.random.default_rng(0)
+    for n in (50, 400):
+        tied = rng.integers(0, 6, n) / 5 + 1e-8 * rng.random(n)
+        groups = rng.random((n, 2)) < 0.5
+        for x in ([0, 0], [1, 0], [1, 1]):
+            t = overlap.overlap_threshold(tied, groups, np.array(x, bool), 0.1)
+            lower = overlap.overlap_threshold(
+                tied - 1e-7, groups, np.array(x, bool), 0.1
+            )
+            assert lower - 1e-8 <= t <= lower + 3e-7
+
+
+def test_a_solution_at_hand_is_never_above_the_largest(monkeypatch):
+    """What is taken where the second linear program fails."""
+    from scipy import optimize
+
+    rng, solve = np.random.default_rng(0), optimize.linprog
+    cases = []
+    for _ in range(30):
+        scores = rng.integers(0, 30, 80) / 7
+        cases.append((scores, rng.random((80, 2)) < 0.5, rng.random(2) < 0.5, 0.1))
+    exact = [overlap.overlap_threshold(*case) for case in cases]
+
+    def failing(*args, **options):
+        found = solve(*args, **options)
+        if "A_ub" in options:
+            found.status = 4
+        return found
+
+    monkeypatch.setattr(optimize, "linprog", failing)
+    rough = np.array([overlap.overlap_threshold(*case) for case in cases])
+    assert (rough <= np.array(exact) + 1e-7).all()
+    assert (rough > np.array(exact) - 1).all()
+
+
+# --- weights
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -1.0, 1e308, 5e-324])
+@pytest.mark.parametrize("kind", [NoFalseClaim, ExpectedFalse])
+def test_weights_that_cannot_be_added_are_refused(data, kind, weight):
+    graphs, y = data
+    of = lambda batch: np.full(len(batch), weight)  # noqa: E731
+    with pytest.raises(ValueError, match=r"problem 0.*weight is"):
+        HardCF("frequency-score", guarantee=kind(weight=of)).fit(graphs, y)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-100, 1e100])
+def test_extreme_weights(data, weight):
+    """All alike they change nothing; of weight 0 nothing is known."""
+    graphs, y = data
+    of = lambda batch: np.full(len(batch), weight)  # noqa: E731
+    cf = HardCF("frequency-score", guarantee=NoFalseClaim(weight=of)).fit(graphs, y)
+    plain = HardCF("frequency-score").fit(graphs, y)
+    expected = plain.masks(graphs, [0.1, 0.3]) & (weight > 0)
+    np.testing.assert_array_equal(cf.masks(graphs, [0.1, 0.3]), expected)
+
+
+# --- settings that change behind the filter's back
+
+
+def test_another_function_of_the_same_name_is_noticed(data):
+    graphs, y = data
+    for name, both in {
+        "by": [lambda b: b.sizes > 4, lambda b: b.sizes <= 4],
+        "weight": [lambda b: 1.0 + b.sizes, lambda b: 1.0 / (1 + b.sizes)],
+    }.items():
+        cf = HardCF("frequency-score", guarantee=NoFalseClaim(**{name: both[0]}))
+        before = cf.fit(graphs, y).thresholds(graphs)
+        cf.set_params(**{f"guarantee__{name}": both[1]})
+        with pytest.raises(ValueError, match="other functions"):
+            cf.predict(graphs)
+        cf.set_params(**{f"guarantee__{name}": both[0]})
+        np.testing.assert_array_equal(cf.thresholds(graphs), before)
+
+
+def test_parts_are_for_the_guarantee_that_made_them(data):
+    graphs, y = data
+    cf = HardCF("frequency-score", guarantee=NoFalseClaim(2)).fit(graphs, y)
+    generous = cf.calibration_part(graphs, y)
+    for guarantee in (None, NoFalseClaim(1), NoFalseClaim(2, by=long), ExpectedFalse()):
+        cf.set_params(guarantee=guarantee)
+        with pytest.raises(ValueError, match="score it again"):
+            cf.calibrate_parts([generous])
+        with pytest.raises(ValueError, match="score it again"):
+            cf.calibrate_parts([cf.calibration_part(graphs, y), generous])
+    cf.set_params(guarantee=NoFalseClaim(2, delta=0.1)).calibrate_parts([generous])
+    plain = HardCF("frequency-score").fit(graphs, y)
+    same = plain.calibration_part(graphs, y)
+    plain.set_params(guarantee=NoFalseClaim(delta=0.2)).calibrate_parts([same])
+
+
+def ratio_to(graphs, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return estimate_ratio(graphs[:100], graphs[100:200])
+
+
+def at_least(batch, n):
+    return batch.sizes > n
+
+
+@pytest.mark.parametrize("kind", ["ratio", "partial", "list"])
+def test_other_sessions_take_functions_for_what_they_are(data, kind, tmp_path):
+    """What is printed of a function says where it lies in memory."""
+    graphs, y = data
+    guarantee = {
+        "ratio": lambda: NoFalseClaim(weight=ratio_to(graphs, y)),
+        "partial": lambda: NoFalseClaim(by=partial(at_least, n=4)),
+        "list": lambda: NoFalseClaim(by=[long, at_least_four]),
+    }[kind]()
+    cf = HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)
+    file = tmp_path / "filter.pickle"
+    file.write_bytes(pickle.dumps((cf, graphs, cf.thresholds(graphs))))
+    code = (
+        "import pickle, sys, numpy as np; sys.path.insert(0, sys.argv[2]);"
+        "cf, X, t = pickle.load(open(sys.argv[1], 'rb'));"
+        "np.testing.assert_allclose(cf.thresholds(X), t)"
+    )
+    here = os.path.dirname(__file__)
+    run = [sys.executable, "-W", "ignore", "-c", code, str(file), here]
+    subprocess.run(run, check=True)
+
+
+def at_least_four(batch):
+    return batch.sizes >= 4

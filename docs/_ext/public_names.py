@@ -11,7 +11,9 @@ import inspect
 import pkgutil
 from importlib import import_module
 
+from docutils import nodes
 from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
 
 PACKAGE = "skdcf"
 logger = logging.getLogger(__name__)
@@ -22,7 +24,34 @@ def setup(app):
     app.add_config_value("internal_modules", [], "env")
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("env-check-consistency", check)
+    app.add_directive("names-of-modules", NamesOfModules)
     return {"parallel_read_safe": True}
+
+
+class NamesOfModules(SphinxDirective):
+    """Classes and functions of every public module, a line each."""
+
+    def run(self):
+        return [
+            node
+            for module in public_modules(self.config.internal_modules)
+            for node in self.section(module)
+        ]
+
+    def section(self, module):
+        """The name of a module, and a table of what it exports."""
+        here = (f"~{module.__name__}.{name}" for name in listed(module))
+        text = "\n   ".join([".. autosummary::", "", *here])
+        return [
+            nodes.rubric(module.__name__, module.__name__),
+            *self.parse_text_to_nodes(text),
+        ]
+
+
+def listed(module):
+    """Names of the classes and functions of a module."""
+    objects = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    return sorted(n for n, o in objects.items() if callable(o))
 
 
 def skip_foreign(app, what, name, obj, skip, options):

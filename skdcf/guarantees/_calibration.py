@@ -1,7 +1,7 @@
 """What calibration leaves behind: from path risks to levels and thresholds."""
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..ops.risk_control import Steps, staircase
 class Claims:
     """What a calibration looks at in new problems.
 
-    Attributes
+    Parameters
     ----------
     path_risk : ndarray of shape (n_claims,)
     offsets : ndarray of shape (n_problems + 1,)
@@ -32,17 +32,35 @@ class Claims:
     offsets: np.ndarray
     weights: np.ndarray | None = None
     groups: list | None = None
-    names: object = "problem {}".format
+    names: object = field(default_factory=lambda: "problem {}".format)
 
     def __len__(self):
         return len(self.offsets) - 1
 
     def rows(self, problems):
-        """Row numbers of the claims of some problems."""
+        """Row numbers of the claims of some problems.
+
+        Parameters
+        ----------
+        problems : ndarray of int
+
+        Returns
+        -------
+        ndarray of int
+        """
         return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
 
     def take(self, problems):
-        """The claims of some problems, without their groups."""
+        """The claims of some problems, without their groups.
+
+        Parameters
+        ----------
+        problems : ndarray of int
+
+        Returns
+        -------
+        Claims
+        """
         return Claims(
             self.path_risk[self.rows(problems)],
             offsets_of(np.diff(self.offsets)[problems]),

@@ -82,7 +82,10 @@ def missing(path, address, pages):
     target = target / "index.html" if target.is_dir() else target
     if not target.exists():
         return "file"
-    known = target not in pages or unquote(parts.fragment) in pages[target].names
+    name = unquote(
+        parts.fragment.partition(":~:")[0]
+    )  # what follows is text to look for
+    known = target not in pages or name in pages[target].names
     return None if known else "anchor"
 
 

@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["gallery"],
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skdcf",),
+    "within_subsection_order": "gallery_order.FirstThingsFirst",
     "reference_url": {"skdcf": None},
     "remove_config_comments": True,
     "show_memory": False,

@@ -22,7 +22,7 @@ class LikelihoodRatio:
 
     Made by `estimate_ratio`; for ``weight=`` of a guarantee.
 
-    Attributes
+    Parameters
     ----------
     classifier : fitted classifier
         Tells new problems from old ones by ``describe``.

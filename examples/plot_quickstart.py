@@ -81,6 +81,15 @@ for claim, keep in zip(shown.claims, kept[j], strict=True):
     print("kept   " if keep else "dropped", " ".join(claim.split())[:75])
 
 # %%
+# As a picture, with the verdict of the people who judged the claims:
+
+from skdcf.plots import ReasoningGraphDisplay
+
+drawn = ReasoningGraphDisplay.from_graph(
+    shown, kept=kept[j], labels=data.labels[new[j]]
+)
+
+# %%
 # What was promised, and what came out
 # ------------------------------------
 # The shaded band is what theory says about the coverage of one filter, calibrated on this

@@ -99,6 +99,9 @@ class Browser:
         return tab
 
 
+_TEXT = "document.body.innerText.slice(-1500)"
+
+
 class Tab:
     """One page."""
 
@@ -134,7 +137,7 @@ class Tab:
                 if self.run(script):
                     return
             time.sleep(0.05)
-        raise TimeoutError(script)
+        raise TimeoutError(f"{script}; the page says {self.run(_TEXT)!r}")
 
     def press(self, *keys):
         for key in keys:

@@ -113,3 +113,15 @@ def test_groups_of_real_answers(checkout, data_home):
     assert len(one) == 4 and min(one.values()) < min(own.values())
     assert min(one.values()) < 0.88
     assert min(own.values()) > 0.9 - 0.04  # of five splits with some 45 problems each
+
+
+def test_a_shift_that_nobody_told_is_seen_to_fail(bench):
+    found = bench.shift_row(
+        "only new problems of high frequency | 200 | 0.1".split(" | "), 100
+    )
+    assert found["fails"], found
+
+
+def test_out_of_fold_scores_cover_more_than_is_proven(bench):
+    found = bench.cross_row("HardCF, logistic | 50 | 0.1".split(" | "), 20)
+    assert found["miss"] < 0.1 + 4 * found["error"] < found["allowed"], found

@@ -11,6 +11,7 @@ busy), with the same columns to the bit. PRMBench, where two thirds of the claim
 others, takes 0.7 times as long. Twice as fast for new texts was the aim and is not
 reached: reading is spread over many short calls. Of PERL's time, equalities take
 two fifths, cleaning, words and numbers a quarter, comparing with premises a fifth.
+Two processes were 1.3 times as fast as one where others used the two cores, too.
 """
 
 import argparse

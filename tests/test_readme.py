@@ -51,3 +51,7 @@ def test_make_targets_exist():
     makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
     for target in set(re.findall(r"make (demo|test|lint|docs|bench)\b", TEXT)):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_results_stand_there_once():
+    assert TEXT.count("<!-- benchmarks/report.py writes this table -->") == 1

@@ -3,6 +3,8 @@
 from collections import Counter
 from itertools import islice, tee
 
+from tqdm import tqdm
+
 from .. import load, save
 from .._checks import printable
 from ..datasets import format_jsonl, iter_jsonl
@@ -182,7 +184,11 @@ def filter_problems(options):
 
 def filtered(model, rows, alpha):
     """Each `Problem` of ``rows`` with the mask and the levels of its claims."""
-    model, rows = FilterPipeline.of(model), iter(rows)
+    # None shows progress where somebody watches, and is silent in a pipe.
+    model, rows = (
+        FilterPipeline.of(model),
+        iter(tqdm(rows, unit=" problems", disable=None)),
+    )
     while chunk := list(islice(rows, _CHUNK)):
         graphs = GraphBatch.pack([row.graph for row in chunk])
         masks, levels = model.predict(graphs, alpha=alpha), model.predict_alpha(graphs)

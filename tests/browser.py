@@ -31,6 +31,11 @@ class Browser:
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
+            # Timers of a page that nobody looks at are slowed to one a minute.
+            "--disable-background-timer-throttling",
+            "--disable-backgrounding-occluded-windows",
+            "--disable-renderer-backgrounding",
+            "--disable-features=IntensiveWakeUpThrottling",
             "--disable-dev-shm-usage",
             "--no-first-run",
             "--remote-debugging-pipe",

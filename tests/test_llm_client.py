@@ -7,6 +7,7 @@ import pickle
 import sqlite3
 import stat
 import sys
+import threading
 import time
 from email.utils import formatdate
 
@@ -28,6 +29,7 @@ from skdcf.llm import (
 )
 from skdcf.llm import _session as session_module
 from skdcf.llm import _transport as transport_module
+from skdcf.llm._cache import ReplyCache
 
 KEY = "sk-secret-0123456789-abcdef"
 
@@ -383,7 +385,6 @@ def test_a_file_that_is_no_cache_is_refused(tmp_path):
 
 
 def test_two_programs_may_share_a_cache(tmp_path):
-    import threading
 
     cache = tmp_path / "cache.sqlite"
     with ChatServer(lambda request, n: Say(claims("a"), 0.005)) as server:
@@ -576,3 +577,17 @@ def test_progress_is_shown_when_asked(capsys):
 
 def test_patience_is_counted_in_calls_in_a_row():
     assert session_module.Session(None, None, 1, False, None)._patience == 10
+
+
+def test_a_cache_that_another_program_is_making_is_waited_for(tmp_path):
+    """SQLite waits for locks, but not while the kind of journal is changed."""
+    path = tmp_path / "cache.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE theirs (a)")
+    other.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.2, other.execute, ["COMMIT"]).start()
+    cache = ReplyCache(path)
+    cache.put("key", "reply", "prompt")
+    assert cache.get("key") == "reply"
+    cache.close()
+    other.close()

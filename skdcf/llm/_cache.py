@@ -9,6 +9,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+_PATIENCE = 60  # seconds for which another program may hold the file
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
     key TEXT PRIMARY KEY, reply TEXT NOT NULL, prompt TEXT NOT NULL, time REAL NOT NULL
@@ -28,11 +29,10 @@ class ReplyCache:
         if path is not None:
             _make_private(Path(path))
         try:
-            self._db = sqlite3.connect(":memory:" if path is None else path, timeout=60)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(_TABLE)
-            self._db.commit()
+            self._db = sqlite3.connect(
+                ":memory:" if path is None else path, timeout=_PATIENCE
+            )
+            _set_up(self._db)
         except sqlite3.DatabaseError as error:
             raise ValueError(
                 f"cache {os.fspath(path)!r} cannot be used ({error}): name another file, "
@@ -54,6 +54,26 @@ class ReplyCache:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _set_up(db):
+    """Make the table, once no other program is doing the same.
+
+    SQLite waits for locks by itself, but not while the kind of journal is changed.
+    """
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.execute(_TABLE)
+            return db.commit()
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > end:
+                raise
+            db.rollback()
+            time.sleep(0.02)
 
 
 def _make_private(path):

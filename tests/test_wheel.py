@@ -86,8 +86,8 @@ def test_wheel_filters_without_extras(installed, tmp_path):
 
 @pytest.mark.wheel
 def test_wheel_brings_the_command(installed, tmp_path):
-    assert "--alpha" in run(installed / "skdcf", "--help", cwd=tmp_path)
-    few = ("--n-problems", "100", "--output", "pictures")
+    assert "evaluate" in run(installed / "skdcf", "--help", cwd=tmp_path)
+    few = ("demo", "--n-problems", "100", "--output", "pictures")
     assert "skdcf[plot]" in run(installed / "skdcf", *few, cwd=tmp_path)
 
 

@@ -12,7 +12,6 @@ from ..exceptions import CalibrationWarning
 from ..features import reasoning_features
 from ..metrics import evaluate_filter, leave_one_out
 from ..reporting import write_report
-from ._files import inform
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 _MOST = 200  # test problems of which every one is worth calibrating on, too
@@ -151,7 +150,7 @@ def write_pictures(reports, shown, folder):
     try:
         import matplotlib
     except ImportError:
-        inform("No pictures: pip install skdcf[plot]")
+        print("No pictures: pip install skdcf[plot]")
         return
     matplotlib.use("Agg")
     from ..plots import FilterReportDisplay, ReasoningGraphDisplay

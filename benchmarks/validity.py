@@ -312,9 +312,8 @@ def delta_row(key, draws):
     cf = HardCF(0, alpha=alpha, guarantee=NoFalseClaim(delta=delta))
     cf.fit(X, np.append(y[:-1], 1))
     bad = []
-    for _ in range(
-        2000
-    ):  # a claim is false, and its confidence uniform: coverage is known
+    for _ in range(8 * draws):
+        # Each claim is false and its confidence uniform, so coverage is known exactly.
         cf.calibrate(rng.random((n, 1)), y[:n].astype(bool))
         bad.append(1 + cf.threshold_ > alpha)  # share of confidences above -threshold
     return row(np.array(bad, float)[:, None], delta)

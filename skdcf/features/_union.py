@@ -141,17 +141,6 @@ class GraphUnion(GraphTransformer, _BaseComposition):
     def get_feature_names_out(
         self, input_features: Sequence[str] | None = None
     ) -> np.ndarray:
-        """Names of the columns of the transformed problems.
-
-        Parameters
-        ----------
-        input_features : sequence of str, optional
-            Names of the input columns; those seen in `fit` by default.
-
-        Returns
-        -------
-        ndarray of str
-        """
         if not self.keep_input:
             input_features = ()
         return super().get_feature_names_out(input_features)

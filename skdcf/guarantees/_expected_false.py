@@ -105,16 +105,6 @@ class ExpectedFalse(Guarantee):
         self.unseen = unseen
 
     def describe(self, level: float) -> str:
-        """The promise as a sentence, for reports.
-
-        Parameters
-        ----------
-        level : float
-
-        Returns
-        -------
-        str
-        """
         return (
             f"the mean {self.of} of false claims among those kept is at most "
             f"{level:g}{self.whom}"
@@ -209,17 +199,6 @@ class ExpectedFalse(Guarantee):
         return LOSSES[self.of].largest(path_risk, offsets)
 
     def needed(self, n: int, level: float) -> str:
-        """What to tell about n calibration problems that are too few.
-
-        Parameters
-        ----------
-        n : int
-        level : float
-
-        Returns
-        -------
-        str
-        """
         return (
             f"{n} calibration problems are too few for a bound of {level:g}: nothing can "
             f"be kept. At least {self.problems_needed(level)} are needed, or a bound of "
@@ -227,16 +206,6 @@ class ExpectedFalse(Guarantee):
         )
 
     def problems_needed(self, level: float) -> int:
-        """The number of calibration problems, in each group, that it takes to keep any.
-
-        Parameters
-        ----------
-        level : float
-
-        Returns
-        -------
-        int
-        """
         return problems_needed(level) if level < 1 else 0
 
 

@@ -89,7 +89,6 @@ class NoFalseClaim(Guarantee):
         self.unseen = unseen
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
         if self.delta is not None and self.weight is not None:
             raise ValueError(
@@ -99,7 +98,6 @@ class NoFalseClaim(Guarantee):
 
     @property
     def crosses(self) -> bool:
-        """Whether scores of several folds may be counted together."""
         return self.delta is None and self.by is None and self.weight is None
 
     def scores(
@@ -169,17 +167,6 @@ class NoFalseClaim(Guarantee):
         return out
 
     def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
-        """The calibration of problems that are all of one group.
-
-        Parameters
-        ----------
-        steps : Steps
-        weights : ndarray of shape (n_problems,) or None
-
-        Returns
-        -------
-        Calibration
-        """
         if weights is not None:
             return super().calibrate_one(steps, weights)
         return OneThreshold(steps.position, self)
@@ -194,16 +181,6 @@ class NoFalseClaim(Guarantee):
         return Overlapping(self, steps, claims)
 
     def describe(self, level: float) -> str:
-        """The promise as a sentence, for reports.
-
-        Parameters
-        ----------
-        level : float
-
-        Returns
-        -------
-        str
-        """
         what = f"at most {self.max_false} of the kept claims are false"
         what = what if self.max_false else "nothing false is kept"
         sets = (
@@ -213,17 +190,6 @@ class NoFalseClaim(Guarantee):
         return f"with a probability of at least {sure}{sets}, {what}{self.whom}"
 
     def needed(self, n: int, level: float) -> str:
-        """What to tell about n calibration problems that are too few.
-
-        Parameters
-        ----------
-        n : int
-        level : float
-
-        Returns
-        -------
-        str
-        """
         if self.delta is None:
             return super().needed(n, level)
         least = 1 - self.delta ** (1 / n) if n else 1.0
@@ -235,14 +201,4 @@ class NoFalseClaim(Guarantee):
         )
 
     def problems_needed(self, level: float) -> int:
-        """The number of calibration problems, in each group, that it takes to keep any.
-
-        Parameters
-        ----------
-        level : float
-
-        Returns
-        -------
-        int
-        """
         return problems_needed(level, self.delta)

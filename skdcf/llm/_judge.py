@@ -92,7 +92,6 @@ class Frequency(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return ("frequency-score",)
 
     async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
@@ -162,7 +161,6 @@ class SemanticJudge(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return ("claim_index", *_RATINGS)
 
     async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:

@@ -98,7 +98,6 @@ class PairFeature(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return (f"pair_{self.over}",)
 
     async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:

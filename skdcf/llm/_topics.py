@@ -60,7 +60,6 @@ class DomainFlags(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return tuple(DomainIndicators.topics if self.domains is None else self.domains)
 
     async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:

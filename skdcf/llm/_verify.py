@@ -73,7 +73,6 @@ class Verify(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
         return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
 
     async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:

@@ -169,18 +169,6 @@ class PathRelaxation(Relaxation):
         )
 
     def soft_threshold(self, scores: NDArray, alpha: float) -> float:
-        """Soft conformal threshold; +inf where no score is finite.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_problems,)
-            From `soft_scores`.
-        alpha : float
-
-        Returns
-        -------
-        float
-        """
         check_alpha(alpha)
         errors = np.flatnonzero(np.isfinite(getval(scores)))
         if not errors.size:

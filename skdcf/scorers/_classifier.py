@@ -98,16 +98,6 @@ class ClassifierScorer(Scorer):
         return self
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
         if self.estimator_ is None or not batch.n_claims:
             return np.zeros(batch.n_claims)
         X = self._informative(batch)

@@ -158,15 +158,5 @@ class ConformalScorer(Scorer):
         )
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
         X = self.standardizer_(batch.features)
         return np.asarray(self.model_(self.params_, X)) / self.scale_

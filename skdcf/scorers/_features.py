@@ -65,16 +65,6 @@ class FeatureScorer(Scorer):
         return self
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
         return batch.features[:, column_of(self.feature, batch)]
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
@@ -141,16 +131,6 @@ class FrequencyScorer(FeatureScorer):
         self.feature = feature
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
         own = batch.features[:, column_of(self.feature, batch)]
         if self.beta_mix == 0:
             return own
@@ -235,16 +215,6 @@ class FunctionScorer(Scorer):
         return self
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
         return np.asarray(self.function_(batch))
 
 

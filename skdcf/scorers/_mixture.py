@@ -251,16 +251,6 @@ class MixtureScorer(Scorer):
         raise AttributeError("loss_curve_: no member is trained step by step")
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
         each = np.array([m.confidence(batch) for m in self.members_.values()])
         each -= self._centre[:, None]
         return (self.selection_.weights / self._scale) @ each

@@ -112,16 +112,6 @@ class GroupShiftScorer(Scorer):
         return np.array(rows, dtype=bool).reshape(len(groups), len(self.names_))
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim, with what its problem's groups get.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-        """
         indicators = self._indicate(self._groups(batch))
         shift = self.shift_[0] + indicators @ self.shift_[1:]
         own = np.asarray(self.scorer_.confidence(batch), float)

@@ -1,7 +1,7 @@
 """What all steps share: settings, their prompt, what they will cost, how to run alone."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -145,6 +145,3 @@ def is_step(value: Any) -> bool:
     return isinstance(value, Step) or (
         callable(value) and not isinstance(value, type) and value is not load_prompt
     )
-
-
-Replacement = Callable[..., Any]

@@ -114,6 +114,22 @@ def test_false_alarms(decimals):
     assert alarms / 400 <= 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 400)
 
 
+@pytest.mark.parametrize(("n", "alpha"), [(9, 0.1), (50, 0.1), (200, 0.05)])
+def test_alarms_grow_with_the_chance_of_errors(n, alpha):
+    """Hence ties do no harm: they lower that chance. Summed over all streams, exactly."""
+    streams = np.array(list(itertools.product([0, 1], repeat=10)))
+    monitors = [CoverageMonitor(alpha, n_calibration=n, delta=0.5) for _ in streams]
+    alarms = np.array(
+        [fed(*both).alarm for both in zip(monitors, streams, strict=True)]
+    )
+    n_errors = streams.sum(axis=1)
+    chances = np.linspace(0, 1, 41)[:, None]
+    shares = (alarms * chances**n_errors * (1 - chances) ** (10 - n_errors)).sum(axis=1)
+    assert (np.diff(shares) >= -1e-12).all()
+    assert shares[0] == 0
+    assert shares[-1] == pytest.approx(1)
+
+
 def test_lost_coverage_is_found_and_the_alarm_stays():
     rng = np.random.default_rng(0)
     monitor = CoverageMonitor(0.1, n_calibration=500)

@@ -56,9 +56,10 @@ class CoverageMonitor(BettingMonitor):
     -----
     Exchangeable problems err like draws from an urn: if k is the conformal rank of n
     calibration problems, and e of the first t - 1 problems in use have erred, then the
-    next one errs with probability ``(k + e) / (n + t)``, and with a smaller one where
-    scores are tied. Each bet multiplies the odds of that, and its factor is the
-    likelihood ratio.
+    next one errs with probability ``(k + e) / (n + t)``. Each bet multiplies the odds of
+    that, and its factor is the likelihood ratio. Where scores are tied, the filter in use
+    errs at most as often as it would if chance had broken the ties, and an alarm is the
+    less likely the fewer problems err.
 
     References
     ----------

@@ -257,17 +257,22 @@ class Adapters:
             graph.add_edge(0, rng.choice((0, 1, 2)))
             data = from_networkx([graph])
         elif way == 5:
-            changed = changed_arguments(FRAME, rng)
-            table = {k: v for k, v in changed.items() if isinstance(v, list)}
-            lengths = {len(v) for v in table.values()}
-            if len(lengths) > 1:
-                raise ValueError("no frame")
-            data = from_frame(self.pandas.DataFrame(table))
+            data = from_frame(self.frame(changed_arguments(FRAME, rng)))
         else:
             from_verdicts(**changed_arguments({"results": VERDICTS}, rng))
             return
         for graph in data.graphs:
             same_graph(ReasoningGraph.from_dict(graph.to_dict()), graph)
+
+    def frame(self, columns):
+        """A table of those that are lists; what pandas itself refuses is no frame."""
+        lists = {k: v for k, v in columns.items() if isinstance(v, list)}
+        if len({len(v) for v in lists.values()}) > 1:
+            raise ValueError("no frame")
+        try:
+            return self.pandas.DataFrame(lists)
+        except OverflowError as error:  # older versions, of huge integers
+            raise ValueError("no frame") from error
 
 
 class Saved:

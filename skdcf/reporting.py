@@ -80,7 +80,7 @@ def write_report(
     True
     """
     filter, X = unwrap(filter, X)
-    alphas = sorted({*alphas, filter.alpha})
+    alphas = sorted({*alphas, _own_level(filter)})
     report = evaluate_filter(filter, X, y, alphas, by=by)
     explained = explain(filter, X, y)
     parts = [
@@ -104,11 +104,11 @@ def write_report(
 def _summary(filter, report, labels):
     j = _own_row(filter, report)
     low, high = report.coverage_band[j]
-    promise = filter.calibration_.promise
+    promise, level = filter.calibration_.promise, _own_level(filter)
     theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
     sentences = (
-        f"Promised: {promise.describe(promise.level(None, filter.alpha))}.",
-        f"Came out at alpha = {filter.alpha:g}, with {report.n_calibration} answers that "
+        f"Promised: {promise.describe(level)}.",
+        f"Came out at alpha = {level:g}, with {report.n_calibration} answers that "
         f"calibrated: it was met in {report.coverage[j]:.1%} of {report.n_problems} "
         f"others.{theory}",
         f"{report.retention[j]:.2f} true claims were kept per answer, and "
@@ -160,11 +160,15 @@ def _groups(filter, report):
         "retention",
         "not emptied",
     )
-    return card(table(header, rows), f"Groups at alpha = {filter.alpha:g}")
+    return card(table(header, rows), f"Groups at alpha = {_own_level(filter):g}")
 
 
 def _own_row(filter, report):
-    return int(np.flatnonzero(report.alpha == filter.alpha)[0])
+    return int(np.flatnonzero(report.alpha == _own_level(filter))[0])
+
+
+def _own_level(filter):
+    return filter.calibration_.promise.level(None, filter.alpha)
 
 
 def _more_labels(filter):

@@ -16,9 +16,12 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import fit_search
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, estimate_ratio
+from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.ops import overlap
 from skdcf.partitions import calibrate_partitions, filter_partitions
+from skdcf.persistence import load_threshold, save_threshold
+from skdcf.reporting import write_report
 from skdcf.scorers import ClassifierScorer, Scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
@@ -402,3 +405,88 @@ def test_other_sessions_take_functions_for_what_they_are(data, kind, tmp_path):
 
 def at_least_four(batch):
     return batch.sizes >= 4
+
+
+# --- the company that a problem is in, and entries that look alike
+
+
+@pytest.mark.parametrize("unseen", ["pool", "empty", "error"])
+def test_one_problem_with_several_groups_changes_no_other(data, unseen):
+    """Calibrated with one group each; then one problem of a batch is in two."""
+    graphs, y = data
+    topics = [{"topic": "ab"[i % 2]} for i in range(300)]
+    known = graphs.replace_metadata(topics)
+    guarantee = NoFalseClaim(by="topic", unseen=unseen)
+    cf = HardCF("frequency-score", alpha=0.2, guarantee=guarantee)
+    cf.fit(known[:200], y[:200])
+    alone, topics[250] = cf.thresholds(known[200:]), {"topic": ["a"]}
+    mixed = graphs.replace_metadata(topics)[200:]
+    np.testing.assert_array_equal(cf.thresholds(mixed), alone)
+    topics[250] = {"topic": ["a", "b"]}
+    mixed = graphs.replace_metadata(topics)[200:]
+    if unseen == "error":
+        with pytest.raises(ValueError, match="is of group frozenset"):
+            cf.thresholds(mixed)
+    else:
+        rest = np.arange(100) != 50
+        np.testing.assert_array_equal(cf.thresholds(mixed)[rest], alone[rest])
+
+
+@pytest.mark.parametrize(
+    "both",
+    [
+        [lambda b: b.sizes > 4, lambda b: b.sizes % 2 == 0],
+        [partial(at_least, n=4), partial(at_least, n=7)],
+    ],
+)
+def test_functions_that_are_called_alike_make_groups_of_their_own(data, both):
+    """Two lambdas made the groups of problems that either of them puts together."""
+    graphs, y = data
+    cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=both), alpha=0.2)
+    cf.fit(graphs[:200], y[:200])
+    table = lambda b: np.column_stack([f(b) == v for f in both for v in (0, 1)])  # noqa: E731
+    named = HardCF("frequency-score", guarantee=NoFalseClaim(by=table), alpha=0.2)
+    named.fit(graphs[:200], y[:200])
+    assert len(cf.calibration_.names) == 4
+    np.testing.assert_allclose(
+        cf.thresholds(graphs[200:]), named.thresholds(graphs[200:])
+    )
+
+
+def test_lists_of_groups_in_a_list_of_keys(data):
+    """Each of a problem's tags is a group, as the tags alone would make it."""
+    graphs, y = data
+    rng = np.random.default_rng(0)
+    rows = [
+        {"tag": ["x", "y"] if rng.random() < 0.3 else "x", "kind": "ab"[i % 2]}
+        for i in range(300)
+    ]
+    graphs = graphs.replace_metadata(rows)
+    cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=["tag", "kind"]))
+    cf.set_params(alpha=0.2).fit(graphs[:200], y[:200])
+    found = {("tag", "x"), ("tag", "y"), ("kind", "a"), ("kind", "b")}
+    assert set(cf.calibration_.names) == found
+    whole = cf.thresholds(graphs[200:])
+    for i in (0, 17, 60):  # alone, no problem of the batch need have a list
+        assert cf.thresholds(graphs[200 + i : 201 + i]) == whole[i]
+
+
+# --- a level of the guarantee's own
+
+
+def test_the_level_of_a_guarantee_goes_with_the_filter(data, tmp_path):
+    """A threshold in a file was that of alpha, where the promise was a smaller bound."""
+    graphs, y = data
+    bound = ExpectedFalse("share", bound=0.05)
+    cf = HardCF("frequency-score", alpha=0.3, guarantee=bound).fit(graphs, y)
+    for one in (cf, cf.with_alpha(0.1), cf.with_alpha(0.02)):
+        value = load_threshold(save_threshold(one, tmp_path / "t.json"))
+        assert value.threshold == one.threshold()
+        kept = [value.keep(risk) for risk in one.path_risk(graphs)]
+        np.testing.assert_array_equal(flat(kept), flat(one.predict(graphs)))
+        assert one.calibration_.promise.level(None, one.alpha) == value.alpha
+        assert explain(one, graphs[0]).alpha == value.alpha
+    assert save_threshold(cf, tmp_path / "t.json", 0.3).exists()
+    assert load_threshold(tmp_path / "t.json").threshold == cf.threshold(0.3)
+    page = write_report(tmp_path / "r.html", cf, graphs, y).read_text("utf-8")
+    assert "Came out at alpha = 0.05" in page

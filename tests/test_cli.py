@@ -18,6 +18,7 @@ from skdcf.datasets import (
     write_jsonl,
 )
 from skdcf.features import reasoning_features
+from skdcf.guarantees import ExpectedFalse
 from skdcf.metrics import evaluate_filter
 
 
@@ -115,6 +116,20 @@ def test_problems_through_a_pipe_of_two_programs(files):
         check=True,
     )
     assert json.loads(checked.stdout)["features"] == 42
+
+
+def test_calibrate_at_another_level_where_the_guarantee_had_one(files, tmp_path):
+    """--alpha was set beside a bound, which went on to say the level."""
+    data = read_jsonl(files / "old.jsonl")
+    graphs = reasoning_features().fit_transform(data.graphs)
+    write_jsonl(tmp_path / "a.jsonl", graphs, data.labels)
+    bound = ExpectedFalse("share", bound=0.3)
+    cf = skdcf.HardCF("claim_index", guarantee=bound).fit(graphs, data.labels)
+    skdcf.save(cf, tmp_path / "m")
+    again = tmp_path / "again"
+    args = (tmp_path / "m", tmp_path / "a.jsonl", "-o", again, "--alpha", 0.05)
+    assert run("calibrate", *args) == 0
+    assert skdcf.load(again).threshold() == cf.threshold(0.05) < cf.threshold()
 
 
 def test_calibrate_moves_the_threshold_and_nothing_else(files, tmp_path):

@@ -16,9 +16,10 @@ from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf import HardCF, ReasoningGraph, load, save
 from skdcf.datasets import read_jsonl, write_jsonl
-from skdcf.edges import number_flow_edges
+from skdcf.edges import no_edges, number_flow_edges
 from skdcf.exceptions import LabelWarning
 from skdcf.features import reasoning_features
+from skdcf.guarantees import ExpectedFalse
 from skdcf.llm import (
     ChatClient,
     ClaimExtractor,
@@ -368,3 +369,28 @@ def test_the_report_says_who_gave_the_labels(fitted, tmp_path):
     write_report(path, pipeline.filter_, marked, labels_of(graphs))
     page = path.read_text("utf-8")
     assert "judged by people (&lt;b&gt;ann&lt;/b&gt; " in page and "<b>ann" not in page
+
+
+def test_the_bound_of_a_guarantee_is_the_level():
+    """Without an alpha of the call, answers were filtered at that of the filter."""
+
+    def length(graph):
+        return [float(len(text) % 7) for text in graph.claims]
+
+    extractor = ClaimExtractor(
+        decompose=split_sentences, graph=no_edges, features=[("length", length)]
+    )
+    rng = np.random.default_rng(0)
+    known = [("q", f"{'a' * rng.integers(1, 30)}.") for _ in range(200)]
+    y = [[int(rng.random() < 0.5 + 0.07 * (len(text) % 7))] for _, text in known]
+    guarantee = ExpectedFalse("share", bound=0.1)
+    filter = HardCF("length", alpha=0.6, guarantee=guarantee)
+    pipeline = ConformalFactualityPipeline(extractor, filter, join_claims)
+    pipeline.fit(known, y)
+    found = pipeline.answer(*zip(*known, strict=True))
+    expected = pipeline.filter_.predict(extractor.transform(known))
+    np.testing.assert_array_equal([one.kept[0] for one in found], np.hstack(expected))
+    assert {one.alpha for one in found} == {0.1}
+    assert 0 < sum(one.kept.sum() for one in found) < 200
+    loose = pipeline.answer(*zip(*known, strict=True), alpha=0.6)
+    assert sum(one.kept.sum() for one in loose) == 200

@@ -148,7 +148,8 @@ def calibrate(options):
     data = read_problems(options.problems, labelled=True)
     filter, graphs = unwrap(model, data.graphs)
     if options.alpha is not None:
-        filter.set_params(alpha=options.alpha)
+        promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
+        filter.set_params(alpha=options.alpha, guarantee=promised)
     filter.calibrate(graphs, data.labels)
     save(model, options.output)
     inform(

@@ -149,6 +149,8 @@ class CalibratingFilter(CalibratedInParts, Settings):
         other = copy(self).set_params(alpha=alpha)
         if self.guarantee is not None:
             other.guarantee = self.guarantee.for_level(alpha)
+        other.calibration_ = copy(self.calibration_)
+        other.calibration_.promise = deepcopy(other._promise())
         other._calibrated_as = other._settings()
         other._warn(other.calibration_, other._level(None))
         other.threshold_ = other.calibration_.threshold(other._level(None))

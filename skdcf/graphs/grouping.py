@@ -1,5 +1,6 @@
 """Which group a problem belongs to, by its metadata, a feature, or a function."""
 
+import re
 from collections.abc import Hashable
 
 import numpy as np
@@ -18,7 +19,7 @@ def read_groups(by, batch):
         The key of the metadata, the name of a feature that is the same for all claims of
         a problem, or a function of the batch. The function gives one value per problem,
         or a 2-D array of booleans with one column per group. With a list, a problem
-        belongs to one group for each entry.
+        belongs to the groups of each entry, as pairs (name of the entry, group).
     batch : GraphBatch
 
     Returns
@@ -33,9 +34,14 @@ def read_groups(by, batch):
         Naming the problem whose group is not known.
     """
     if isinstance(by, (list, tuple)):
-        columns = [(one, read_groups(one, batch)[0]) for one in by]
-        named = [[(_name(one), v) for v in values] for one, values in columns]
-        return [frozenset(row) for row in zip(*named, strict=True)], True
+        columns = [map(as_set, read_groups(one, batch)[0]) for one in by]
+        names = _names(by)
+        return [
+            frozenset(
+                (name, v) for name, some in zip(names, row, strict=True) for v in some
+            )
+            for row in zip(*columns, strict=True)
+        ], True
     values = by(batch) if callable(by) else _column(by, batch)
     if getattr(values, "ndim", 1) == 2:
         values = [
@@ -119,10 +125,25 @@ def _plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
+def _names(several):
+    """What each entry of a list is called; those called alike are numbered."""
+    names = [_name(by) for by in several]
+    alike = {name for name in names if names.count(name) > 1}
+    return [f"{name} {k}" if name in alike else name for k, name in enumerate(names)]
+
+
 def _name(by):
-    return getattr(by, "__name__", by)
+    """A text without the place in memory, which a copy or another session changes."""
+    text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def as_set(group):
     """The groups of a problem as a set, also where its batch had none that overlap."""
     return group if isinstance(group, frozenset) else frozenset([group])
+
+
+def as_one(group):
+    """The one group of a problem, also where others of its batch had several."""
+    groups = as_set(group)
+    return next(iter(groups)) if len(groups) == 1 else groups

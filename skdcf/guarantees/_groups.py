@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graphs.grouping import as_one
 from ..ops.risk_control import Steps
 from ._calibration import Calibration, Claims
 
@@ -56,7 +57,7 @@ class PerGroup(Calibration):
 
     def _divided(self, claims):
         """Pairs (calibration or None, numbers of the problems that it is for)."""
-        for name, rows in rows_of_groups(claims.groups).items():
+        for name, rows in rows_of_groups(map(as_one, claims.groups)).items():
             yield self._part(name, claims, rows[0]), rows
 
     def _part(self, name, claims, i):

@@ -73,7 +73,7 @@ def _explain_all(filter, X, y):
     risk, levels = _flat(filter.path_risk(batch)), _levels(filter, batch)
     seen = batch if filter.coherent else batch.without_edges()
     confidence = np.asarray(filter.scorer_.confidence(seen), dtype=np.float64)
-    promise = filter.guarantee or filter.calibration_.promise
+    promise = filter.calibration_.promise
     never = levels >= 1 if promise.is_probability else np.isinf(levels)
     columns = {
         "kept": margin > 0,

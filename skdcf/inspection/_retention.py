@@ -164,7 +164,7 @@ def retention_by(
         counts[f"n_{word}"] = np.bincount(code[chosen], minlength=len(kinds))
         both = chosen & kept
         counts[f"kept_{word}"] = np.bincount(code[both], minlength=len(kinds))
-    level = filter.alpha if alpha is None else alpha
+    level = filter.calibration_.promise.level(alpha, filter.alpha)
     return RetentionReport(by=name, kind=kinds, alpha=level, **counts)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_alpha, warn
+from .._checks import warn
 from .._parameters import HasMethods, Settings
 from ..graphs import GraphBatch, Labels, ReasoningGraph
 from ..metrics import unwrap
@@ -257,7 +257,8 @@ class ConformalFactualityPipeline(Settings):
         return self._finish(found, alpha)
 
     def _level(self, alpha):
-        return check_alpha(_inner(self.filter_).alpha if alpha is None else alpha)
+        filter = _inner(self.filter_)
+        return filter.calibration_.promise.level(alpha, filter.alpha)
 
     def _ask(self, problems):
         sample = self.extractor.sample

@@ -162,7 +162,7 @@ def load_threshold(path: str | os.PathLike) -> CalibratedThreshold:
 
 
 def _of_filter(filter, alpha):
-    alpha = check_alpha(filter.alpha if alpha is None else alpha)
+    alpha = filter.calibration_.promise.level(alpha, filter.alpha)
     threshold = filter.threshold(alpha)
     if np.ndim(threshold):
         raise ValueError(

@@ -490,3 +490,28 @@ def test_the_level_of_a_guarantee_goes_with_the_filter(data, tmp_path):
     assert load_threshold(tmp_path / "t.json").threshold == cf.threshold(0.3)
     page = write_report(tmp_path / "r.html", cf, graphs, y).read_text("utf-8")
     assert "Came out at alpha = 0.05" in page
+
+
+# --- columns in another order
+
+
+@pytest.mark.parametrize("of", ["weight", "by", "list"])
+def test_columns_in_another_order_where_a_function_reads_them(data, of):
+    """The scorer finds its column by its name, but a function of the batch does not."""
+    graphs, y = data
+    there = lambda b: np.add.reduceat(b.features[:, -3], b.offsets[:-1])  # noqa: E731
+    guarantee = {
+        "weight": NoFalseClaim(weight=there),
+        "by": NoFalseClaim(by=lambda b: there(b) > 2),
+        "list": NoFalseClaim(by=[lambda b: there(b) > 2, long]),
+    }[of]
+    backwards = graphs.replace_features(
+        graphs.features[:, ::-1], graphs.feature_names[::-1]
+    )
+    plain = HardCF("frequency-score").fit(graphs, y)
+    np.testing.assert_array_equal(
+        plain.masks(backwards, [0.1]), plain.masks(graphs, [0.1])
+    )
+    cf = HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)
+    with pytest.raises(ValueError, match="feature names differ"):
+        cf.masks(backwards, [0.1])

@@ -61,12 +61,21 @@ def _doubt_direction(batch):
         )
 
 
+def _reads_all(estimator):
+    """Whether something besides the scorer looks at columns by their position.
+
+    Jitter is a hash of all columns: with others, a copy would get other noise. A function
+    that says the group or the weight may look at any.
+    """
+    promise = estimator._promise()
+    several = promise.by if isinstance(promise.by, (list, tuple)) else [promise.by]
+    return TIES[estimator.ties].jitter or any(map(callable, [*several, promise.weight]))
+
+
 def _compare_features(estimator, batch):
     names, fitted = batch.feature_names, getattr(estimator, "feature_names_in_", None)
     wanted = estimator.scorer_.columns_read()
-    # Jitter is a hash of all columns: with others, a copy would get other noise.
-    others_may_differ = wanted is not None and not TIES[estimator.ties].jitter
-    if others_may_differ and names is not None:
+    if wanted is not None and names is not None and not _reads_all(estimator):
         lacking = [name for name in wanted if name not in names]
         if lacking:
             raise ValueError(f"X has no feature {lacking[0]!r}; it has {list(names)}")

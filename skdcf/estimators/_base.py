@@ -22,6 +22,7 @@ from ._admit import unchanged_on_error
 from ._calibrated import CalibratedFilter
 from ._cross import CROSS, fit_cross
 from ._labels import flat_labels, warn_of_model_labels
+from ._scored_as import trained_on
 from ._threads import few_threads
 from ._ties import TIES
 
@@ -169,9 +170,10 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         rng = np.random.RandomState(seed)
         if scorer.learns and self.calibration_size == CROSS:
             warn_of_model_labels(batch, labels)
+            trained = trained_on(batch, labels, seed)
             pairs = fit_cross(filters, scorer, batch, labels, groups, rng, _judged)
             for filter, (fitted, part) in zip(filters, pairs, strict=True):
-                filter._take_over(self, fitted, seed, values)
+                filter._take_over(self, fitted, seed, values, trained)
                 filter._store(part)
             return
         held = batch, labels
@@ -184,6 +186,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             batch, labels = pick(batch, labels, rest)
         warn_of_model_labels(*held)
         batch, labels, groups = _judged(batch, labels, groups)
+        trained = trained_on(batch, labels, seed) if scorer.learns else None
         tasks = [filter._task(groups, rng) for filter in filters]
         if scorer.uses_alpha:  # so that each level draws what it would draw alone
             tasks = [replace(task, rng=deepcopy(rng)) for task in tasks]
@@ -191,17 +194,18 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             scorers = scorer.fit_levels(batch, labels, tasks)
         seen = {}  # what calibrates, by scorer: levels that share one are calibrated once
         for filter, fitted in zip(filters, scorers, strict=True):
-            filter._take_over(self, fitted, seed, values)
+            filter._take_over(self, fitted, seed, values, trained)
             if id(fitted) not in seen:
                 seen[id(fitted)] = filter._part(*held)
             filter._store(seen[id(fitted)])
 
-    def _take_over(self, other, scorer, seed, values):
+    def _take_over(self, other, scorer, seed, values, trained):
         """What a fit leaves behind, apart from the calibration."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
         self.scorer_, self._seed, self._label_values = scorer, seed, values
+        self._trained_on = (trained, self.alpha if scorer.uses_alpha else None)
 
 
 def _at_level(filter, alpha):

@@ -1,6 +1,5 @@
 """From a fitted scorer to a calibration: what the guarantee makes of problems."""
 
-import re
 from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Self, overload
@@ -20,6 +19,7 @@ from ._admit import admit_problems
 from ._labels import flat_labels, warn_of_model_labels
 from ._parts import CalibratedInParts, CalibrationPart
 from ._repeat import confidence_of, lowered, measured_rounding, resolution_of
+from ._scored_as import code_of, described, described_scorer
 from ._ties import TIES, jittered
 
 LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
@@ -126,8 +126,7 @@ class CalibratingFilter(CalibratedInParts, Settings):
             position = lowered(steps.position, least, rounding)
             steps = replace(steps, position=position)
         answers = lowered(answers, least, rounding)
-        made_as = self._part_settings()
-        return CalibrationPart(steps, answers, claims.weights, claims.groups, made_as)
+        return CalibrationPart(steps, answers, claims.weights, claims.groups)
 
     def _risk(self, confidence, batch):
         if TIES[self.ties].jitter:
@@ -175,7 +174,11 @@ class CalibratingFilter(CalibratedInParts, Settings):
 
     def _part_settings(self):
         """What has to be as it was when a part was scored."""
-        return self.coherent, self.ties, described(self._promise(), LEVELS)
+        promise = self._promise()
+        functions = tuple(map(code_of, promise.functions))
+        text = described(promise, LEVELS), described_scorer(self.scorer_)
+        drawn = self._seed if TIES[self.ties].jitter else None
+        return self.coherent, self.ties, *text, functions, self._trained_on, drawn
 
     def threshold(self, alpha: float | None = None) -> float:
         """The conformal threshold: claims with a smaller path risk are kept.
@@ -227,18 +230,3 @@ class CalibratingFilter(CalibratedInParts, Settings):
         lacking = calibration.lacking(level)
         if lacking:
             warn(lacking, CalibrationWarning)
-
-
-def described(guarantee, without=()):
-    """The settings of a guarantee as text, which is the same in another session."""
-    if guarantee is None:
-        return None
-    settings = guarantee.get_params(deep=False).items()
-    named = {k: _named(v) for k, v in settings if k not in without}
-    return f"{type(guarantee).__name__}({named})"
-
-
-def _named(value):
-    """A name without the place in memory, which is another in another session."""
-    name = getattr(value, "__qualname__", None)
-    return name or re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,6 +16,17 @@ from ._labels import flat_labels
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
+
+#: What is compared, in the order of ``made_as``.
+MADE_AS = (
+    "coherent",
+    "ties",
+    "guarantee",
+    "scorer",
+    "functions (by what they do)",
+    "training (seed, problems, and alpha where it matters)",
+    "random_state",
+)
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,7 @@ class CalibratedInParts:
         """
         batch, is_table = self._admit(X)
         labels, _ = flat_labels(y, batch, is_table, self._label_values)
-        return self._part(batch, labels)
+        return replace(self._part(batch, labels), made_as=self._part_settings())
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
         """Calibrate again, on problems that were scored in parts.
@@ -181,8 +192,8 @@ class CalibratedInParts:
         Raises
         ------
         ValueError
-            If there is no part, or the parts were made for another guarantee, or with
-            other settings.
+            If there is no part, or the parts were made for another guarantee, with other
+            settings, or with a scorer that was another or trained on other problems.
 
         Warns
         -----
@@ -199,7 +210,13 @@ class CalibratedInParts:
 
 def _refuse_other_settings(found, wanted):
     if found != wanted:
+        both = zip(MADE_AS, found or (), wanted or (), strict=False)
+        differ = [
+            f"{name} = {a}, and is to calibrate with {b}"
+            for name, a, b in both
+            if a != b
+        ]
         raise ValueError(
-            f"a part was scored with (coherent, ties, guarantee) = {found}, and is to "
-            f"calibrate with {wanted}: score it again, by calibration_part"
+            f"a part was scored with {[*differ, 'settings that are not known'][0]}: score "
+            "it again, by calibration_part"
         )

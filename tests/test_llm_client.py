@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 import time
+from contextlib import closing
 from email.utils import formatdate
 
 import pytest
@@ -344,7 +345,8 @@ def test_another_prompt_model_or_endpoint_is_another_call(tmp_path):
         with ChatServer(lambda request, n: claims("b")) as second:
             client.set_params(base_url=second.url)
             assert Decompose().apply(["x"], [None], model="m", client=client) == [["b"]]
-    rows = sqlite3.connect(cache).execute("SELECT prompt FROM replies").fetchall()
+    with closing(sqlite3.connect(cache)) as database:
+        rows = database.execute("SELECT prompt FROM replies").fetchall()
     assert sorted({p for (p,) in rows})[0] == "decompose-1"
     assert any(p.startswith("decompose-own-") for (p,) in rows)
 
@@ -370,9 +372,9 @@ def test_only_the_owner_may_read_the_cache(tmp_path, there):
     finally:
         os.umask(old)
     assert modes == {0o600}
-    database = sqlite3.connect(cache)
-    assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    [(text,), _] = database.execute("SELECT reply FROM replies").fetchall()
+    with closing(sqlite3.connect(cache)) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        [(text,), _] = database.execute("SELECT reply FROM replies").fetchall()
     assert json.loads(text)["text"] == claims("a")
 
 

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -439,7 +440,8 @@ def read_log(path):
 def count_cached(path):
     if not path.exists():
         return 0
-    return sqlite3.connect(path).execute("SELECT count(*) FROM replies").fetchone()[0]
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute("SELECT count(*) FROM replies").fetchone()[0]
 
 
 def wait_for(condition, process):

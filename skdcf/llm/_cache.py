@@ -29,10 +29,7 @@ class ReplyCache:
         if path is not None:
             _make_private(Path(path))
         try:
-            self._db = sqlite3.connect(
-                ":memory:" if path is None else path, timeout=_PATIENCE
-            )
-            _set_up(self._db)
+            self._db = _open(":memory:" if path is None else path)
         except sqlite3.DatabaseError as error:
             raise ValueError(
                 f"cache {os.fspath(path)!r} cannot be used ({error}): name another file, "
@@ -54,6 +51,16 @@ class ReplyCache:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def _open(path):
+    db = sqlite3.connect(path, timeout=_PATIENCE)
+    try:
+        _set_up(db)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
 
 
 def _set_up(db):

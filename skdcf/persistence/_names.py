@@ -44,6 +44,8 @@ KNOWN = frozenset(
         "xgboost.sklearn.XGBClassifier",
     }
 )
+#: Where versions of Python keep what they all give from elsewhere.
+_MOVED = {"pathlib._local": "pathlib"}
 
 
 @cache
@@ -77,6 +79,8 @@ def with_public_names(schema):
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
+            if node.get("__module__") in _MOVED:
+                node["__module__"] = _MOVED[node["__module__"]]
             if _is_ours(node.get("__module__")):
                 thing = getattr(import_module(node["__module__"]), node["__class__"])
                 node["__module__"], node["__class__"] = public_name(thing)

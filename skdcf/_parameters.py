@@ -7,6 +7,7 @@ from itertools import takewhile
 from numbers import Integral, Real
 from typing import ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import _param_validation
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -32,10 +33,12 @@ class HasMethods(_param_validation.HasMethods):
 
 
 class Number(Interval):
-    """An interval of numbers; booleans are none, although Python counts with them."""
+    """An interval of numbers, of Python's or numpy's own types; booleans are none."""
 
     def is_satisfied_by(self, val):
         """Whether ``val`` is a number in the interval."""
+        if isinstance(val, np.floating):  # `Fraction` knows only that of 64 bits
+            val = float(val)
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 

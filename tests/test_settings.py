@@ -18,6 +18,8 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.guarantees import NoFalseClaim
+from skdcf.monitoring import AdaptiveAlpha
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
@@ -538,6 +540,35 @@ def test_parameters_of_scorers(scorer, message):
 )
 def test_numbers_of_numpy_are_numbers(good, capsys):
     assert linear(**good).fit(GRAPHS, Y).n_calibration_ in (20, 24)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+def test_numbers_of_any_precision_do_what_those_of_python_do(kind):
+    def threshold(number):
+        promise = NoFalseClaim(np.int8(0), delta=number(0.1))
+        filter = linear(alpha=number(0.2), calibration_size=number(0.25))
+        filter = filter.set_params(guarantee=promise, random_state=0).fit(GRAPHS, Y)
+        return filter.threshold(), filter.n_calibration_
+
+    assert threshold(kind) == threshold(lambda value: float(kind(value)))
+
+
+def test_monitors_compute_with_all_digits_whatever_they_are_given():
+    y, kept = [[1, 0], [1]] * 20, [[True, True], [True]] * 20
+
+    def history(number):
+        monitor = AdaptiveAlpha(number(0.1), gamma=number(0.05)).update(y, kept)
+        return monitor.history_
+
+    single = history(np.float32)
+    assert single.dtype == np.float64
+    np.testing.assert_array_equal(single, history(lambda x: float(np.float32(x))))
+
+
+@pytest.mark.parametrize("bad", [np.float32("nan"), np.float32(1), np.bool_(True)])
+def test_numbers_of_numpy_are_checked(bad):
+    with pytest.raises(ValueError, match="'calibration_size' parameter"):
+        linear(calibration_size=bad).fit(GRAPHS, Y)
 
 
 def test_parameters_are_checked_again_at_calibration():

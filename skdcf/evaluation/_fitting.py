@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -206,7 +207,7 @@ def _fit_search(search, X, y, groups, changes):
     search.estimator = changed(search.estimator, **level)
     if search.refit is True:
         search.refit = False  # what was chosen is fitted below
-    if groups is not None and (search.cv is None or isinstance(search.cv, int)):
+    if groups is not None and (search.cv is None or isinstance(search.cv, Integral)):
         search.cv = GroupKFold(search.cv or 5)
     search.fit(X, y, **_grouped(groups))
     best = clone(search.estimator).set_params(**search.best_params_)

@@ -82,7 +82,7 @@ class AdaptiveAlpha(Settings):
     @property
     def level_(self) -> float:
         """What to filter with now."""
-        return getattr(self, "_level", self.alpha)
+        return getattr(self, "_level", float(self.alpha))
 
     def predict(self, filter: Any, X: Problems) -> NDArray:
         """Which claims a filter keeps at the present level.
@@ -120,11 +120,11 @@ class AdaptiveAlpha(Settings):
         self
         """
         self.validate()
-        errors = errors_of(y, kept)
+        errors, alpha, gamma = errors_of(y, kept), float(self.alpha), float(self.gamma)
         levels, level = [], self.level_
         for error in errors.tolist():
             levels.append(level)
-            level = min(level + self.gamma * (self.alpha - error), 1.0)
+            level = min(level + gamma * (alpha - error), 1.0)
         self._level = level
         self.history_ = np.append(getattr(self, "history_", ()), levels)
         self.n_errors_ = getattr(self, "n_errors_", 0) + int(errors.sum())

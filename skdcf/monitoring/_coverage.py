@@ -144,7 +144,7 @@ class CoverageMonitor(BettingMonitor):
     def _chance(self, before) -> NDArray:
         """Of an error, after so many errors in the problems before."""
         if self.n_calibration is None:
-            return np.full(len(before), self.alpha)
+            return np.full(len(before), float(self.alpha))
         t = len(self._log_wealth) + np.arange(len(before))  # counted from 1
         k = conformal_rank(self.n_calibration, self.alpha)
         return (k + before) / (self.n_calibration + t)

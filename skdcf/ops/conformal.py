@@ -40,7 +40,7 @@ def claim_level(below, n, delta=None):
     if delta is None:
         return (1 + below) / (n + 1)
     inside = np.minimum(below, n - 1) if n else below
-    level = betainccinv(inside + 1, np.maximum(n - inside, 1), delta)
+    level = betainccinv(inside + 1, np.maximum(n - inside, 1), float(delta))
     return np.where(below < n, np.minimum(_round_up(level), 1.0), 1.0)
 
 

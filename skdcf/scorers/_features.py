@@ -96,7 +96,8 @@ class FrequencyScorer(FeatureScorer):
     over : {"descendants", "children"}, default="descendants"
         "descendants" is the published formula. "children" is what the code of its
         authors does: direct children only, and the upper median of their *risks*,
-        hence the lower one of their frequencies.
+        hence the lower one of their frequencies. At ``beta_mix=0`` the claims below
+        weigh nothing, and both are the same.
     feature : str or int, default="frequency-score"
         Name or column number of the frequency.
 

@@ -38,6 +38,7 @@ default_role = "py:obj"
 autosummary_ignore_module_all = False
 autosummary_imported_members = True
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"  # the margin has no room for "Class.method"
 numpydoc_show_class_members = False
 
 _tools = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["tool"]
@@ -56,6 +57,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "gallery_order.FirstThingsFirst",
     "reference_url": {"skdcf": None},
     "remove_config_comments": True,
+    "ignore_repr_types": r"matplotlib|skdcf\.plots|'list'",  # the picture is there already
     "show_memory": False,
     "download_all_examples": False,
     "write_computation_times": False,  # its table would load scripts from other sites

@@ -6,7 +6,7 @@ class CalibrationWarning(UserWarning):
 
 
 class LabelWarning(UserWarning):
-    """The guarantee is one about a model's labels, because no other ones calibrated."""
+    """The labels that calibrate are all a model's, or missing in too many problems."""
 
 
 __all__ = ["CalibrationWarning", "LabelWarning"]

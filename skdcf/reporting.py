@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,12 +106,13 @@ def _summary(filter, report, labels):
     j = _own_row(filter, report)
     low, high = report.coverage_band[j]
     promise, level = filter.calibration_.promise, _own_level(filter)
-    theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
+    theory = "" if np.isnan(low) else f"Theory expects {low:.1%} to {high:.1%}"
+    theory = theory and f" {theory} of answers that the filter has not seen."
     sentences = (
         f"Promised: {promise.describe(level)}.",
         f"Came out at alpha = {level:g}, with {report.n_calibration} answers that "
-        f"calibrated: it was met in {report.coverage[j]:.1%} of {report.n_problems} "
-        f"others.{theory}",
+        f"calibrated: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
+        f"answers of this report.{theory}",
         f"{report.retention[j]:.2f} true claims were kept per answer, and "
         f"{report.nonempty[j]:.0%} of the answers kept something.",
         f"Labels that this was measured with: {labels}.",
@@ -131,7 +133,8 @@ def _figure(report):
     display.figure_.savefig(out, format="svg", bbox_inches="tight")
     plt.close(display.figure_)
     drawing = out.getvalue()[out.getvalue().index("<svg ") :]
-    return card(drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1))
+    drawing = drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+    return card(f'<div class="plot">{drawing}</div>')
 
 
 def _groups(filter, report):
@@ -192,20 +195,28 @@ def _more_labels(filter):
 
 def _answers(explained, n_answers):
     """The answers that keep a false claim, and some of all."""
-    missed = [e for e in explained if (e.kept & (e.labels == 0)).any()]
+    missed = [e for e in explained if _keeps(e, 0)]
     title = f"{len(missed)} of {len(explained)} answers keep a claim that is false"
     if len(missed) > _MISSED:
-        title += f"; {_MISSED} of them"
+        title += f" ({_MISSED} of them are here)"
+    if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
+        title += f"; {n_more} more keep one that nobody judged, which counts as false"
     yield card("".join(map(_folded, missed[:_MISSED])), title)
     step = max(1, len(explained) // max(1, n_answers))
     some = explained[::step][:n_answers]
-    yield card("".join(map(_folded, some)), f"{len(some)} answers")
+    title = f"{len(some)} of all answers, evenly spread"
+    yield card("".join(map(_folded, some)), title)
+
+
+def _keeps(explanation, label):
+    return bool((explanation.kept & (explanation.labels == label)).any())
 
 
 def _folded(explanation):
     graph, kept = explanation.graph, explanation.kept
     name = graph.problem or graph.id or "an answer"
-    said = f"{kept.sum()} of {len(kept)} claims kept: {str(name)[:90]}"
+    name = shorten(str(name), 90, placeholder=" …")
+    said = f"{kept.sum()} of {len(kept)} claims kept: {name}"
     return (
         f"<details><summary>{escape(said)}</summary>{explanation.body_html()}</details>"
     )

@@ -20,6 +20,7 @@ from skdcf.datasets import (
 from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse
 from skdcf.metrics import evaluate_filter
+from skdcf.reporting import write_report
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +173,33 @@ def test_report_is_one_page_with_all_that_was_kept_and_missed(files, tmp_path, c
     assert "<svg" in text
     assert "nothing false is kept" in text
     assert not re.search(r"(src|href)=[\"']?(http|//)|@import|url\(http", text)
+
+
+def test_report_counts_what_nobody_judged_as_coverage_does(files, tmp_path):
+    data = read_jsonl(files / "new.jsonl")
+    model = skdcf.load(files / "m.skops")
+    kept = model.predict(data.graphs)
+    labels = [
+        np.where(np.arange(len(row)) == 0, -1, row) if i % 2 else row
+        for i, row in enumerate(data.labels)
+    ]
+    false = [(m & (y == 0)).any() for m, y in zip(kept, labels, strict=True)]
+    missed = [(m & (y != 1)).any() for m, y in zip(kept, labels, strict=True)]
+    assert sum(missed) > sum(false)
+    page = write_report(tmp_path / "r.html", model, data.graphs, labels)
+    said = f"keep a claim that is false; {sum(missed) - sum(false)} more keep one that"
+    assert f"{sum(false)} of 60 answers {said} nobody judged" in page.read_text("utf-8")
+    coverage = evaluate_filter(model, data.graphs, labels, [0.1]).coverage[0]
+    assert coverage == pytest.approx(1 - sum(missed) / 60)
+
+
+def test_check_says_what_is_wrong_where_no_line_is_right(tmp_path, capsys):
+    (tmp_path / "own.jsonl").write_text('{"question": "?", "steps": ["a"]}\n' * 3)
+    assert run("check", tmp_path / "own.jsonl") == 2
+    said = capsys.readouterr().err
+    assert "3 were dropped" in said
+    assert "unknown keys ['question', 'steps']" in said
+    assert 'the steps are "claims"' in said
 
 
 def test_compare_shows_one_row_per_scorer_and_level(files, capsys):

@@ -13,6 +13,8 @@ from skdcf import GraphBatch, ReasoningGraph
 from skdcf._drawing import answer_html, escape, graph_svg, layered_layout, page, table
 from skdcf._drawing.curve import CLEAR, LOW, MARGIN, RADIUS, STEP
 from skdcf._drawing.layout import CLAIM, TRUNK
+from skdcf._drawing.marks import FALSE
+from skdcf._drawing.text import STYLE
 
 HOSTILE = (
     "</li></ol><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &amp; "
@@ -235,3 +237,31 @@ def test_reports_show_their_numbers_as_tables():
         found = Elements(some._repr_html_())
         assert found.tags <= ALLOWED
         assert number in " ".join(found.texts)
+
+
+def luminance(colour):
+    """Of "#rgb" or "#rrggbb", as WCAG 2 defines it."""
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])
+    parts = np.array([int(digits[i : i + 2], 16) for i in (0, 2, 4)]) / 255
+    parts = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return parts @ [0.2126, 0.7152, 0.0722]
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_texts_can_be_read_in_the_light_and_in_the_dark():
+    blocks = re.findall(r"\{((?:--\w+:#\w+;?\s*)+)\}", STYLE)
+    palettes = [dict(re.findall(r"--(\w+):(#\w+)", block)) for block in blocks]
+    assert len(palettes) == 3  # light, dark by a switch, dark by the reader's settings
+    assert palettes[1] == palettes[2] != palettes[0]
+    for colours in palettes:
+        for ink in ("ink", "soft", "gone", "false"):
+            assert contrast(colours[ink], colours["paper"]) > 4.5
+        assert contrast(colours["ink"], colours["quote"]) > 4.5
+        for drawn in (FALSE, "#707070"):
+            assert contrast(drawn, colours["paper"]) > 3
+    used = set(re.findall(r"var\(--(\w+)\)", STYLE))
+    assert used == palettes[0].keys()

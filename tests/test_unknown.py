@@ -19,6 +19,7 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters, fit_search
+from skdcf.exceptions import LabelWarning
 from skdcf.graphs import pack_labels
 from skdcf.inspection import surrogate_agreement
 from skdcf.metrics import (
@@ -31,6 +32,7 @@ from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, ConformalScorer, NeymanPearsonScorer, Task
 from skdcf.training import Adam, SoftTraining
 
+UNJUDGED = pytest.mark.filterwarnings("ignore:in .* no claim was judged")
 N = 120
 GRAPHS, Y = make_reasoning_graphs(N, random_state=0, return_X_y=True)
 FRESH, FRESH_Y = make_reasoning_graphs(60, random_state=1, return_X_y=True)
@@ -134,6 +136,7 @@ def test_coverage_stays_at_the_target():
 # --- tables
 
 
+@UNJUDGED
 def test_tables_with_unknown_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
@@ -286,9 +289,23 @@ def test_soft_and_hard_procedures_agree_about_them():
     assert str(one) == str(other)
 
 
+@UNJUDGED
 def test_batches_of_nothing_but_unknown_claims():
     """As careful as can be: nothing is known to be true, so little can be kept."""
     batch = GraphBatch.from_arrays(np.arange(40.0)[:, None], np.arange(0, 41, 2))
     filter = HardCF(0, alpha=0.2).fit(batch, np.full(40, -1))
     assert filter.score(batch, np.full(40, -1)) == 0
     assert coverage_score([[-1, -1]] * 20, filter.predict(batch)) >= 0.8
+
+
+def test_problems_that_nobody_judged_are_told_of_where_they_are_too_many():
+    """Nine of 120 fit into alpha = 0.1; a third of them takes all room."""
+    few = [np.full(len(row), -1) if i < 9 else row for i, row in enumerate(Y)]
+    many = [np.full(len(row), -1) if i < 40 else row for i, row in enumerate(Y)]
+    filter = HardCF("frequency-score", alpha=0.1).fit(GRAPHS, few)
+    with pytest.warns(LabelWarning, match="in 40 of 120 calibration problems no claim"):
+        lowered = HardCF("frequency-score", alpha=0.1).fit(GRAPHS, many)
+    assert lowered.threshold_ < filter.threshold_
+    with pytest.warns(LabelWarning, match="leave the others out"):
+        filter.calibrate(GRAPHS, many)
+    filter.set_params(alpha=0.4).calibrate(GRAPHS, many)

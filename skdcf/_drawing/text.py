@@ -2,53 +2,70 @@
 
 from html import escape as escape_markup
 
-STYLE = """
-.skdcf{font:14px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif;color:#1d1d1d;
-background:#fff;border:1px solid #d0d0d0;border-radius:6px;padding:12px 14px;
-margin:4px 0;max-width:70em;box-sizing:border-box;text-align:left;overflow-wrap:anywhere}
+# Colours in the light and in the dark. Drawings are readable on both grounds as they are.
+_LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
+--rule:#9a9a9a;--quote:#eef3f8;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
+_DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;
+--rule:#6f7b8a;--quote:#232d3a;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
+
+# What says that the surroundings are dark: the documentation, Jupyter, VS Code, `page`.
+STYLE = (
+    f".skdcf{{{_LIGHT}}}"
+    'html[data-theme="dark"] .skdcf,[data-jp-theme-light="false"] .skdcf,'
+    f".vscode-dark .skdcf{{{_DARK}}}"
+    f"@media(prefers-color-scheme:dark){{.skdcf-page .skdcf{{{_DARK}}}}}"
+    """
+.skdcf{font:14px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif;color:var(--ink);
+background:var(--paper);border:1px solid var(--frame);border-radius:6px;
+padding:12px 14px;margin:4px 0;max-width:70em;box-sizing:border-box;text-align:left;
+overflow-wrap:anywhere}
 .skdcf .title{font-weight:600;margin:0 0 6px}
 .skdcf .problem{white-space:pre-wrap;margin:0 0 10px;padding:6px 10px;
-background:#eef3f8;border-left:3px solid #2f5d8a}
+background:var(--quote);border-left:3px solid var(--bar)}
 .skdcf .both{display:flex;flex-wrap:wrap;gap:10px 22px;align-items:flex-start}
 .skdcf .drawing{max-width:100%;overflow-x:auto}
 .skdcf .drawing svg{display:block;max-width:none}
 .skdcf ol.claims{flex:1 1 19em;min-width:0;list-style:none;margin:0;padding:0}
 .skdcf ol.claims>li{display:grid;grid-template-columns:34px minmax(0,1fr);gap:0 6px;
-margin:0;padding:1px 0;align-items:center;border-bottom:1px solid #ececec}
+margin:0;padding:1px 0;align-items:center;border-bottom:1px solid var(--line)}
 .skdcf ol.claims>li::marker{content:none}
 .skdcf ol.claims svg{display:block}
 .skdcf .said{white-space:pre-wrap;unicode-bidi:isolate}
-.skdcf del{color:#5c5c5c}
-.skdcf .words{font-size:12px;font-weight:600;color:#444;white-space:nowrap}
-.skdcf .false .words{color:#a84300}
-.skdcf .reason{display:block;font-size:12.5px;color:#444}
+.skdcf del{color:var(--gone)}
+.skdcf .words{font-size:12px;font-weight:600;color:var(--soft);white-space:nowrap}
+.skdcf .false .words{color:var(--false)}
+.skdcf .reason{display:block;font-size:12.5px;color:var(--soft)}
 .skdcf .legend{display:flex;flex-wrap:wrap;gap:2px 16px;margin:8px 0 0;font-size:12.5px;
 align-items:center}
 .skdcf .legend span{display:inline-flex;align-items:center;gap:5px}
+.skdcf .plot{background:#fff;border-radius:4px;max-width:100%;overflow-x:auto}
 .skdcf table.numbers{border-collapse:collapse;font-variant-numeric:tabular-nums;
-margin:4px 0;background:#fff;color:#1d1d1d}
+margin:4px 0;background:none;color:inherit}
 .skdcf .wide{overflow-x:auto}
-.skdcf table.numbers caption{text-align:left;padding:2px 0 6px;color:#1d1d1d}
+.skdcf table.numbers caption{text-align:left;padding:2px 0 6px;color:inherit}
+.skdcf table.numbers tbody tr{background:none}
 .skdcf table.numbers th,.skdcf table.numbers td{padding:3px 10px;text-align:right;
-border-bottom:1px solid #e2e2e2;background:none;white-space:nowrap}
-.skdcf table.numbers th{border-bottom:2px solid #9a9a9a;font-weight:600}
+border-bottom:1px solid var(--line);background:none;color:inherit;white-space:nowrap}
+.skdcf table.numbers th{border-bottom:2px solid var(--rule);font-weight:600}
 .skdcf table.numbers td:first-child,.skdcf table.numbers th:first-child{text-align:left}
 .skdcf details{margin:4px 0}
 .skdcf summary{cursor:pointer}
 """
+)
 
 # Formulas stay as they were written: typesetting would run on texts from outside.
 IGNORE = "tex2jax_ignore mathjax_ignore"
 
 PAGE = """<!DOCTYPE html>
-<html lang="en">
+<html lang="en" class="skdcf-page">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body{{margin:0 auto;max-width:74em;padding:12px;background:#fafafa;color:#1d1d1d;
+body{{margin:0 auto;max-width:68em;padding:12px;background:#fafafa;color:#1d1d1d;
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
+@media(prefers-color-scheme:dark){{body{{background:#12171e;color:#e4e8ee}}}}
 </style>
 </head>
 <body>

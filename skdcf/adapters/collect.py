@@ -80,8 +80,12 @@ def may_be_feature(name):
 def pack(graphs, labels, dropped=()):
     """What an adapter returns."""
     if not graphs:
-        lost = f"no problem is left: {len(dropped)} were dropped"
-        raise ValueError(lost if dropped else "there is no problem in the data")
+        if not dropped:
+            raise ValueError("there is no problem in the data")
+        raise ValueError(
+            f"no problem is left: {len(dropped)} were dropped, the first for this reason: "
+            f"{dropped[0][1]}"
+        )
     batch = GraphBatch.pack(graphs)
     return Bunch(graphs=batch, labels=labels, dropped=list(dropped))
 

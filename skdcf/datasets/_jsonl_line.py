@@ -41,8 +41,9 @@ def parse(line):
     record = _decoded(line)
     if unknown := sorted(record.keys() - set(KEYS)):
         raise ValueError(
-            f"unknown keys {unknown}: a line may hold {KEYS}, and whatever else "
-            'belongs to a problem goes into an object called "metadata"'
+            f"unknown keys {unknown}: a line may hold {KEYS}. The question is the "
+            '"problem", the steps are "claims", and whatever else belongs to a problem goes '
+            'into an object called "metadata"'
         )
     version = record.pop("version", VERSION)
     if version != VERSION or isinstance(version, bool):

@@ -21,7 +21,7 @@ from ..scorers import Task, as_scorer
 from ._admit import unchanged_on_error
 from ._calibrated import CalibratedFilter
 from ._cross import CROSS, fit_cross
-from ._labels import flat_labels, warn_of_model_labels
+from ._labels import flat_labels, warn_of_labels
 from ._scored_as import trained_on
 from ._threads import few_threads
 from ._ties import TIES
@@ -114,6 +114,8 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         -----
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
+        LabelWarning
+            As in `calibrate`.
         """
         with unchanged_on_error(self):
             self._fit_together([self], X, y, groups)
@@ -169,7 +171,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.RandomState(seed)
         if scorer.learns and self.calibration_size == CROSS:
-            warn_of_model_labels(batch, labels)
+            warn_of_labels(batch, labels, self.alpha)
             trained = trained_on(batch, labels, seed)
             pairs = fit_cross(filters, scorer, batch, labels, groups, rng, _judged)
             for filter, (fitted, part) in zip(filters, pairs, strict=True):
@@ -184,7 +186,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             groups = None if groups is None else groups[rest]
             held = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
-        warn_of_model_labels(*held)
+        warn_of_labels(*held, self.alpha)
         batch, labels, groups = _judged(batch, labels, groups)
         trained = trained_on(batch, labels, seed) if scorer.learns else None
         tasks = [filter._task(groups, rng) for filter in filters]

@@ -16,7 +16,7 @@ from ..guarantees import Calibration, Guarantee, NoFalseClaim
 from ..ops.hard import answer_scores, path_risk, path_risk_of_errors
 from ..scorers import Scorer
 from ._admit import admit_problems
-from ._labels import flat_labels, warn_of_model_labels
+from ._labels import flat_labels, warn_of_labels
 from ._parts import CalibratedInParts, CalibrationPart
 from ._repeat import confidence_of, lowered, measured_rounding, resolution_of
 from ._scored_as import code_of, described, described_scorer
@@ -56,13 +56,14 @@ class CalibratingFilter(CalibratedInParts, Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            If a language model gave all the labels.
+            If a language model gave all the labels, or if more problems have no judged
+            claim than alpha allows for.
         """
         check_is_fitted(self)
         self.validate()
         batch, is_table = self._admit(X)
         labels, _ = flat_labels(y, batch, is_table, self._label_values)
-        warn_of_model_labels(batch, labels)
+        warn_of_labels(batch, labels, self.alpha)
         return self._store(self._part(batch, labels))
 
     @overload

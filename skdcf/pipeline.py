@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
 from ._parameters import Documented
@@ -13,7 +15,7 @@ from .inspection import explain
 from .metrics import unwrap
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from .graphs import Labels, Problems, ReasoningGraph
 
@@ -24,8 +26,9 @@ class FilterPipeline(Documented, Pipeline):
     """A `~sklearn.pipeline.Pipeline` that ends in a filter, and can do what filters can.
 
     A pipeline of scikit-learn hands on `fit`, `predict`, `decision_function` and `score`
-    alone. This one also filters, explains and calibrates. For a pipeline or a search that
-    is there already, ``FilterPipeline.of(fitted)`` gives it the same methods.
+    alone. This one also filters, explains and calibrates, and its `fit` takes ``groups``.
+    For a pipeline or a search that is there already, ``FilterPipeline.of(fitted)`` gives it
+    the same methods.
 
     Parameters
     ----------
@@ -52,6 +55,34 @@ class FilterPipeline(Documented, Pipeline):
     >>> pipe.explain(X[150]).kept.tolist() == pipe.predict(X[150:])[0].tolist()
     True
     """
+
+    # scikit-learn asks the steps, not the pipeline, who wants groups.
+    __metadata_request__fit = {"groups": metadata_routing.UNUSED}
+
+    def fit(
+        self,
+        X: Problems,
+        y: Labels | None = None,
+        groups: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Fit all steps; the groups go to the filter.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit` of the filter.
+        **params
+            For steps, as in `~sklearn.pipeline.Pipeline`.
+
+        Returns
+        -------
+        self
+        """
+        if groups is not None:
+            routed = get_config()["enable_metadata_routing"]
+            params["groups" if routed else f"{self.steps[-1][0]}__groups"] = groups
+        return super().fit(X, y, **params)
 
     @classmethod
     def of(cls, fitted: Any) -> FilterPipeline:

@@ -309,10 +309,10 @@ def test_masked_labels_are_named():
         (iter([[1], [1, 0]]), "y is a list_iterator: "),
         (pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}), "y is a DataFrame: "),
         (np.array(1), "y is a ndarray: "),
-        ([[1], [0]], "problem 1: 1 labels but 2 claims"),
+        ([[1], [0]], "problem 1 has no labels (they are None)"),
         ([[1], [0, [1]]], "problem 1, claim 1: the label is [1]"),
         ([np.array([1.0]), np.array(["1", "0"])], "problem 1, claim 0: the label is"),
-        ([[1], None], "problem 1: 1 labels but 2 claims"),
+        ([[1], None], "problem 1 has no labels (they are None)"),
         ([[1]], "2 problems, but y has 1 entries"),
         (np.ones(4), "4 labels but 3 claims"),
     ],
@@ -644,3 +644,28 @@ def test_found_by_fuzzing(call):
     """Values of another kind where a list is due, and numbers beyond floats."""
     with pytest.raises(ValueError, match=r"must be a list|too large|a dict is due"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("parents", "message"),
+    [
+        (
+            [[], ["s1"]],
+            "parents[1] holds 's1', but parents are the positions of claims",
+        ),
+        (
+            [[], [1]],
+            "claim 1 is its own parent (a self-loop); claims are counted from 0",
+        ),
+        ([[2], []], "edge (2, 0) but only 2 claims, counted from 0"),
+    ],
+)
+def test_parents_that_are_no_positions(parents, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        ReasoningGraph.from_parents(parents, claims=["a", "b"])
+
+
+def test_problems_without_labels_among_others():
+    graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(3)]
+    with pytest.raises(ValueError, match=r"problem 1 has no labels \(they are None\)"):
+        HardCF(0).fit(graphs, [[1, 0], None, [1, 1]])

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -34,6 +35,22 @@ def fitted():
 def by_hand(pipe):
     scaler, cf = (step for _, step in pipe.steps)
     return cf, scaler.transform(NEW)
+
+
+def test_groups_reach_the_filter_by_their_own_name(fitted):
+    model = make_filter_pipeline(
+        ClaimTransformer(StandardScaler()), HardCF("neyman-pearson", random_state=0)
+    )
+    groups = np.arange(150) // 5
+    scaled = model[0].fit_transform(FIT[0])
+    expected = clone(model[-1]).fit(scaled, FIT[1], groups)
+    assert model.fit(*FIT, groups).threshold() == expected.threshold()
+    assert expected.threshold() != clone(model).fit(*FIT).threshold()
+    with config_context(enable_metadata_routing=True):
+        routed = clone(model)
+        routed[-1].set_fit_request(groups=True)
+        assert routed.fit(*FIT, groups=groups).threshold() == expected.threshold()
+    assert not hasattr(model, "set_fit_request")
 
 
 def test_methods_are_those_of_the_filter(fitted):

@@ -122,11 +122,9 @@ def fit(options):
         coherent=not options.no_edges,
         calibration_size=int(size) if size is not None and size >= 1 else size,
     )
-    groups = "groups"
     if features := wanted_features(options.features, data.graphs):
         model = FilterPipeline([("features", features), ("filter", model)])
-        groups = "filter__groups"
-    model.fit(data.graphs, data.labels, **{groups: data.groups})
+    model.fit(data.graphs, data.labels, data.groups)
     save(model, options.output)
     inform(
         f"fitted on {len(data.graphs)} problems",

@@ -1,6 +1,7 @@
 """Reasoning graphs in the forms of other tools: adjacency matrices and networkx."""
 
 from collections.abc import Mapping
+from numbers import Integral
 
 import numpy as np
 
@@ -19,10 +20,16 @@ def parent_edges(parents, n_claims):
     """Pairs (parent, child) from the list of parents of each claim."""
     if n_claims not in (None, len(check_list("parents", parents))):
         raise ValueError(f"{len(parents)} lists of parents but {n_claims} claims")
-    rows = (
-        check_list(f"parents[{v}]", row, sized=False) for v, row in enumerate(parents)
-    )
-    return [(u, v) for v, row in enumerate(rows) for u in row]
+    edges = []
+    for v, row in enumerate(parents):
+        row = list(check_list(f"parents[{v}]", row, sized=False))
+        if wrong := [u for u in row if not isinstance(u, Integral)]:
+            raise ValueError(
+                f"parents[{v}] holds {wrong[0]!r}, but parents are the positions of claims, "
+                "whole numbers counted from 0"
+            )
+        edges += [(u, v) for u in row]
+    return edges
 
 
 def matrix_edges(matrix, n_claims, orientation):

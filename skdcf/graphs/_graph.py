@@ -306,7 +306,8 @@ class ReasoningGraph:
         Parameters
         ----------
         parents : sequence of sequences of int
-            ``parents[v]`` are the claims that v builds on directly.
+            ``parents[v]`` are the positions, counted from 0, of the claims that v builds on
+            directly.
         features : array-like of shape (n_claims, n_features), optional
         **fields
             Further constructor arguments.

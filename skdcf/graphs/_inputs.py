@@ -227,7 +227,9 @@ def check_edges(edges, n_claims, where):
         _check_range(edges, n_claims, where, "claims")
         if (edges[:, 0] == edges[:, 1]).any():
             v = edges[edges[:, 0] == edges[:, 1]][0, 0]
-            raise ValueError(f"{where}claim {v} is its own parent (a self-loop)")
+            raise ValueError(
+                f"{where}claim {v} is its own parent (a self-loop); claims are counted from 0"
+            )
         edges = sort_edges(edges, n_claims)
         if (edges[:, 0] > edges[:, 1]).any():
             depth = find_depth(edges, n_claims)
@@ -266,7 +268,9 @@ def check_no_cycle(edges, depth, offsets, ids):
 def _check_range(edges, n_claims, where, claims):
     if edges.min() < 0 or edges.max() >= n_claims:
         u, v = edges[((edges < 0) | (edges >= n_claims)).any(axis=1)][0]
-        raise ValueError(f"{where}edge ({u}, {v}) but only {n_claims} {claims}")
+        raise ValueError(
+            f"{where}edge ({u}, {v}) but only {n_claims} {claims}, counted from 0"
+        )
 
 
 def check_offsets(offsets):

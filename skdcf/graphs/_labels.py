@@ -134,6 +134,11 @@ def _flat_labels(y, batch):
     wrong = np.flatnonzero(lengths != batch.sizes)
     if wrong.size:
         i = wrong[0]
+        if is_missing(y[i]):
+            raise ValueError(
+                f"{batch.name_of(i)} has no labels (they are {y[i]}): to fit and calibrate, "
+                "pass the problems that were judged"
+            )
         raise ValueError(
             f"{batch.name_of(i)}: {lengths[i]} labels but {batch.sizes[i]} claims"
         )

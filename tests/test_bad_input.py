@@ -309,7 +309,7 @@ def test_masked_labels_are_named():
         (iter([[1], [1, 0]]), "y is a list_iterator: "),
         (pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}), "y is a DataFrame: "),
         (np.array(1), "y is a ndarray: "),
-        ([[1], [0]], "problem 1 has no labels (they are None)"),
+        ([[1], [0]], "problem 1: 1 labels but 2 claims"),
         ([[1], [0, [1]]], "problem 1, claim 1: the label is [1]"),
         ([np.array([1.0]), np.array(["1", "0"])], "problem 1, claim 0: the label is"),
         ([[1], None], "problem 1 has no labels (they are None)"),

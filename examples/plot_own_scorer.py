@@ -10,7 +10,7 @@ however good or bad it is.
 # %%
 # A function
 # ----------
-# It gets a `GraphBatch`, all problems laid side by side, and returns one number per claim;
+# It gets a `~skdcf.GraphBatch`, all problems laid side by side, and returns one number per claim;
 # higher means more trustworthy. A claim's number may depend on its own problem only.
 
 from skdcf.datasets import make_reasoning_graphs
@@ -28,9 +28,9 @@ def frequency_and_gap(batch):
 # %%
 # A class
 # -------
-# A `Scorer` has ``fit`` and ``confidence``; ``learns = True`` says that calibration problems
-# must be held out of ``fit``. This one takes a classifier's word for a claim, and doubts a
-# claim where what was built on it looks wrong.
+# A `~skdcf.scorers.Scorer` has ``fit`` and ``confidence``; ``learns = True`` says that
+# calibration problems must be held out of ``fit``. This one takes a classifier's word for a
+# claim, and doubts a claim where what was built on it looks wrong.
 
 import numpy as np
 
@@ -60,9 +60,12 @@ class DoubtfulChildren(Scorer):
 # %%
 # Side by side
 # ------------
-# A random score is among them: it is worth nothing, and valid all the same.
+# Beside them stand two methods of the papers, the frequency of a claim among other answers
+# and a linear score that is trained through calibration, and a score that is worth nothing
+# and valid all the same. :ref:`More of these methods
+# <sphx_glr_gallery_plot_paper_comparison.py>` are added in the same way.
 
-from skdcf import HardCF
+from skdcf import CoherentConformalFilter, HardCF
 from skdcf.evaluation import compare_filters
 from skdcf.plots import ComparisonDisplay
 
@@ -73,15 +76,17 @@ def worthless(batch):
 
 
 filters = {
-    "logistic regression": HardCF(ClassifierScorer()),
-    "doubtful children": HardCF(DoubtfulChildren()),
-    "function": HardCF(frequency_and_gap),
-    "worthless": HardCF(worthless),
+    "frequency": HardCF("frequency-score", ties="jitter"),
+    "trained linear": CoherentConformalFilter("linear", ties="jitter"),
+    "own function": HardCF(frequency_and_gap, ties="jitter"),
+    "own class": HardCF(DoubtfulChildren(), ties="jitter"),
+    "worthless": HardCF(worthless, ties="jitter"),
 }
 report = compare_filters(
     filters, graphs, labels, alphas=[0.05, 0.1, 0.2], cv=4, random_state=0
 )
 print(report)
+print(report.differences("trained linear"))
 display = ComparisonDisplay.from_comparison(report)
 
 # %%

@@ -9,8 +9,8 @@ least 90 % of the answers.
 # %%
 # Answers
 # -------
-# A problem is a `ReasoningGraph`: the claims of one answer, and edges from a claim to those
-# that build on it. Here is one by hand.
+# A problem is a `~skdcf.ReasoningGraph`: the claims of one answer, and edges from a claim to
+# those that build on it. Here is one by hand.
 
 from skdcf import ReasoningGraph
 
@@ -22,9 +22,9 @@ answer = ReasoningGraph.from_parents(
 answer
 
 # %%
-# To learn from, a filter needs answers whose claims were judged. `fetch_perl` downloads
-# solutions of word problems by language models; where there is no network, generated
-# answers stand in for them.
+# To learn from, a filter needs answers whose claims were judged.
+# `~skdcf.datasets.fetch_perl` downloads solutions of word problems by language models; where
+# there is no network, generated answers stand in for them.
 
 from skdcf.datasets import fetch_perl, make_word_problems
 
@@ -39,25 +39,23 @@ print(data.graphs)
 # %%
 # Fit
 # ---
-# `reasoning_features` computes columns from question, claims and edges. The filter behind it
-# trains a score on some of the problems and calibrates on others. Problems with the same
-# question, one group, stay on one side.
+# `~skdcf.features.reasoning_features` computes columns from question, claims and edges. The
+# filter behind it trains a score on some of the problems and calibrates on others. Problems
+# with the same question, one group, stay on one side.
 
 from sklearn.model_selection import GroupShuffleSplit
-from sklearn.pipeline import make_pipeline
 
 from skdcf import CoherentConformalFilter
 from skdcf.features import reasoning_features
+from skdcf.pipeline import make_filter_pipeline
 
 split = GroupShuffleSplit(1, test_size=0.4, random_state=0)
 known, new = next(split.split(data.graphs, groups=data.groups))
 labels = [data.labels[i] for i in known]
-model = make_pipeline(
+model = make_filter_pipeline(
     reasoning_features(), CoherentConformalFilter(alpha=0.1, random_state=0)
 )
-model.fit(
-    data.graphs[known], labels, coherentconformalfilter__groups=data.groups[known]
-)
+model.fit(data.graphs[known], labels, groups=data.groups[known])
 print(f"{model[-1].n_calibration_} problems calibrated")
 
 # %%

@@ -76,9 +76,10 @@ def _summary(data):
 
 
 def _describe(name, summary):
+    alone = "" if summary["edges"] else ": every claim stands alone"
     yield (
         f"{name}: {summary['problems']} problems, {summary['claims']} claims, "
-        f"{summary['edges']} edges"
+        f"{summary['edges']} edges{alone}"
     )
     features, labels = summary["features"], summary["labels"]
     rows = {

@@ -28,11 +28,14 @@ class CoherentConformalFilter(BaseFilter):
     Parameters
     ----------
     scorer : "auto", "linear", "neyman-pearson", model or any scorer, default="auto"
-        "linear" is a linear model, trained through a soft version of the procedure to
-        keep as many true claims as possible; other differentiable models, such as
-        `MLPScorer`, are trained in the same way. "neyman-pearson" prices claims by their
-        hazards and the graph. "auto" mixes it with "linear", weighed by what they keep
-        in cross-validation on the training problems. What `HardCF` takes is taken too.
+        "linear" is the method of the paper: a linear model, trained through a soft version
+        of the procedure to keep as many true claims as possible. Other differentiable
+        models, such as `~skdcf.scorers.MLPScorer`, are trained in the same way.
+        "neyman-pearson" estimates how likely an error begins at each claim, and orders
+        claims by what keeping them costs in risk (`~skdcf.scorers.NeymanPearsonScorer`).
+        "auto" trains both and mixes their scores, each with a weight for what it keeps in
+        cross-validation on the training problems. All that `HardCF` takes may be passed
+        here as well.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim; also the level that
         is trained for.
@@ -40,7 +43,8 @@ class CoherentConformalFilter(BaseFilter):
         How the procedure is softened; None is ``PathRelaxation()``. Refused where the
         scorer is not trained through it.
     training : SoftTraining or None, default=None
-        How the model is trained; None is ``SoftTraining()``. Refused likewise.
+        How the model is trained; None is ``SoftTraining()``. Refused where
+        ``relaxation`` is.
     coherent : bool, default=True
         Whether a claim needs all its ancestors. False drops the edges before anything
         else, in training and afterwards.

@@ -21,7 +21,7 @@ class HardCF(BaseFilter):
         a scorer of `skdcf.scorers` or its name, any scikit-learn classifier or pipeline
         (trained on claims), a differentiable model (trained through calibration), or a
         function of a GraphBatch that looks at each problem by itself. None is
-        `FrequencyScorer` where a feature is called "frequency-score", else logistic
+        `~skdcf.scorers.FrequencyScorer` where a feature is called "frequency-score", else logistic
         regression on claims. A fitted one is fitted afresh.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.

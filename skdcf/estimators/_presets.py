@@ -83,9 +83,9 @@ class SingleFeatureCF(HardCF):
         Name or column number. None is "frequency-score" where there is such a
         feature, else the first column.
     beta_mix : float, default=0.0
-        Weight of the median over descendants, in [0, 1]; see `FrequencyScorer`.
+        Weight of the median over descendants, in [0, 1]; see `~skdcf.scorers.FrequencyScorer`.
     over : {"descendants", "children"}, default="descendants"
-        As in `FrequencyScorer`.
+        As in `~skdcf.scorers.FrequencyScorer`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -221,7 +221,7 @@ class XGBoostCF(HardCF):
     learning_rate : float, default=0.1
         Shrinkage of each tree.
     label : {"coherent", "own"}, default="coherent"
-        What the trees learn; see `ClassifierScorer`.
+        What the trees learn; see `~skdcf.scorers.ClassifierScorer`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
     ties : {"exclude", "include", "jitter"}, default="exclude"

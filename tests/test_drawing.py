@@ -261,6 +261,7 @@ def test_texts_can_be_read_in_the_light_and_in_the_dark():
         for ink in ("ink", "soft", "gone", "false"):
             assert contrast(colours[ink], colours["paper"]) > 4.5
         assert contrast(colours["ink"], colours["quote"]) > 4.5
+        assert contrast(colours["soft"], colours["square"]) > 4.5
         for drawn in (FALSE, "#707070"):
             assert contrast(drawn, colours["paper"]) > 3
     used = set(re.findall(r"var\(--(\w+)\)", STYLE))

@@ -2,11 +2,11 @@
 
 from html import escape as escape_markup
 
-# Colours in the light and in the dark. Drawings are readable on both grounds as they are.
+# Colours in the light and in the dark. Of drawings, only the squares of dropped claims differ.
 _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
---rule:#9a9a9a;--quote:#eef3f8;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
+--rule:#9a9a9a;--quote:#eef3f8;--square:#f4f4f4;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
 _DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;
---rule:#6f7b8a;--quote:#232d3a;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
+--rule:#6f7b8a;--quote:#232d3a;--square:#2c3542;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
 
 # What says that the surroundings are dark: the documentation, Jupyter, VS Code, `page`.
 STYLE = (
@@ -25,6 +25,8 @@ background:var(--quote);border-left:3px solid var(--bar)}
 .skdcf .both{display:flex;flex-wrap:wrap;gap:10px 22px;align-items:flex-start}
 .skdcf .drawing{max-width:100%;overflow-x:auto}
 .skdcf .drawing svg{display:block;max-width:none}
+.skdcf rect{fill:var(--square)}
+.skdcf rect+text{fill:var(--soft)}
 .skdcf ol.claims{flex:1 1 19em;min-width:0;list-style:none;margin:0;padding:0}
 .skdcf ol.claims>li{display:grid;grid-template-columns:34px minmax(0,1fr);gap:0 6px;
 margin:0;padding:1px 0;align-items:center;border-bottom:1px solid var(--line)}

@@ -132,6 +132,14 @@ def test_extract_names_the_line_that_is_wrong(tmp_path, capsys, line, message):
     assert message in capsys.readouterr().err
 
 
+def test_extract_refuses_a_question_under_another_name(tmp_path, capsys):
+    """It would be left out without a word, and the claims cut without it."""
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"answer": "x", "question": "q", "group": 1}\n')
+    assert run("extract", path, "-o", tmp_path / "o", "--model", "m") == 2
+    assert "problem 0: unknown keys ['question']" in capsys.readouterr().err
+
+
 def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     answers = write_answers(tmp_path / "a.jsonl", 2, 3)

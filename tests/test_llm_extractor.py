@@ -124,7 +124,6 @@ def test_answers_in_all_forms():
                 "id": 7,
                 "alternatives": ["x"],
                 "metadata": {"topic": "sums"},
-                "more": 1,
             },
             Answer(None, "", id="empty"),
         ]
@@ -149,10 +148,11 @@ def test_answers_in_all_forms():
         [{"answer": "x", "alternatives": "one text"}],
         [{"answer": "x", "alternatives": [1]}],
         [{"answer": "x", "id": 1.5}],
+        [{"answer": "x", "question": "q"}],
     ],
 )
 def test_what_is_no_answer_is_refused(bad):
-    with pytest.raises(ValueError, match=r"no list|must be|no text"):
+    with pytest.raises(ValueError, match=r"no list|must be|no text|\['question'\]"):
         ClaimExtractor(decompose=split_sentences, graph=no_edges).transform(bad)
 
 

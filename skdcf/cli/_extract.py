@@ -148,4 +148,5 @@ def _answer(line, place):
         raise ValueError(f"{place}: {error}") from error
     if not isinstance(record, dict) or not isinstance(record.get("answer"), str):
         raise ValueError(f'{place}: an object with a text called "answer" is expected')
-    return record, record.get("group")
+    group = record.pop("group", None)
+    return record, group

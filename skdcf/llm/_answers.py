@@ -59,6 +59,12 @@ def read_answers(X: Iterable[Any]) -> list[Answer]:
 
 def _read_answer(i, item):
     if isinstance(item, Mapping):
+        if unknown := sorted(map(str, item.keys() - set(Answer._fields))):
+            raise ValueError(
+                f"problem {i}: unknown keys {unknown}; there are {list(Answer._fields)}. The "
+                'question is the "problem", and whatever else belongs to it goes into '
+                '"metadata"'
+            )
         known = {name: item.get(name) for name in Answer._fields}
         answer = Answer(**known)
     elif isinstance(item, tuple) and 2 <= len(item) <= len(Answer._fields):

@@ -55,7 +55,7 @@ class Session:
         self.in_flight, self._dry = in_flight, dry
         self._free = asyncio.Semaphore(in_flight)
         self._asked: dict[str, asyncio.Task] = {}
-        self._failed_in_a_row = 0
+        self._failed_in_a_row, self._last_error = 0, ""
 
     async def ask(self, call: Call) -> Reply:
         """The reply to a call, from the cache where it is known."""
@@ -81,12 +81,14 @@ class Session:
         async with self._free:
             if self._failed_in_a_row >= self._patience:
                 raise EndpointError(
-                    f"the last {self._failed_in_a_row} calls have failed: no more are made"
+                    f"the last {self._failed_in_a_row} calls have failed: no more are made. "
+                    f"The last one: {self._last_error}"
                 )
             try:
                 reply = await self.transport.complete(call)
-            except CallError:
+            except CallError as error:
                 self._failed_in_a_row += 1
+                self._last_error = str(error)
                 raise
             self._failed_in_a_row = 0
             reply = self._without_key(reply)

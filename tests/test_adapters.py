@@ -205,7 +205,7 @@ def test_uqlm_claims_of_unknown_origin_are_part_of_the_answer(origin):
     assert graph.feature_names == ("x",)
 
 
-@pytest.mark.parametrize("name", ["label", "annotation", "Correct", "claim_idx"])
+@pytest.mark.parametrize("name", ["label", "annotation", "Correct", "claim_idx", "Id"])
 def test_uqlm_labels_and_positions_are_no_scores(name):
     claims = [[{"claim": "a", name: 1, "x": 0.5}, {"claim": "b", name: 0, "x": 0.25}]]
     assert from_uqlm(claims).graphs.feature_names == ("x",)

@@ -118,11 +118,12 @@ def from_frame(
         those named below and those with the name of a label or a position, in letters
         of any case: label, labels, gold, gold_label, annotation, manual_annotation,
         correct, is_correct, truth, ground_truth, verdict, optimal-score, removed,
-        original_response, problem, problem_id, claim, claim_id, claim_idx, parents, deps, verdicts,
-        is_true, index, level_0, unnamed: 0.
+        original_response, id, problem, problem_id, claim, claim_id, claim_idx, parents, deps,
+        verdicts, is_true, index, level_0, unnamed: 0.
     problem : str
         Column that says which problem a claim belongs to, for every row. Problems come
-        in order of their first row; their rows need not be together.
+        in order of their first row; their rows need not be together. Each answer is a
+        problem: where a question was answered twice, give a column that tells them apart.
     claim : str or None
         Column with the position of the claim in its problem, 0 to n - 1; without such
         a column the order of the rows counts.

@@ -25,7 +25,7 @@ _BROKEN = (ValueError, LookupError, TypeError, AttributeError, OverflowError)
 _NAMES = """
 label labels gold gold_label annotation manual_annotation correct is_correct truth
 ground_truth verdict verdicts is_true optimal-score removed original_response
-problem problem_id claim claim_id claim_idx parents deps index level_0
+id problem problem_id claim claim_id claim_idx parents deps index level_0
 """
 _NOT_FEATURES = {"unnamed: 0", *_NAMES.split()}
 

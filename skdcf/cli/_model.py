@@ -126,8 +126,11 @@ def fit(options):
         model = FilterPipeline([("features", features), ("filter", model)])
     model.fit(data.graphs, data.labels, data.groups)
     save(model, options.output)
+    alone = (
+        "" if len(data.graphs.edges) else ", without edges: every claim stands alone"
+    )
     inform(
-        f"fitted on {len(data.graphs)} problems",
+        f"fitted on {len(data.graphs)} problems{alone}",
         f"labels: {describe_labels(data.graphs, data.labels)}",
         *promise(filter_of(model)),
         f"saved as {options.output}",

@@ -1,17 +1,25 @@
 """Transformers of graphs: metrics, unions, given columns, domains, lifting."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PolynomialFeatures,
+    QuantileTransformer,
+    StandardScaler,
+)
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
@@ -279,12 +287,76 @@ def test_claim_transformer_refuses_what_looks_at_the_company(function, table):
         ClaimTransformer(FunctionTransformer(function)).fit(table)
 
 
+@pytest.mark.filterwarnings("ignore:the transformer follows")
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_claim_transformer_allows_for_rounding(kind, table):
     """Products of matrices differ in the last bits between tables of other heights."""
     narrow = FunctionTransformer(lambda X: X.astype(kind))
     lifted = ClaimTransformer(make_pipeline(StandardScaler(), narrow, PCA(20)))
     assert lifted.fit_transform(table).n_features == 20
+
+
+class Density(TransformerMixin, BaseEstimator):
+    """How far a claim lies from those of the fit, itself among them."""
+
+    def fit(self, X, y=None):
+        self.density_ = KernelDensity(bandwidth=0.5).fit(X)
+        return self
+
+    def transform(self, X):
+        return -self.density_.score_samples(X)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("transformer", "width", "follows"),
+    [
+        (StandardScaler(), 3, False),
+        (StandardScaler(), 150, False),
+        (QuantileTransformer(n_quantiles=20), 3, False),
+        (PolynomialFeatures(2), 3, False),
+        (PCA(2, whiten=True), 3, False),
+        (Density(), 3, True),
+        (PCA(45, whiten=True), 150, True),
+        (
+            PCA(90, whiten=True),
+            150,
+            True,
+        ),  # which half of the problems cannot be fitted
+    ],
+)
+def test_claim_transformer_warns_where_it_follows_its_problems(
+    transformer, width, follows
+):
+    table = np.random.default_rng(0).normal(size=(100, width))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ClaimTransformer(transformer).fit(table)
+        ClaimTransformer(transformer).fit(table[:20])  # nothing is told from so few
+    said = [w for w in caught if "follows the problems" in str(w.message)]
+    assert len(said) == follows
+
+
+@pytest.mark.filterwarnings("ignore:the transformer follows")
+def test_what_the_warning_is_about():
+    """Calibrated on the problems of the fit, a filter keeps more than it may."""
+    rng, missed, fresh = np.random.default_rng(0), [], []
+
+    def draw(n):
+        y = rng.random(n) < 0.6
+        return rng.normal(size=(n, 3)) + np.outer(2 * y - 1, [0.6, 0, 0]), y.astype(int)
+
+    for _ in range(40):
+        (known, y), (others, z), (new, truth) = draw(100), draw(100), draw(500)
+        lifted = ClaimTransformer(Density()).fit(known)
+        cf = HardCF(0).fit(lifted.transform(known), y)
+        new = lifted.transform(new)
+        for filter, out in ((cf, missed), (clone(cf), fresh)):
+            if out is fresh:
+                filter.fit(lifted.transform(others), z)
+            out.append((filter.masks(new, [0.1])[0] & (truth == 0)).mean())
+    for rates, low, high in ((missed, 0.13, 0.3), (fresh, 0.05, 0.1)):
+        error = np.std(rates) / 40**0.5
+        assert low < np.mean(rates) + 3 * error and np.mean(rates) - 3 * error < high
 
 
 def test_claim_transformer_wants_a_row_per_claim(table):

@@ -315,6 +315,20 @@ def test_adaptive_level_keeps_its_long_run_promise(gamma, truth):
     assert len(level.history_) == n
 
 
+@pytest.mark.parametrize("b", [25, 200])
+def test_adaptive_level_where_several_are_filtered_at_a_time(b):
+    """As bad as can be: all that is filtered at a level above 0 errs."""
+    alpha, gamma, exceeded = 0.1, 0.05, False
+    level = AdaptiveAlpha(alpha, gamma=gamma)
+    for t in range(b, 1001, b):
+        kept = level.predict(AlwaysWrong(), np.zeros((b, 1)))
+        level.update(np.zeros(b, dtype=int), kept)
+        share = level.n_errors_ / t
+        assert share <= alpha + (alpha + b * gamma) / (gamma * t) + 1e-12
+        exceeded |= share > alpha + (alpha + gamma) / (gamma * t)
+    assert exceeded  # one at a time would have been safer
+
+
 def test_adaptive_level_is_the_published_one_where_nothing_is_held():
     errors = np.random.default_rng(1).random(100) < 0.1
     level = fed(AdaptiveAlpha(0.1, gamma=0.01), errors)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import warn
 from .._parameters import HasMethods
 from ..graphs import GraphBatch, as_batch
 from ._base import Graphs, KeepsGraphs, check_same_columns, list_columns
@@ -21,6 +22,8 @@ _ROUNDING = 1e-6
 _MOST_ROWS = 1000  # that are looked at, from the first claim to the last
 _HEIGHTS = (1, 7, 64)  # of the small tables whose rows are compared
 _N_TABLES = 8  # of each height
+_FEWEST = 25  # problems whose halves are compared
+_CHANCE = 1e-6  # that problems like those of the fit look unlike them, where this warns
 
 
 class ClaimTransformer(KeepsGraphs):
@@ -37,6 +40,11 @@ class ClaimTransformer(KeepsGraphs):
     ----------
     transformer_ : the fitted copy
 
+    Warns
+    -----
+    UserWarning
+        Where the output follows the problems of the fit, as the notes say.
+
     Notes
     -----
     In a pipeline this step is fitted before the filter sets calibration problems apart.
@@ -44,6 +52,13 @@ class ClaimTransformer(KeepsGraphs):
     calibration problems too, voids the guarantee. It belongs into the classifier,
     ``HardCF(make_pipeline(SelectKBest(), LogisticRegression()))``, which is trained on
     training problems only.
+
+    Without labels a transformer can follow the problems that it is fitted to as well, so
+    that these, of which some calibrate, are measured otherwise than new ones. With a
+    density in front of the filter, 0.19 of the problems kept a false claim where 0.1 was
+    promised, and with a whitened PCA of about as many components as claims 0.13; scaling
+    made no difference. `fit` looks at this: a copy is fitted to one half of the problems,
+    and the halves are compared.
 
     Examples
     --------
@@ -94,6 +109,7 @@ class ClaimTransformer(KeepsGraphs):
                 "classifier instead: HardCF(make_pipeline(transformer, classifier))"
             ) from error
         self._n_out = self._check_rows(table)
+        self._compare_halves(table, batch.problem_of)
         self.feature_names_in_ = np.array(list_columns(batch), dtype=object)
         self.n_features_in_ = batch.n_features
         return self
@@ -140,9 +156,9 @@ class ClaimTransformer(KeepsGraphs):
             name = type(self.transformer_).__name__.lower()
             return np.array([f"{name}{i}" for i in range(self._n_out)], dtype=object)
 
-    def _output(self, table):
-        """The transformer's output, as an array."""
-        table = self.transformer_.transform(table)
+    def _output(self, table, transformer=None):
+        """The output of the transformer, or of a copy, as an array."""
+        table = (transformer or self.transformer_).transform(table)
         return table.toarray() if hasattr(table, "toarray") else np.asarray(table)
 
     def _check_rows(self, table):
@@ -170,6 +186,42 @@ class ClaimTransformer(KeepsGraphs):
                     "guarantee: use a transformer that learns in fit"
                 )
         return together.shape[1]
+
+    def _compare_halves(self, table, problem_of):
+        """Warn where the transformer sees which problems it was fitted to."""
+        n = problem_of[-1] + 1 if len(problem_of) else 0
+        half = (np.random.default_rng(0).permutation(n) % 2).astype(bool)
+        if n < _FEWEST:  # nothing could be told from them
+            return
+        try:
+            copy = clone(self.transformer).fit(table[half[problem_of]])
+            chances = _chances(self._output(table, copy), problem_of, half)
+        except ValueError:  # it takes more than half of the claims
+            chances = iter([0.0])
+        if min(chances, default=1.0) < _CHANCE:
+            warn(
+                "the transformer follows the problems that it is fitted to: new ones come "
+                "out otherwise. If these problems calibrate, too, the promise does not "
+                "hold. Put it into the classifier, HardCF(make_pipeline(transformer, "
+                "classifier)), or calibrate the fitted pipeline on problems that it has "
+                f"not seen. It is {self.transformer!r}"
+            )
+
+
+def _chances(values, problem_of, half):
+    """That location, or spread, differs by chance as much as it does between halves."""
+    from scipy.stats import mannwhitneyu
+
+    centred = values - np.median(values, axis=0)
+    scale = np.median(np.abs(centred), axis=0)
+    centred /= np.where(scale > 0, scale, 1.0)
+    known = np.bincount(problem_of, minlength=len(half)) > 0
+    for claims in (centred.mean(axis=1), (centred**2).mean(axis=1)):
+        total = np.bincount(problem_of, claims, len(half))
+        means = total[known] / np.bincount(problem_of, minlength=len(half))[known]
+        one, other = means[half[known]], means[~half[known]]
+        if len(one) and len(other) and np.isfinite(means).all():
+            yield mannwhitneyu(one, other).pvalue
 
 
 def _list_tables(n_rows: int) -> Iterator[tuple[int, int]]:

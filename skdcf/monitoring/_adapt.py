@@ -36,14 +36,17 @@ class AdaptiveAlpha(Settings):
     level_ : float
         What to filter with now. At 0 and below, nothing is kept; at 1, everything.
     history_ : ndarray of shape (n_problems,)
-        The level at which each problem was filtered.
+        The level before each problem was taken in.
     n_errors_ : int
 
     Notes
     -----
     After T problems, whatever they were, the share of errors is at most
-    ``alpha + (alpha + gamma) / (gamma T)``, because the level starts at alpha, never
-    falls below ``-gamma``, and errors are what lowers it. The published rule bounds the
+    ``alpha + (alpha + gamma) / (gamma T)`` where each is taken in before the next is
+    filtered, because the level starts at alpha, never falls below ``-gamma``, and errors
+    are what lowers it. Where b problems at a time are filtered and then taken in, it can
+    fall to ``-b gamma``, and the bound is ``alpha + (alpha + b gamma) / (gamma T)``: keep
+    ``b gamma`` small. The published rule bounds the
     share from below as well. Here it can stay below alpha: where everything is kept
     there may still be no false claim, and the level is held at 1 then, so that no credit
     piles up for worse times.

@@ -23,7 +23,7 @@ _MOST_ROWS = 1000  # that are looked at, from the first claim to the last
 _HEIGHTS = (1, 7, 64)  # of the small tables whose rows are compared
 _N_TABLES = 8  # of each height
 _FEWEST = 25  # problems whose halves are compared
-_CHANCE = 1e-6  # that problems like those of the fit look unlike them, where this warns
+_CHANCE = 1e-5  # that problems like those of the fit look unlike them, where this warns
 
 
 class ClaimTransformer(KeepsGraphs):

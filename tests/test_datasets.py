@@ -673,6 +673,21 @@ def test_perl_reads_no_field_that_reveals_labels(data_home, place):
     assert all(y.all() for y in after.labels)
 
 
+def test_perl_refuses_a_step_that_is_judged_twice(data_home, place):
+    """There was a label too many then, and all after it were of other claims."""
+    name = "perl/gsm8k/gsm8k_negatives.json"
+    records = json.loads((data_home / name).read_text("utf-8"))
+    judged = records[3]["error_annotation"]["error_annotations"]["step_level"]
+    judged.insert(1, judged[0])
+    n = len(judged) - 1
+    with pytest.raises(ValueError, match=rf"/3.*labels of shape \({n + 1},\) but {n}"):
+        fetch_perl("gsm8k", "negatives", data_home=place(name, records))
+    data = fetch_perl(
+        "gsm8k", "negatives", on_invalid="drop", data_home=place(name, records)
+    )
+    assert len(data.graphs) == len(records) - 1 and len(data.dropped) == 1
+
+
 def test_coherent_math_reads_no_field_that_reveals_labels(data_home, place):
     content = json.loads((data_home / COHERENT).read_text("utf-8"))
     before = fetch_coherent_math(data_home=data_home)

@@ -53,6 +53,7 @@ def build_all(records, build, on_invalid="raise"):
     for name, record in records:
         try:
             graph, label = build(record, name)
+            _check_labels(graph, label)
         except _BROKEN as error:
             reason = _reason(error, name)
             if on_invalid == "raise":
@@ -63,6 +64,13 @@ def build_all(records, build, on_invalid="raise"):
         graphs.append(graph)
         labels.append(label)
     return graphs, labels, dropped
+
+
+def _check_labels(graph, label):
+    if label is not None and np.shape(label) != (graph.n_claims,):
+        raise ValueError(
+            f"labels of shape {np.shape(label)} but {graph.n_claims} claims"
+        )
 
 
 def _reason(error, name):

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import pytest
 from joblib import parallel_config
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
@@ -586,3 +587,53 @@ def test_columns_in_another_order_where_a_function_reads_them(data, of):
     cf = HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)
     with pytest.raises(ValueError, match="feature names differ"):
         cf.masks(backwards, [0.1])
+
+
+# --- a scorer that learns, and does not say so
+
+
+class Undeclared(Scorer):
+    """Forgot ``learns = True``."""
+
+    def fit(self, batch, labels, task=None):
+        self.tree_ = DecisionTreeClassifier(min_samples_leaf=3, random_state=0)
+        self.tree_.fit(batch.features, labels == 1)
+        return self
+
+    def confidence(self, batch):
+        return self.tree_.predict_proba(batch.features)[:, -1]
+
+
+class Declared(Undeclared):
+    learns = True
+
+
+@pytest.mark.parametrize("kind", [Undeclared, Declared])
+def test_labels_that_calibrate_are_hidden_from_a_scorer(kind):
+    """It was trained on what calibrated: 0.23 missed where 0.1 was promised."""
+    rng, missed = np.random.default_rng(0), []
+
+    def draw(n):
+        y = rng.random(n) < 0.6
+        return rng.normal(size=(n, 5)) + 0.7 * np.outer(y, [1, 0, 0, 0, 0]), y
+
+    for _ in range(20):
+        (X, y), (new, truth) = draw(300), draw(500)
+        cf = HardCF(kind(), random_state=0).fit(X, y)
+        missed.append((cf.predict(new) & ~truth).mean())
+        own = HardCF(kind(), calibration_size=0.5, random_state=0).fit(X, y)
+        assert own.predict(new).any()  # what it sees does not calibrate
+    assert np.mean(missed) < 0.1 + 4 * np.std(missed) / 20**0.5
+
+
+def test_a_frozen_classifier_needs_no_labels(data):
+    graphs, y = data
+    trained = DecisionTreeClassifier(max_depth=3, random_state=0)
+    trained.fit(graphs[:100].features, flat(y[:100]))
+    cf = HardCF(FrozenEstimator(trained)).fit(graphs[100:], y[100:])
+    alike = HardCF(FrozenEstimator(trained))
+    alike.fit(graphs[100:200], [np.zeros_like(row) for row in y[100:200]])
+    assert cf.n_calibration_ == 200
+    np.testing.assert_array_equal(
+        flat(alike.path_risk(graphs)), flat(cf.path_risk(graphs))
+    )

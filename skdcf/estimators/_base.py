@@ -185,9 +185,10 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             rest, rows = hold_out(len(batch), count, groups, rng)
             groups = None if groups is None else groups[rest]
             held = pick(batch, labels, rows)
-            batch, labels = pick(batch, labels, rest)
+            batch, labels, groups = _judged(*pick(batch, labels, rest), groups)
+        else:  # it may look at what calibrates, but not at what is true of it
+            labels = np.full_like(labels, -1)
         warn_of_labels(*held, self.alpha)
-        batch, labels, groups = _judged(batch, labels, groups)
         trained = trained_on(batch, labels, seed) if scorer.learns else None
         tasks = [filter._task(groups, rng) for filter in filters]
         if scorer.uses_alpha:  # so that each level draws what it would draw alone

@@ -91,8 +91,8 @@ class ClassifierScorer(Scorer):
         X = self._informative(batch)
         if not known.all():
             X, target = X[known], target[known]
-        self.estimator_ = None
-        if len(target) and target.min() != target.max():
+        self.estimator_ = None if self.learns else self.estimator
+        if self.learns and len(target) and target.min() != target.max():
             estimator = logistic() if self.estimator is None else clone(self.estimator)
             self.estimator_ = estimator.fit(X, target.astype(int))
         return self

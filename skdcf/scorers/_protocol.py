@@ -71,7 +71,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     ----------
     learns : bool
         Whether `fit` learns from labels. A filter then holds the problems that it
-        calibrates on out of `fit`.
+        calibrates on out of `fit`. If not, `fit` sees these, and all labels as unknown.
     uses_alpha : bool
         Whether another alpha would give another scorer.
     uses_relaxation : bool

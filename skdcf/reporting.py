@@ -105,11 +105,11 @@ def write_report(
 def _summary(filter, report, labels):
     j = _own_row(filter, report)
     low, high = report.coverage_band[j]
-    promise, level = filter.calibration_.promise, _own_level(filter)
+    level = _own_level(filter)
     theory = "" if np.isnan(low) else f"Theory expects {low:.1%} to {high:.1%}"
     theory = theory and f" {theory} of answers that the filter has not seen."
     sentences = (
-        f"Promised: {promise.describe(level)}.",
+        f"Promised: {filter.calibration_.describe(level)}.",
         f"Came out at alpha = {level:g}, with {report.n_calibration} answers that "
         f"calibrated: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
         f"answers of this report.{theory}",

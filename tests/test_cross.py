@@ -1,11 +1,15 @@
 """Cross-conformal calibration, and weights that a classifier estimates."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, estimate_ratio
+from skdcf.metrics import evaluate_filter
+from skdcf.reporting import write_report
 from skdcf.scorers import ClassifierScorer, CrossScorer
 
 
@@ -106,3 +110,19 @@ def test_estimated_weights_restore_coverage():
     assert coverage["none"] < 0.8
     assert abs(coverage["true"] - 0.9) < 0.03
     assert abs(coverage["estimated"] - 0.9) < 0.04
+
+
+def test_reports_say_what_is_proven(data, tmp_path):
+    """1 - 2 alpha; they said 1 - alpha, beside a band that is that of split calibration."""
+    graphs, y = data
+    cf = HardCF(ClassifierScorer(), calibration_size="cross", random_state=0)
+    cf.fit(graphs[:100], y[:100])
+    new = graphs[100:], y[100:]
+    for one in (cf, cf.with_alpha(0.05), pickle.loads(pickle.dumps(cf))):
+        page = write_report(tmp_path / "r.html", one, *new).read_text("utf-8")
+        assert f"at least {1 - 2 * one.alpha:g}, nothing false" in page
+        assert "Theory expects" not in page
+    assert np.isnan(evaluate_filter(cf, *new, [0.1]).coverage_band).all()
+    cf.calibrate(*new)  # on problems that no scorer has seen
+    page = write_report(tmp_path / "r.html", cf, *new).read_text("utf-8")
+    assert "at least 0.9, nothing false" in page and "Theory expects" in page

@@ -163,7 +163,8 @@ def calibrate(options):
 def promise(filter):
     """What a calibrated filter promises, in two sentences."""
     n, kind = filter.n_calibration_, filter.calibration_.promise
-    yield f"promise: {kind.describe(kind.level(None, filter.alpha))}"
+    level = kind.level(None, filter.alpha)
+    yield f"promise: {filter.calibration_.describe(level)}"
     yield f"{n} answers calibrated; they allow levels from alpha = {1 / (n + 1):.3g} on"
 
 

@@ -176,7 +176,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             pairs = fit_cross(filters, scorer, batch, labels, groups, rng, _judged)
             for filter, (fitted, part) in zip(filters, pairs, strict=True):
                 filter._take_over(self, fitted, seed, values, trained)
-                filter._store(part)
+                filter._store(part).calibration_.proven = 2.0
             return
         held = batch, labels
         if scorer.learns or self.calibration_size not in (None, CROSS):

@@ -80,8 +80,12 @@ class Calibration(metaclass=ABCMeta):
         What they were calibrated for.
     scores : ndarray of shape (n,) or None
         Their nonconformity scores, sorted, where these are all that is known of them.
+    proven : float
+        What is proven is the promise at so many times the level: 2 where scores of several
+        folds were counted together, else 1.
     """
 
+    proven: float = 1.0
     n: int
     promise: Any
     scores: np.ndarray | None = None
@@ -141,6 +145,20 @@ class Calibration(metaclass=ABCMeta):
         """
         return np.nan
 
+    def describe(self, level: float) -> str:
+        """What is proven at a level, as a sentence, for reports.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        str
+        """
+        at = level if self.proven == 1 else min(self.proven * level, 1.0)
+        return self.promise.describe(at)
+
     def coverage_law(self, level: float) -> tuple[int, int] | None:
         """Parameters (a, b) of the beta law of the coverage without ties, if there is one.
 
@@ -184,6 +202,8 @@ class OneThreshold(Calibration):
         return self.promise.needed(self.n, level)
 
     def coverage_law(self, level):
+        if self.proven != 1:
+            return None
         k = conformal_rank(self.n, level, self.delta)
         return self.n + 1 - k, k
 

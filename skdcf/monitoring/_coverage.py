@@ -34,7 +34,8 @@ class CoverageMonitor(BettingMonitor):
     Parameters
     ----------
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim: that of the filter.
+        Share of problems, in (0, 1), that may keep a false claim: that of the filter, or
+        twice that for ``calibration_size="cross"``, where no more is proven.
     n_calibration : int or None, default=None
         Number of problems that the filter was calibrated on. The promise is an average
         over what might have calibrated it, so the coverage of the one filter in use may

@@ -108,8 +108,8 @@ class TextFeatures(GraphTransformer):
     ----------
     n_jobs : int, optional
         Processes that read texts, as joblib counts them; None is 1, unless joblib's
-        ``parallel_config`` says otherwise. Starting them takes about a second, so that
-        they pay from some 50,000 claims on. The columns are the same with any number.
+        ``parallel_config`` says otherwise. Starting them takes a second or two, so that
+        they pay from some 100,000 claims on. The columns are the same with any number.
 
     Raises
     ------

@@ -40,6 +40,8 @@ def flat_labels(y, batch, is_table, values=None):
 def warn_of_labels(batch, labels, alpha):
     """Warn of labels that calibrate and are a model's, or missing in whole problems."""
     _warn_of_model_labels(batch, labels)
+    if len(labels) == 0 or labels.min() >= 0:
+        return
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     n_unjudged = int(np.sum(~judged & (batch.sizes > 0)))
     if n_unjudged > alpha * (len(batch) + 1):

@@ -111,7 +111,7 @@ def _cut_narrow(parents, children, offsets):
 
 
 def _make_level(parents, children):
-    new = np.flatnonzero(np.diff(children, prepend=-1))
+    new = np.flatnonzero(np.append(True, children[1:] != children[:-1]))
     return Level(parents, children[new], new)
 
 

@@ -10,8 +10,8 @@ the path, in any folder; "compare" then prints the difference. Its naive error i
 that of seeds and splits, on these problems; the corrected ones, after Nadeau and Bengio,
 say what other problems would do.
 
-Seconds are those of the processor. Seen, on a machine that was busy: 0.24 s for 230
-problems, 1.5 s for 2,300, 9.5 s for 20,000 (bounds 0.25 s and, for 20,000, 10 s).
+Seconds are those of the processor. Seen: 0.22 s for 230 problems, 9.5 s for 20,000
+(bounds 0.25 and 10 s).
 
 Found when folds began to share their work (200 splits; old is commit 9085a2f; change of
 retention, and the same as a share of the corrected error of retention):

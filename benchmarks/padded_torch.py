@@ -11,9 +11,9 @@ The problems are the 459 of PERL from MetaMathQA and Orca-Math, where the data f
 them. Otherwise as many of the same sizes are drawn from the other two sources, none with
 more than 22 claims: the longest of the 459 has as many, so padding costs the same.
 
-Seen: padded PyTorch takes 4.5 to 4.6 times the grid in double precision, which is the one
-used here, and 5.9 to 6.2 times in single; graph by graph it takes 147 times the grid and 450
-times the path. On a machine that was busy: 5.2 to 5.4, 2.8 to 3.3, 190 and 600 times.
+Seen in seven runs, of which single ones differ much: padded PyTorch takes 4.7 times the grid
+(the median; 3.6 to 7.3) in double precision, which is the one used here, and 6.2 times (4.0
+to 7.8) in single; graph by graph it takes 147 times the grid and 450 times the path.
 """
 
 import time

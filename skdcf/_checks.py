@@ -3,6 +3,7 @@
 All of these raise ValueError with the name of what is wrong, the value and the bound.
 """
 
+import re
 import sys
 import warnings
 from numbers import Real
@@ -100,6 +101,11 @@ def printable(text):
     Line breaks would break tables, and terminals obey control characters.
     """
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+
+
+def without_places(text):
+    """A ``repr`` without places in memory, which another session or a copy changes."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def warn(message, category=UserWarning):

@@ -15,9 +15,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._checks import check_alpha
 from .estimators import CalibrationPart
-from .metrics import unwrap
+from .metrics import filter_of, unwrap
 
 __all__ = ["CalibrationPart", "calibrate_partitions", "filter_partitions"]
 
@@ -69,7 +68,7 @@ def calibrate_partitions(
     300
     """
     found = _mapped(_calibration_part, filter, partitions, n_jobs)
-    _last(filter).calibrate_parts(found)
+    filter_of(filter).calibrate_parts(found)
     return filter
 
 
@@ -115,9 +114,9 @@ def filter_partitions(
     >>> [len(part) for part in masks]
     [100, 100]
     """
-    if alpha is not None:
-        check_alpha(alpha)
-    check_is_fitted(_last(filter))
+    inner = filter_of(filter)
+    check_is_fitted(inner)
+    inner.calibration_.promise.level(alpha, inner.alpha)  # refused before any is read
     return _mapped(_masks, filter, partitions, n_jobs, alpha)
 
 
@@ -161,10 +160,3 @@ def _read(part):
     if isinstance(part, tuple) and len(part) == 2:
         return part
     return part, None
-
-
-def _last(filter):
-    while hasattr(filter, "best_estimator_") or hasattr(filter, "steps"):
-        inner = getattr(filter, "best_estimator_", None)
-        filter = filter[-1] if inner is None else inner
-    return filter

@@ -30,6 +30,7 @@ from skdcf.features import (
     TextFeatures,
     reasoning_features,
 )
+from skdcf.guarantees import ExpectedFalse
 from skdcf.partitions import calibrate_partitions, filter_partitions
 
 GRAPHS, Y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
@@ -87,6 +88,16 @@ def test_parts_are_the_whole(path, n_jobs):
         assert same(
             [row for part in masks for row in part], whole.predict(GRAPHS, alpha)
         )
+
+
+def test_levels_are_those_of_the_guarantee():
+    """A count may be above 1, which alpha may not."""
+    promise = ExpectedFalse("count", 0.5)
+    cf = HardCF("frequency-score", guarantee=promise).fit(GRAPHS[:200], Y[:200])
+    [masks] = filter_partitions(cf, [GRAPHS[200:]], 2.0)
+    assert same(masks, cf.predict(GRAPHS[200:], 2.0))
+    with pytest.raises(ValueError, match="alpha"):
+        filter_partitions(FITTED, [GRAPHS[200:]], 2.0)
 
 
 def test_same_bits_wherever_the_parts_are_scored(path):

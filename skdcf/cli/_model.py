@@ -12,7 +12,7 @@ from ..estimators import CoherentConformalFilter
 from ..features import reasoning_features
 from ..graphs import GraphBatch
 from ..labelling import describe_labels
-from ..metrics import unwrap
+from ..metrics import filter_of, unwrap
 from ..pipeline import FilterPipeline
 from ..scorers import ClassifierScorer
 from ._files import (
@@ -137,11 +137,6 @@ def fit(options):
     )
 
 
-def filter_of(model):
-    """The filter at the end of a pipeline, or the model itself."""
-    return model[-1] if hasattr(model, "steps") else model
-
-
 def calibrate(options):
     """Calibrate a saved filter again and save it."""
     check_folder(options.output)
@@ -188,10 +183,8 @@ def filter_problems(options):
 def filtered(model, rows, alpha):
     """Each `Problem` of ``rows`` with the mask and the levels of its claims."""
     # None shows progress where somebody watches, and is silent in a pipe.
-    model, rows = (
-        FilterPipeline.of(model),
-        iter(tqdm(rows, unit=" problems", disable=None)),
-    )
+    rows = iter(tqdm(rows, unit=" problems", disable=None))
+    model = FilterPipeline.of(model)
     while chunk := list(islice(rows, _CHUNK)):
         graphs = GraphBatch.pack([row.graph for row in chunk])
         masks, levels = model.predict(graphs, alpha=alpha), model.predict_alpha(graphs)

@@ -171,7 +171,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.RandomState(seed)
         if scorer.learns and self.calibration_size == CROSS:
-            warn_of_labels(batch, labels, self.alpha)
+            warn_of_labels(batch, labels, self._level(None))
             trained = trained_on(batch, labels, seed)
             pairs = fit_cross(filters, scorer, batch, labels, groups, rng, _judged)
             for filter, (fitted, part) in zip(filters, pairs, strict=True):
@@ -188,7 +188,7 @@ class BaseFilter(CalibratedFilter, metaclass=ABCMeta):
             batch, labels, groups = _judged(*pick(batch, labels, rest), groups)
         else:  # it may look at what calibrates, but not at what is true of it
             labels = np.full_like(labels, -1)
-        warn_of_labels(*held, self.alpha)
+        warn_of_labels(*held, self._level(None))
         trained = trained_on(batch, labels, seed) if scorer.learns else None
         tasks = [filter._task(groups, rng) for filter in filters]
         if scorer.uses_alpha:  # so that each level draws what it would draw alone

@@ -63,7 +63,7 @@ class CalibratingFilter(CalibratedInParts, Settings):
         self.validate()
         batch, is_table = self._admit(X)
         labels, _ = flat_labels(y, batch, is_table, self._label_values)
-        warn_of_labels(batch, labels, self.alpha)
+        warn_of_labels(batch, labels, self._level(None))
         return self._store(self._part(batch, labels))
 
     @overload

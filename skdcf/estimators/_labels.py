@@ -37,18 +37,18 @@ def flat_labels(y, batch, is_table, values=None):
     return np.where(unknown, -1, y == known[1]).astype(np.int8), known
 
 
-def warn_of_labels(batch, labels, alpha):
+def warn_of_labels(batch, labels, level):
     """Warn of labels that calibrate and are a model's, or missing in whole problems."""
     _warn_of_model_labels(batch, labels)
     if len(labels) == 0 or labels.min() >= 0:
         return
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     n_unjudged = int(np.sum(~judged & (batch.sizes > 0)))
-    if n_unjudged > alpha * (len(batch) + 1):
+    if n_unjudged > level * (len(batch) + 1):
         warn(
             f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged. "
-            f"All their claims count as false, and alpha = {alpha:g} allows for fewer such "
-            "problems, so that far less may be kept than the scores deserve. If the "
+            f"All their claims count as false, and a level of {level:g} allows for fewer "
+            "such problems, so that far less may be kept than the scores deserve. If the "
             "problems to label were drawn at random, leave the others out",
             LabelWarning,
         )

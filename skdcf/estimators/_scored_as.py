@@ -4,13 +4,12 @@ Scores of one scorer are no calibration of another. What is compared is text, wh
 same in another process and after a file.
 """
 
-import re
 from types import FunctionType
 from zlib import crc32
 
 import numpy as np
 
-_PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # in memory: another in another session
+from .._checks import without_places
 
 
 def described(guarantee, without=()):
@@ -23,14 +22,14 @@ def described(guarantee, without=()):
 
 
 def _named(value):
-    return getattr(value, "__qualname__", None) or _PLACE.sub("", repr(value))
+    return getattr(value, "__qualname__", None) or without_places(repr(value))
 
 
 def described_scorer(scorer):
     """The settings of a scorer as text, and what its functions do."""
     values = scorer.get_params(deep=False).values()
     functions = [code_of(v) for v in values if isinstance(v, FunctionType)]
-    return " ".join([_PLACE.sub("", repr(scorer)), *functions])
+    return " ".join([without_places(repr(scorer)), *functions])
 
 
 def code_of(function):
@@ -49,7 +48,7 @@ def _text(value):
         return f"{{{sorted(map(_text, value))}}}"
     if isinstance(value, (list, tuple)):
         return f"({', '.join(map(_text, value))})"
-    return _PLACE.sub("", repr(value))
+    return without_places(repr(value))
 
 
 def trained_on(batch, labels, seed):

@@ -1,11 +1,10 @@
 """Which group a problem belongs to, by its metadata, a feature, or a function."""
 
-import re
 from collections.abc import Hashable
 
 import numpy as np
 
-from .._checks import is_missing
+from .._checks import is_missing, without_places
 
 SEVERAL = (list, set, frozenset)
 
@@ -133,9 +132,9 @@ def _names(several):
 
 
 def _name(by):
-    """A text without the place in memory, which a copy or another session changes."""
+    """What an entry is called, in a copy and in another session too."""
     text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+    return without_places(text)
 
 
 def as_set(group):

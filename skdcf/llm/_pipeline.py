@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import warn
 from .._parameters import HasMethods, Settings
 from ..graphs import GraphBatch, Labels, ReasoningGraph
-from ..metrics import unwrap
+from ..metrics import filter_of, unwrap
 from ._answers import Answer
 from ._chat import Chat
 from ._client import as_client
@@ -257,7 +257,7 @@ class ConformalFactualityPipeline(Settings):
         return self._finish(found, alpha)
 
     def _level(self, alpha):
-        filter = _inner(self.filter_)
+        filter = filter_of(self.filter_)
         return filter.calibration_.promise.level(alpha, filter.alpha)
 
     def _ask(self, problems):
@@ -306,14 +306,6 @@ class ConformalFactualityPipeline(Settings):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "filter_")
-
-
-def _inner(filter):
-    """The filter in a fitted pipeline or search."""
-    while hasattr(filter, "best_estimator_") or hasattr(filter, "steps"):
-        steps = getattr(filter, "steps", None)
-        filter = filter.best_estimator_ if steps is None else steps[-1][1]
-    return filter
 
 
 def _check_texts(name, values):

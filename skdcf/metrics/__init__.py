@@ -1,6 +1,6 @@
 """Coverage and retention of filters, observed and predicted by theory."""
 
-from ._evaluate import evaluate_filter, leave_one_out, unwrap
+from ._evaluate import evaluate_filter, filter_of, leave_one_out, unwrap
 from ._filter_report import FilterReport
 from ._intervals import coverage_band, coverage_interval
 from ._scores import (
@@ -19,6 +19,7 @@ __all__ = [
     "coverage_interval",
     "coverage_score",
     "evaluate_filter",
+    "filter_of",
     "first_error_score",
     "leave_one_out",
     "nonempty_score",

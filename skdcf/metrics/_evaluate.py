@@ -161,6 +161,23 @@ def levels_of(filter, alphas):
     return np.array(levels)
 
 
+def filter_of(model: Any) -> Any:
+    """The filter in a fitted pipeline or search; a filter itself is returned as it is.
+
+    Parameters
+    ----------
+    model : fitted filter, pipeline or search
+
+    Returns
+    -------
+    fitted filter
+    """
+    while hasattr(model, "best_estimator_") or hasattr(model, "steps"):
+        searched = hasattr(model, "best_estimator_")
+        model = model.best_estimator_ if searched else model.steps[-1][1]
+    return model
+
+
 def unwrap(filter: Any, X: Problems) -> tuple[Any, Any]:
     """The filter in a fitted pipeline or search, and X as that filter sees it.
 

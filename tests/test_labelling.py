@@ -193,7 +193,7 @@ def test_sources_are_described():
     ]
     assert describe_labels(graphs, [[1, 0], [1]]) == (
         "3 claims: 1 judged by people (ann 1), 1 judged by models (m 1), "
-        "1 judged, it is not said by whom"
+        "1 judged, the data do not say by whom"
     )
     assert describe_labels(graphs, [[-1, -1], [-1]]) == "3 claims: 3 not judged"
 

@@ -209,7 +209,7 @@ class ClaimTransformer(KeepsGraphs):
 
 
 def _chances(values, problem_of, half):
-    """That location, or spread, differs by chance as much as it does between halves."""
+    """Probabilities that chance makes two halves differ as much, in location and spread."""
     from scipy.stats import mannwhitneyu
 
     centred = values - np.median(values, axis=0)

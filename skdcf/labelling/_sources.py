@@ -154,7 +154,7 @@ def _count(kind, found):
         return None
     total = sum(names.values())
     if kind == "unknown":
-        return f"{total} judged, it is not said by whom"
+        return f"{total} judged, the data do not say by whom"
     listed = ", ".join(f"{by} {n}" for by, n in sorted(names.items()))
     judged = "" if kind == "derived" else "judged "
     return f"{total} {judged}{_WORDS[kind]} ({listed})"

@@ -45,7 +45,7 @@ def with_alternatives(graphs, most):
 
 
 def base(folder, name, data):
-    """The thirty columns that need nothing but question, claims and edges."""
+    """The 29 columns that need nothing but question, claims and edges."""
     graphs = with_alternatives(data.graphs, 0)
     return columns(folder, f"{name}-base", reasoning_features(), graphs)
 

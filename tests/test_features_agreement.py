@@ -237,11 +237,11 @@ def test_unknown_alternatives_are_refused():
 def test_recommended_set_has_them_where_fit_saw_them():
     known = graph_of(["a", "b"], ["b"])
     unknown = known.replace(alternatives=None)
-    assert reasoning_features().fit_transform([unknown]).n_features == 30
+    assert reasoning_features().fit_transform([unknown]).n_features == 29
     with_them = reasoning_features().fit([known])
-    assert list(with_them.get_feature_names_out())[30:] == NAMES
+    assert list(with_them.get_feature_names_out())[29:] == NAMES
     without = reasoning_features().fit([unknown])
-    assert without.transform([known]).n_features == 30
+    assert without.transform([known]).n_features == 29
     with pytest.raises(ValueError, match="are not known"):
         with_them.transform([known, unknown])
 

@@ -16,7 +16,6 @@ _STRUCTURE = (
     "nx_out_degree",
     "n_ancestors",
     "nx_depth_from_sources",
-    "nx_betweenness",
     "nx_is_source",
     "nx_is_sink",
 )
@@ -53,8 +52,8 @@ _PAPER = {
 def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     """The recommended features: all that question, claims and edges say by themselves.
 
-    Thirty columns: seven of the graph (degrees, ancestors, depth, betweenness, source,
-    sink) and the 23 of `TextFeatures`. No model is called and no column of the data
+    Twenty-nine columns: six of the graph (degrees, ancestors, depth, source, sink)
+    and the 23 of `TextFeatures`. No model is called and no column of the data
     is needed; columns that are there (such as ``frequency-score``) stay. Where the
     problems seen in ``fit`` have alternatives, the columns of `AgreementFeatures` join
     them, and from then on every problem must say what alternatives it has.
@@ -77,7 +76,7 @@ def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     ...     [[], [0]], claims=["2 + 3 = 5", "5 * 4 = 20"], problem="(2 + 3) * 4 = ?"
     ... )
     >>> reasoning_features().fit_transform([graph])
-    GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=30)
+    GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=29)
     """
     return GraphUnion(
         [

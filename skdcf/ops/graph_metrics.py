@@ -137,8 +137,7 @@ def _check_steps(batch, n_steps, name):
             f"{batch.name_of(i)} is too large for {name}: its {batch.sizes[i]:,} claims "
             f"and {np.diff(batch.edge_offsets)[i]:,} edges need {total[i]:,.0f} steps or "
             f"more, and {MOST_STEPS:,} is the most. Choose metrics without it, as in "
-            'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"]), '
-            "also for the member graph of reasoning_features()"
+            'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"])'
         )
 
 

@@ -19,7 +19,7 @@ export MPLBACKEND ?= Agg
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/with-plot,data,persistence
+demo: $(VENV)/with-plot,data
 	$(BIN)/python -m skdcf demo $(DEMO_ARGS)
 
 test: $(VENV)/with-test

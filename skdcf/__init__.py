@@ -1,20 +1,22 @@
-"""Filters for language-model reasoning that keep no false claim, with a guarantee."""
+"""Filters for language-model reasoning that keep no false claim, with a guarantee.
 
-# First of all, and from here: within the nested imports of the package CPython's call
-# stack is so deep that it allocates its next piece again and again, which would make
-# importing scipy a seventh slower.
-import sklearn  # noqa: F401
+Everything is imported when it is first used, so that the command line answers at once.
+"""
 
-from .estimators import (
-    BoostedIndependentFactuality,
-    CoherentConformalFilter,
-    HardCF,
-    IndependentFactuality,
-    SingleFeatureCF,
-    XGBoostCF,
-)
-from .graphs import GraphBatch, ReasoningGraph
-from .persistence import load, save
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what editors and type checkers read
+    from .estimators import (
+        BoostedIndependentFactuality,
+        CoherentConformalFilter,
+        HardCF,
+        IndependentFactuality,
+        SingleFeatureCF,
+        XGBoostCF,
+    )
+    from .graphs import GraphBatch, ReasoningGraph
+    from .persistence import load, save
 
 __all__ = [
     "BoostedIndependentFactuality",
@@ -29,3 +31,32 @@ __all__ = [
     "save",
 ]
 __version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "GraphBatch": "graphs",
+    "ReasoningGraph": "graphs",
+    "load": "persistence",
+    "save": "persistence",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # First of all, and from here: within the nested imports of the package CPython's
+    # call stack is so deep that it allocates its next piece again and again, which would
+    # make importing scipy a seventh slower.
+    if name in __all__:
+        import_module("sklearn")
+        home = import_module(f".{_HOMES.get(name, 'estimators')}", __name__)
+        globals()[name] = value = getattr(home, name)
+        return value
+    if not name.startswith("_"):
+        try:  # skdcf.datasets and the like; the import sets the attribute
+            return import_module(f".{name}", __name__)
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -417,7 +417,7 @@ def test_without_skops(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", lacking)
     for call in (lambda: skdcf.save(cf, tmp_path / "a"), lambda: skdcf.load("a")):
-        with pytest.raises(ImportError, match=r"pip install skdcf\[persistence\]"):
+        with pytest.raises(ImportError, match=r"pip install skops"):
             call()
 
 

@@ -42,7 +42,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
         If the filter holds something that cannot be made again from a file, such as a
         lambda.
     ImportError
-        Without ``skops``: ``pip install skdcf[persistence]``.
+        Without ``skops``, which comes with the package.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     OSError
         If the file cannot be read.
     ImportError
-        Without ``skops``: ``pip install skdcf[persistence]``.
+        Without ``skops``, which comes with the package.
     """
     io = _skops()
     content = Path(path).read_bytes()
@@ -128,7 +128,7 @@ def _skops():
         import skops.io
     except ImportError as error:
         raise ImportError(
-            "saving and loading filters needs skops: pip install skdcf[persistence]"
+            "saving and loading filters needs skops: pip install skops"
         ) from error
     return skops.io
 

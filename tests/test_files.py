@@ -1,0 +1,135 @@
+"""Files that are there as a whole or not at all, seen through what writes them."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+import skdcf
+from skdcf.cli import main
+from skdcf.datasets import make_reasoning_graphs, write_jsonl
+from skdcf.persistence import save_threshold
+from skdcf.reporting import write_report
+
+GRAPHS, Y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+POSIX = pytest.mark.skipif(os.name != "posix", reason="modes and kills of POSIX")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS, Y)
+
+
+def filter_text(cf, path):
+    problems = f"{path}.problems"
+    model = f"{path}.model"
+    write_jsonl(problems, GRAPHS)
+    skdcf.save(cf, model)
+    assert main(["filter", model, problems, "-o", str(path)]) == 0
+
+
+WRITERS = {
+    "model": skdcf.save,
+    "threshold": save_threshold,
+    "lines": lambda cf, path: write_jsonl(path, GRAPHS, Y),
+    "report": lambda cf, path: write_report(path, cf, GRAPHS, Y),
+    "command": filter_text,
+}
+
+
+@POSIX
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_who_may_read_a_file_stays_as_it_was(fitted, tmp_path, name, mode):
+    path = tmp_path / "file"
+    path.write_text("before")
+    path.chmod(mode)
+    WRITERS[name](fitted, path)
+    assert path.read_bytes() != b"before"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@POSIX
+def test_a_new_file_follows_the_umask(fitted, tmp_path):
+    before = os.umask(0o027)
+    try:
+        skdcf.save(fitted, tmp_path / "new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
+
+
+SLOW = """
+import sys, time
+from skdcf._files import replaced
+with replaced(sys.argv[1]) as file:
+    file.write("half")
+    file.flush()
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+@POSIX
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
+    path = tmp_path / "a.jsonl"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", SLOW, path], stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    try:
+        for writer in writers:
+            assert writer.stdout.readline() == b"writing\n"
+        assert len(list(tmp_path.glob(".*.part"))) == 2
+        writers[0].send_signal(signal.SIGKILL)
+        writers[0].wait()
+        write_jsonl(path, GRAPHS)
+        # That of the writer who still lives is left alone.
+        assert len(list(tmp_path.glob(".*.part"))) == 1
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+            writer.stdout.close()
+    write_jsonl(path, GRAPHS)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+@POSIX
+def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):
+    program = (
+        "import sys; from skdcf._files import replaced\n"
+        "for i in range(200):\n"
+        "    with replaced(sys.argv[1]) as file: file.write(sys.argv[2] * 1000)\n"
+    )
+    path = tmp_path / "a"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", program, path, letter])
+        for letter in "abc"
+    ]
+    end = time.monotonic() + 60
+    while any(w.poll() is None for w in writers) and time.monotonic() < end:
+        if path.exists():
+            assert len(set(path.read_text())) == 1
+    assert [w.wait(10) for w in writers] == [0, 0, 0]
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+@POSIX
+def test_what_is_no_file_is_written_to_as_it_is(tmp_path):
+    """As root, /dev/null was replaced by a file."""
+    os.mkfifo(tmp_path / "pipe")
+    command = "import sys; from skdcf.datasets import *; " + (
+        f"write_jsonl({str(tmp_path / 'pipe')!r}, "
+        "make_reasoning_graphs(5, random_state=0).graphs)"
+    )
+    with subprocess.Popen([sys.executable, "-c", command]) as writer:
+        lines = (tmp_path / "pipe").read_text().splitlines()
+        assert writer.wait(60) == 0
+    assert len([json.loads(line) for line in lines]) == 5
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]

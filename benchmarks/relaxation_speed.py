@@ -55,7 +55,7 @@ def seconds(function, repeats):
 
 def step(relaxation, batch, labels, risk):
     """A function without arguments that gives loss and gradient, as training does."""
-    both = relaxation.by_hand(relaxation.plan(batch, labels), ALPHA)
+    both = relaxation.value_and_grad(relaxation.plan(batch, labels), ALPHA)
     return lambda: both(risk)
 
 

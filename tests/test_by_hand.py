@@ -7,7 +7,7 @@ from random_graphs import Problems, chain, random_edges, random_problems
 from test_relaxation import RELAXATIONS, reference_loss, with_unknown
 
 from skdcf import GraphBatch
-from skdcf.ops.soft_quantile import (
+from skdcf.ops.soft import (
     neural_sort,
     neural_sort_step,
     quantile_root,
@@ -15,7 +15,7 @@ from skdcf.ops.soft_quantile import (
 )
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearScorer, MLPScorer
-from skdcf.training._objective import (
+from skdcf.training.loop import (
     LOSSES,
     Objective,
     forward,
@@ -48,7 +48,7 @@ def relaxation(request):
 def assert_same(relaxation, plan, risk, halves=(None, None), alpha=0.3):
     """Twice, as buffers and the last threshold are used again."""
     traced = value_and_grad(lambda r: relaxation.loss(r, plan, alpha, *halves))
-    step = relaxation.by_hand(plan, alpha)
+    step = relaxation.value_and_grad(plan, alpha)
     for at in (risk, risk[::-1].copy(), risk):
         value, gradient = step(at, *halves)
         expected, slope = traced(at)
@@ -106,7 +106,7 @@ def test_equal_with_one_label_and_with_unknown_ones(relaxation, value):
 def test_a_risk_that_is_no_number_gives_no_number(relaxation):
     problems = random_problems(9)
     plan = relaxation.plan(problems.batch, problems.labels)
-    value, gradient = relaxation.by_hand(plan, 0.3)(
+    value, gradient = relaxation.value_and_grad(plan, 0.3)(
         np.full(len(problems.labels), np.nan)
     )
     assert np.isnan(value) and np.isnan(gradient).all()
@@ -117,7 +117,7 @@ def test_neither_risk_nor_plan_is_changed(relaxation):
     plan = relaxation.plan(problems.batch, problems.labels)
     risk = np.random.RandomState(0).normal(size=problems.batch.n_claims)
     before = risk.copy(), relaxation.loss(risk, plan, 0.3)
-    relaxation.by_hand(plan, 0.3)(risk)
+    relaxation.value_and_grad(plan, 0.3)(risk)
     np.testing.assert_array_equal(risk, before[0])
     assert relaxation.loss(risk, plan, 0.3) == before[1]
 
@@ -166,7 +166,7 @@ def test_large_problems_equal_a_loop_over_claims(temperature):
     risk = np.random.RandomState(5).normal(size=problems.batch.n_claims)
     assert_same(relaxation, plan, risk)
     expected, slope = value_and_grad(reference_loss(relaxation, problems, 0.3))(risk)
-    value, gradient = relaxation.by_hand(plan, 0.3)(risk)
+    value, gradient = relaxation.value_and_grad(plan, 0.3)(risk)
     assert value == pytest.approx(expected, abs=1e-12)
     np.testing.assert_allclose(gradient, slope, atol=1e-9)
     assert "closure" not in vars(problems.batch)
@@ -180,7 +180,7 @@ def test_a_chain_of_which_no_list_can_be_made():
     risk = np.random.RandomState(0).normal(size=n)
     relaxation = PathRelaxation()
     plan = relaxation.plan(batch, labels)
-    value, gradient = relaxation.by_hand(plan, 0.3)(risk)
+    value, gradient = relaxation.value_and_grad(plan, 0.3)(risk)
     expected, slope = value_and_grad(relaxation.loss)(risk, plan, 0.3)
     assert value == pytest.approx(expected, abs=1e-9)
     np.testing.assert_allclose(gradient, slope, atol=1e-9)
@@ -284,12 +284,12 @@ def test_a_changed_model_is_trained_for_what_it_does():
 
 def test_what_is_by_hand():
     procedure = ("state", "scores", "soft_threshold", "kept", "retention", "loss")
-    assert own(PathRelaxation(), "by_hand", procedure) is not None
-    assert own(GridRelaxation(), "by_hand", procedure) is not None
-    assert own(OtherThreshold(), "by_hand", procedure) is None
-    assert own(Halved(), "by_hand", procedure) is None
-    assert own(LinearScorer(), "pull_back", ["__call__"]) is not None
-    assert own(SquaredScorer(), "pull_back", ["__call__"]) is None
-    assert own(MLPScorer(), "pull_back", ["__call__"]) is None
+    assert own(PathRelaxation(), "value_and_grad", procedure) is not None
+    assert own(GridRelaxation(), "value_and_grad", procedure) is not None
+    assert own(OtherThreshold(), "value_and_grad", procedure) is None
+    assert own(Halved(), "value_and_grad", procedure) is None
+    assert own(LinearScorer(), "vjp", ["__call__"]) is not None
+    assert own(SquaredScorer(), "vjp", ["__call__"]) is None
+    assert own(MLPScorer(), "vjp", ["__call__"]) is None
     plan = PathRelaxation().plan(random_problems(0).batch, random_problems(0).labels)
-    assert PathRelaxation(max_temperature=0.1).by_hand(plan, 0.3) is None
+    assert PathRelaxation(max_temperature=0.1).value_and_grad(plan, 0.3) is None

@@ -8,7 +8,7 @@ from autograd import elementwise_grad, grad
 from autograd.test_util import check_grads
 from random_graphs import random_problems, spaced_risks
 
-from skdcf.ops import hard, soft, soft_grid, soft_path
+from skdcf.ops import hard, soft, soft_grid
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 
 PROBLEMS = random_problems(5)
@@ -153,18 +153,18 @@ def test_grid_retention():
 @pytest.mark.parametrize("temperature", [0.0, 0.1])
 def test_path_risk_and_scores(temperature):
     def risk(r):
-        return soft_path.soft_path_risk(r, PATH.indptr, PATH.indices, temperature)
+        return soft.soft_path_risk(r, PATH.indptr, PATH.indices, temperature)
 
     with_errors = np.diff(PATH.false_offsets) > 0
 
     def scores(r):
-        return soft_path.soft_nonconformity_scores(
+        return soft.soft_nonconformity_scores(
             r, PATH.false_claims, PATH.false_offsets, temperature
         )
 
     check(risk, RISK)
     check(lambda r: scores(r)[with_errors], RISK)
-    check(lambda r, t: soft_path.path_retention(r, t, 0.3), RISK, 0.4)
+    check(lambda r, t: soft.path_retention(r, t, 0.3), RISK, 0.4)
     assert (scores(RISK)[~with_errors] == np.inf).all() and not with_errors.all()
 
 
@@ -174,8 +174,8 @@ def test_path_limit_is_the_hard_twin():
     finite = np.isfinite(s)
     errors = []
     for temperature in (1.0, 0.1, 0.01, 1e-6, 0.0):
-        soft_R = soft_path.soft_path_risk(RISK, PATH.indptr, PATH.indices, temperature)
-        soft_s = soft_path.soft_nonconformity_scores(
+        soft_R = soft.soft_path_risk(RISK, PATH.indptr, PATH.indices, temperature)
+        soft_s = soft.soft_nonconformity_scores(
             soft_R, PATH.false_claims, PATH.false_offsets, temperature
         )
         assert (np.isfinite(soft_s) == finite).all()
@@ -183,5 +183,5 @@ def test_path_limit_is_the_hard_twin():
             max(np.abs(soft_R - R).max(), np.abs(soft_s[finite] - s[finite]).max())
         )
     assert errors == sorted(errors, reverse=True) and errors[-1] == 0
-    kept = soft_path.path_retention(R, 0.45, 1e-9)
+    kept = soft.path_retention(R, 0.45, 1e-9)
     np.testing.assert_allclose(kept, R < 0.45, atol=1e-12)

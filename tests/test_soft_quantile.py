@@ -7,7 +7,7 @@ import reference_path
 from autograd import grad
 from autograd.test_util import check_grads
 
-from skdcf.ops.soft_quantile import neural_sort, smooth_quantile
+from skdcf.ops.soft import neural_sort, smooth_quantile
 
 SCORES = np.random.RandomState(3).normal(size=17)
 TIED = np.repeat([0.5, -1.0, 2.0, 0.5], 3)

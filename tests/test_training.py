@@ -15,9 +15,8 @@ from skdcf.ops.standardize import Standardizer, noise_columns
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearScorer, MLPScorer
 from skdcf.training import LBFGS, Adam, SoftTraining
-from skdcf.training._optimizers import adam, lbfgs
-from skdcf.training._start import fit_logistic, start_coherent
-from skdcf.training.loop import train
+from skdcf.training._settings import adam, lbfgs
+from skdcf.training.loop import fit_logistic, start_coherent, train
 
 RELAXATIONS = [PathRelaxation(), PathRelaxation(max_temperature=0.1), GridRelaxation()]
 

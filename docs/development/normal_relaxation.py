@@ -5,7 +5,7 @@ import numpy as np
 from autograd.tracer import getval
 from scipy.stats import norm
 
-from skdcf.ops import soft_path
+from skdcf.ops import soft
 from skdcf.relaxation import PathRelaxation, Relaxation
 
 
@@ -26,11 +26,11 @@ class NormalRelaxation(Relaxation):
         return anp.mean(finite) + norm.ppf(min(share, 0.95)) * anp.std(finite)
 
     def state(self, risk, plan):
-        return soft_path.soft_path_risk(risk, plan.indptr, plan.indices)
+        return soft.soft_path_risk(risk, plan.indptr, plan.indices)
 
     def scores(self, path_risk, plan):
         decisive = plan.false_claims, plan.false_offsets
-        return soft_path.soft_nonconformity_scores(path_risk, *decisive)
+        return soft.soft_nonconformity_scores(path_risk, *decisive)
 
     def kept(self, path_risk, threshold, plan):
-        return soft_path.path_retention(path_risk, threshold, self.temperature)
+        return soft.path_retention(path_risk, threshold, self.temperature)

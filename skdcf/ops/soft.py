@@ -1,8 +1,26 @@
-"""Stable forms that all soft operators share: nothing is ever added inside a log."""
+"""Soft operators without a grid: twins of `skdcf.ops.hard`, and order statistics.
+
+=====  ========================================================================
+r_v    risk of claim v
+R_v    path risk, the maximum of r over v and its ancestors
+s_i    nonconformity score, the minimum of R over the false claims of problem i
+s      scores, shape (n,)
+k      rank counted from the smallest; n + 1 - k counted from the largest
+rho    strength of NeuralSort, one over its temperature
+T      temperature of a maximum, of a sigmoid or of a distribution function
+=====  ========================================================================
+
+Nothing is ever added inside a log. A temperature of 0 is the hard maximum, with its
+subgradient; a tie shares it equally.
+"""
+
+import math
 
 import numpy as np
 from autograd.extend import defvjp, primitive
 from scipy.special import expit
+
+from .segments import segment_logsumexp, segment_max, segment_min, take
 
 
 @primitive
@@ -34,3 +52,183 @@ def log1mexp(x):
 
 
 defvjp(log1mexp, lambda ans, x: lambda g: g * np.exp(x) / np.expm1(x))
+
+
+def soft_path_risk(risk, indptr, indices, temperature=0.0):
+    """R, shape (n_claims,).
+
+    Parameters
+    ----------
+    risk : ndarray of shape (n_claims,)
+    indptr, indices : ndarray
+        Each claim with its ancestors, as in ``GraphBatch.closure``.
+    temperature : float
+        T in ``T log(sum(exp(r / T)))``; exceeds the maximum by at most T log(#ancestors
+        + 1).
+    """
+    above = take(risk, indices)
+    if temperature == 0:
+        return segment_max(above, indptr)
+    return temperature * segment_logsumexp(above / temperature, indptr)
+
+
+def soft_nonconformity_scores(path_risk, false_claims, offsets, temperature=0.0):
+    """s, shape (n_problems,); +inf where a problem has no false claim.
+
+    Parameters
+    ----------
+    path_risk : ndarray of shape (n_claims,)
+    false_claims : ndarray of int
+        Claims to take the minimum over, problem after problem.
+    offsets : ndarray of shape (n_problems + 1,)
+        Bounds of the problems in ``false_claims``.
+    temperature : float
+        T in ``-T log(sum(exp(-R / T)))``.
+    """
+    wrong = take(path_risk, false_claims)
+    if temperature == 0:
+        return segment_min(wrong, offsets)
+    return -temperature * segment_logsumexp(-wrong / temperature, offsets)
+
+
+def path_retention(path_risk, threshold, temperature):
+    """q, shape (n_claims,): ``sigmoid((threshold - R) / temperature)``; hard: R < t."""
+    return sigmoid((threshold - path_risk) / temperature)
+
+
+@primitive
+def neural_sort(scores, k, strength):
+    """k-th smallest score through one row of NeuralSort; exact as strength grows.
+
+    The row is ``softmax(rho ((n + 1 - 2 i) s_j - sum_l |s_j - s_l|))`` with
+    i = n + 1 - k, the rank from the largest. Sorting gives the sums of distances, so
+    the cost is O(n log n) and not O(n^2).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,), finite
+    k : int, 1 to n
+    strength : float > 0
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Grover et al., Stochastic optimization of sorting networks via continuous
+    relaxations, ICLR 2019, equation 4.
+    """
+    return neural_sort_step(scores, k, strength)[0]
+
+
+def _neural_sort_vjp(ans, scores, k, strength):
+    return lambda g: g * neural_sort_step(scores, k, strength)[1]
+
+
+defvjp(neural_sort, _neural_sort_vjp, argnums=(0,))
+
+
+def neural_sort_step(scores, k, strength):
+    """`neural_sort` and its gradient, shape (n,), from one sort.
+
+    With l_j the logits of the row p, the gradient is ``p + sum_j p_j (s_j - answer)
+    dl_j / ds``: each |s_j - s_l| has a sign on either side, so that sums over those
+    below and above a score give all of it.
+    """
+    n, order = len(scores), np.argsort(scores)
+    s = scores[order]
+    above_least = s - s[0]
+    row = _sort_row(above_least, k, strength)
+    answer = row @ s
+    slope = strength * row * (s - answer)  # of the answer in each logit
+    below, upto = _places(s)
+    total = np.concatenate([[0.0], np.cumsum(slope)])
+    from_others = total[-1] - total[upto] - total[below]
+    gradient = np.empty(n)
+    gradient[order] = row + (2 * k - 1 - below - upto) * slope + from_others
+    return answer, gradient
+
+
+def _sort_row(ordered, k, strength):
+    """The row, for scores in increasing order from 0."""
+    n = len(ordered)
+    before = np.cumsum(ordered) - ordered
+    distance = (2 * np.arange(n) - n) * ordered + ordered.sum() - 2 * before
+    logits = strength * ((2 * k - n - 1) * ordered - distance)
+    row = np.exp(logits - logits.max())
+    return row / row.sum()
+
+
+def _places(ordered):
+    """How many are below each of the ordered scores, and how many are not above it."""
+    if (ordered[1:] > ordered[:-1]).all():
+        place = np.arange(len(ordered) + 1)
+        return place[:-1], place[1:]
+    return (np.searchsorted(ordered, ordered, side=side) for side in ("left", "right"))
+
+
+@primitive
+def smooth_quantile(scores, count, temperature):
+    """The t below which about ``count`` of the scores lie, softly counted.
+
+    Solves ``sum_i sigmoid((t - s_i) / T) = count``. As T falls it becomes the
+    ceil(count)-th smallest score. The gradient is that of the implicit function.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,), finite
+    count : float, strictly between 0 and n
+    temperature : float > 0
+
+    Returns
+    -------
+    float
+    """
+    return quantile_root(scores, count, temperature)
+
+
+def _smooth_quantile_vjp(ans, scores, count, temperature):
+    return lambda g: g * quantile_slope(scores, ans, temperature)
+
+
+defvjp(smooth_quantile, _smooth_quantile_vjp, argnums=(0,))
+
+
+def quantile_root(scores, count, temperature, start=np.nan):
+    """`smooth_quantile` by Newton's method from ``start``, held between two bounds.
+
+    Bisection takes over where a step leaves the bounds or is no shorter than half the one
+    before, as where all scores are many temperatures away. The error of a Newton step
+    is below the square of its length over the temperature, hence the tolerance. Scores
+    below t enter with what their sigmoids lack of 1: the sum then keeps its digits where
+    a whole count lies between two far scores, and only their tails decide.
+    """
+    shift = temperature * math.log(count / (len(scores) - count))
+    low, high = float(scores.min()) + shift, float(scores.max()) + shift
+    if not low < high or not math.isfinite(high - low):
+        return high
+    t, last = start if low < start < high else (low + high) / 2, high - low
+    while high - low > 1e-15 * abs(t) + 1e-300:
+        x = (scores - t) / temperature
+        small = np.exp(-np.abs(x))
+        tail = small / (1 + small)
+        excess = np.count_nonzero(x < 0) - count + float(np.copysign(tail, x).sum())
+        slope = float((tail / (1 + small)).sum())
+        if slope == 0 == excess:
+            return float(scores[x < 0].max() + scores[x >= 0].min()) / 2
+        low, high = (low, t) if excess > 0 else (t, high)
+        step = -temperature * excess / slope if slope > 1e-290 else math.inf
+        if abs(step) <= 1e-8 * temperature:
+            return t + step
+        newton = low < t + step < high and abs(step) < last / 2
+        last = abs(step) if newton else (high - low) / 2
+        t = t + step if newton else (low + high) / 2
+    return t
+
+
+def quantile_slope(scores, threshold, temperature):
+    """Gradient of the threshold in the scores, shape (n,); positive, of sum 1."""
+    away = np.abs(scores - threshold) / temperature
+    weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))
+    return weight / weight.sum()

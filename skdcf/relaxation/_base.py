@@ -96,7 +96,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         ndarray of shape (n_claims,)
         """
 
-    def by_hand(self, plan: Any, alpha: float) -> Callable | None:
+    def value_and_grad(self, plan: Any, alpha: float) -> Callable | None:
         """`loss` with a gradient that is written by hand; optional, to save time.
 
         Training asks for it once per level, and follows `loss` by autograd where there

@@ -1,16 +1,22 @@
 """The relaxation of the paper, and the settings printed there."""
 
+from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Real
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_alpha, check_number
 from .._parameters import Number, positive
 from ..graphs import GraphBatch
+from ..graphs.ragged import offsets_of, ranges
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
+from ..ops.soft import neural_sort
 from ..ops.soft_grid import (
+    GridLayout,
     gated_weights,
     grid_retention,
     log_coherence,
@@ -19,11 +25,8 @@ from ..ops.soft_grid import (
     threshold_grid,
     violation,
 )
-from ..ops.soft_quantile import neural_sort
 from ._base import Relaxation
-from ._grid_plan import GridPlan
 from ._grid_step import GridStep
-from ._published import published
 
 _POSITIVE = (
     "keep_temperature",
@@ -222,8 +225,8 @@ class GridRelaxation(Relaxation):
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
-    def by_hand(self, plan: Any, alpha: float) -> GridStep:
-        """Loss and gradient by hand, as `Relaxation.by_hand`.
+    def value_and_grad(self, plan: Any, alpha: float) -> GridStep:
+        """Loss and gradient by hand, as `Relaxation.value_and_grad`.
 
         Parameters
         ----------
@@ -274,3 +277,140 @@ class GridRelaxation(Relaxation):
             self.gate_shift,
         )
         return take(grid_retention(log_q, weights, plan.layout), plan.claims_back)
+
+
+# alpha: gamma, lambda, tau_s, T_p, tau_z
+_MATH = {
+    0.03: (4.0, 1.35, 1.0, 1.0, 0.5),
+    0.04: (5.0, 1.3, 2.0, 0.1, 0.1),
+    0.05: (6.0, 1.6, 2.0, 0.1, 0.1),
+    0.06: (6.0, 1.6, 0.4, 0.1, 0.1),
+    0.07: (1.5, 1.7, 0.4, 0.1, 0.1),
+    0.08: (6.0, 1.75, 1.0, 0.1, 0.1),
+    0.09: (2.0, 1.7, 0.4, 0.1, 0.01),
+    0.10: (5.0, 1.9, 2.0, 0.1, 0.5),
+}
+# alpha: gamma, lambda, T_p; tau_s and tau_z are shared
+_FELM = {
+    0.01: (1.5, 1.2, 1.0),
+    0.02: (1.0, 1.5, 1.0),
+    0.03: (1.25, 1.3, 1.0),
+    0.04: (1.5, 1.45, 0.5),
+    0.05: (1.25, 1.45, 0.5),
+    0.06: (1.0, 1.0, 1.0),
+    0.07: (1.25, 0.9, 1.0),
+    0.08: (1.25, 1.5, 1.0),
+    0.09: (1.0, 1.65, 1.0),
+    0.10: (1.25, 1.9, 0.5),
+}
+_VALIDATION = (1.0, 1.0, 0.001, 0.01, 0.001)
+_NAMES = (
+    "ancestor_weight",
+    "violation_weight",
+    "violation_temperature",
+    "keep_temperature",
+    "gate_temperature",
+)
+_SHARED = {"sharpness": 1.0, "margin": 20.0}
+
+
+def published(dataset, alpha):
+    """Keyword arguments of `GridRelaxation`; ValueError if there is no such row."""
+    if dataset == "validation":
+        if alpha is not None:
+            raise ValueError(
+                f"the validation settings have no alpha, but got {alpha!r}"
+            )
+        return dict(zip(_NAMES, _VALIDATION, strict=True)) | _SHARED
+    felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
+    tables = {"math": _MATH, "felm": felm}
+    if dataset not in tables:
+        raise ValueError(f'dataset is {dataset!r}: "math", "felm" or "validation"')
+    if alpha not in tables[dataset]:
+        raise ValueError(
+            f"no row for alpha = {alpha!r}; there are {list(tables[dataset])}"
+        )
+    return dict(zip(_NAMES, tables[dataset][alpha], strict=True)) | _SHARED
+
+
+@dataclass(frozen=True)
+class GridPlan:
+    """Problems sorted by size, ancestor weights, and the cells of false claims.
+
+    Attributes
+    ----------
+    n_problems : int
+    problem_of : ndarray of shape (n_claims,)
+    labels : ndarray of float, shape (n_claims,)
+    claims, claims_back : ndarray of shape (n_claims,)
+        The claims in the order of the layout, and the way back.
+    problems_back : ndarray of shape (n_problems,)
+    layout : GridLayout
+    blocks : list of ndarray or None
+        Ancestor weights, as `skdcf.ops.soft_grid.log_coherence` takes them; None where
+        there is no edge.
+    false_cells, false_thresholds, false_share : ndarray
+        As `skdcf.ops.soft_grid.violation` takes them.
+    """
+
+    n_problems: int
+    problem_of: np.ndarray
+    labels: np.ndarray
+    claims: np.ndarray
+    claims_back: np.ndarray
+    problems_back: np.ndarray
+    layout: GridLayout
+    blocks: list | None
+    false_cells: np.ndarray
+    false_thresholds: np.ndarray
+    false_share: np.ndarray
+
+    @classmethod
+    def of(cls, batch, labels, ancestor_weight) -> Self:
+        """The plan of a batch, labels 1 true, 0 false, -1 unknown, and a weight gamma."""
+        order = np.argsort(batch.sizes, kind="stable")
+        sizes = batch.sizes[order]
+        claims = ranges(batch.offsets[order], sizes)
+        layout = GridLayout.of(sizes)
+        false = np.flatnonzero(labels[claims] == 0)
+        width = np.diff(layout.cell_offsets)[false]
+        false_cells = ranges(layout.cell_offsets[false], width)
+        n_false = np.bincount(batch.problem_of[labels == 0], minlength=len(batch))
+        n_false = n_false[order]
+        share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)
+        weights = (batch, claims, sizes, ancestor_weight)
+        return cls(
+            n_problems=len(batch),
+            problem_of=batch.problem_of,
+            labels=(labels == 1).astype(np.float64),
+            claims=claims,
+            claims_back=np.argsort(claims),
+            problems_back=np.argsort(order),
+            layout=layout,
+            blocks=_ancestor_weights(*weights) if len(batch.edges) else None,
+            false_cells=false_cells,
+            false_thresholds=layout.cell_threshold[false_cells],
+            false_share=np.repeat(share, sizes + 2),
+        )
+
+
+def _ancestor_weights(batch, claims, sizes, ancestor_weight):
+    """Scaled to sum 1 in each row, one stack of square matrices per size."""
+    indptr, indices = batch.closure
+    count = np.diff(indptr)[claims]
+    ancestor = indices[ranges(indptr[claims], count)]
+    total = 1 + ancestor_weight * (count - 1)
+    weight = np.repeat(ancestor_weight / total, count)
+    itself = ancestor == np.repeat(claims, count)
+    weight[itself] = 1 / total
+    size = np.repeat(sizes, sizes)
+    row_offsets = offsets_of(size)
+    column = ancestor - batch.offsets[batch.problem_of[ancestor]]
+    flat = np.zeros(row_offsets[-1])
+    flat[np.repeat(row_offsets[:-1], count) + column] = weight
+    distinct, first = np.unique(sizes, return_index=True)
+    bounds = np.append(offsets_of(sizes**2)[first], len(flat))
+    return [
+        flat[i:j].reshape(-1, n, n)
+        for n, (i, j) in zip(distinct.tolist(), pairwise(bounds), strict=True)
+    ]

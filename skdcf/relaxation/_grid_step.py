@@ -18,20 +18,18 @@ a value per cell. Backwards, a bar is the derivative of L::
 
 The first threshold of a problem is its least and the last its greatest, and V never falls
 in t, so that these two hold minimum and maximum of both.
+
+Each step on thresholds returns its value and its vjp: a function that takes the derivative
+of the loss in that value and returns those in what the step was given. ``grid`` is a
+`skdcf.ops.segments.Segments` with one segment per problem.
 """
 
 import numpy as np
 
 from ..ops.conformal import conformal_rank
 from ..ops.segments import Segments
-from ..ops.soft import log1mexp
+from ..ops.soft import log1mexp, neural_sort_step
 from ..ops.soft_grid import LARGEST, block_product
-from ..ops.soft_grid_step import (
-    gated_weights_step,
-    soft_supremum_step,
-    violation_step,
-)
-from ..ops.soft_quantile import neural_sort_step
 
 
 class GridStep:
@@ -94,11 +92,11 @@ class GridStep:
             t, V, self.grid, setting.sharpness, setting.violation_weight
         )
 
-        def pull_back(g):
+        def vjp(g):
             g_t, g_V = back(g)
             return g_t, valid_back(g_V)
 
-        return scores, pull_back
+        return scores, vjp
 
     def _weights(self, t, bound):
         """w of all thresholds, and the way back to gradients in t and b."""
@@ -200,3 +198,63 @@ class GridStep:
             hits, g = self.claims.hits(g_t[place], r, end)
             g_r[hits] += g
         return g_r[plan.claims_back]
+
+
+def violation_step(log_valid, share, temperature):
+    """V, shape (n_thresholds,), of sums of log(1 - q): ``1 - exp(share sum / tau_s)``."""
+    scale = share / temperature
+    log_safe = log_valid * scale
+    return -np.expm1(log_safe), lambda g: -g * np.exp(log_safe) * scale
+
+
+def soft_supremum_step(thresholds, violations, grid, sharpness, weight):
+    """Scores, shape (n_problems,), as `skdcf.ops.soft_grid.soft_supremum`.
+
+    The derivatives of the logits sum to 0 in each problem, which leaves the ends with
+    the same amount, of opposite signs.
+    """
+    t, t_back = _minmax_step(thresholds, grid)
+    v, v_back = _minmax_step(violations, grid)
+    w = grid.softmax(sharpness * (t - weight * v))
+    scores = grid.reduce(np.add, w * thresholds)
+
+    def back(g):
+        direct = grid.spread(g) * w
+        logit = sharpness * direct * (thresholds - grid.spread(scores))
+        return direct + t_back(logit), v_back(-weight * logit)
+
+    return scores, back
+
+
+def _minmax_step(values, grid):
+    """Every segment scaled to [0, 1]; its ends hold minimum and maximum."""
+    low = values[grid.first]
+    width = values[grid.last] - low
+    flat = width < np.finfo(float).tiny * 1e20
+    scale = np.where(flat, 0.0, 1 / np.where(flat, 1.0, width))
+    spread = grid.spread(scale)
+    scaled = (values - grid.spread(low)) * spread
+
+    def back(g):
+        end = grid.reduce(np.add, g * scaled) * scale
+        out = g * spread
+        out[grid.first] += end
+        out[grid.last] -= end
+        return out
+
+    return scaled, back
+
+
+def gated_weights_step(thresholds, bound, grid, sharpness, temperature, shift):
+    """w, shape (n_thresholds,), as `skdcf.ops.soft_grid.gated_weights`."""
+    y = (bound - shift - thresholds) / temperature
+    small = np.exp(-np.abs(y))
+    gate = np.minimum(y, 0) - np.log1p(small)
+    w = grid.softmax(sharpness * thresholds + gate)
+
+    def back(g):
+        logit = w * (g - grid.spread(grid.reduce(np.add, w * g)))
+        closing = logit * np.where(y < 0, 1.0, small) / (1 + small) / temperature
+        return sharpness * logit - closing, closing.sum()
+
+    return w, back

@@ -7,7 +7,7 @@ follows (operators, or functions of ``autograd.numpy``). A constant added to all
 confidences changes nothing, so no intercept is needed. `ConformalScorer` makes a scorer
 of a model.
 
-A third method is optional and saves time: ``pull_back(params, X, gradient)`` takes the
+A third method is optional and saves time: ``vjp(params, X, gradient)`` takes the
 derivative of a loss in the confidences, shape (n_claims,), to that in the parameters.
 Autograd then has nothing to follow.
 """
@@ -60,7 +60,7 @@ class LinearScorer(Settings):
         """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         return X @ params
 
-    def pull_back(self, params: Any, X: Any, gradient: Any) -> Any:
+    def vjp(self, params: Any, X: Any, gradient: Any) -> Any:
         """Derivative of a loss in the weights, from that in the confidences.
 
         Parameters

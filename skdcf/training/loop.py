@@ -1,24 +1,35 @@
-"""Training runs, from packed problems to parameters."""
+"""Training runs, from packed problems to parameters.
+
+=====  ==========================================================================
+z      scores that the model gives to n claims
+u      scores of mean 0 and deviation 1: (z - mean z) / std z
+L      loss of the relaxation at the risk -u, or -z without unit variance
+f      -log(-L), or L itself
+mu     weight of the shrinkage towards the scores c of the start
+F      ``f(L) + mu (1 - corr(u, c))``, which is minimised
+=====  ==========================================================================
+
+With ``g = dF/du``, the standardised scores pass on ``(g - mean g - u mean(g u)) / std z``.
+
+Which gradient is used: autograd traces the model and the relaxation, unless they offer
+their own, `Relaxation.value_and_grad` and, of a model, ``vjp(params, X, gradient)``. `own`
+decides, and falls back to tracing where a subclass changed what these stand for.
+"""
 
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from autograd import make_vjp, value_and_grad
+from autograd.misc import flatten
+from scipy.special import expit
 
 from .._checks import check_alpha
+from ..ops.hard import coherent_labels
 from ..ops.holdout import hold_out, pick
 from ..ops.standardize import Standardizer
-from ._objective import (
-    LOSSES,
-    Objective,
-    Retention,
-    flatten_params,
-    forward,
-    loss_step,
-    standardised,
-)
-from ._settings import LBFGS
-from ._start import STARTS
+from ._settings import LBFGS, lbfgs
 
 
 @dataclass
@@ -249,3 +260,210 @@ def _why_nothing_to_learn(labels, scores):
             "there is no direction to learn in"
         )
     return ""
+
+
+C = 0.3
+
+
+def keep_random(model, X, batch, labels, x, unflatten):
+    """The random parameters as they are."""
+    return x
+
+
+def start_coherent(model, X, batch, labels, x, unflatten):
+    """Parameters that tell whether a claim and all its ancestors are true.
+
+    A claim of which that is not known is left out: it has an unknown label among itself
+    and its ancestors, and no false one.
+    """
+    target = coherent_labels(labels, batch)
+    known = target | ~coherent_labels(labels != 0, batch)
+    if not known.all():
+        X, target = X[known], target[known]
+    return fit_logistic(model, X, target, x, unflatten)
+
+
+STARTS = {"coherent": start_coherent, "random": keep_random}
+
+
+def fit_logistic(model, X, target, x, unflatten, C=C):
+    """Parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
+
+    With `LinearScorer` this is logistic regression; the intercept is free.
+
+    Parameters
+    ----------
+    model : differentiable model
+    X : ndarray of shape (n_claims, n_features)
+        Standardised features.
+    target : ndarray of bool, shape (n_claims,)
+    x : ndarray of shape (n_params,)
+        Flat parameters to start from.
+    unflatten : callable
+    C : float
+        Inverse strength of the penalty.
+
+    Returns
+    -------
+    ndarray of shape (n_params,)
+    """
+    if target.all() or not target.any():
+        return np.zeros_like(x)
+    sign = np.where(target, 1.0, -1.0)
+
+    confidence = forward(model, unflatten, X)
+
+    def penalised(flat):
+        scores, back = confidence(flat[:-1])
+        x = -sign * (scores + flat[-1])
+        slope = -sign * expit(x)
+        weights = np.append(flat[:-1], 0.0)
+        value = C * np.logaddexp(0, x).sum() + weights @ weights / 2
+        return value, C * np.append(back(slope), slope.sum()) + weights
+
+    start = np.append(x, np.log(target.mean() / (1 - target.mean())))
+    best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)
+    return best[:-1]
+
+
+# From minus the soft retention to what is minimised, and the derivative.
+LOSSES = {
+    "log-retention": (lambda value: -np.log(-value), lambda value: -1 / value),
+    "retention": (lambda value: value, lambda value: 1.0),
+}
+PROCEDURE = ("state", "scores", "soft_threshold", "kept", "retention", "loss")
+
+
+def own(thing, name, stands_for):
+    """The method ``name``, or None where what it stands for was overridden since.
+
+    A class that changes one of ``stands_for`` and inherits ``name`` would otherwise be
+    trained for what its parent does.
+    """
+    kind = type(thing)
+    writer = next((c for c in kind.__mro__ if name in vars(c)), None)
+    if writer is None:
+        return None
+    same = all(
+        getattr(kind, part) is getattr(writer, part, None) for part in stands_for
+    )
+    return getattr(thing, name) if same else None
+
+
+def loss_step(relaxation, plan, alpha):
+    """A function of risk and halves that gives loss and gradient."""
+    offered = own(relaxation, "value_and_grad", PROCEDURE)
+    step = offered and offered(plan, alpha)
+    if step is None:
+        traced = value_and_grad(relaxation.loss)
+        return lambda risk, *halves: traced(risk, plan, alpha, *halves)
+    return step
+
+
+def forward(model, unflatten, X):
+    """A function of flat parameters that gives scores and the way back.
+
+    The way back takes the derivative in the scores to that in the flat parameters.
+    """
+    vjp = own(model, "vjp", ["__call__"])
+
+    def traced(flat):
+        return make_vjp(lambda flat: model(unflatten(flat), X))(flat)[::-1]
+
+    def untraced(flat):
+        params = unflatten(flat)
+        return model(params, X), lambda g: flatten_params(vjp(params, X, g))[0]
+
+    return untraced if vjp else traced
+
+
+def flatten_params(params):
+    """All numbers in one array, and the way back; an array needs no more than a shape."""
+    if isinstance(params, np.ndarray):
+        return params.ravel(), lambda flat: flat.reshape(params.shape)
+    return flatten(params)
+
+
+def standardised(scores):
+    """Scores, shape (n,), moved to mean 0 and scaled to deviation 1, and that."""
+    centred = scores - scores.mean()
+    deviation = np.sqrt(centred @ centred / len(scores))
+    return centred / deviation, deviation
+
+
+@dataclass(frozen=True)
+class Objective:
+    """F and its gradient, as a function of flat parameters and halves of the problems.
+
+    Attributes
+    ----------
+    forward : callable
+        From `forward`.
+    step : callable
+        From `loss_step`.
+    loss : pair of callables
+        One of `LOSSES`.
+    unit_variance : bool
+        Whether scores are divided by their deviation over claims.
+    mu : float
+        Weight of the shrinkage.
+    start : ndarray of shape (n_claims,)
+        Scores to shrink to, of mean 0 and deviation 1.
+    """
+
+    forward: Any
+    step: Any
+    loss: Any
+    unit_variance: bool
+    mu: float
+    start: np.ndarray
+
+    def __call__(self, flat, calibration=None, prediction=None):
+        """Value and gradient; problems as in ``Relaxation.retention``."""
+        scores, back = self.forward(flat)
+        unit, deviation = standardised(scores)
+        f, slope = self.loss
+        risk = -unit if self.unit_variance else -scores
+        loss, g_risk = self.step(risk, calibration, prediction)
+        value, g = f(loss), -slope(loss) * g_risk
+        pull = self.mu / len(scores)
+        value = value + self.mu - pull * (unit @ self.start)
+        if self.unit_variance:
+            g = _through_unit(g - pull * self.start, unit, deviation)
+        elif self.mu:
+            g = g - _through_unit(pull * self.start, unit, deviation)
+        return value, back(g)
+
+
+def _through_unit(g, unit, deviation):
+    return (g - g.mean() - unit * (g @ unit / len(unit))) / deviation
+
+
+@dataclass(frozen=True)
+class Retention:
+    """Soft retention of parameters when all problems calibrate and are predicted.
+
+    Attributes
+    ----------
+    model, relaxation : object
+    X : ndarray of shape (n_claims, n_features)
+        Standardised features.
+    plan : object
+        Of the relaxation, for the same problems.
+    alpha : float
+    unit_variance : bool
+    """
+
+    model: Any
+    relaxation: Any
+    X: np.ndarray
+    plan: Any
+    alpha: float
+    unit_variance: bool
+
+    def __call__(self, params):
+        """The retention."""
+        scores = self.model(params, self.X)
+        if self.unit_variance:
+            scores, _ = standardised(scores)
+        return float(self.relaxation.retention(-scores, self.plan, self.alpha))

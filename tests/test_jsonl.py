@@ -261,7 +261,9 @@ BROKEN = {
         {**GOOD, "alternatives": [None]},
         "alternatives must be a list of strings",
     ),
-    "null edges": ({**GOOD, "edges": None}, "edges must be a list"),
+    "edges of text": ({**GOOD, "edges": "01"}, "edges must be a list"),
+    "context": ({**GOOD, "context": "a passage"}, "context must be a list of strings"),
+    "null context": ({**GOOD, "context": [None]}, "context must be a list of strings"),
     "nothing": ({"problem": "?"}, "neither claims nor features"),
     "labels": (
         {**GOOD, "labels": [1]},

@@ -201,7 +201,11 @@ def test_sources_are_described():
 def test_sources_of_other_claims_are_not_believed():
     graph = set_label_sources(GRAPHS[0], LabelSource("human", "ann"))
     few = graph.subgraph(np.array([False, True]))
-    assert get_label_sources(few) == [None]
+    assert get_label_sources(few) == [
+        LabelSource("human", "ann")
+    ]  # of the one that stays
+    cut = graph.replace(claims=["one"], edges=None)
+    assert get_label_sources(cut) == [None]
     for rows in ("text", [3, None], [{"kind": "oracle"}, None], [{}, {}]):
         odd = GRAPHS[0].replace(metadata={"label_sources": rows})
         assert get_label_sources(odd) == [None, None]

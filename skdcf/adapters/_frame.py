@@ -49,8 +49,8 @@ def to_frame(
     data frame
         Columns ``problem`` (its id, or its number), ``claim`` (position), ``text`` and
         ``question`` where known, ``alternatives`` where known (a list in JSON) and
-        ``parents`` (positions as in "0 2"), both so that the table survives a CSV
-        file, ``label`` where given, and one column per feature.
+        ``parents`` where the edges are known (positions as in "0 2"), both so that the
+        table survives a CSV file, ``label`` where given, and one column per feature.
 
     Raises
     ------
@@ -83,7 +83,8 @@ def to_frame(
             for texts in batch.alternatives
         ]
         columns["alternatives"] = np.array(known, dtype=object)[batch.problem_of]
-    columns["parents"] = _parents_as_text(batch)
+    if batch.edges_known.any():
+        columns["parents"] = _parents_as_text(batch)
     if labels is not None:
         rows = label_arrays(per_problem(labels, batch), batch.sizes)
         columns["label"] = np.concatenate(rows)
@@ -156,10 +157,9 @@ def from_frame(
     Notes
     -----
     A column with one of the default names may be absent, but one that you name must be
-    there; None reads none. Without a column "parents" and without ``edges`` no claim
-    builds on another: ``graphs`` shows ``n_edges=0``, and each claim is filtered for
-    itself. That is a valid choice for claims that stand alone, so nothing warns of it;
-    ``edges=no_edges`` (of `skdcf.edges`) says it where the code is read.
+    there; None reads none. Without a column "parents" and without ``edges`` the edges
+    are not known: ``graphs`` shows ``n_edges=unknown``. Where claims stand alone, say so by
+    ``edges=no_edges`` (of `skdcf.edges`).
 
     Examples
     --------
@@ -193,7 +193,7 @@ def from_frame(
     others = column.get(alternatives)
     if others is not None:
         others = map(read_texts, others[offsets[:-1]], order[offsets[:-1]])
-    pairs = ()
+    pairs = () if edges is no_edges else None
     if guess:
         pairs = _guessed(edges, texts, questions, offsets)
     elif edges is None and parents in column:

@@ -101,7 +101,7 @@ def from_conformal_factuality_json(
         ``{"data": [problem, ...]}``, or the list in it.
     edges : callable, optional
         ``edges(claims, problem)`` gives the pairs (parent, child) of one problem, as
-        the functions of `skdcf.edges` do; None means claims without dependencies.
+        the functions of `skdcf.edges` do; None says that the edges are not known.
     features : "default", list of str or None
         As for `from_coherent_factuality_json`; **higher means more confident**.
     label : bool
@@ -136,7 +136,7 @@ def from_conformal_factuality_json(
 
     def build(record, id):
         fields = _fields(record, features)
-        pairs = () if edges is None else edges(fields["claims"], fields["problem"])
+        pairs = None if edges is None else edges(fields["claims"], fields["problem"])
         made = ReasoningGraph(fields.pop("features"), pairs, id=id, **fields)
         return made, _labels(record["claims"], key)
 

@@ -91,7 +91,7 @@ def from_verdicts(
         rows, where = _rows(result, i), f"problem {i}, claim {{}}".format
         claims = [_part(row, _TEXTS, where(v)) for v, row in enumerate(rows)]
         problem = _problem(result) if problems is None else problems[i]
-        pairs = ()
+        pairs = None
         if edges is not None:
             pairs = edges(claims, problem) if callable(edges) else edges[i]
         id = f"{name}/{i}"

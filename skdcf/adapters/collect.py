@@ -248,7 +248,7 @@ def from_scores(
     graphs, start = [], 0
     for i, claims in enumerate(texts):
         problem = None if problems is None else problems[i]
-        pairs = ()
+        pairs = None
         if edges is not None:
             pairs = edges(claims, problem) if callable(edges) else edges[i]
         graph = ReasoningGraph(

@@ -14,6 +14,7 @@ _OF_GRAPH = (
     "problem",
     "claims",
     "alternatives",
+    "context",
     "features",
     "n_features",
     "feature_names",
@@ -63,7 +64,7 @@ def format_line(problem):
     record = {"version": VERSION, **graph.to_dict()}
     own = record.pop("metadata", None)
     metadata = own if metadata is None else metadata
-    for name in {"claims", "alternatives", "problem", "id"} & record.keys():
+    for name in {"claims", "alternatives", "context", "problem", "id"} & record.keys():
         record[name] = _plain(record[name])
     labels, mask = _labels(labels, graph), _mask(mask, graph)
     group, metadata = _plain(group), _plain(metadata)
@@ -104,7 +105,7 @@ def _check_types(record, group, metadata):
     """What the graph itself does not check."""
     if record.get("claims") is None and record.get("features") is None:
         raise ValueError("there are neither claims nor features: give one or both")
-    for key in ("claims", "alternatives", "feature_names"):
+    for key in ("claims", "alternatives", "context", "feature_names"):
         values = record.get(key, [])
         if type(values) is not list or not all(type(v) is str for v in values):
             raise ValueError(f"{key} must be a list of strings")
@@ -116,7 +117,7 @@ def _check_types(record, group, metadata):
     if not isinstance(metadata, dict | None):
         raise ValueError("metadata must be an object")
     _check_features(record.get("features"))
-    _check_edges(record.get("edges", []))
+    _check_edges(record.get("edges"))
 
 
 def _check_features(features):
@@ -132,8 +133,12 @@ def _check_features(features):
 
 
 def _check_edges(edges):
+    if edges is None:  # not known
+        return
     if type(edges) is not list:
-        raise ValueError("edges must be a list of pairs")
+        raise ValueError(
+            "edges must be a list of pairs, or null where nobody knows them"
+        )
     for pair in edges:
         whole = type(pair) is list and all(type(v) is int for v in pair)
         if not whole or len(pair) != 2:

@@ -35,7 +35,7 @@ def admit_problems(estimator, X, *, reset):
             raise ValueError(f"X holds a number that is too large: {error}") from error
         names = getattr(estimator, "feature_names_in_", None)
         offsets = np.arange(len(table) + 1)
-        return GraphBatch.from_arrays(table, offsets, feature_names=names), True
+        return GraphBatch.from_arrays(table, offsets, (), feature_names=names), True
     batch = as_batch(X)
     if reset:
         _remember_features(estimator, batch)

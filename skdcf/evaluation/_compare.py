@@ -240,7 +240,7 @@ def _promise_of(filter, alphas):
 def _key(filters, data, alphas, protocol, splits, seeds):
     batch, labels, groups = data
     names = ("features", "feature_names", "offsets", "edges", "claims", "problems")
-    names += ("metadata",)
+    names += ("metadata", "alternatives", "context", "edges_known")
     inputs = {
         "X": [getattr(batch, name) for name in names],
         "y": np.concatenate(list(labels)),

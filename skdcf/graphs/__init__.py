@@ -4,6 +4,7 @@ from ._batch import GraphBatch
 from ._coerce import as_batch, as_graphs, is_graphs
 from ._graph import ReasoningGraph
 from ._labels import labels_from_first_error, pack_labels
+from ._questions import question_groups
 from ._text import answer_text
 from ._types import Labels, Problems
 
@@ -18,4 +19,5 @@ __all__ = [
     "is_graphs",
     "labels_from_first_error",
     "pack_labels",
+    "question_groups",
 ]

@@ -18,15 +18,17 @@ from ._derived import Structure
 from ._graph import ReasoningGraph
 from ._inputs import (
     check_column,
-    check_flat_alternatives,
+    check_edges_known,
     check_flat_claims,
     check_flat_edges,
     check_flat_features,
     check_flat_metadata,
     check_flat_problems,
+    check_flat_texts,
     check_names,
     check_no_cycle,
     check_offsets,
+    check_unknown_have_none,
 )
 from ._names import Names
 from ._pack import pack_fields, positions, take_fields, unpack
@@ -50,10 +52,13 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         (parent, child) as row numbers of ``features``, sorted by (child, parent).
     edge_offsets : ndarray of shape (n_graphs + 1,)
         Edges of problem i are rows ``edge_offsets[i]:edge_offsets[i + 1]``.
+    edges_known : ndarray of bool, shape (n_graphs,)
+        Whether the edges of each problem are known; where they are not, it has none here.
     claims, problems, ids : object ndarray or None
         Texts per claim; questions and names per problem.
-    alternatives, metadata : object ndarray or None
-        Per problem a tuple of other answers' texts, and a dict; or None.
+    alternatives, context, metadata : object ndarray or None
+        Per problem a tuple of other answers' texts, a tuple of the texts that the answer
+        has to be supported by, and a dict; or None.
     feature_names : tuple of str or None
 
     Examples
@@ -75,6 +80,8 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
     claims: NDArray[np.object_] | None
     problems: NDArray[np.object_] | None
     alternatives: NDArray[np.object_] | None
+    context: NDArray[np.object_] | None
+    edges_known: NDArray[np.bool_]
     ids: NDArray[np.object_] | None
     metadata: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
@@ -115,11 +122,13 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         cls,
         features: ArrayLike | None,
         offsets: ArrayLike,
-        edges: ArrayLike = (),
+        edges: ArrayLike | None = None,
         *,
+        edges_known: ArrayLike | None = None,
         claims: Iterable[str | None] | None = None,
         problems: Iterable[str | None] | None = None,
         alternatives: Iterable[Iterable[str] | None] | None = None,
+        context: Iterable[Iterable[str] | None] | None = None,
         feature_names: Iterable[str] | None = None,
         ids: Iterable[Any] | None = None,
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
@@ -132,12 +141,16 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
             Used without a copy where it is a float64 array.
         offsets : array-like of int, shape (n_graphs + 1,)
             Starts with 0, does not decrease, ends with n_claims.
-        edges : array-like of int, shape (n_edges, 2)
-            (parent, child) as row numbers of ``features``; both in one problem.
+        edges : array-like of int, shape (n_edges, 2), optional
+            (parent, child) as row numbers of ``features``; both in one problem. None says
+            that no problem's edges are known, an empty list that no problem has any.
+        edges_known : array-like of bool, shape (n_graphs,), optional
+            For each problem whether its edges are known, where some are and some are not.
         claims : sequence of str or None, length n_claims, optional
             None where the text is not known, for all claims of a problem together.
         problems : sequence of str or None, length n_graphs, optional
-        alternatives : sequence of (sequence of str or None), length n_graphs, optional
+        alternatives, context : sequence, length n_graphs, optional
+            A sequence of str for each problem, or None where it is not known.
         feature_names : sequence of str, optional
         ids, metadata : sequence, length n_graphs, optional
 
@@ -157,7 +170,8 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         if features is None and texts is None:
             raise ValueError("features and claims are both None: give one")
         table = check_flat_features(features, bounds, ids)
-        pairs = check_flat_edges(edges, bounds, ids)
+        known = check_edges_known(edges_known, edges, bounds, ids)
+        pairs = check_flat_edges(() if edges is None else edges, bounds, ids)
         batch = cls._trusted(
             features=table,
             offsets=read_only(bounds),
@@ -165,11 +179,14 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
             edge_offsets=read_only(np.searchsorted(pairs[:, 1], bounds)),
             claims=texts,
             problems=check_flat_problems(problems, n_graphs, ids),
-            alternatives=check_flat_alternatives(alternatives, n_graphs, ids),
+            alternatives=check_flat_texts(alternatives, "alternatives", n_graphs, ids),
+            context=check_flat_texts(context, "context", n_graphs, ids),
+            edges_known=known,
             ids=ids,
-            metadata=check_flat_metadata(metadata, n_graphs, ids),
+            metadata=check_flat_metadata(metadata, bounds, ids),
             feature_names=check_names(feature_names, table),
         )
+        check_unknown_have_none(known, batch.edge_offsets, ids)
         if not batch._forward:
             check_no_cycle(pairs, batch.depth, bounds, ids)
         return batch
@@ -233,11 +250,11 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         -------
         GraphBatch
         """
-        more = check_flat_metadata(metadata, len(self), self.ids)
+        more = check_flat_metadata(metadata, self.offsets, self.ids)
         return self._trusted(**self.__dict__ | {"metadata": more})
 
     def without_edges(self) -> GraphBatch:
-        """The same problems, in which no claim builds on another.
+        """The same problems, in which it is known that no claim builds on another.
 
         Returns
         -------
@@ -248,11 +265,12 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         fields = {name: self.__dict__[name] for name in GraphBatch.__annotations__}
         fields["edges"] = read_only(np.empty((0, 2), dtype=np.int64))
         fields["edge_offsets"] = read_only(np.zeros_like(self.offsets))
+        fields["edges_known"] = read_only(np.ones(len(self), dtype=bool))
         return self._trusted(**fields)
 
     def __repr__(self) -> str:
-        out = f"n_graphs={len(self)}, n_claims={self.n_claims}, n_edges="
-        out += str(len(self.edges))
+        n_edges = len(self.edges) if self.edges_known.any() else "unknown"
+        out = f"n_graphs={len(self)}, n_claims={self.n_claims}, n_edges={n_edges}"
         if self.features is not None:
             out += f", n_features={self.n_features}"
         return f"GraphBatch({out})"

@@ -46,7 +46,7 @@ def as_batch(X: Any) -> GraphBatch:
         )
     if not len(X):
         raise ValueError("no problems: X is empty, at least one is needed")
-    return GraphBatch.from_arrays(X, np.arange(len(X) + 1))
+    return GraphBatch.from_arrays(X, np.arange(len(X) + 1), ())
 
 
 def _is_table(X):

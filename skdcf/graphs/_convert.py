@@ -7,7 +7,7 @@ import numpy as np
 
 from .._checks import check_choice, check_list
 
-_OF_GRAPH = ("problem", "alternatives", "feature_names", "id", "metadata")
+_OF_GRAPH = ("problem", "alternatives", "context", "feature_names", "id", "metadata")
 
 
 def count_claims(features, claims):
@@ -57,6 +57,8 @@ def to_networkx(graph):
 
     fields = {name: getattr(graph, name) for name in _OF_GRAPH}
     out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
+    if not graph.edges_known:
+        out.graph["edges_known"] = False
     out.add_nodes_from(range(graph.n_claims))
     out.add_edges_from(graph.edges.tolist())
     for v in range(graph.n_claims):
@@ -77,7 +79,9 @@ def fields_of_networkx(graph):
         found = [data[name] for _, data in graph.nodes(data=True) if name in data]
         if len(found) == len(position) and (found or name == "claim"):
             fields[field] = found
-    fields["edges"] = [(position[u], position[v]) for u, v in graph.edges()]
+    pairs = [(position[u], position[v]) for u, v in graph.edges()]
+    known = pairs or graph.graph.get("edges_known", True)
+    fields["edges"] = pairs if known else None
     return fields
 
 
@@ -91,7 +95,7 @@ def fields_of_dict(data, known):
         raise ValueError(
             f"unknown keys {sorted(map(str, unknown))}; known are {list(known)}"
         )
-    features, edges = data.pop("features", None), data.pop("edges", ())
+    features, edges = data.pop("features", None), data.pop("edges", None)
     if features is None and data.get("claims") is None:
         data["claims"] = ()
     if features is not None and not len(check_list("features", features)):

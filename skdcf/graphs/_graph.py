@@ -27,12 +27,14 @@ from ._inputs import (
     check_problem,
     check_texts,
 )
+from ._names import show_count
 from ._structure import find_ancestors
 from .ragged import read_only
+from .sources import cut_metadata
 
-_LISTS = ("claims", "alternatives", "feature_names")
+_LISTS = ("claims", "alternatives", "context", "feature_names")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
-_COMPARED = _FIELDS[3:-1]  # besides features, edges and claims
+_COMPARED = (*_FIELDS[3:-1], "edges_known")  # besides features, edges and claims
 
 
 class ReasoningGraph:
@@ -42,25 +44,35 @@ class ReasoningGraph:
     ----------
     features : array-like of shape (n_claims, n_features) or None
         One row of finite numbers per claim; None while only text is known.
-    edges : iterable of (parent, child)
+    edges : iterable of (parent, child), optional
         ``child`` builds on ``parent``; positions among the claims, counted from 0.
         Claims may come in any order; duplicate edges are merged, and all are kept sorted
-        by (child, parent).
+        by (child, parent). An empty list says that no claim builds on another; None says
+        that nobody knows. A filter treats the two as different.
     claims : sequence of str, optional
         Text of each claim.
     problem : str, optional
         The question that the answer belongs to.
     alternatives : sequence of str, optional
         Texts of other answers to the same question, possibly none.
+    context : sequence of str, optional
+        Texts that the answer has to be supported by, such as a passage; None where they
+        are not known, and an empty list where there are none.
     feature_names : sequence of str, optional
         Name of each feature column.
     id : str or int, optional
         A name for messages and files.
     metadata : dict, optional
         Where the problem is from: its model, its subject. Equality does not look at it.
+        The key ``group`` names the question (see `skdcf.graphs.question_groups`), and
+        ``no_verdict`` lists the claims whose verdict is missing, by position.
 
     Attributes
     ----------
+    edges : ndarray of int, shape (n_edges, 2)
+        Empty where the edges are not known.
+    edges_known : bool
+        Whether the edges are known.
     n_claims : int
         Number of claims; 0 is allowed (an answer of which nothing was kept).
 
@@ -68,7 +80,7 @@ class ReasoningGraph:
     ------
     ValueError
         On a cycle (naming one), a self-loop, an edge out of range, a missing, masked,
-        infinite or complex feature, a claim or alternative that is no text, a set
+        infinite or complex feature, a claim, alternative or context that is no text, a set
         (which has no order), or claims, features and names whose numbers differ.
 
     Examples
@@ -81,26 +93,29 @@ class ReasoningGraph:
     array([0, 1])
     """
 
-    __slots__ = (*_FIELDS, "n_claims")
+    __slots__ = (*_FIELDS, "edges_known", "n_claims")
 
     features: NDArray[np.float64] | None
     edges: NDArray[np.int64]
     claims: tuple[str, ...] | None
     alternatives: tuple[str, ...] | None
+    context: tuple[str, ...] | None
     feature_names: tuple[str, ...] | None
     problem: str | None
     id: Any
     metadata: dict[str, Any] | None
+    edges_known: bool
     n_claims: int
 
     def __init__(
         self,
         features: ArrayLike | None,
-        edges: Iterable[Iterable[int]],
+        edges: Iterable[Iterable[int]] | None = None,
         *,
         claims: Iterable[str] | None = None,
         problem: str | None = None,
         alternatives: Iterable[str] | None = None,
+        context: Iterable[str] | None = None,
         feature_names: Iterable[str] | None = None,
         id: Any = None,
         metadata: Mapping[str, Any] | None = None,
@@ -119,8 +134,11 @@ class ReasoningGraph:
         names = check_names(feature_names, table, where)
         pairs = check_edges(edges, n_claims, where)
         others = check_texts(alternatives, "alternatives", where)
-        more = check_metadata(metadata, where)
-        self._set(table, pairs, texts, others, names, problem, id, more, n_claims)
+        passages = check_texts(context, "context", where)
+        more = check_metadata(metadata, n_claims, where)
+        lists = (texts, others, passages, names)
+        known = edges is not None
+        self._set(table, pairs, *lists, problem, id, more, known, n_claims)
 
     def _set(self, *values):
         for name, value in zip(self.__slots__, values, strict=True):
@@ -149,7 +167,7 @@ class ReasoningGraph:
         return cls._trusted(features, read_only(edges), *rest)
 
     def __repr__(self) -> str:
-        parts = [f"n_claims={self.n_claims}", f"n_edges={len(self.edges)}"]
+        parts = [f"n_claims={self.n_claims}", f"n_edges={show_count(self)}"]
         if self.features is not None:
             parts.append(f"n_features={self.features.shape[1]}")
         if self.id is not None:
@@ -186,7 +204,10 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        values = {name: getattr(self, name) for name in _FIELDS} | changes
+        values = {name: getattr(self, name) for name in _FIELDS}
+        if not self.edges_known:
+            values["edges"] = None
+        values |= changes
         return ReasoningGraph(values.pop("features"), values.pop("edges"), **values)
 
     def ancestors(self, v: int) -> NDArray[np.int64]:
@@ -208,6 +229,9 @@ class ReasoningGraph:
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
         """The graph of the claims where ``mask`` is true, in the same order.
 
+        What the metadata say of single claims (``no_verdict``, ``label_sources``) follows
+        the claims that stay.
+
         Parameters
         ----------
         mask : array-like of bool, shape (n_claims,)
@@ -226,7 +250,9 @@ class ReasoningGraph:
             None if self.features is None else read_only(self.features[mask]),
             read_only(number[kept]),
             self.claims and tuple(compress(self.claims, mask)),
-            *(getattr(self, name) for name in _FIELDS[3:]),
+            *(getattr(self, name) for name in _FIELDS[3:-1]),
+            cut_metadata(self.metadata, mask),
+            self.edges_known,
             int(mask.sum()),
         )
 
@@ -236,11 +262,12 @@ class ReasoningGraph:
         Returns
         -------
         dict
-            With ``features``, ``edges`` and those of the other fields that are set.
+            With ``features``, ``edges`` (None where they are not known) and those of the
+            other fields that are set.
         """
         out = {
             "features": None if self.features is None else self.features.tolist(),
-            "edges": self.edges.tolist(),
+            "edges": self.edges.tolist() if self.edges_known else None,
         }
         if self.features is not None and not self.n_claims:
             out["n_features"] = self.features.shape[1]
@@ -271,7 +298,8 @@ class ReasoningGraph:
         -------
         networkx.DiGraph
             Nodes are the claim numbers; their attributes are ``claim`` and ``features``
-            where these are known; the graph's are the other fields that are set.
+            where these are known; the graph's are the other fields that are set, and
+            ``edges_known=False`` where the edges are not known.
         """
         return to_networkx(self)
 

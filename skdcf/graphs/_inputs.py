@@ -8,6 +8,7 @@ from .._checks import is_missing, printable
 from ._names import cycle_message, locate, name_problem, show
 from ._structure import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
+from .sources import NO_VERDICT
 
 # Iterable, but one text is no list of texts, and the others promise no order.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
@@ -120,7 +121,8 @@ def check_texts(texts, name, where):
     texts = tuple(in_order(texts, name, where))
     for k, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ValueError(f"{where}{name[:-1]} {k} is {show(text)}: a str expected")
+            one = name.removesuffix("s")
+            raise ValueError(f"{where}{one} {k} is {show(text)}: a str expected")
     return texts
 
 
@@ -161,37 +163,45 @@ def check_flat_problems(problems, n_graphs, ids):
     return problems
 
 
-def check_flat_alternatives(alternatives, n_graphs, ids):
-    """Other answers to each problem, as tuples in an object array, or None."""
-    alternatives = check_column(alternatives, n_graphs, "alternatives")
-    if alternatives is None:
+def check_flat_texts(texts, name, n_graphs, ids):
+    """Several texts of each problem, as tuples in an object array, or None."""
+    texts = check_column(texts, n_graphs, name)
+    if texts is None:
         return None
     rows = [
-        check_texts(texts, "alternatives", f"{name_problem(i, ids)}: ")
-        for i, texts in enumerate(alternatives)
+        check_texts(some, name, f"{name_problem(i, ids)}: ")
+        for i, some in enumerate(texts)
     ]
     return np.fromiter(rows, dtype=object, count=n_graphs)
 
 
-def check_metadata(metadata, where):
+def check_metadata(metadata, n_claims, where):
     """Metadata of one problem as a dict of its own, or None, or ValueError."""
     if metadata is None:
         return None
     if not isinstance(metadata, Mapping):
         raise ValueError(f"{where}metadata is {show(metadata)}: a dict expected")
+    missing = metadata.get(NO_VERDICT, [])
+    listed = isinstance(missing, (list, tuple))
+    if not listed or any(type(v) is not int or not 0 <= v < n_claims for v in missing):
+        raise ValueError(
+            f"{where}metadata {NO_VERDICT!r} is {show(missing)}: a list of positions of "
+            f"its {n_claims} claims expected, counted from 0"
+        )
     return dict(metadata)
 
 
-def check_flat_metadata(metadata, n_graphs, ids):
+def check_flat_metadata(metadata, offsets, ids):
     """Metadata of each problem as dicts in an object array, or None."""
-    metadata = check_column(metadata, n_graphs, "metadata")
+    metadata = check_column(metadata, len(offsets) - 1, "metadata")
     if metadata is None:
         return None
+    sizes = np.diff(offsets).tolist()
     rows = [
-        check_metadata(one, f"{name_problem(i, ids)}: ")
+        check_metadata(one, sizes[i], f"{name_problem(i, ids)}: ")
         for i, one in enumerate(metadata)
     ]
-    return np.fromiter(rows, dtype=object, count=n_graphs)
+    return np.fromiter(rows, dtype=object, count=len(rows))
 
 
 def check_column(values, length, name):
@@ -221,8 +231,8 @@ def edge_array(edges, where=""):
 
 
 def check_edges(edges, n_claims, where):
-    """Edges of one graph, sorted and distinct, or ValueError."""
-    edges = edge_array(edges, where)
+    """Edges of one graph, sorted and distinct, or ValueError; none if None."""
+    edges = edge_array(() if edges is None else edges, where)
     if len(edges):
         _check_range(edges, n_claims, where, "claims")
         if (edges[:, 0] == edges[:, 1]).any():
@@ -254,6 +264,33 @@ def check_flat_edges(edges, offsets, ids):
         where = locate(edges[loop[0], 0], offsets, ids)
         raise ValueError(f"{where} is its own parent (a self-loop)")
     return sort_edges(edges, n_claims)
+
+
+def check_edges_known(known, edges, offsets, ids):
+    """Whether the edges of each problem are known, or ValueError.
+
+    ``edges`` are None or as the user gave them, which by itself says it for all.
+    """
+    n_graphs = len(offsets) - 1
+    if known is None:
+        return read_only(np.full(n_graphs, edges is not None))
+    known = np.array(known)
+    if known.shape != (n_graphs,) or known.dtype != bool:
+        raise ValueError(
+            f"edges_known must be {n_graphs} booleans, one per problem, got "
+            f"{known.dtype} of shape {known.shape}"
+        )
+    return read_only(known)
+
+
+def check_unknown_have_none(known, edge_offsets, ids):
+    """Raise ValueError where a problem has edges that are said to be unknown."""
+    wrong = np.flatnonzero(~known & (np.diff(edge_offsets) > 0))
+    if wrong.size:
+        raise ValueError(
+            f"{name_problem(wrong[0], ids)} has edges, but edges_known says that they "
+            "are not known"
+        )
 
 
 def check_no_cycle(edges, depth, offsets, ids):

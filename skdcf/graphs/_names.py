@@ -28,6 +28,11 @@ def show(value):
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
+def show_count(graph):
+    """The number of edges of a graph for its repr, where it is known."""
+    return len(graph.edges) if graph.edges_known else "unknown"
+
+
 def cycle_message(cycle):
     """What is wrong where claims depend on each other, for a message."""
     named = [str(v) for v in cycle]

@@ -29,6 +29,8 @@ def pack_fields(graphs):
         "claims": claims,
         "problems": _column(graphs, "problem"),
         "alternatives": _column(graphs, "alternatives"),
+        "context": _column(graphs, "context"),
+        "edges_known": read_only(np.array([g.edges_known for g in graphs])),
         "ids": _column(graphs, "id"),
         "metadata": _column(graphs, "metadata"),
         "feature_names": first.feature_names,
@@ -55,7 +57,8 @@ def take_fields(batch, rows):
         "edges": read_only(edges + shift[:, None]),
         "edge_offsets": read_only(offsets_of(n_edges)),
     }
-    for name in ("problems", "alternatives", "ids", "metadata"):
+    fields["edges_known"] = read_only(batch.edges_known[rows])
+    for name in ("problems", "alternatives", "context", "ids", "metadata"):
         column = getattr(batch, name)
         fields[name] = None if column is None else column[rows]
     if "depth" in batch.__dict__:  # worked out already, and the same in any company
@@ -89,10 +92,12 @@ def unpack(batch, i):
         read_only(batch.edges[c:d] - a),
         texts,
         None if batch.alternatives is None else batch.alternatives[i],
+        None if batch.context is None else batch.context[i],
         batch.feature_names,
         None if batch.problems is None else batch.problems[i],
         None if batch.ids is None else batch.ids[i],
         None if batch.metadata is None else batch.metadata[i],
+        bool(batch.edges_known[i]),
         b - a,
     )
 

@@ -1,6 +1,7 @@
 """Who said that a claim is true: kept in the metadata of a problem, one entry a claim."""
 
 from collections.abc import Iterator, Mapping
+from itertools import compress
 from typing import Any
 
 #: The key of the metadata. Its value is a list with an entry for each claim: None, or a
@@ -8,6 +9,33 @@ from typing import Any
 SOURCES = "label_sources"
 #: A person, a language model, or a rule that made labels from something else.
 KINDS = ("human", "model", "derived")
+#: The key of the metadata that lists the claims whose verdict is missing, counted from 0.
+NO_VERDICT = "no_verdict"
+
+
+def cut_metadata(metadata, mask):
+    """Metadata of the claims where ``mask`` is true: what concerns one claim moves along.
+
+    Parameters
+    ----------
+    metadata : dict or None
+        Of the whole problem.
+    mask : ndarray of bool, shape (n_claims,)
+
+    Returns
+    -------
+    dict or None
+    """
+    if not metadata:
+        return metadata
+    changed = {}
+    if NO_VERDICT in metadata:
+        number = mask.cumsum() - 1
+        changed[NO_VERDICT] = [int(number[v]) for v in metadata[NO_VERDICT] if mask[v]]
+    rows = metadata.get(SOURCES)
+    if isinstance(rows, list) and len(rows) == len(mask):
+        changed[SOURCES] = list(compress(rows, mask))
+    return metadata | changed
 
 
 def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:

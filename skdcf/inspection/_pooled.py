@@ -112,6 +112,7 @@ def _alone(batch, rows):
     return GraphBatch.from_arrays(
         batch.features[rows],
         np.arange(len(rows) + 1),
+        (),
         feature_names=batch.feature_names,
     )
 

@@ -277,5 +277,5 @@ def _side_by_side(first, second):
             f"{len(others)} with {sum(others)}: they must belong to the same claims"
         )
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-    batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets)
+    batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())
     return pack_labels(first, batch), pack_labels(second, batch), batch.problem_of

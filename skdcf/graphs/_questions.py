@@ -1,0 +1,156 @@
+"""Which answers belong to one question."""
+
+from __future__ import annotations
+
+import hashlib
+from numbers import Integral
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from .._checks import check_groups, is_missing
+from ._batch import GraphBatch
+from ._names import show
+
+#: The key of the metadata that names the question of an answer: a text or a whole number.
+GROUP = "group"
+# A text that more problems share may be an instruction: this many, or this part of all.
+_MOST, _SHARE = 20, 0.05
+
+
+def question_groups(
+    batch: GraphBatch, groups: ArrayLike | Literal[False] | None = None
+) -> NDArray[np.int64]:
+    """The question that each answer belongs to.
+
+    Answers to one question are not independent of each other, so that only one of them
+    can calibrate, and all of them belong on the same side of a split. They are told by,
+    in this order: ``groups``; the metadata key ``group``; the text of the question, white
+    space and case aside; equal contexts, where there is no question. An answer with none
+    of these stands alone. Where some problems have the key and others lack it, answers
+    that share the key or the text belong together, directly or through others.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+    groups : array-like of shape (n_problems,), or False, optional
+        A text or number per problem, instead of what the problems say. False says that
+        each answer is a question of its own.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_problems,)
+        Equal where the question is. Numbers from 0 on are hashes, the same in every
+        batch and session; negative numbers are answers that stand alone, and mean nothing
+        in another batch.
+
+    Raises
+    ------
+    ValueError
+        If ``groups`` does not fit the problems, a key is neither a text nor a whole
+        number, or more than 20 problems, and more than one in 20, share a question or
+        context and lack the key: it may be an instruction, or one popular question.
+
+    Examples
+    --------
+    >>> from skdcf import GraphBatch
+    >>> from skdcf.graphs import question_groups
+    >>> texts = ["What is 2 + 2?", "what  is 2 + 2? ", "Why?", None]
+    >>> batch = GraphBatch.from_arrays([[0.9], [0.8], [0.1], [0.2]], range(5), problems=texts)
+    >>> a, b, c, d = question_groups(batch)
+    >>> bool(a == b), bool(a == c), int(d)
+    (True, False, -4)
+    >>> question_groups(batch, groups=False).tolist()
+    [-1, -2, -3, -4]
+    """
+    alone = -1 - np.arange(len(batch))
+    if groups is False:
+        return alone
+    if groups is not None:
+        first = check_groups(groups, len(batch))
+        values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
+        return np.array([_hash("group", value) for value in values])[first]
+    keys, texts = _hash_keys(batch), _hash_texts(batch)
+    if (keys >= 0).all():
+        return keys
+    _check_shared(texts, keys, batch)
+    if (keys < 0).all():
+        return np.where(texts < 0, alone, texts)
+    return _join(keys, texts, alone)
+
+
+def _join(keys, texts, alone):
+    """The smallest key of all answers connected by key or text; else their text."""
+    n = len(keys)
+    nodes, number = np.unique(np.concatenate([keys, texts]), return_inverse=True)
+    row, there = np.tile(np.arange(n), 2), np.concatenate([keys, texts]) >= 0
+    links = (np.ones(there.sum()), (row[there], n + number[there]))
+    size = n + len(nodes)
+    part = connected_components(coo_array(links, shape=(size, size)), False)[1][:n]
+    name = np.full(part.max() + 1, np.iinfo(np.int64).max)
+    np.minimum.at(name, part[texts >= 0], texts[texts >= 0])
+    name[part[keys >= 0]] = np.iinfo(np.int64).max
+    np.minimum.at(name, part[keys >= 0], keys[keys >= 0])
+    return np.where((keys < 0) & (texts < 0), alone, name[part])
+
+
+def _hash_keys(batch):
+    """A number per problem for its metadata key, -1 where it has none."""
+    out = np.full(len(batch), -1)
+    for i, metadata in enumerate(() if batch.metadata is None else batch.metadata):
+        key = (metadata or {}).get(GROUP)
+        if is_missing(key):
+            continue
+        if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, Integral)):
+            raise ValueError(
+                f"{batch.name_of(i)}: the metadata key {GROUP!r} is {show(key)}, but must "
+                "be a text or a whole number"
+            )
+        out[i] = _hash("group", key)
+    return out
+
+
+def _hash_texts(batch):
+    """A number per problem for its question, or else its contexts; -1 without both."""
+    out = np.full(len(batch), -1)
+    for name, kind in ((batch.context, "context"), (batch.problems, "question")):
+        known: dict = {}
+        for i, text in enumerate(() if name is None else name):
+            if not text:
+                continue
+            if text not in known:
+                whole = text if kind == "context" else " ".join(text.split()).casefold()
+                known[text] = _hash(kind, whole) if any(map(str.strip, whole)) else -1
+            if known[text] >= 0:
+                out[i] = known[text]
+    return out
+
+
+def _hash(kind, value):
+    """The first 63 bits of the SHA-256 of a value."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # as data frames read whole numbers beside missing ones
+    text = repr((kind, value)).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
+
+
+def _check_shared(texts, keys, batch):
+    """Raise ValueError where a question is shared by so many that it may be no question."""
+    found, first, count = np.unique(texts, return_index=True, return_counts=True)
+    most = max(_MOST, _SHARE * len(texts))
+    for text, i, n in zip(found, first, count, strict=True):
+        if text >= 0 and n > most and (keys[texts == text] < 0).any():
+            said = (batch.problems is not None and batch.problems[i]) or batch.context[
+                i
+            ]
+            raise ValueError(
+                f"{n} of {len(texts)} problems have the same question or context, that of "
+                f"{batch.name_of(i)}: {show(said)}. Is it an instruction, so that each of "
+                "these answers is about something else, or one question that was answered "
+                f"{n} times? Pass groups= (one entry per problem; equal where the question "
+                "is), or the metadata key 'group', or groups=False if each answer is a "
+                "question of its own"
+            )

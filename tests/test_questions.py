@@ -1,0 +1,282 @@
+"""Unknown edges against none, contexts, missing verdicts, and answers to one question."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from skdcf import GraphBatch, ReasoningGraph
+from skdcf.datasets import (
+    fetch_prmbench,
+    fetch_refchecker,
+    format_jsonl,
+    read_jsonl,
+    write_jsonl,
+)
+from skdcf.graphs import as_batch, question_groups
+
+ODD = ("", " ", "a\0b", "\ud800", "Ann\nBob", "é")
+
+
+def two_claims(edges, **more):
+    return ReasoningGraph([[0.0], [1.0]], edges, claims=["a", "b"], **more)
+
+
+def all_forms(graph):
+    """A graph after each way that leads out of memory and back, or through a batch."""
+    yield ReasoningGraph.from_dict(graph.to_dict())
+    yield ReasoningGraph.from_networkx(graph.to_networkx())
+    yield pickle.loads(pickle.dumps(graph))
+    yield graph.replace(id=graph.id)
+    yield graph.subgraph(np.ones(graph.n_claims, dtype=bool))
+    batch = GraphBatch.pack([two_claims([(0, 1)], context=["c"]), graph])
+    yield batch[1]
+    yield batch[[1, 0, 1]][2]
+    yield batch[np.array([False, True])][0]
+    yield pickle.loads(pickle.dumps(batch))[1]
+    yield batch.replace_features(batch.features)[1]
+    yield batch.replace_metadata(batch.metadata)[1]
+
+
+@pytest.mark.parametrize("edges", [None, (), [(0, 1)]])
+@pytest.mark.parametrize("context", [None, (), ODD])
+def test_unknown_is_not_none_in_every_form(edges, context, tmp_path):
+    graph = two_claims(edges, context=context)
+    forms = list(all_forms(graph))
+    forms += read_jsonl(write_jsonl(tmp_path / "a.jsonl", [graph])).graphs
+    for form in forms:
+        assert form == graph and hash(form) == hash(graph)
+        assert form.edges_known is (edges is not None)
+        assert form.edges.tolist() == [list(pair) for pair in edges or ()]
+        assert form.context == context
+    others = [two_claims(e, context=c) for e in (None, ()) for c in (None, ())]
+    assert [o == graph for o in others].count(True) == (
+        edges in (None, ()) and context in (None, ())
+    )
+
+
+def test_unknown_edges_alone_and_among_999_others():
+    known, unknown = two_claims(()), two_claims(None)
+    assert not as_batch([unknown]).edges_known.any()
+    batch = as_batch([known] * 500 + [unknown] + [known] * 499)
+    assert np.flatnonzero(~batch.edges_known).tolist() == [500]
+    assert [g.edges_known for g in batch] == [True] * 500 + [False] + [True] * 499
+    assert np.flatnonzero(~batch[::-2].edges_known).tolist() == []
+    assert np.flatnonzero(~batch[498:502].edges_known).tolist() == [2]
+    assert batch.without_edges().edges_known.all()
+    arrays = batch.features, batch.offsets
+    again = GraphBatch.from_arrays(*arrays, (), edges_known=batch.edges_known)
+    assert (again.edges_known == batch.edges_known).all()
+    assert not GraphBatch.from_arrays(*arrays).edges_known.any()
+    assert GraphBatch.from_arrays(*arrays, ()).edges_known.all()
+    assert as_batch([[1.0], [2.0]]).edges_known.all()  # rows have nothing to build on
+    assert "n_edges=unknown" in repr(unknown) and "n_edges=0" in repr(known)
+
+
+def test_what_is_said_of_edges_must_fit():
+    arrays = np.zeros((3, 1)), [0, 2, 3]
+    with pytest.raises(
+        ValueError, match=r'problem 0 \("p"\) has edges, but edges_known'
+    ):
+        GraphBatch.from_arrays(
+            *arrays, [(0, 1)], edges_known=[False, True], ids=["p", 1]
+        )
+    for wrong in ([True], [1, 0], True, [[True, False]]):
+        with pytest.raises(ValueError, match="edges_known must be 2 booleans"):
+            GraphBatch.from_arrays(*arrays, (), edges_known=wrong)
+    with pytest.raises(ValueError, match="edges must be pairs"):
+        ReasoningGraph([[1.0]], [None])
+
+
+def test_a_line_without_edges_or_null_is_unknown(tmp_path):
+    path = tmp_path / "a.jsonl"
+    lines = ['{"claims": ["a"]}', '{"claims": ["a"], "edges": null}']
+    path.write_text("\n".join([*lines, '{"claims": ["a"], "edges": []}']))
+    assert read_jsonl(path).graphs.edges_known.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("wrong", ["one text", {"a": 1}, ["a", None], [b"a"], 3, {"a"}])
+def test_contexts_are_lists_of_texts(wrong):
+    with pytest.raises(ValueError, match=r'"p".*context.* expected'):
+        ReasoningGraph([[1.0]], [], id="p", context=wrong)
+    with pytest.raises(ValueError, match=r"problem 1: context.* expected"):
+        GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], context=[None, wrong])
+
+
+def test_a_context_of_50_megabytes_is_shared_and_not_copied():
+    text = "word \0" * (50_000_000 // 6)
+    graphs = [ReasoningGraph([[1.0]], context=[text], id=i) for i in range(3)]
+    batch = as_batch(graphs)[[2, 0, 1]]
+    assert all(context[0] is text for context in batch.context)
+    assert len(set(question_groups(batch).tolist())) == 1
+    (line,) = format_jsonl(graphs[:1])
+    assert len(line) > len(text)
+
+
+def test_missing_verdicts_are_renumbered_with_their_claims():
+    more = {"no_verdict": [0, 3], "label_sources": ["a", "b", "c", "d"], "other": [1]}
+    graph = ReasoningGraph(np.zeros((4, 1)), [(0, 1), (2, 3)], metadata=more)
+    few = graph.subgraph(np.array([False, True, True, True]))
+    assert few.metadata == {
+        "no_verdict": [2],
+        "label_sources": ["b", "c", "d"],
+        "other": [1],
+    }
+    assert few.subgraph(np.array([True, True, False])).metadata["no_verdict"] == []
+    assert graph.metadata == more
+    for wrong in ([4], [-1], ["0"], [True], 3, None, [0.0]):
+        with pytest.raises(ValueError, match="no_verdict"):
+            graph.replace(metadata={"no_verdict": wrong})
+        with pytest.raises(ValueError, match="problem 0: metadata 'no_verdict'"):
+            as_batch([graph]).replace_metadata([{"no_verdict": wrong}])
+
+
+def count(batch, groups=None):
+    return len(np.unique(question_groups(as_batch(batch), groups)))
+
+
+def asked(problem=None, group=None, context=None):
+    metadata = {} if group is None else {"group": group}
+    return ReasoningGraph([[0.0]], problem=problem, metadata=metadata, context=context)
+
+
+def test_order_of_what_tells_questions_apart():
+    a = asked("What is  2?", "x", ["c"])
+    assert count([a, asked("Else?", "x", ["d"])]) == 1  # the key before the text
+    assert count([a, asked("What is  2?", "y", ["c"])]) == 2
+    same_text = [
+        asked("What is  2?", context=["c"]),
+        asked("what IS 2? ", context=["d"]),
+    ]
+    assert count(same_text) == 1  # the text before the context
+    assert count([asked("", context=["c"]), asked(None, context=["c"])]) == 1
+    assert count([asked("q", context=["c"]), asked(None, context=["c"])]) == 2
+    assert count([asked(), asked()]) == 2 and count([asked(" "), asked("")]) == 2
+    assert count([asked(context=[]), asked(context=[])]) == 2
+    assert count([asked(context=["", "\n"]), asked(context=["", "\n"])]) == 2
+    assert count([asked(context=[t]) for t in ODD]) == len(ODD)
+    assert count([a, a, asked("Else?")], groups=[1, 2, 2]) == 2
+    assert count([a, a, a], groups=False) == 3
+    assert count([asked(group=7), asked(group="7")]) == 2
+    assert count([asked("group"), asked(group="group")]) == 2  # a text is no key
+
+
+def test_key_and_text_join_where_some_have_no_key():
+    q = [asked("q", 1), asked("q"), asked("r", 1), asked("r"), asked("s"), asked()]
+    found = question_groups(as_batch(q)).tolist()
+    assert len(set(found[:4])) == 1 and len(set(found)) == 3
+    assert found[0] == question_groups(as_batch(q[:1]))[0]  # named by the key
+    assert found[4] == question_groups(as_batch([asked("S")]))[0]
+    assert found[5] == -6
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        rows = [
+            asked(
+                *(
+                    None if k == 4 else f"{name}{k}"
+                    for name, k in zip("qg", two, strict=True)
+                )
+            )
+            for two in rng.integers(0, 5, (12, 2)).tolist()
+        ]
+        rows.append(asked("q0"))
+        reached = np.eye(len(rows), dtype=bool)
+        for i, one in enumerate(rows):
+            for j, two in enumerate(rows):
+                text = one.problem and one.problem == two.problem
+                key = one.metadata.get("group")
+                reached[i, j] |= bool(
+                    text or (key and key == two.metadata.get("group"))
+                )
+        for _ in rows:
+            reached = reached @ reached
+        found = question_groups(as_batch(rows))
+        np.testing.assert_array_equal(reached, found[:, None] == found)
+
+
+def test_numbers_of_questions_do_not_depend_on_the_company():
+    rows = [asked("q"), asked("r", context=["c"]), asked(None, context=["c"])]
+    together = question_groups(as_batch(rows))
+    for i, row in enumerate(rows):
+        assert question_groups(as_batch([asked("z"), row]))[1] == together[i] >= 0
+    given = question_groups(as_batch(rows), ["x", "y", "x"])
+    assert (
+        question_groups(as_batch(rows[:1]), ["y"])[0]
+        == given[1]
+        == (question_groups(as_batch([asked(group="y")]))[0])
+    )
+    numbers = question_groups(as_batch(rows), np.array([1.0, 2.0, 3.0]))
+    assert numbers[1] == question_groups(as_batch([asked(group=2)]))[0]
+
+
+@pytest.mark.parametrize(
+    "groups, message",
+    [
+        ([1, 2], "groups has shape"),
+        ([1, None, 2], "problem 1 has no group"),
+        ([1.0, np.nan, 2.0], "problem 1 has no group"),
+    ],
+)
+def test_groups_must_fit(groups, message):
+    with pytest.raises(ValueError, match=message):
+        count([asked()] * 3, groups)
+
+
+@pytest.mark.parametrize("key", [1.5, True, ["a"], {"a": 1}])
+def test_keys_are_texts_or_whole_numbers(key):
+    with pytest.raises(ValueError, match="problem 1: the metadata key 'group' is"):
+        count([asked(), asked(group=key)])
+
+
+def test_one_instruction_for_all_is_no_question():
+    def summaries(n, key=None):
+        return [
+            asked("Summarize the passage.", key and key + str(i % 7), [f"passage {i}"])
+            for i in range(n)
+        ]
+
+    assert count(summaries(20)) == 1  # too few to tell
+    with pytest.raises(
+        ValueError, match=r"21 of 21 problems .* 'Summarize the passage.'"
+    ):
+        count(summaries(21))
+    assert count(summaries(500, "p")) == 7
+    assert count(summaries(500), groups=False) == 500
+    assert count(summaries(500), groups=np.arange(500) // 2) == 250
+    with pytest.raises(ValueError, match="groups=False"):  # some have no key
+        count(summaries(300, "p") + summaries(30))
+    others = [asked(f"q{i}") for i in range(1000)]
+    assert count(summaries(50) + others) == 1001  # below one in 20
+    with pytest.raises(ValueError, match="have the same question"):
+        count(summaries(60) + others)
+    with pytest.raises(ValueError, match="'the same'"):
+        count([asked(None, None, ["the same"])] * 21)
+
+
+def test_groups_of_published_data(data_home):
+    """As many questions as the authors say, with the key and without."""
+    answers = fetch_refchecker(
+        ["accurate_context", "noisy_context"], data_home=data_home
+    )
+    assert len(answers.graphs) == 1400
+    assert count(keyed(answers)) == 200
+    assert (
+        count(answers.graphs.replace_metadata(None)) == 1400
+    )  # no question, no context
+    empty = [g.replace(problem="", metadata=None) for g in answers.graphs]
+    assert count(empty) == 1400
+    planted = fetch_prmbench("train", data_home=data_home)
+    texts = {" ".join(g.problem.split()).casefold() for g in planted.graphs}
+    n_questions = len(np.unique(planted.groups))
+    assert count(keyed(planted)) == n_questions
+    assert count(planted.graphs.replace_metadata(None)) == len(texts) > n_questions
+    half = keyed(planted)
+    half = half.replace_metadata(
+        [m if i % 2 else None for i, m in enumerate(half.metadata)]
+    )
+    assert n_questions < count(half) < len(texts)
+
+
+def keyed(data):
+    rows = [{"group": int(group)} for group in data.groups]
+    return data.graphs.replace_metadata(rows)

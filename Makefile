@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | coverage | wheel-test | matrix | bench | clean
+# make demo | test | lint | docs | coverage | wheel-test | matrix | release-check | bench | clean
 # Each target installs what it needs into .venv first. Needed beforehand: Python >= 3.11,
 # make and git. Another interpreter: make test PYTHON=/path/to/python3.12
 # Tests on published data look for it in the folder $SKDCF_DATA, and are skipped without.
@@ -10,12 +10,13 @@ DEMO_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?=
 MATRIX_ARGS ?=
+RELEASE_ARGS ?=
 
 # Small matrices and two test processes: threads inside BLAS only get in the way.
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test coverage wheel-test matrix lint docs bench clean
+.PHONY: demo test coverage wheel-test matrix release-check lint docs bench clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -36,6 +37,10 @@ wheel-test: $(VENV)/with-test
 # Other versions of Python, and the oldest of every dependency that setup.cfg allows.
 matrix: $(VENV)/with-matrix
 	$(BIN)/python .ci/matrix.py $(MATRIX_ARGS)
+
+# Both distributions, built and looked at; fails until a person has filled in what is theirs.
+release-check: $(VENV)/with-release
+	$(BIN)/python .ci/release_check.py $(RELEASE_ARGS)
 
 # A `type: ignore` that hides nothing is an error where tests/typing holds wrong programs.
 lint: $(VENV)/with-lint

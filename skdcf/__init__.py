@@ -30,7 +30,7 @@ __all__ = [
     "load",
     "save",
 ]
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "GraphBatch": "graphs",

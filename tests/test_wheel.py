@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 from pathlib import Path
 from zipfile import ZipFile
@@ -70,6 +71,21 @@ def test_wheel_holds_the_package_and_nothing_else(wheel, checkout):
     source = [p.relative_to(checkout).as_posix() for p in source]
     assert "skdcf/py.typed" in names
     assert sorted(names) == sorted(source)
+
+
+@pytest.mark.wheel
+def test_source_distribution_holds_what_its_tests_read(checkout, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(checkout, copy, ignore=shutil.ignore_patterns(".venv", ".git"))
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('..'))"
+    run(sys.executable, "-c", build, cwd=copy)
+    (archive,) = tmp_path.glob("skdcf-*.tar.gz")
+    with tarfile.open(archive) as packed:
+        held = {name.partition("/")[2] for name in packed.getnames()}
+    asked = ("git", "ls-files")
+    tracked = set(run(*asked, cwd=checkout).splitlines())
+    left_out = {name for name in tracked if name.startswith((".github/", ".gitignore"))}
+    assert tracked - left_out - held == set()
 
 
 @pytest.mark.wheel

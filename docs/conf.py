@@ -24,12 +24,14 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
     "headline",
     "mathml",
     "public_names",
     "showcase",
 ]
 html_math_renderer = "mathml"
+bibtex_bibfiles = ["references.bib"]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/**/*.md5"]
 default_role = "py:obj"

@@ -2,15 +2,19 @@
 
 import io
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
 import skdcf
 from skdcf.cli import main
+from skdcf.cli._main import make_parser
 from skdcf.datasets import (
     make_reasoning_graphs,
     make_word_problems,
@@ -19,6 +23,7 @@ from skdcf.datasets import (
 )
 from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse
+from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter
 from skdcf.reporting import write_report
 
@@ -116,7 +121,7 @@ def test_problems_through_a_pipe_of_two_programs(files):
         capture_output=True,
         check=True,
     )
-    assert json.loads(checked.stdout)["features"] == 42
+    assert json.loads(checked.stdout)["features"] == 41
 
 
 def test_calibrate_at_another_level_where_the_guarantee_had_one(files, tmp_path):
@@ -281,7 +286,7 @@ def test_an_interruption_leaves_no_file(files, tmp_path, monkeypatch, capsys):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skdcf.cli._model.GraphBatch.pack", interrupt)
+    monkeypatch.setattr("skdcf.cli._fit.GraphBatch.pack", interrupt)
     assert (
         run("filter", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "k")
         == 130
@@ -290,26 +295,138 @@ def test_an_interruption_leaves_no_file(files, tmp_path, monkeypatch, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_too_few_problems_warn_and_keep_nothing(files, tmp_path, capsys):
+def test_too_few_labels_end_with_1_unless_forced(files, tmp_path, capsys):
     few = read_jsonl(files / "old.jsonl")
     write_jsonl(tmp_path / "few.jsonl", few.graphs[:20], few.labels[:20])
     args = tmp_path / "few.jsonl", "-o", tmp_path / "m", "--alpha", 0.01
-    assert run("fit", *args, "--scorer", "logistic") == 0
-    assert "skdcf: warning: " in (said := capsys.readouterr().err)
-    assert "nothing can be kept" in said
+    assert run("fit", *args, "--scorer", "logistic") == 1
+    said = capsys.readouterr().err
+    assert "skdcf: warning: " in said and "nothing can be kept" in said
+    assert "it was not saved" in said and "--force" in said
+    assert not (tmp_path / "m").exists()
+    assert run("fit", *args, "--scorer", "logistic", "--force") == 0
     kept = tmp_path / "k"
     assert run("filter", tmp_path / "m", files / "new.jsonl", "-o", kept) == 0
     assert not any(mask.any() for mask in read_jsonl(kept).masks)
+    again = tmp_path / "m", tmp_path / "few.jsonl", "-o", tmp_path / "n"
+    few = [*again, "--alpha", 0.02]
+    assert run("calibrate", *few) == 1
+    assert not (tmp_path / "n").exists()
+    assert run("calibrate", *few, "--force") == 0
 
 
-def test_help_of_every_command(capsys):
+def test_text_says_how_many_answers_are_empty(files, tmp_path, capsys):
+    args = files / "m.skops", files / "new.jsonl", "--alpha", 0.02, "--text"
+    assert run("filter", *args, "-o", tmp_path / "k", "--empty", "I do not know.") == 0
+    lines = (tmp_path / "k").read_text(encoding="utf-8").splitlines()
+    model, new = skdcf.load(files / "m.skops"), read_jsonl(files / "new.jsonl").graphs
+    empty = sum(not mask.any() for mask in model.predict(new, alpha=0.02))
+    assert lines.count("I do not know.") == empty > 0
+    assert f"in {empty} of them nothing is left" in capsys.readouterr().err
+
+
+def test_explain_takes_the_words_of_the_library(files, tmp_path, capsys):
+    model, new = files / "m.skops", files / "new.jsonl"
+    graphs = read_jsonl(new).graphs
+    args = "explain", model, new, "--alpha", 0.05
+    assert run(*args, "--id", 7) == 0
+    explained = explain(skdcf.load(model), graphs[6], alpha=0.05)
+    shown = capsys.readouterr().out
+    assert shown.endswith(f"{explained}\n") and graphs[6].claims[0] in shown
+    assert run(*args, "--id", 7, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["kept"] for row in rows] == explained.kept.tolist()
+    named = [graph.replace(id=f"a{i}") for i, graph in enumerate(graphs)]
+    write_jsonl(tmp_path / "named.jsonl", named)
+    assert run("explain", model, tmp_path / "named.jsonl", "--id", "a6", "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)) == graphs[6].n_claims
+    assert run(*args, "--id", "nobody") == 2
+    assert 'no problem has the id "nobody"' in capsys.readouterr().err
+
+
+def test_plan_counts_what_calibration_needs(capsys):
+    assert run("plan", "--alpha", 0.1, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["answers"] for row in rows] == [9, 19, 39, 79, 159, 319]
+    # The band by simulation: coverage is the rank of a uniform threshold.
+    rng = np.random.default_rng(0)
+    for row in rows[:3]:
+        n = row["answers"]
+        scores = np.sort(rng.random((20_000, n)), axis=1)
+        covered = 1 - scores[:, (n + 1) // 10 - 1]
+        low, high = np.quantile(covered, [0.05, 0.95])
+        assert row["coverage_low"] == pytest.approx(low, abs=0.01)
+        assert row["coverage_high"] == pytest.approx(high, abs=0.01)
+    assert run("plan", "--alpha", 0.1, "--delta", 0.05) == 0
+    assert "nothing is kept before 29 answers" in capsys.readouterr().out
+
+
+def test_plan_measures_what_doublings_buy(files, capsys):
+    args = files / "old.jsonl", "--scorer", "logistic", "--alpha", 0.2, "--json"
+    assert run("plan", *args) == 0
+    rows = json.loads(capsys.readouterr().out)
+    kept = {row["answers"]: row["kept"] for row in rows if "kept" in row}
+    assert list(kept) == [4, 9, 19, 39, 79, 159]
+    assert kept[159] > kept[9] and all(row.get("kept_error", 1) > 0 for row in rows[2:])
+
+
+def test_help_of_every_command_has_an_example_that_is_right(capsys):
     with pytest.raises(SystemExit, match="0"):
         run("--help")
-    said = capsys.readouterr().out
-    for command in ("check", "features", "fit", "calibrate", "filter", "evaluate"):
-        assert f"    {command} " in said
+    names = re.findall(r"^    ([a-z]+)\b", capsys.readouterr().out, flags=re.MULTILINE)
+    assert {"check", "fit", "calibrate", "filter", "explain", "label"} < set(names)
+    for command in names:
         with pytest.raises(SystemExit, match="0"):
             run(command, "--help")
-    with pytest.raises(SystemExit, match="0"):
-        run("--version")
-    assert skdcf.__version__ in capsys.readouterr().out
+        said = capsys.readouterr().out
+        example = " ".join(said.partition("Example: ")[2].split()).split()
+        assert example[:2] == ["skdcf", command]
+        assert make_parser().parse_args(example[1:]).command == command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["--version"], 0), (["--help"], 0), (["fit", "--help"], 0), (["fit"], 2)],
+)
+def test_the_command_line_is_answered_without_scikit_learn(arguments, code):
+    program = (
+        "import sys; from skdcf.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: code = end.code\n"
+        "heavy = {'sklearn', 'numpy', 'scipy'} & set(sys.modules)\n"
+        "sys.exit(99 if heavy else code)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments])
+    assert done.returncode == code
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as on POSIX")
+def test_ctrl_c_while_modules_are_imported(files):
+    """At many moments; the first line of the program says that Python has started."""
+    program = (
+        "import sys, skdcf.cli; print('up', flush=True); sys.exit(skdcf.cli.main())"
+    )
+    command = [sys.executable, "-c", program, "check", str(files / "old.jsonl")]
+    for wait in np.linspace(0.005, 0.7, 8):
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout.readline() == "up\n"
+            time.sleep(wait)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode in (0, 130), said
+        assert "Traceback" not in said
+        assert "interrupted" in said or process.returncode == 0
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(
+    files, monkeypatch, capsys
+):
+    def missing(*_):
+        raise ModuleNotFoundError("No module named 'openai'", name="openai")
+
+    monkeypatch.setattr("skdcf.cli._look.read_problems", missing)
+    assert run("features", files / "new.jsonl", "-o", "-") == 2
+    said = capsys.readouterr().err
+    assert f"openai is missing: {sys.executable} -m pip install openai pydantic" in said

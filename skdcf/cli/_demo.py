@@ -12,23 +12,11 @@ from ..exceptions import CalibrationWarning
 from ..features import reasoning_features
 from ..metrics import evaluate_filter, leave_one_out
 from ..reporting import write_report
+from ._files import show_claims
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 _MOST = 200  # test problems of which every one is worth calibrating on, too
 PLAIN, LEARNT = "HardCF", "CoherentConformalFilter"
-
-
-def add_to(commands):
-    """Add the command of this module to the program."""
-    parser = commands.add_parser(
-        "demo", help="show what filters keep, on generated or on published answers"
-    )
-    parser.add_argument("--data", choices=SOURCES, default="words")
-    parser.add_argument("--alpha", type=float, default=0.1)
-    parser.add_argument("--n-problems", type=int, default=1000, help="if generated")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", default="demo_output", help="folder to write to")
-    parser.set_defaults(run=demo)
 
 
 def demo(options):
@@ -126,15 +114,7 @@ def show_answer(filter, graphs, labels):
     i = max(range(len(masks)), key=lambda j: _instructive(masks[j], truth[j]))
     graph, mask = graphs[i], masks[i]
     print(f"One answer (kept at alpha = {filter.alpha:g}):")
-    print(f"  {graph.problem or graph.id or f'problem {i}'}")
-    for v, keep in enumerate(mask):
-        parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
-        text = graph.claims[v] if graph.claims else f"builds on {parents or 'nothing'}"
-        verdict = (
-            ("dropped", "kept   ")[int(keep)],
-            ("FALSE", "true ")[int(truth[i][v])],
-        )
-        print(f"  {verdict[0]}  ({verdict[1]})  {v}: {' '.join(text.split())[:70]}")
+    show_claims(graph, mask, labels[i])
     print()
     return graph, mask, labels[i]
 
@@ -150,7 +130,7 @@ def write_pictures(reports, shown, folder):
     try:
         import matplotlib
     except ImportError:
-        print("No pictures: pip install skdcf[plot]")
+        print("No pictures: pip install matplotlib")
         return
     matplotlib.use("Agg")
     from ..plots import FilterReportDisplay, ReasoningGraphDisplay

@@ -5,7 +5,6 @@ import json
 from .._checks import printable
 from ..datasets import format_jsonl
 from ._files import (
-    add_output,
     check_folder,
     inform,
     source,
@@ -13,59 +12,6 @@ from ._files import (
 )
 
 _STEPS = ("frequency", "semantic", "domains", "verify")
-
-
-def add_to(commands):
-    """Add the command to the program."""
-    parser = commands.add_parser(
-        "extract",
-        help="cut answers into claims and graphs, with a language model",
-        description='Each line of the input is an object with "answer", and, if known, '
-        '"problem", "id", "group", "alternatives" and "metadata". Keys are read '
-        "from the environment.",
-    )
-    parser.add_argument(
-        "answers", metavar="ANSWERS.jsonl", help='answers ("-" is standard input)'
-    )
-    add_output(parser, "where to write the problems")
-    parser.add_argument("--model", required=True, help="name of the model")
-    parser.add_argument(
-        "--base-url", help="address of the endpoint (default: OpenAI's)"
-    )
-    parser.add_argument(
-        "--key-variable",
-        default="OPENAI_API_KEY",
-        help="environment variable that holds the key (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--cache",
-        help="file that keeps all replies (default: the output's name with .cache)",
-    )
-    parser.add_argument(
-        "--samples", type=int, default=0, metavar="N", help="other answers to draw"
-    )
-    parser.add_argument(
-        "--features",
-        nargs="+",
-        choices=_STEPS,
-        default=[],
-        help="columns that the model judges",
-    )
-    parser.add_argument("--in-flight", type=int, default=8, help="most calls at once")
-    parser.add_argument(
-        "--prices",
-        type=float,
-        nargs=2,
-        metavar=("IN", "OUT"),
-        help="of a million tokens of prompts and of replies",
-    )
-    parser.add_argument(
-        "--confirm-above", type=float, help="cost, or tokens, above which to ask"
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="do not ask, whatever it costs"
-    )
-    parser.set_defaults(run=extract)
 
 
 def extract(options):

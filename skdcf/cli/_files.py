@@ -1,79 +1,49 @@
-"""What the commands read and write."""
+"""What the commands read and write, and how they show that work goes on."""
 
-import argparse
+from __future__ import annotations
+
+import json
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+import threading
+from collections.abc import Iterable
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from sklearn.utils import Bunch
+from tqdm import tqdm
 
+from .._checks import printable
 from .._files import replaced
 from ..datasets import read_jsonl
 
 STANDARD = "-"
 
 
-def add_problems(parser: argparse.ArgumentParser, help: str, name: str = "problems"):
-    """The argument of a command that reads problems."""
-    parser.add_argument(
-        name, metavar="FILE.jsonl", help=f'{help} ("-" is standard input)'
-    )
-
-
-def add_output(parser: argparse.ArgumentParser, help: str, *, required: bool = True):
-    """The option of a command that writes a file."""
-    parser.add_argument("-o", "--output", metavar="FILE", required=required, help=help)
-
-
-def add_alpha(parser: argparse.ArgumentParser):
-    """The option of a command that works at one level."""
-    parser.add_argument(
-        "--alpha", type=float, help="accepted share of answers with a false claim"
-    )
-
-
-def add_alphas(parser: argparse.ArgumentParser, default: Sequence[float]):
-    """The option of a command that works at several levels."""
-    parser.add_argument(
-        "--alphas",
-        type=float,
-        nargs="+",
-        default=list(default),
-        metavar="ALPHA",
-        help=f"levels to evaluate (default: {' '.join(map(str, default))})",
-    )
-
-
-def add_json(parser: argparse.ArgumentParser):
-    """The option of a command whose result other programs may read."""
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 def source(path: str) -> Path | BinaryIO:
-    """What to read problems from."""
+    """Give what problems are read from: a path, or standard input for "-"."""
     return sys.stdin.buffer if path == STANDARD else Path(path)
 
 
-def check_folder(path: str):
+def check_folder(path: str | None):
     """Raise before long work that the folder of the output is not there."""
-    folder = Path(path).absolute().parent
-    if path != STANDARD and not folder.is_dir():
+    folder = Path(path or "").absolute().parent
+    if path and path != STANDARD and not folder.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {folder}")
 
 
 def write_lines(path: str, lines: Iterable[str]):
     """Write a text; a file appears when it is complete."""
     to_screen = path == STANDARD
-    with nullcontext(sys.stdout) if to_screen else replaced(path) as file:
+    whole = nullcontext(sys.stdout) if to_screen else replaced(path, encoding="utf-8")
+    with whole as file:
         for line in lines:
             file.write(line + "\n")
 
 
 def read_problems(path: str, *, labelled: bool = False) -> Bunch:
-    """The problems of a file, which has to hold labels where they are needed."""
+    """Read the problems of a file, which has to hold labels where they are needed."""
     data = read_jsonl(source(path))
     if labelled and data.labels is None:
         raise ValueError(
@@ -88,8 +58,13 @@ def inform(*lines: str):
     print(*lines, sep="\n", file=sys.stderr)
 
 
+def show(result: Any, as_json: bool):
+    """Print a result, as JSON where other programs read it."""
+    print(json.dumps(plain(result)) if as_json else result)
+
+
 def plain(value: Any) -> Any:
-    """A result as JSON has it; what is not finite becomes null."""
+    """Turn a result into what JSON has; what is not finite becomes null."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -97,3 +72,33 @@ def plain(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else None
     return value.item() if isinstance(value, np.generic) else value
+
+
+def show_claims(graph: Any, kept: Any, labels: Any = None):
+    """Print a question and its claims, with what was kept and, if known, what is true."""
+    print(f"  {printable(graph.problem or graph.id or 'a problem without a question')}")
+    words = {1: "  (true) ", 0: "  (FALSE)", -1: "  (?)    "}
+    for v, keep in enumerate(kept):
+        truth = "" if labels is None else words[int(labels[v])]
+        text = printable(graph.claims[v]) if graph.claims else ""
+        print(f"  {('dropped', 'kept   ')[int(keep)]}{truth}  {v + 1}. {text}")
+
+
+@contextmanager
+def ticking(title: str):
+    """Show for how long something has been going on, where somebody watches."""
+    done = threading.Event()
+
+    def tick():
+        form = "{desc}, {elapsed}"
+        with tqdm(desc=title, bar_format=form, disable=None, leave=False) as bar:
+            while not done.wait(0.5):
+                bar.refresh()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

@@ -10,44 +10,9 @@ from pathlib import Path
 from .._checks import printable
 from .._files import replaced
 from ..datasets import write_jsonl
-from ._files import add_output, add_problems, check_folder, inform, read_problems
+from ._files import check_folder, inform, read_problems
 
 _SHOWN = 20  # disagreements
-
-
-def add_to(commands):
-    """Add the command to the program."""
-    parser = commands.add_parser(
-        "label",
-        help="judge claims on a page in the browser",
-        description="Every key stroke is saved at once in a journal beside the file, and "
-        "the next start goes on there. Ctrl-C ends it and writes the labels.",
-    )
-    add_problems(parser, "problems, as extract writes them")
-    add_output(parser, "where to write the labelled problems", required=False)
-    parser.add_argument(
-        "--annotator", default=None, help="who judges (default: the name of the login)"
-    )
-    parser.add_argument(
-        "--journal", help="where judgements are saved (default: FILE.jsonl.labels)"
-    )
-    parser.add_argument("--port", type=int, default=0, help="default: any that is free")
-    parser.add_argument(
-        "--show-known", action="store_true", help="show labels that the file has"
-    )
-    parser.add_argument(
-        "--no-browser", action="store_true", help="print the address and open nothing"
-    )
-    parser.add_argument(
-        "--no-page", action="store_true", help="only write what was judged before"
-    )
-    parser.add_argument(
-        "--label-studio", metavar="FILE", help="write tasks for it, too"
-    )
-    parser.add_argument(
-        "--compare", metavar="OTHER", help="how far another annotator agrees"
-    )
-    parser.set_defaults(run=label)
 
 
 def label(options):

@@ -1,19 +1,39 @@
-"""The program: its commands, what it says, and how it ends."""
+"""The program: it reads the command line, runs one command, and says how it ended.
+
+What the commands take stands in ``commands.toml``. Nothing heavy is imported here.
+"""
+
+from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import tomllib
 import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 
 from .. import __version__
-from . import _data, _demo, _extract, _label, _model, _results
 
-OK, BAD, INTERRUPTED = 0, 2, 130
+OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 
 _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input or output.
 Every command explains itself: skdcf COMMAND --help"""
+_TYPES = {"float": float, "int": int}
+#: What to install for modules that only some commands need.
+_PACKAGES = {
+    "matplotlib": "matplotlib",
+    "openai": "openai pydantic",
+    "pydantic": "openai pydantic",
+    "narwhals": "narwhals pandas",
+    "pandas": "narwhals pandas",
+    "starlette": "starlette uvicorn",
+    "uvicorn": "starlette uvicorn",
+    "xgboost": "xgboost",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,15 +47,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well; 1 if `check` found broken lines; 2 if something was wrong with
-        the command line or the data; 130 after an interruption.
+        0 if all went well; 1 if `check` found broken lines, or `fit` and `calibrate` too
+        few labels to keep anything; 2 if something was wrong with the command line or the
+        data; 130 after an interruption.
     """
-    options = make_parser().parse_args(argv)
     try:
+        options = make_parser().parse_args(argv)
         with _short_warnings():
-            return options.run(options) or OK
+            module, _, name = options.run.partition(":")
+            with _interrupted_later():
+                run = getattr(import_module(f".{module}", __package__), name)
+            return run(options) or OK
     except KeyboardInterrupt:
-        print("skdcf: interrupted; no file was changed", file=sys.stderr)
+        print("skdcf: interrupted; no output was written", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -46,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The command line, with all commands.
+    """Make the parser of the command line, with all commands.
 
     Returns
     -------
@@ -58,12 +82,50 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    version = f"skdcf {__version__}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action="version", version=f"skdcf {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for group in (_extract, _label, _data, _model, _results, _demo):
-        group.add_to(commands)
+    told = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
+    for command, about in told["commands"].items():
+        sub = commands.add_parser(
+            command,
+            help=about["help"],
+            description=about.get("description", about["help"].capitalize() + "."),
+            epilog=f"Example: {about['example']}",
+        )
+        for name in about["arguments"]:
+            arguments = told["arguments"]
+            _add(sub, name, arguments.get(f"{command} {name}") or arguments[name])
+        sub.set_defaults(run=about["run"])
     return parser
+
+
+def _add(parser, name, settings):
+    settings = dict(settings)
+    if not name.startswith("-"):
+        name = settings.pop("dest", name)
+    names = [n for n in (settings.pop("short", None), name) if n]
+    if "type" in settings:
+        settings["type"] = _TYPES[settings["type"]]
+    if isinstance(settings.get("metavar"), list):
+        settings["metavar"] = tuple(settings["metavar"])
+    parser.add_argument(*names, **settings)
+
+
+@contextmanager
+def _interrupted_later():
+    """Hold Ctrl-C back while modules are imported, some of which would hide it."""
+    asked = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+    except ValueError:  # not in the main thread, where no signal arrives
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        raise KeyboardInterrupt
 
 
 @contextmanager
@@ -83,4 +145,11 @@ def _sentence(error):
     """What is wrong, without the number that an operating system gives it."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error
+    cause = error
+    while cause is not None:
+        missing = (getattr(cause, "name", None) or "").partition(".")[0]
+        if isinstance(cause, ModuleNotFoundError) and missing in _PACKAGES:
+            python = sys.executable or "python"
+            return f"{missing} is missing: {python} -m pip install {_PACKAGES[missing]}"
+        cause = cause.__cause__
     return error

@@ -1,0 +1,216 @@
+"""Commands that look: ``check``, ``features``, ``plan``, ``evaluate``, ``compare``, ``report``."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from dataclasses import asdict
+
+import numpy as np
+from scipy.stats import beta
+from sklearn.base import clone
+from sklearn.model_selection import GroupShuffleSplit
+
+from .. import load
+from .._checks import printable
+from ..datasets import format_jsonl, read_jsonl
+from ..evaluation import compare_filters
+from ..exceptions import CalibrationWarning
+from ..features import reasoning_features
+from ..guarantees import problems_needed
+from ..labelling import describe_labels
+from ..metrics import evaluate_filter
+from ..ops.conformal import conformal_rank
+from ..reporting import write_report
+from ._files import (
+    check_folder,
+    inform,
+    read_problems,
+    show,
+    source,
+    ticking,
+    write_lines,
+)
+from ._fit import make_filter, wanted_features
+
+FOUND_BROKEN_LINES = 1
+_SHOWN = 20  # broken lines
+_DOUBLINGS, _DRAWS = 6, 10
+
+
+def check(options):
+    """Print what there is, and each line that breaks the format."""
+    data = read_jsonl(source(options.problems), on_invalid="drop")
+    summary = _summary(data)
+    text = "\n".join(_describe(options.problems, summary))
+    show(summary if options.json else text, options.json)
+    return FOUND_BROKEN_LINES if data.dropped else 0
+
+
+def _summary(data):
+    graphs = data.graphs
+    labels = np.concatenate(data.labels or [[]]).astype(int)
+    questions = () if graphs.problems is None else graphs.problems
+    others = () if graphs.alternatives is None else graphs.alternatives
+    return {
+        "problems": len(graphs),
+        "claims": graphs.n_claims,
+        "edges": len(graphs.edges),
+        "questions": sum(map(bool, questions)),
+        "claim_texts": graphs.claims is not None,
+        "features": None if graphs.features is None else graphs.n_features,
+        "alternatives": dict(Counter(len(a) for a in others if a is not None)),
+        "labels": {
+            name: int(np.sum(labels == value))
+            for name, value in (("true", 1), ("false", 0), ("unknown", -1))
+        },
+        "groups": 0 if data.groups is None else len(set(data.groups.tolist())),
+        "metadata": sorted({key for row in data.metadata or [] for key in row or {}}),
+        "broken_lines": [
+            {"line": number, "reason": reason} for number, reason in data.dropped
+        ],
+    }
+
+
+def _describe(name, summary):
+    alone = "" if summary["edges"] else ": every claim stands alone"
+    yield (
+        f"{name}: {summary['problems']} problems, {summary['claims']} claims, "
+        f"{summary['edges']} edges{alone}"
+    )
+    features, labels = summary["features"], summary["labels"]
+    rows = {
+        "questions": f"in {summary['questions']} problems",
+        "claim texts": "yes" if summary["claim_texts"] else "no",
+        "features": features or 'none ("skdcf fit" computes those of texts and edges)',
+        "alternatives": ", ".join(
+            f"{k} other answers in {n} problems"
+            for k, n in sorted(summary["alternatives"].items())
+        ),
+        "labels": ", ".join(f"{n} {name}" for name, n in labels.items() if n),
+        "groups": summary["groups"],
+        "metadata": ", ".join(map(printable, summary["metadata"])),
+    }
+    for title, value in rows.items():
+        yield f"  {title:13} {value or 'none'}"
+    if broken := summary["broken_lines"]:
+        yield f"{len(broken)} broken lines:"
+        yield from (f"  line {b['line']}: {b['reason']}" for b in broken[:_SHOWN])
+        if len(broken) > _SHOWN:
+            yield f"  and {len(broken) - _SHOWN} more"
+
+
+def add_features(options):
+    """Write the problems again, with the built-in columns beside those that they have."""
+    data = read_problems(options.problems)
+    graphs = reasoning_features().fit_transform(data.graphs)
+    columns = (data.labels, data.masks)
+    more = {"groups": data.groups, "metadata": data.metadata}
+    write_lines(options.output, format_jsonl(graphs, *columns, **more))
+    inform(f"{len(graphs)} problems with {graphs.n_features} features each")
+
+
+def plan(options):
+    """Print how many answers a level takes, and what each doubling buys."""
+    alpha, needed = options.alpha, problems_needed(options.alpha, options.delta)
+    sizes = [(needed + 1) * 2**k - 1 for k in range(_DOUBLINGS)]
+    rows = [_promised(n, alpha, options.delta) for n in sizes]
+    if options.problems:
+        data = read_problems(options.problems, labelled=True)
+        with ticking(f"fitting on parts of {len(data.graphs)} problems"):
+            for row in rows:
+                row |= _kept(row["answers"], data, options)
+    show(
+        rows if options.json else "\n".join(_planned(rows, needed, options)),
+        options.json,
+    )
+
+
+def _promised(n, alpha, delta):
+    k = conformal_rank(n, alpha, delta)
+    low, high = beta.ppf([0.05, 0.95], n + 1 - k, k)
+    return {"answers": n, "coverage_low": low, "coverage_high": high}
+
+
+def _kept(n, data, options):
+    """True claims kept per answer with so many labels, over draws of them."""
+    size, graphs = len(data.graphs), data.graphs
+    if 5 * n > 4 * size:
+        return {}
+    if features := wanted_features(options.features, graphs):
+        graphs = features.fit_transform(graphs)  # no label enters
+    groups = np.arange(size) if data.groups is None else data.groups
+    cut = GroupShuffleSplit(_DRAWS, train_size=n / size, random_state=options.seed)
+    filter, kept = make_filter(options.scorer, options, alpha=options.alpha), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # the numbers say it
+        for some, others in cut.split(groups, groups=groups):
+            try:
+                model = clone(filter).fit(
+                    graphs[some], [data.labels[i] for i in some], groups[some]
+                )
+            except ValueError:  # too few to train anything
+                return {}
+            held = graphs[others], [data.labels[i] for i in others]
+            kept.append(evaluate_filter(model, *held, [options.alpha]).retention[0])
+    error = np.std(kept, ddof=1) / np.sqrt(len(kept))
+    return {"kept": float(np.mean(kept)), "kept_error": float(error)}
+
+
+def _planned(rows, needed, options):
+    yield (
+        f"At alpha = {options.alpha:g} nothing is kept before {needed} answers calibrate. "
+        "Draw the answers to judge at random."
+    )
+    if options.delta is not None:
+        yield f"So many are needed to be sure of it with probability {1 - options.delta:g}."
+    yield "answers   if all calibrate, coverage is (90 %)   true claims kept, if they train, too"
+    for row in rows:
+        band = f"{row['coverage_low']:.1%} to {row['coverage_high']:.1%}"
+        kept = f"{row['kept']:.2f} +- {row['kept_error']:.2f}" if "kept" in row else "-"
+        yield f"{row['answers']:7}   {band:34}   {kept}"
+    if not options.problems:
+        yield "With a file of labelled answers the last column is measured on them."
+
+
+def evaluate(options):
+    """Print coverage and retention of a saved filter."""
+    model = load(options.model)
+    data = read_problems(options.problems, labelled=True)
+    held = data.graphs, data.labels
+    report = evaluate_filter(model, *held, options.alphas, by=options.by)
+    inform(f"labels: {describe_labels(*held)}")
+    show(asdict(report) if options.json else report, options.json)
+
+
+def compare(options):
+    """Print what filters with different scorers keep."""
+    data = read_problems(options.problems, labelled=True)
+    graphs = data.graphs
+    if features := wanted_features(options.features, graphs):
+        graphs = features.fit_transform(graphs)  # no label enters
+    report = compare_filters(
+        {name: make_filter(name, options) for name in options.scorers},
+        graphs,
+        data.labels,
+        options.alphas,
+        cv=options.splits,
+        groups=data.groups,
+        n_jobs=options.jobs,
+        random_state=options.seed,
+        verbose=sys.stderr.isatty(),
+        resume=options.resume,
+    )
+    show(report.rows() if options.json else report, options.json)
+
+
+def report(options):
+    """Write a page that a reader without Python understands."""
+    check_folder(options.output)
+    model = load(options.model)
+    data = read_problems(options.problems, labelled=True)
+    more = {"alphas": options.alphas, "by": options.by, "n_answers": options.answers}
+    with ticking("writing the page"):
+        write_report(options.output, model, data.graphs, data.labels, **more)
+    inform(f"wrote {options.output}")

@@ -1,12 +1,11 @@
 """Scorers as they were before a change: what each change is worth."""
 
 from methods import NEYMAN_PEARSON, TIES
-from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 from skdcf import HardCF
-from skdcf.datasets import make_reasoning_graphs
 from skdcf.scorers import NeymanPearsonScorer
+from skdcf.scorers._hazards import default_hazards
 
 CAP = 5000  # claims of a tree's sample, as it was
 CAPPED = f"{NEYMAN_PEARSON}, trees of {CAP:,} claims at most"
@@ -23,9 +22,7 @@ class CappedForest(RandomForestClassifier):
 
 def with_cap():
     """The default hazards, of which the forest has its old cap."""
-    X, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
-    found = HardCF(NeymanPearsonScorer()).fit(X, y).scorer_.hazards_
-    hazards = [clone(hazard) for hazard in found]
+    hazards = default_hazards(CAP, random_state=0)
     for hazard in hazards:
         if isinstance(hazard.estimator, RandomForestClassifier):
             hazard.estimator = CappedForest(**hazard.estimator.get_params())

@@ -152,7 +152,8 @@ def test_a_fold_that_holds_all_errors():
     [fitted], [unseen] = NeymanPearsonScorer().fit_folds(
         BATCH, LABELS, tasks(0.1), fold_of
     )
-    assert len(fitted.hazards_) == 8  # of the two folds that leave out no error
+    [table] = fitted.hazards_
+    assert table.n_hazards == 8  # of the two folds that leave out no error
     assert np.isfinite(unseen).all() and np.isfinite(fitted.confidence(BATCH)).all()
 
 
@@ -168,7 +169,8 @@ def test_the_same_seed_gives_the_same_bits():
 
 def test_forests_of_the_folds_share_the_trees():
     [fitted], _ = NeymanPearsonScorer().fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
-    forests = [h.estimator for h in fitted.hazards_ if h.doubt]
-    assert [len(forest.estimators_) for forest in forests] == [15] * 3
-    seeds = [forest.random_state for forest in forests]
-    assert len(set(seeds)) == 3
+    [table] = fitted.hazards_
+    assert np.bincount(table.forest + 1).tolist() == [3 * 50, 15, 15, 15]
+    assert table.doubt.tolist() == [0.05] * 3
+    roots = [table.threshold[table.root[table.forest == k]] for k in range(3)]
+    assert len({tuple(root) for root in roots}) == 3  # three seeds

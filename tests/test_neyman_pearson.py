@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.isotonic import isotonic_regression
 from sklearn.linear_model import LogisticRegression
 
@@ -412,11 +413,32 @@ def test_weight_of_what_is_true_after_an_error(after_error):
 def test_the_default_is_four_hazards_spelt_out():
     batch, labels = problems(60)
     default = NeymanPearsonScorer(random_state=3).fit(batch, labels)
-    spelt = NeymanPearsonScorer([clone(hazard) for hazard in default.hazards_])
-    np.testing.assert_array_equal(
-        spelt.fit(batch, labels).confidence(batch), default.confidence(batch)
+    boosted = HistGradientBoostingClassifier(
+        max_iter=50,
+        learning_rate=0.15,
+        max_depth=2,
+        l2_regularization=5.0,
+        max_features=0.5,
+        max_bins=63,
+        early_stopping=False,
+        random_state=3,
     )
-    assert [h.with_problem for h in default.hazards_] == [False, True, False, True]
+    n = below_true_claims(labels, batch).sum()
+    forest = RandomForestClassifier(
+        40,
+        min_samples_leaf=8,
+        max_features=0.3,
+        max_samples=int(n / 2) + 1,
+        random_state=3,
+    )
+    spelt = [
+        Hazard(LogisticRegression(C=0.1, solver="newton-cholesky")),
+        Hazard(LogisticRegression(C=0.03, solver="newton-cholesky"), with_problem=True),
+        Hazard(boosted),
+        Hazard(forest, with_problem=True, doubt=0.05),
+    ]
+    spelt = NeymanPearsonScorer(spelt).fit(batch, labels)
+    np.testing.assert_array_equal(spelt.confidence(batch), default.confidence(batch))
 
 
 def test_whose_randomness_it_takes():
@@ -473,8 +495,8 @@ def test_unknown_labels_teach_no_hazard():
     beside = NeymanPearsonScorer(hazards).fit(batch[rows], twice)
     assert beside.true_after_error_ == alone.true_after_error_
     for one, other in zip(alone.hazards_, beside.hazards_, strict=True):
-        assert type(one.estimator) is type(other.estimator)
-    first, second = (s.hazards_[0].estimator for s in (alone, beside))
+        assert type(one) is type(other)
+    first, second = (s.hazards_[1].estimator for s in (alone, beside))
     np.testing.assert_array_equal(first.truth_, second.truth_)
     np.testing.assert_allclose(first.seen_, second.seen_, atol=1e-9)
     np.testing.assert_allclose(

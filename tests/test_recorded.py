@@ -151,6 +151,8 @@ def test_as_recorded(parts, label):
     found = measure(name, label, known, new)
     assert found["masks"] == recorded["masks"]
     rtol = 1e-2 if label.startswith(THROUGH_CALIBRATION) else 1e-9
+    if "xgboost" in label.lower():
+        rtol = 1e-5  # recorded in single precision; the sums are double now
     np.testing.assert_allclose(found["thresholds"], recorded["thresholds"], rtol=rtol)
 
 

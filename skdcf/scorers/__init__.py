@@ -18,6 +18,7 @@ from ._neyman_pearson import NeymanPearsonScorer
 from ._protocol import Scorer, Task
 from ._resolve import as_scorer
 from ._shifted import GroupShiftScorer
+from ._tables import HazardTable
 from ._text_hazard import TextHazard
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "FunctionScorer",
     "GroupShiftScorer",
     "Hazard",
+    "HazardTable",
     "LinearForm",
     "LinearScorer",
     "MLPScorer",

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from .._parameters import HasMethods, StrOptions
-from ..ops.hard import coherent_labels
+from ..ops.hard import below_true_claims, coherent_labels
 from ..ops.standardize import noise_columns
 from ._form import LinearForm, probed_form
 from ._protocol import Scorer, Task, need_features
+from ._tables import as_table
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
@@ -27,15 +29,21 @@ class ClassifierScorer(Scorer):
     estimator : classifier or pipeline, optional
         With ``decision_function`` or ``predict_proba``. None is logistic regression on
         standardised features.
-    label : {"own", "coherent"}, default="own"
-        "own" learns the label of the claim, "coherent" whether the claim and all its
-        ancestors are true, which is what decides about keeping it.
+    label : {"own", "coherent", "hazard"}, default="own"
+        "own" learns the label of the claim. "coherent" learns whether the claim and all
+        its ancestors are true, which is what decides about keeping it. "hazard" learns
+        the label of the claim from claims whose ancestors are all true: what stands
+        below an error is left out. Unknown labels are left out in each.
 
     Attributes
     ----------
     estimator_ : classifier or None
         The fitted classifier; None where all training claims had the same label, and
-        every claim gets the same confidence.
+        every claim gets the same confidence. It is not in files where ``table_`` stands
+        for it.
+    table_ : HazardTable or None
+        Forests, boosted trees and logistic regressions as plain arrays, which then
+        give the confidence; None for other classifiers.
 
     Examples
     --------
@@ -56,7 +64,7 @@ class ClassifierScorer(Scorer):
             HasMethods(["fit", "predict_proba"]),
             HasMethods(["fit", "decision_function"]),
         ],
-        "label": [StrOptions({"own", "coherent"})],
+        "label": [StrOptions({"own", "coherent", "hazard"})],
     }
 
     @property
@@ -68,7 +76,10 @@ class ClassifierScorer(Scorer):
         return not isinstance(self.estimator, FrozenEstimator)
 
     def __init__(
-        self, estimator: Any = None, *, label: Literal["own", "coherent"] = "own"
+        self,
+        estimator: Any = None,
+        *,
+        label: Literal["own", "coherent", "hazard"] = "own",
     ) -> None:
         self.estimator = estimator
         self.label = label
@@ -95,13 +106,29 @@ class ClassifierScorer(Scorer):
         if self.learns and len(target) and target.min() != target.max():
             estimator = logistic() if self.estimator is None else clone(self.estimator)
             self.estimator_ = estimator.fit(X, target.astype(int))
+        self._says_odds = hasattr(self.estimator_, "decision_function")
+        self.table_ = as_table(self.estimator_)
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but a classifier that is there as plain arrays."""
+        state = super().__getstate__()
+        if state.get("table_") is not None:
+            state = {k: v for k, v in state.items() if k != "estimator_"}
+        return state
+
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        if self.estimator_ is None or not batch.n_claims:
-            return np.zeros(batch.n_claims)
-        X = self._informative(batch)
-        if hasattr(self.estimator_, "decision_function"):
+        return self._decide(self._informative(batch))
+
+    def _decide(self, X):
+        if self.table_ is not None:
+            odds, chances = self.table_.read(X)
+            if len(chances):
+                return chances[0]
+            return odds if self._says_odds else expit(odds)
+        if self.estimator_ is None or not len(X):
+            return np.zeros(len(X))
+        if self._says_odds:
             return self.estimator_.decision_function(X)
         return self.estimator_.predict_proba(X)[:, 1]
 
@@ -116,16 +143,14 @@ class ClassifierScorer(Scorer):
         -------
         LinearForm or None
         """
-        if self.estimator_ is None:
-            return LinearForm.unbounded(np.zeros(batch.n_features))
-        if not (_is_linear(self.estimator_) and _is_linear_form_of(self, batch)):
+        table = self.table_
+        if not (_is_linear(self.estimator_) if table is None else not len(table.root)):
             return None
-        return self._form(batch.n_features)
-
-    def _form(self, n_features):
-        form = probed_form(self.estimator_.decision_function, n_features)
+        form = probed_form(self._decide, batch.n_features)
         form.weights[self._noise] = 0.0
-        return form
+        # Steps before the last may leave the score not linear in the features.
+        found = form(batch.features), self.confidence(batch)
+        return form if np.allclose(*found, rtol=1e-6, atol=1e-6) else None
 
     def shap_values(
         self, batch: GraphBatch, background: GraphBatch
@@ -133,7 +158,8 @@ class ClassifierScorer(Scorer):
         """What each feature adds to the confidence.
 
         Those of a linear classifier as in `Scorer.shap_values`. Those of xgboost's trees
-        are its own, of the log odds and against the problems that it was trained on.
+        are its own, of the log odds and against the problems that it was trained on; a
+        filter that was loaded from a file has the trees but not xgboost's values.
 
         Parameters
         ----------
@@ -143,7 +169,7 @@ class ClassifierScorer(Scorer):
         -------
         ndarray of shape (n_claims, n_features)
         """
-        if not hasattr(self.estimator_, "get_booster"):
+        if not hasattr(getattr(self, "estimator_", None), "get_booster"):
             return super().shap_values(batch, background)
         from xgboost import DMatrix
 
@@ -163,13 +189,8 @@ class ClassifierScorer(Scorer):
 def _is_linear(estimator):
     """Whether a classifier, or the last step of a pipeline, has weights."""
     last = getattr(estimator, "steps", [(None, estimator)])[-1][1]
-    return hasattr(last, "coef_") and hasattr(estimator, "decision_function")
-
-
-def _is_linear_form_of(scorer, batch):
-    """Whether the steps before the last leave the score linear in the features."""
-    form, found = scorer._form(batch.n_features), scorer.confidence(batch)
-    return np.allclose(form(batch.features), found, rtol=1e-6, atol=1e-6)
+    linear = hasattr(last, "coef_") and hasattr(estimator, "decision_function")
+    return estimator is None or linear
 
 
 def _own(labels, batch):
@@ -183,7 +204,12 @@ def _coherent(labels, batch):
     return target, target | ~coherent_labels(labels != 0, batch)
 
 
-_TARGETS = {"own": _own, "coherent": _coherent}
+def _hazard(labels, batch):
+    """Targets, and where they are known: its own label, below true claims alone."""
+    return labels == 1, (labels >= 0) & below_true_claims(labels, batch)
+
+
+_TARGETS = {"own": _own, "coherent": _coherent, "hazard": _hazard}
 
 
 def logistic():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from .._parameters import HasMethods, Number, Settings
+from ._tables import HazardTable, as_table, join
 
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
 # many of the others, and the trees of all folds together are the forest.
@@ -80,6 +81,8 @@ class Hazard(Settings):
         "doubt": [Number(Real, 0, 1, closed="left")],
     }
 
+    n_hazards = 1
+
     def __init__(
         self, estimator: Any, *, with_problem: bool = False, doubt: float = 0.0
     ) -> None:
@@ -130,7 +133,24 @@ class Hazard(Settings):
         return seen.X if self.with_problem else seen.X[:, : seen.n_features]
 
 
+def compact(hazards: list, n_columns: int) -> list:
+    """Learnt hazards, with one table in front for all that are arrays or can become such."""
+    tables = [_table_of(hazard) for hazard in hazards]
+    rest = [h for h, table in zip(hazards, tables, strict=True) if table is None]
+    found = [table for table in tables if table is not None]
+    return [join(found, n_columns), *rest] if found else rest
+
+
+def _table_of(hazard):
+    if isinstance(hazard, HazardTable):
+        return hazard
+    if type(hazard) is Hazard:
+        return as_table(hazard.estimator, hazard.doubt)
+    return None
+
+
 def default_hazards(n_claims, random_state, trees=40, share=0.5):
+    """The four hazards of `NeymanPearsonScorer`, unfitted."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
@@ -160,7 +180,7 @@ def default_hazards(n_claims, random_state, trees=40, share=0.5):
 
 
 def design(batch):
-    """Features, their means over the problem, log of its number of claims."""
+    """Table of features, their means over the problem, log of its number of claims."""
     sizes = np.maximum(batch.sizes, 1)
     total = np.add.reduceat(
         np.vstack([batch.features, np.zeros(batch.n_features)]), batch.offsets[:-1]

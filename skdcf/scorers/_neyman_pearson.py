@@ -21,7 +21,7 @@ from ..ops.hard import below_true_claims
 from ..ops.price import log_price
 from ..ops.standardize import Standardizer
 from ._gain import Gain, worth_of
-from ._hazards import OF_A_PART, Hazard, Seen, default_hazards, design
+from ._hazards import OF_A_PART, Hazard, Seen, compact, default_hazards, design
 from ._protocol import Scorer, Task, need_features
 from ._text_hazard import TextHazard, fresh_reader
 
@@ -57,10 +57,11 @@ class NeymanPearsonScorer(Scorer):
 
     Attributes
     ----------
-    hazards_ : list of Hazard and TextHazard
-        With fitted classifiers; empty where nothing was to be learnt: no features, or
-        training claims all true or all false. As a member of a mixture it has those of
-        each fold.
+    hazards_ : list of HazardTable, Hazard and TextHazard
+        Forests, boosted trees and logistic regressions are in one `HazardTable`, which
+        stands in front; classifiers of other kinds follow it. The list is empty where
+        nothing was to be learnt: no features, or training claims that are all true or
+        all false. As a member of a mixture the scorer has the hazards of each fold.
     text_ : TextHazard or None
         What reads the words; None without ``text``, or with too few problems for it.
     true_after_error_ : float
@@ -183,7 +184,8 @@ class NeymanPearsonScorer(Scorer):
             part._learn(evidence, ~rows, rng.randint(2**31 - 1), **OF_A_PART)
             held = batch[fold_of == fold]
             unseen[rows] = part._price(part._log_odds(evidence.seen.of(rows)), held)
-        self.hazards_ = [hazard for part in parts for hazard in part.hazards_]
+        learnt = [hazard for part in parts for hazard in part.hazards_]
+        self.hazards_ = compact(learnt, evidence.seen.X.shape[1])
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
 
     def _read(self, batch, labels):
@@ -217,6 +219,7 @@ class NeymanPearsonScorer(Scorer):
             self.hazards_.append(clone(self.text))
         for hazard in self.hazards_:
             hazard.learn(seen, false)
+        self.hazards_ = compact(self.hazards_, seen.X.shape[1])
 
     def _seen(self, table, batch):
         words = None if self.text_ is None else self.text_.words(batch)
@@ -247,7 +250,7 @@ class NeymanPearsonScorer(Scorer):
         if not self.hazards_ or not len(seen.X):
             return np.full(len(seen.X), logit(self._chance))
         total = sum(hazard.log_odds(seen, self._chance) for hazard in self.hazards_)
-        return total / len(self.hazards_)
+        return total / sum(hazard.n_hazards for hazard in self.hazards_)
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Confidence of each claim: minus its log price.

@@ -70,6 +70,8 @@ class TextHazard(Settings):
         "min_problems": [positive(Integral)],
     }
 
+    n_hazards = 1
+
     def __init__(
         self,
         C: float = 1.0,

@@ -1,0 +1,343 @@
+"""Fitted forests, boosters and logistic regressions as plain arrays.
+
+All trees stand in one table of nodes, level by level, the right child beside the left.
+A leaf points at itself, so that one step takes every tree one level down:
+``node = down[node] + (x > threshold[node])``. These arrays are what calibrates, predicts
+and is saved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+
+from ..ops.standardize import Standardizer
+
+if TYPE_CHECKING:
+    from ._hazards import Seen
+
+BLOCK = 512  # claims at once, whose places in all trees stay in the cache
+
+
+@dataclass(frozen=True, repr=False)
+class HazardTable:
+    """Several fitted classifiers in one table, whose log odds are added.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_columns,)
+        Of the linear classifiers together.
+    offset : float
+        What the linear and boosted ones add whatever a claim looks like.
+    feature, threshold, down, value : ndarray of shape (n_nodes,)
+        The column that a node reads, the largest value that goes left, its left child,
+        and what a leaf adds to the log odds, or to the chance that its forest gives.
+    root, depth, forest : ndarray of shape (n_trees,)
+        First node and number of levels below it, the deepest tree first; number of the
+        forest that a tree belongs to, or -1 for one that adds to the log odds.
+    doubt : ndarray of shape (n_forests,)
+        Share of the overall chance of an error in that of each forest.
+    n_hazards : int, default=1
+        Number of classifiers.
+    standardizer : Standardizer, optional
+        Applied to the columns first.
+    """
+
+    weights: NDArray[np.float64]
+    offset: float
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    down: NDArray[np.int32]
+    value: NDArray[np.float64]
+    root: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    forest: NDArray[np.int32]
+    doubt: NDArray[np.float64]
+    n_hazards: int = 1
+    standardizer: Standardizer | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what a file holds, or raise ValueError where it leads out of the table."""
+        self.__dict__.update(state)
+        try:
+            good = all(self._checks())
+        except (AttributeError, TypeError, IndexError) as error:
+            raise ValueError(f"a table of trees is damaged: {error}") from error
+        if not good:
+            raise ValueError("a table of trees is damaged: a branch leads out of it")
+
+    def __repr__(self) -> str:
+        return f"HazardTable({self.n_hazards} classifiers, {len(self.root)} trees)"
+
+    def _checks(self):
+        own, n_trees = np.arange(len(self.down)), len(self.root)
+        nodes = self.feature, self.threshold, self.down, self.value
+        inner = self.down != own
+        yield all(column.shape == own.shape for column in nodes)
+        yield all(len(x) == n_trees for x in (self.depth, self.forest))
+        for whole in (self.feature, self.down, self.root, self.depth, self.forest):
+            yield whole.dtype.kind == "i" and whole.ndim == 1
+        yield (self.down >= own).all() and (self.down[inner] + 1 < len(own)).all()
+        yield (self.threshold[~inner] == np.inf).all()
+        yield ((self.feature >= 0) & (self.feature < len(self.weights))).all()
+        yield ((self.root >= 0) & (self.root < len(own))).all()
+        yield (self.depth >= 0).all() and self.depth.max(initial=0) <= len(own)
+        yield (self.depth[1:] <= self.depth[:-1]).all()
+        yield ((self.forest >= -1) & (self.forest < len(self.doubt))).all()
+        yield all(np.isfinite(x).all() for x in (self.value, self.weights, self.doubt))
+        yield np.isfinite(self.offset) and self.n_hazards > 0
+
+    def read(self, X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What the classifiers say of rows of columns.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_claims, n_columns)
+
+        Returns
+        -------
+        log_odds : ndarray of shape (n_claims,)
+            Of the linear and boosted classifiers, added up.
+        chances : ndarray of shape (n_forests, n_claims)
+        """
+        X = X if self.standardizer is None else self.standardizer(X)
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        out = np.zeros((1 + len(self.doubt), len(X)))
+        out[0] = X @ self.weights + self.offset
+        deeper = [np.sum(self.depth > d) for d in range(self.depth.max(initial=0))]
+        for start in range(0, len(X) * bool(len(self.root)), BLOCK):
+            block = X[start : start + BLOCK]
+            rows = np.arange(len(block)) * X.shape[1]
+            node = np.repeat(self.root.astype(np.intp)[:, None], len(block), axis=1)
+            for n in deeper:
+                at = node[:n]
+                x = block.ravel().take(self.feature.take(at) + rows)
+                np.add(self.down.take(at), x > self.threshold.take(at), out=at)
+            leaves = self.value.take(node)
+            for k, total in enumerate(out[:, start : start + BLOCK], -1):
+                total += leaves[self.forest == k].sum(axis=0)
+        return out[0], out[1:]
+
+    def log_odds(self, seen: Seen, chance: float) -> NDArray[np.float64]:
+        """Sum of the log odds that the classifiers give.
+
+        Parameters
+        ----------
+        seen : Seen
+        chance : float
+            Overall chance of an error, for forests with a doubt.
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+        total, chances = self.read(seen.X)
+        doubt = self.doubt[:, None]
+        return total + logit((1 - doubt) * chances + doubt * chance).sum(axis=0)
+
+
+def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
+    """One table of several; columns that some of them do not read count for nothing."""
+    nodes = np.cumsum([0] + [len(table.down) for table in tables])
+    forests = np.cumsum([0] + [len(table.doubt) for table in tables])
+    shifted = [
+        replace(
+            table,
+            weights=np.pad(table.weights, (0, n_columns - len(table.weights))),
+            down=table.down + node,
+            root=table.root + node,
+            forest=np.where(table.forest < 0, -1, table.forest + forest),
+        )
+        for table, node, forest in zip(tables, nodes[:-1], forests[:-1], strict=True)
+    ]
+
+    def stacked(name):
+        columns = [getattr(table, name) for table in shifted]
+        return np.concatenate(columns).astype(columns[0].dtype)
+
+    names = "feature", "threshold", "down", "value", "root", "depth", "forest", "doubt"
+    out = {name: stacked(name) for name in names}
+    deepest = np.argsort(-out["depth"], kind="stable")
+    out |= {name: out[name][deepest] for name in ("root", "depth", "forest")}
+    return HazardTable(
+        sum(table.weights for table in shifted),
+        sum(table.offset for table in tables),
+        n_hazards=sum(table.n_hazards for table in tables),
+        **out,
+    )
+
+
+def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
+    """A fitted classifier of two classes as arrays.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Logistic regression, a random forest, boosted trees of scikit-learn or xgboost,
+        or a pipeline of a StandardScaler and one of these.
+    doubt : float, default=0.0
+        As in `Hazard`.
+
+    Returns
+    -------
+    HazardTable, or None for any other classifier
+    """
+    package, name = type(estimator).__module__.split(".")[0], type(estimator).__name__
+    if package not in ("sklearn", "xgboost"):
+        return None
+    if name == "FrozenEstimator":
+        return as_table(estimator.estimator)
+    if name == "Pipeline":
+        return _scaled(*estimator.steps)
+    reader = _READERS.get(name)
+    if reader is None or len(estimator.classes_) != 2:
+        return None
+    table = reader(estimator)
+    return table and replace(table, doubt=np.full(len(table.doubt), float(doubt)))
+
+
+def _scaled(*steps):
+    scaler, last = steps[0][1], steps[-1][1]
+    if len(steps) != 2 or type(scaler).__name__ != "StandardScaler":
+        return None
+    table = as_table(last)
+    mean = scaler.mean_ if scaler.with_mean else 0.0
+    scale = scaler.scale_ if scaler.with_std else 1.0
+    return table and replace(table, standardizer=Standardizer(mean, scale, np.inf))
+
+
+def _linear(estimator):
+    bare = _trees(estimator.n_features_in_, [])
+    offset = float(estimator.intercept_[0])
+    return replace(bare, weights=estimator.coef_[0].astype(np.float64), offset=offset)
+
+
+def _forest(estimator):
+    n, trees = len(estimator.estimators_), (e.tree_ for e in estimator.estimators_)
+    nodes = [
+        _nodes_of(t, t.value[:, 0, 1] / t.value[:, 0].sum(axis=1) / n) for t in trees
+    ]
+    table = _trees(estimator.n_features_in_, nodes)
+    return replace(table, forest=np.zeros_like(table.root), doubt=np.zeros(1))
+
+
+def _gradient_boosted(estimator):
+    if estimator.init not in (None, "zero"):
+        return None
+    rate, trees = (
+        estimator.learning_rate,
+        (e.tree_ for e in estimator.estimators_[:, 0]),
+    )
+    nodes = [_nodes_of(tree, rate * tree.value[:, 0, 0]) for tree in trees]
+    return _with_offset(estimator, nodes, estimator.decision_function)
+
+
+def _nodes_of(tree, value):
+    threshold = _largest_left(tree.threshold)
+    return tree.children_left, tree.children_right, tree.feature, threshold, value
+
+
+def _histogram_boosted(estimator):
+    trees = [tree.nodes for [tree] in estimator._predictors]
+    if any(tree["is_categorical"].any() for tree in trees):
+        return None
+    nodes = [
+        (
+            np.where(tree["is_leaf"], -1, tree["left"].astype(np.int64)),
+            tree["right"].astype(np.int64),
+            tree["feature_idx"],
+            tree["num_threshold"],
+            tree["value"],
+        )
+        for tree in trees
+    ]
+    return _with_offset(estimator, nodes, estimator.decision_function)
+
+
+def _xgboosted(estimator):
+    model = json.loads(estimator.get_booster().save_raw("json"))["learner"]
+    model = model["gradient_booster"]
+    if model["name"] != "gbtree" or estimator.early_stopping_rounds is not None:
+        return None
+    nodes = []
+    for tree in model["model"]["trees"]:
+        if any(tree["split_type"]):
+            return None
+        names = "left_children", "right_children", "split_indices"
+        number = np.array(tree["split_conditions"], dtype=np.float32)
+        # What equals the condition goes right, which here is left of it.
+        threshold = _largest_left(np.nextafter(number, np.float32(-np.inf)))
+        value = number.astype(np.float64)  # where it is a leaf
+        nodes.append((*(np.array(tree[name]) for name in names), threshold, value))
+
+    def margin(X):
+        return estimator.predict(X, output_margin=True)
+
+    return _with_offset(estimator, nodes, margin)
+
+
+def _with_offset(estimator, nodes, decide):
+    """The table of a booster; what it starts from is what its trees do not explain."""
+    n = estimator.n_features_in_
+    table, zero = _trees(n, nodes), np.zeros((1, n))
+    return replace(table, offset=float(decide(zero)[0]) - table.read(zero)[0].item())
+
+
+def _largest_left(threshold):
+    """The largest double that goes left where single precision is compared."""
+    low = threshold.astype(np.float32)
+    low = np.where(low > threshold, np.nextafter(low, np.float32(-np.inf)), low)
+    high = np.nextafter(low, np.float32(np.inf)).astype(np.float64)
+    middle = low + (high - low) / 2
+    goes_left = middle.astype(np.float32) <= low
+    return np.where(goes_left, middle, np.nextafter(middle, -np.inf))
+
+
+def _trees(n_columns, trees):
+    """Trees that add to the log odds, from left, right, feature, threshold, value."""
+    sizes = np.array([len(tree[0]) for tree in trees], dtype=np.int64)
+    first = np.cumsum(sizes) - sizes
+    tree_of, shift = np.repeat(np.arange(len(trees)), sizes), np.repeat(first, sizes)
+    empty = np.zeros(0, dtype=np.int64)
+    columns = zip(*trees, strict=True) if trees else [[empty]] * 5
+    left, right, feature, threshold, value = map(np.concatenate, columns)
+    inner, levels = left >= 0, [first]
+    while len(levels[-1]):
+        parent = levels[-1][inner[levels[-1]]]
+        children = np.stack([left[parent], right[parent]], axis=1) + shift[parent, None]
+        levels.append(children.ravel())
+    order, position = np.concatenate(levels), np.empty(len(left), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    depth = np.zeros(len(trees), dtype=np.int32)
+    for d, level in enumerate(levels[:-1]):
+        depth[tree_of[level]] = d
+    below = position[np.where(inner, left + shift, np.arange(len(left)))]
+    deepest = np.argsort(-depth, kind="stable")
+    return HazardTable(
+        weights=np.zeros(n_columns),
+        offset=0.0,
+        feature=np.where(inner, feature, 0)[order].astype(np.int32),
+        threshold=np.where(inner, threshold, np.inf)[order].astype(np.float64),
+        down=below[order].astype(np.int32),
+        value=np.where(inner, 0.0, value)[order].astype(np.float64),
+        root=position[first][deepest].astype(np.int32),
+        depth=depth[deepest],
+        forest=np.full(len(trees), -1, dtype=np.int32),
+        doubt=np.zeros(0),
+    )
+
+
+_READERS: dict[str, Callable] = {
+    "ExtraTreesClassifier": _forest,
+    "GradientBoostingClassifier": _gradient_boosted,
+    "HistGradientBoostingClassifier": _histogram_boosted,
+    "LogisticRegression": _linear,
+    "RandomForestClassifier": _forest,
+    "XGBClassifier": _xgboosted,
+}

@@ -1,4 +1,4 @@
-"""Sums, maxima and counts over each claim and its ancestors, without a list of them.
+"""Compute sums, maxima and counts over ancestors without listing the ancestors.
 
 ==============================  =====================================================
 maximum, minimum, "or"          one pass along the edges: an ancestor may be met twice
@@ -18,7 +18,7 @@ from ..graphs import GraphBatch
 
 
 def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Join to the value of each claim those of its ancestors, in one pass.
+    """Combine the value of each claim with those of its ancestors, in one pass.
 
     O(claims + edges), whatever the shape of the graphs.
 
@@ -52,7 +52,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
 def pass_on_in(
     problems: np.ndarray, ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch
 ) -> np.ndarray:
-    """As `pass_on`, for some problems only; what the others get is not defined.
+    """Do as `pass_on` does, for some problems only; the values of the others are undefined.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _take(steps, ufunc, values):
 
 
 def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Which of each claim and its ancestors has the largest value.
+    """Find which of each claim and its ancestors has the largest value.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
         Row numbers; of equal values the one in the last row.
     """
     steps = batch.short_steps
-    # Only what no ancestor exceeds can be the answer: few claims of a chain, to be sorted.
+    # Only a claim that no ancestor exceeds can be the answer, so that few have to be sorted.
     highest = np.flatnonzero(~(values < _take(steps, np.maximum, values)))
     order = highest[_sort(values[highest])]
     rank = np.full(len(values), -1)
@@ -100,15 +100,15 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 
 def _sort(values):
-    """Row numbers in the order of values, and of rows where values are equal."""
-    order = np.argsort(values)  # several times as fast as a stable sort
+    """Sort row numbers by value; equal values stay in the order of the rows."""
+    order = np.argsort(values)  # This is several times as fast as a stable sort.
     ordered = values[order]
     tied = (ordered[1:] == ordered[:-1]).any()
     return np.argsort(values, kind="stable") if tied else order
 
 
 def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Sum over each claim and its ancestors, each of them once.
+    """Sum the values of each claim and its ancestors, counting each of them once.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     tree = batch.is_forest[batch.large]
     if tree.any():
         rows = np.isin(batch.problem_of, batch.large[tree])
-        # Elsewhere the sums over all paths could leave the range of numbers.
+        # Outside forests, sums over all paths could overflow.
         out[rows] = pass_on(np.add, np.where(rows, values, 0), batch)[rows]
     for i in batch.large[~tree].tolist():
         a, b = batch.offsets[i : i + 2]
@@ -135,12 +135,12 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 
 def count_ancestors(batch: GraphBatch) -> np.ndarray:
-    """Number of proper ancestors of each claim, shape (n_claims,)."""
+    """Count the proper ancestors of each claim, shape (n_claims,)."""
     return sum_ancestors(np.ones(batch.n_claims, dtype=np.int64), batch) - 1
 
 
 def count_descendants(batch: GraphBatch) -> np.ndarray:
-    """Number of claims that build on each claim, directly or not, shape (n_claims,)."""
+    """Count the claims that build on each claim, directly or not, shape (n_claims,)."""
     out = np.bincount(batch.small_closure[1], minlength=batch.n_claims)
     tree = batch.is_forest[batch.large]
     if tree.any():
@@ -154,14 +154,14 @@ def count_descendants(batch: GraphBatch) -> np.ndarray:
 
 
 def _count_below(batch, rows):
-    """Sizes of subtrees in the forests of the given rows, by doubling.
+    """Compute the sizes of subtrees in the forests of the given rows, by doubling.
 
     After k rounds ``jump`` leads 2^k claims up, and a claim has counted what is less
     than 2^k below it.
     """
     n = batch.n_claims
     edges = batch.edges[rows[batch.edges[:, 1]]]
-    jump = np.full(n + 1, n)  # n is above all roots
+    jump = np.full(n + 1, n)  # The number n stands above all roots.
     jump[edges[:, 1]] = edges[:, 0]
     count = np.ones(n + 1, dtype=np.int64)
     while (jump < n).any():

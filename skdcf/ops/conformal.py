@@ -10,11 +10,13 @@ from math import floor, inf, log, log1p
 import numpy as np
 from scipy.special import betainccinv
 
-DIGITS = 12  # to which a level is known that is no quotient of whole numbers
+DIGITS = 12  # A level that is no quotient of whole numbers is known to so many digits.
 
 
 def claim_level(below, n, delta=None):
-    """Smallest alpha at which a claim is kept that ``below`` of n scores do not exceed.
+    """Compute the smallest alpha at which a claim is kept.
+
+    ``below`` of the n calibration scores do not exceed its path risk.
 
     Without delta it is (1 + below) / (n + 1). With it, the smallest alpha such that
     P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth digit: then
@@ -45,14 +47,14 @@ def claim_level(below, n, delta=None):
 
 
 def _round_up(x):
-    """To a decimal that is at least x, or as near below as rounding can tell."""
+    """Round x up in its last digit; an excess of rounding errors alone is ignored."""
     with np.errstate(divide="ignore"):
         scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(x)))
     return np.where(x > 0, np.ceil(x * scale - 1e-2) / scale, 0.0)
 
 
 def conformal_rank(n, alpha, delta=None):
-    """The rank of the threshold among n sorted scores; 0 where there are too few.
+    """Compute the rank of the threshold among n sorted scores; 0 if there are too few.
 
     Without delta it is the largest k with k / (n + 1) <= alpha: floor(alpha (n + 1))
     without rounding. The product is rounded twice (0.29 * 100 gives 28.999...); the
@@ -90,7 +92,7 @@ def conformal_rank(n, alpha, delta=None):
 
 
 def _rank_by_levels(n, alpha, delta):
-    """How many of the levels of 0, 1, ..., n - 1 scores below are at most alpha."""
+    """Count the levels, for 0, 1, ..., n - 1 scores below, that are at most alpha."""
     low, high = 0, n
     while low < high:
         middle = (low + high) // 2
@@ -102,7 +104,7 @@ def _rank_by_levels(n, alpha, delta):
 
 
 def problems_needed(alpha, delta=None):
-    """The smallest number of calibration problems with which anything can be kept."""
+    """Compute the smallest number of calibration problems that can keep anything."""
     few = 1 / alpha - 1 if delta is None else log(delta) / log1p(-alpha)
     n = max(floor(few) - 1, 0)
     while conformal_rank(n, alpha, delta) == 0:
@@ -111,13 +113,13 @@ def problems_needed(alpha, delta=None):
 
 
 def conformal_threshold(scores, alpha, delta=None):
-    """t_alpha of sorted scores, shape (n,); -inf where there are too few."""
+    """Compute t_alpha of sorted scores, shape (n,); -inf if there are too few."""
     k = conformal_rank(len(scores), alpha, delta)
     return float(scores[k - 1]) if k else -inf
 
 
 def claim_alpha(scores, path_risk, keep_equal=False, delta=None):
-    """Smallest alpha at which each claim is kept, shape (n_claims,).
+    """Compute the smallest alpha at which each claim is kept, shape (n_claims,).
 
     Parameters
     ----------
@@ -139,7 +141,7 @@ def claim_alpha(scores, path_risk, keep_equal=False, delta=None):
 
 
 def leave_one_out_alpha(scores, path_risk, problem_of, delta=None):
-    """`claim_alpha` of each claim when all *other* problems calibrate it.
+    """Compute `claim_alpha` of each claim when all *other* problems calibrate it.
 
     All alphas and all problems at once, in O(n log n).
 

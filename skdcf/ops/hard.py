@@ -17,7 +17,7 @@ from .ancestors import pass_on, pass_on_in
 
 
 def path_risk(risk, batch):
-    """Maximum of ``risk``, shape (n_claims,), over each claim and its ancestors.
+    """Take the maximum of ``risk``, shape (n_claims,), over each claim and its ancestors.
 
     One pass over the edges by depth: O(claims + edges).
     """
@@ -25,7 +25,7 @@ def path_risk(risk, batch):
 
 
 def path_risk_of_errors(risk, labels, batch):
-    """As `path_risk`, but perhaps only where a claim is not known to be true.
+    """Compute `path_risk`, perhaps only in problems with a claim not known to be true.
 
     All that nonconformity scores look at: where all claims are true, the score is +inf
     whatever the risks are. Of few problems with an error, only these are worked on.
@@ -46,19 +46,19 @@ def path_risk_of_errors(risk, labels, batch):
 
 
 def _find_errors(labels, offsets):
-    """Rows of the claims that are not known to be true, and the problem of each."""
+    """Find the rows of claims that are not known to be true, and the problem of each."""
     rows = np.flatnonzero(labels != 1)
     return rows, np.searchsorted(offsets, rows, side="right") - 1
 
 
 def _with_errors(labels, offsets):
-    """The problems with such a claim, in order."""
+    """Find the problems with a claim that is not known to be true, in order."""
     _, problem = _find_errors(labels, offsets)
     return problem[np.flatnonzero(np.diff(problem, prepend=-1))]
 
 
 def segment_min(values, offsets):
-    """Minimum per segment, shape (n,); +inf for an empty one."""
+    """Take the minimum of each segment, shape (n,); +inf for an empty one."""
     padded = np.append(values, np.inf)
     out = np.minimum.reduceat(padded, offsets[:-1])
     out[offsets[:-1] == offsets[1:]] = np.inf
@@ -66,7 +66,7 @@ def segment_min(values, offsets):
 
 
 def segment_sum(values, offsets):
-    """Sum per segment, shape (n,)."""
+    """Sum each segment, shape (n,)."""
     running = np.cumsum(values)
     total = np.zeros(len(running) + 1, dtype=running.dtype)
     total[1:] = running
@@ -74,7 +74,7 @@ def segment_sum(values, offsets):
 
 
 def nonconformity_scores(path_risk, labels, offsets):
-    """Smallest path risk of a false claim per problem, shape (n_graphs,).
+    """Find the smallest path risk of a false claim per problem, shape (n_graphs,).
 
     An unknown label counts as false: as long as nobody knows better, no threshold is
     safe that keeps the claim, and the promise holds whatever the label would be.
@@ -97,7 +97,7 @@ def nonconformity_scores(path_risk, labels, offsets):
 
 
 def answer_scores(path_risk, labels, offsets):
-    """Largest path risk per problem with a claim not known to be true, (n_graphs,).
+    """Find the largest path risk of each problem that has a claim not known to be true.
 
     Below it, the whole answer would be kept together with something false.
 
@@ -120,7 +120,7 @@ def answer_scores(path_risk, labels, offsets):
 
 
 def allowing_scores(path_risk, labels, offsets, max_false):
-    """The (max_false + 1)-th smallest path risk of a false claim per problem.
+    """Find the (max_false + 1)-th smallest path risk of a false claim per problem.
 
     At a threshold t no more than ``max_false`` false claims are kept exactly where
     t <= s. Parameters and result are otherwise those of `nonconformity_scores`.
@@ -140,7 +140,7 @@ def allowing_scores(path_risk, labels, offsets, max_false):
 
 
 def last_safe_thresholds(risk, scores, offsets, margin):
-    """Largest grid threshold per problem at which no false claim is kept.
+    """Find the largest grid threshold per problem at which no false claim is kept.
 
     The grid of a problem is {min r - margin, all r, max r + margin} and a claim is kept
     at t where R <= t. This is what a relaxation of the grid has as its limit; the
@@ -166,7 +166,7 @@ def last_safe_thresholds(risk, scores, offsets, margin):
 
 
 def coherent_labels(labels, batch):
-    """True where a claim and all its ancestors are known to be true.
+    """Mark claims that are known to be true together with all their ancestors.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def coherent_labels(labels, batch):
 
 
 def below_true_claims(labels, batch):
-    """True where all proper ancestors of a claim are known to be true.
+    """Mark claims whose proper ancestors are all known to be true.
 
     Parameters and result are those of `coherent_labels`.
     """

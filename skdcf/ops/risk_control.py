@@ -23,7 +23,7 @@ from .hard import segment_min
 
 @dataclass(frozen=True)
 class Steps:
-    """Where the losses of n problems grow, and by how much.
+    """The thresholds at which the losses of n problems grow, and by how much they grow.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Steps:
 
     @classmethod
     def of_scores(cls, scores):
-        """One step of height 1 at the score of each problem."""
+        """Make one step of height 1 at the score of each problem."""
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
     def __getitem__(self, rows):
-        """The steps of some problems, which are numbered anew."""
+        """Take the steps of some problems, which are numbered anew."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
         n_steps = np.diff(bounds)[rows]
@@ -63,7 +63,7 @@ class Steps:
 
     @classmethod
     def join(cls, several):
-        """The steps of several sets of problems, one set after the other."""
+        """Join the steps of several sets of problems, one set after the other."""
         starts = np.cumsum([0, *(steps.n for steps in several)])
         pairs = list(zip(several, starts[:-1], strict=True))
         return cls(
@@ -81,14 +81,14 @@ class Steps:
 
 
 def count_steps(path_risk, labels, offsets):
-    """`Steps` of the number of false claims that are kept."""
+    """Make the `Steps` of the number of false claims that are kept."""
     rows = np.flatnonzero(labels != 1)
     problem = segment_ids(offsets)[rows]
     return Steps(path_risk[rows], problem, np.ones(len(rows)), len(offsets) - 1)
 
 
 def share_steps(path_risk, labels, offsets):
-    """`Steps` of the largest share of false claims among those kept, so far.
+    """Make the `Steps` of the largest share of false claims among those kept so far.
 
     The share itself may fall again where a higher threshold keeps more true claims; its
     running maximum never falls, and is at least the share.
@@ -109,14 +109,14 @@ def share_steps(path_risk, labels, offsets):
 
 
 def _running_maximum(values, problem):
-    """The largest value so far within each problem, exactly."""
+    """Compute the largest value so far within each problem, without rounding."""
     distinct, rank = np.unique(values, return_inverse=True)
     raised = np.maximum.accumulate(rank + problem * len(distinct))
     return distinct[raised - problem * len(distinct)] if len(values) else values
 
 
 def count_up_to(path_risk, offsets):
-    """How many claims of its own problem have at most the path risk of each claim."""
+    """Count the claims of a problem whose path risk is at most that of each claim."""
     problem = segment_ids(offsets)
     order = np.lexsort((path_risk, problem))
     risk, of = path_risk[order], problem[order]
@@ -129,7 +129,7 @@ def count_up_to(path_risk, offsets):
 
 
 def staircase(steps, weights=None):
-    """All steps of the calibration problems in one.
+    """Join the steps of all calibration problems into one staircase.
 
     Parameters
     ----------

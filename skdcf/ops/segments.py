@@ -12,7 +12,7 @@ from autograd.extend import defvjp, primitive
 
 @primitive
 def take(values, index):
-    """``values[index]``."""
+    """Take ``values[index]``."""
     return values.take(index)
 
 
@@ -30,7 +30,7 @@ defvjp(scatter_sum, lambda ans, v, i, n: lambda g: g.take(i), argnums=(0,))
 
 @primitive
 def segment_sum(values, offsets):
-    """Sum per segment, shape (n,); 0 for an empty one."""
+    """Sum each segment, shape (n,); 0 for an empty one."""
     return _reduce(np.add, values, offsets, 0.0)
 
 
@@ -39,7 +39,7 @@ defvjp(segment_sum, lambda ans, v, o: lambda g: _spread(g, o), argnums=(0,))
 
 @primitive
 def segment_max(values, offsets):
-    """Maximum per segment, shape (n,); -inf for an empty one."""
+    """Take the maximum of each segment, shape (n,); -inf for an empty one."""
     return _reduce(np.maximum, values, offsets, -np.inf)
 
 
@@ -52,7 +52,7 @@ defvjp(segment_max, _segment_extreme_vjp, argnums=(0,))
 
 @primitive
 def segment_min(values, offsets):
-    """Minimum per segment, shape (n,); +inf for an empty one."""
+    """Take the minimum of each segment, shape (n,); +inf for an empty one."""
     return _reduce(np.minimum, values, offsets, np.inf)
 
 
@@ -95,13 +95,13 @@ defvjp(segment_softmax, _segment_softmax_vjp, argnums=(0,))
 
 @primitive
 def segment_minmax(values, offsets):
-    """Every segment moved and scaled to [0, 1]; 0 where it is constant."""
+    """Move and scale each segment to [0, 1]; a constant one becomes 0."""
     low, scale = _low_and_scale(values, offsets)
     return (values - _spread(low, offsets)) * _spread(scale, offsets)
 
 
 def _segment_minmax_vjp(ans, values, offsets):
-    """Minimum and maximum carry gradient too."""
+    """Pass the gradient on through minimum and maximum as well."""
 
     def vjp(g):
         low, scale = _low_and_scale(values, offsets)
@@ -119,7 +119,7 @@ defvjp(segment_minmax, _segment_minmax_vjp, argnums=(0,))
 
 
 def _low_and_scale(values, offsets):
-    """Minimum and 1 / range per segment; scale 0 where the range is 0 (or as good)."""
+    """Compute minimum and 1 / range per segment; the latter is 0 where the range is."""
     low = _reduce(np.minimum, values, offsets, 0.0)
     width = _reduce(np.maximum, values, offsets, 0.0) - low
     flat = width < np.finfo(float).tiny * 1e20
@@ -142,14 +142,14 @@ def _spread(per_segment, offsets):
 
 
 def _share(g, values, extreme, offsets):
-    """``g`` per segment, split among the values equal to its ``extreme``."""
+    """Split ``g`` of each segment among the values that equal its ``extreme``."""
     hit = values == _spread(extreme, offsets)
     count = _reduce(np.add, hit.astype(np.float64), offsets, 1.0)
     return hit * _spread(g / count, offsets)
 
 
 class Segments:
-    """The same segments again and again, for gradients that are written by hand.
+    """Operations on the same segments again and again, for gradients written by hand.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Segments:
         return ufunc.reduceat(values, self.starts)
 
     def spread(self, per_segment):
-        """Each value as often as its segment is long."""
+        """Repeat the value of each segment as often as the segment is long."""
         return np.repeat(per_segment, self.lengths)
 
     def softmax(self, values):

@@ -55,7 +55,7 @@ defvjp(log1mexp, lambda ans, x: lambda g: g * np.exp(x) / np.expm1(x))
 
 
 def soft_path_risk(risk, indptr, indices, temperature=0.0):
-    """R, shape (n_claims,).
+    """Compute the soft path risk R, shape (n_claims,).
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def soft_path_risk(risk, indptr, indices, temperature=0.0):
 
 
 def soft_nonconformity_scores(path_risk, false_claims, offsets, temperature=0.0):
-    """s, shape (n_problems,); +inf where a problem has no false claim.
+    """Compute the soft scores s, shape (n_problems,); +inf without a false claim.
 
     Parameters
     ----------
@@ -98,7 +98,9 @@ def path_retention(path_risk, threshold, temperature):
 
 @primitive
 def neural_sort(scores, k, strength):
-    """k-th smallest score through one row of NeuralSort; exact as strength grows.
+    """Compute the k-th smallest score through one row of NeuralSort.
+
+    It becomes exact as the strength grows.
 
     The row is ``softmax(rho ((n + 1 - 2 i) s_j - sum_l |s_j - s_l|))`` with
     i = n + 1 - k, the rank from the largest. Sorting gives the sums of distances, so
@@ -130,7 +132,7 @@ defvjp(neural_sort, _neural_sort_vjp, argnums=(0,))
 
 
 def neural_sort_step(scores, k, strength):
-    """`neural_sort` and its gradient, shape (n,), from one sort.
+    """Compute `neural_sort` and its gradient, shape (n,), from one sort.
 
     With l_j the logits of the row p, the gradient is ``p + sum_j p_j (s_j - answer)
     dl_j / ds``: each |s_j - s_l| has a sign on either side, so that sums over those
@@ -141,7 +143,7 @@ def neural_sort_step(scores, k, strength):
     above_least = s - s[0]
     row = _sort_row(above_least, k, strength)
     answer = row @ s
-    slope = strength * row * (s - answer)  # of the answer in each logit
+    slope = strength * row * (s - answer)  # derivative of the answer in each logit
     below, upto = _places(s)
     total = np.concatenate([[0.0], np.cumsum(slope)])
     from_others = total[-1] - total[upto] - total[below]
@@ -151,7 +153,7 @@ def neural_sort_step(scores, k, strength):
 
 
 def _sort_row(ordered, k, strength):
-    """The row, for scores in increasing order from 0."""
+    """Compute the row of NeuralSort, for scores in increasing order from 0."""
     n = len(ordered)
     before = np.cumsum(ordered) - ordered
     distance = (2 * np.arange(n) - n) * ordered + ordered.sum() - 2 * before
@@ -161,7 +163,7 @@ def _sort_row(ordered, k, strength):
 
 
 def _places(ordered):
-    """How many are below each of the ordered scores, and how many are not above it."""
+    """Count the scores below each of the ordered scores, and those not above it."""
     if (ordered[1:] > ordered[:-1]).all():
         place = np.arange(len(ordered) + 1)
         return place[:-1], place[1:]
@@ -170,7 +172,7 @@ def _places(ordered):
 
 @primitive
 def smooth_quantile(scores, count, temperature):
-    """The t below which about ``count`` of the scores lie, softly counted.
+    """Find the t below which about ``count`` of the scores lie, softly counted.
 
     Solves ``sum_i sigmoid((t - s_i) / T) = count``. As T falls it becomes the
     ceil(count)-th smallest score. The gradient is that of the implicit function.
@@ -196,7 +198,7 @@ defvjp(smooth_quantile, _smooth_quantile_vjp, argnums=(0,))
 
 
 def quantile_root(scores, count, temperature, start=np.nan):
-    """`smooth_quantile` by Newton's method from ``start``, held between two bounds.
+    """Compute `smooth_quantile` by Newton's method, held between two bounds.
 
     Bisection takes over where a step leaves the bounds or is no shorter than half the one
     before, as where all scores are many temperatures away. The error of a Newton step
@@ -228,7 +230,7 @@ def quantile_root(scores, count, temperature, start=np.nan):
 
 
 def quantile_slope(scores, threshold, temperature):
-    """Gradient of the threshold in the scores, shape (n,); positive, of sum 1."""
+    """Compute the gradient of the threshold in the scores: positive, of sum 1."""
     away = np.abs(scores - threshold) / temperature
     weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))
     return weight / weight.sum()

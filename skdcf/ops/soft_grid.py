@@ -88,7 +88,7 @@ class GridLayout:
 
 
 def threshold_grid(risk, layout, margin):
-    """Thresholds of all problems, shape (n_thresholds,); not sorted."""
+    """Make the thresholds of all problems, shape (n_thresholds,); not sorted."""
     low = segment_min(risk, layout.offsets) - margin
     high = segment_max(risk, layout.offsets) + margin
     return take(anp.concatenate([low, risk, high]), layout.grid)
@@ -129,7 +129,7 @@ defvjp(log_coherence, _log_coherence_vjp, argnums=(0,))
 
 
 def block_product(cells, blocks, out):
-    """Each problem's block times its cells, written to ``out``, shape (n_cells,)."""
+    """Multiply each problem's block with its cells into ``out``, shape (n_cells,)."""
     start = 0
     for block in blocks:
         count, n, _ = block.shape
@@ -163,7 +163,7 @@ def violation(log_q, false_cells, false_thresholds, false_share, temperature):
 
 
 def soft_supremum(thresholds, violations, layout, sharpness, weight):
-    """Nonconformity score per problem, shape (n_problems,).
+    """Compute the nonconformity score of each problem, shape (n_problems,).
 
     Mean of the thresholds under ``softmax(sharpness (minmax(t) - weight minmax(V_t)))``.
     The weight stands before V, as in the paper's algorithm 1 and its tables, not before

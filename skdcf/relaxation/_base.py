@@ -1,4 +1,4 @@
-"""What both relaxations share: scores, threshold, retention, loss, in this order."""
+"""The base class of relaxations: scores, threshold, retention and loss, in this order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
-        """What follows from structure and labels alone, to be computed once.
+        """Compute once what follows from structure and labels alone.
 
         Parameters
         ----------
@@ -37,7 +37,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def soft_threshold(self, scores: NDArray, alpha: float) -> float:
-        """Soft conformal threshold.
+        """Compute the soft conformal threshold.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def state(self, risk: NDArray, plan: Any) -> Any:
-        """What `scores` and `kept` have in common, computed once for both.
+        """Compute what `scores` and `kept` both need.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def scores(self, state: Any, plan: Any) -> NDArray:
-        """Soft nonconformity scores.
+        """Compute the soft nonconformity scores.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def kept(self, state: Any, threshold: float, plan: Any) -> NDArray:
-        """How much of each claim is kept, in [0, 1].
+        """Compute how much of each claim is kept, in [0, 1].
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     def value_and_grad(self, plan: Any, alpha: float) -> Callable | None:
-        """`loss` with a gradient that is written by hand; optional, to save time.
+        """Offer `loss` with a gradient that is written by hand; optional, to save time.
 
         Training asks for it once per level, and follows `loss` by autograd where there
         is none: here, and in a class that inherits it but overrides a part of what it
@@ -119,7 +119,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         return None
 
     def soft_scores(self, risk: NDArray, plan: Any) -> NDArray:
-        """Soft nonconformity scores.
+        """Compute the soft nonconformity scores.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         return self.scores(self.state(risk, plan), plan)
 
     def soft_retention(self, risk: NDArray, threshold: float, plan: Any) -> NDArray:
-        """How much of each claim is kept, in [0, 1].
+        """Compute how much of each claim is kept, in [0, 1].
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         calibration: NDArray | None = None,
         prediction: NDArray | None = None,
     ) -> float:
-        """Soft number of true claims kept per problem.
+        """Compute the soft number of true claims kept per problem.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         calibration: NDArray | None = None,
         prediction: NDArray | None = None,
     ) -> float:
-        """Minus the `retention`: the paper's training objective (its section 3.5).
+        """Compute minus the `retention`: the paper's training objective (its section 3.5).
 
         Parameters
         ----------

@@ -120,7 +120,7 @@ class GridRelaxation(Relaxation):
 
     @classmethod
     def from_paper(cls, dataset: str, alpha: float | None = None) -> Self:
-        """The published settings.
+        """Make a relaxation with the published settings.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class GridRelaxation(Relaxation):
 
     @classmethod
     def at(cls, T: float, *, s: float = 0.5, a: float = 1.0, b: float = 3.0) -> Self:
-        """The settings of the theorems; exact as T falls to 0.
+        """Make a relaxation with the settings of the theorems; exact as T falls to 0.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class GridRelaxation(Relaxation):
             )
 
     def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
-        """Layout of thresholds and cells, ancestor weights, cells of false claims.
+        """Lay out thresholds and cells, ancestor weights and the cells of false claims.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class GridRelaxation(Relaxation):
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray, alpha: float) -> float:
-        """Soft conformal threshold: the k-th smallest score, k = max(1, rank).
+        """Compute the soft conformal threshold: the k-th smallest score, k = max(1, rank).
 
         The rank is 0 for small training sets only to be raised to 1 here; at
         deployment 0 means that nothing is kept.
@@ -226,7 +226,7 @@ class GridRelaxation(Relaxation):
         return neural_sort(scores, k, self.quantile_strength)
 
     def value_and_grad(self, plan: Any, alpha: float) -> GridStep:
-        """Loss and gradient by hand, as `Relaxation.value_and_grad`.
+        """Offer loss and gradient by hand, as `Relaxation.value_and_grad` says.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class GridRelaxation(Relaxation):
         return GridStep(self, plan, alpha)
 
     def state(self, risk, plan):
-        """The thresholds of all problems, and log q of all cells."""
+        """Compute the thresholds of all problems, and log q of all cells."""
         risk = take(risk, plan.claims)
         thresholds = threshold_grid(risk, plan.layout, self.margin)
         log_q = log_keep(
@@ -251,7 +251,7 @@ class GridRelaxation(Relaxation):
         return thresholds, log_q
 
     def scores(self, state, plan):
-        """The soft supremum of the safe thresholds, shape (n_problems,)."""
+        """Compute the soft supremum of the safe thresholds, shape (n_problems,)."""
         thresholds, log_q = state
         unsafe = violation(
             log_q,
@@ -266,7 +266,7 @@ class GridRelaxation(Relaxation):
         return take(scores, plan.problems_back)
 
     def kept(self, state, threshold, plan):
-        """q at the largest grid threshold below, softly, shape (n_claims,)."""
+        """Compute q at the largest grid threshold below, softly, shape (n_claims,)."""
         thresholds, log_q = state
         weights = gated_weights(
             thresholds,
@@ -315,7 +315,7 @@ _SHARED = {"sharpness": 1.0, "margin": 20.0}
 
 
 def published(dataset, alpha):
-    """Keyword arguments of `GridRelaxation`; ValueError if there is no such row."""
+    """Look up the arguments of `GridRelaxation`; ValueError if there is no such row."""
     if dataset == "validation":
         if alpha is not None:
             raise ValueError(
@@ -367,7 +367,7 @@ class GridPlan:
 
     @classmethod
     def of(cls, batch, labels, ancestor_weight) -> Self:
-        """The plan of a batch, labels 1 true, 0 false, -1 unknown, and a weight gamma."""
+        """Plan a batch with labels 1 true, 0 false, -1 unknown, and a weight gamma."""
         order = np.argsort(batch.sizes, kind="stable")
         sizes = batch.sizes[order]
         claims = ranges(batch.offsets[order], sizes)
@@ -395,7 +395,7 @@ class GridPlan:
 
 
 def _ancestor_weights(batch, claims, sizes, ancestor_weight):
-    """Scaled to sum 1 in each row, one stack of square matrices per size."""
+    """Stack square matrices of ancestor weights by size; each row sums to 1."""
     indptr, indices = batch.closure
     count = np.diff(indptr)[claims]
     ancestor = indices[ranges(indptr[claims], count)]

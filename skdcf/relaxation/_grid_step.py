@@ -57,7 +57,7 @@ class GridStep:
         self.x, self.log_p, self.log_q, self.q = np.empty((4, len(self.slot)))
 
     def _slots(self):
-        """Of each cell its threshold; those of false and unknown claims are apart."""
+        """Number the threshold of each cell, apart for false and for unknown claims."""
         plan = self.plan
         kind = np.where(plan.labels[plan.claims] == 1, 0, 2)
         slot = self.cells.spread(self.n_thresholds * kind) + plan.layout.cell_threshold
@@ -65,7 +65,7 @@ class GridStep:
         return slot
 
     def __call__(self, risk, calibration=None, prediction=None):
-        """Loss and its gradient in ``risk``; problems as in `Relaxation.retention`."""
+        """Compute the loss and its gradient in ``risk``, as `Relaxation.retention` does."""
         r = risk.take(self.plan.claims)
         ends = self.claims.reduce(np.minimum, r), self.claims.reduce(np.maximum, r)
         t = self._thresholds(r, *ends)
@@ -83,7 +83,7 @@ class GridStep:
         return loss, self._into_risk(g_t, g_more, g_cells, r, ends)
 
     def _scores(self, t, log_valid):
-        """s of all problems, and the way back to gradients in t and l."""
+        """Compute s of all problems, and its vjp in t and l."""
         setting = self.relaxation
         V, valid_back = violation_step(
             log_valid, self.plan.false_share, setting.violation_temperature
@@ -99,7 +99,7 @@ class GridStep:
         return scores, vjp
 
     def _weights(self, t, bound):
-        """w of all thresholds, and the way back to gradients in t and b."""
+        """Compute w of all thresholds, and its vjp in t and b."""
         setting = self.relaxation
         return gated_weights_step(
             t,
@@ -111,7 +111,7 @@ class GridStep:
         )
 
     def _thresholds(self, r, low, high):
-        """The grids of all problems, as `skdcf.ops.soft_grid.threshold_grid`."""
+        """Make the grids of all problems, as `skdcf.ops.soft_grid.threshold_grid` does."""
         t = np.empty(self.n_thresholds)
         t[self.inner] = r
         t[self.grid.first] = low - self.relaxation.margin
@@ -119,7 +119,7 @@ class GridStep:
         return t
 
     def _log_q(self, r, t):
-        """log q of all cells, with x and log p left in their buffers."""
+        """Compute log q of all cells; x and log p stay in their buffers."""
         x, log_p = self.x, self.log_p
         t.take(self.plan.layout.cell_threshold, out=x, mode="clip")
         x -= self.cells.spread(r)
@@ -151,7 +151,7 @@ class GridStep:
         return *np.split(sums, 3)[:2], slope
 
     def _bound(self, scores, calibration):
-        """The soft threshold, and its gradient in all scores."""
+        """Compute the soft threshold, and its gradient in all scores."""
         place = np.arange(len(scores))
         if calibration is not None:
             place = self.plan.problems_back[calibration]
@@ -161,7 +161,7 @@ class GridStep:
         return bound, np.bincount(place, gradient, len(scores))
 
     def _share(self, prediction):
-        """c / n of all thresholds: how often each problem is predicted."""
+        """Compute c / n of all thresholds: how often each problem is predicted."""
         n = self.plan.n_problems
         if prediction is None:
             return np.full(self.n_thresholds, 1 / n)
@@ -169,7 +169,7 @@ class GridStep:
         return self.grid.spread(times / len(prediction))
 
     def _into_cells(self, g_true, g_valid, slope):
-        """The derivative in t - r of all cells, from those of A and l."""
+        """Compute the derivative in t - r of all cells from those of A and l."""
         plan, g, x = self.plan, self.q, self.x
         self.to_slots[: self.n_thresholds] = g_true
         g *= self.to_slots.take(self.slot)
@@ -184,7 +184,7 @@ class GridStep:
         return g
 
     def _into_risk(self, g_t, g_more, g_cells, r, ends):
-        """The gradient in the risk of all claims, in their own order.
+        """Compute the gradient in the risk of all claims, in their own order.
 
         A risk is in t - r of its own cells, and a threshold for its problem; the least
         and the greatest of a problem are the first and the last threshold, too.
@@ -227,7 +227,7 @@ def soft_supremum_step(thresholds, violations, grid, sharpness, weight):
 
 
 def _minmax_step(values, grid):
-    """Every segment scaled to [0, 1]; its ends hold minimum and maximum."""
+    """Scale each segment to [0, 1]; its ends hold minimum and maximum."""
     low = values[grid.first]
     width = values[grid.last] - low
     flat = width < np.finfo(float).tiny * 1e20

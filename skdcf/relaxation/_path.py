@@ -73,12 +73,12 @@ class PathPlan:
 
     @property
     def indptr(self) -> NDArray[np.int64]:
-        """With ``indices`` each claim with its ancestors; ValueError if too many."""
+        """Where the ancestors of each claim lie in ``indices``; ValueError if too many."""
         return self.batch.closure[0]
 
     @property
     def indices(self) -> NDArray[np.int64]:
-        """See ``indptr``."""
+        """Each claim and its ancestors, one claim after the other."""
         return self.batch.closure[1]
 
     @cached_property
@@ -91,13 +91,13 @@ class PathPlan:
         return self.batch[self.batch.large]
 
     def find_highest(self, risk: NDArray) -> NDArray[np.int64]:
-        """Whose risk is the path risk of the ``large`` claims, found without a list."""
+        """Find whose risk is the path risk of the ``large`` claims, without a list."""
         if not len(self.large):
             return self.large
         return self.large[find_highest(risk[self.large], self._large_problems)]
 
     def candidates(self, risk: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Each claim with those that its path risk may be from, as (indptr, indices).
+        """List for each claim those whose risk may be its path risk, as (indptr, indices).
 
         Itself and all ancestors; in large problems the one that was found.
         """
@@ -171,7 +171,7 @@ class PathRelaxation(Relaxation):
         self.max_temperature = max_temperature
 
     def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
-        """The problems and the deciding false claims.
+        """Plan the problems and the deciding false claims.
 
         Parameters
         ----------
@@ -205,7 +205,7 @@ class PathRelaxation(Relaxation):
 
     @staticmethod
     def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
-        """How many scores of problems with errors are to lie below the threshold.
+        """Compute how many scores of problems with errors are to lie below the threshold.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class PathRelaxation(Relaxation):
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
     def value_and_grad(self, plan: Any, alpha: float) -> PathStep | None:
-        """Loss and gradient by hand, as `Relaxation.value_and_grad`; max_temperature is 0.
+        """Offer loss and gradient by hand, where ``max_temperature`` is 0.
 
         Parameters
         ----------
@@ -234,19 +234,19 @@ class PathRelaxation(Relaxation):
         return None if self.max_temperature else PathStep(self, plan, alpha)
 
     def state(self, risk, plan):
-        """Soft path risk, shape (n_claims,)."""
+        """Compute the soft path risk, shape (n_claims,)."""
         if self.max_temperature:
             return soft_path_risk(risk, plan.indptr, plan.indices, self.max_temperature)
         return soft_path_risk(risk, *plan.candidates(getval(risk)))
 
     def scores(self, state, plan):
-        """Soft minimum of the path risk of false claims, shape (n_problems,)."""
+        """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
         return soft_nonconformity_scores(
             state, plan.false_claims, plan.false_offsets, self.max_temperature
         )
 
     def kept(self, state, threshold, plan):
-        """How far below the threshold the path risk is, softly, shape (n_claims,)."""
+        """Compute softly whether the path risk lies below the threshold, shape (n_claims,)."""
         return path_retention(state, threshold, self.keep_temperature)
 
 
@@ -278,7 +278,7 @@ class PathStep:
         self.last = np.nan
 
     def __call__(self, risk, calibration=None, prediction=None):
-        """Loss and its gradient in ``risk``; problems as in `Relaxation.retention`."""
+        """Compute the loss and its gradient in ``risk``, as `Relaxation.retention` does."""
         listed = self._listed(risk)
         above = risk.take(listed)
         path_risk = self.rows.reduce(np.maximum, above)
@@ -294,7 +294,7 @@ class PathStep:
         return loss, np.bincount(listed[hits], g, len(risk))
 
     def _listed(self, risk):
-        """Claims and ancestors of all rows; of a large problem only the highest."""
+        """List claims and ancestors of all rows; of a large problem only the highest."""
         if not len(self.large):
             return self.listed
         listed = self.listed.copy()
@@ -302,7 +302,7 @@ class PathStep:
         return listed
 
     def _threshold(self, scores, calibration):
-        """t, and its gradient in the scores of problems with errors."""
+        """Compute t, and its gradient in the scores of problems with errors."""
         n, chosen = self.plan.n_problems, np.arange(len(scores))
         if calibration is not None:
             place = np.full(n, -1)
@@ -319,7 +319,7 @@ class PathStep:
         return self.last, np.bincount(chosen, slope, len(scores))
 
     def _loss(self, threshold, path_risk, prediction):
-        """L, and its gradient in R of the true claims at a fixed threshold."""
+        """Compute L, and its gradient in R of the true claims at a fixed threshold."""
         T, plan = self.relaxation.keep_temperature, self.plan
         n, weight = plan.n_problems, plan.labels[self.true]
         if prediction is not None:
@@ -327,7 +327,7 @@ class PathStep:
             weight = weight * chosen[plan.problem_of[self.true]]
             n = len(prediction)
         x = (threshold - path_risk) / T
-        small = np.exp(-np.abs(x))  # of q and 1 - q the smaller over the larger
+        small = np.exp(-np.abs(x))  # the smaller of q and 1 - q over the larger
         kept = np.where(x > 0, 1.0, small) / (1 + small)
         slope = small / np.square(1 + small)
         return -(weight @ kept) / n, weight * slope / (n * T)

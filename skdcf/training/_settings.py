@@ -32,13 +32,13 @@ class LBFGS(Settings):
     """
 
     _parameter_constraints = {"max_iter": [positive(Integral)]}
-    halves = False  # all problems calibrate, and all are predicted
+    halves = False  # All problems calibrate, and all are predicted.
 
     def __init__(self, max_iter: int = 30) -> None:
         self.max_iter = max_iter
 
     def n_validation(self, n: int) -> int:
-        """Number of the n training problems that choose the best step: none.
+        """Say how many of n training problems choose the best step: none.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class LBFGS(Settings):
 
 
 class Adam(Settings):
-    """The published loop: each epoch other halves calibrate and are predicted.
+    """Minimise by Adam, as published: in each epoch other halves calibrate and predict.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Adam(Settings):
             )
 
     def n_validation(self, n: int) -> int:
-        """Number of the n training problems that choose the best epoch.
+        """Say how many of n training problems choose the best epoch.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class Adam(Settings):
     def minimize(
         self, fun: Callable, x: NDArray, seen: Callable
     ) -> tuple[NDArray, bool]:
-        """Minimise a function of flat parameters, as `LBFGS.minimize` does.
+        """Minimise a function of flat parameters; see `LBFGS.minimize`.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class SoftTraining(Settings):
 
     @classmethod
     def from_paper(cls) -> Self:
-        """The training of arXiv:2604.20098: Adam from a random start, nothing else.
+        """Make the training of arXiv:2604.20098: Adam from a random start, nothing else.
 
         Returns
         -------

@@ -34,7 +34,7 @@ from ._settings import LBFGS, lbfgs
 
 @dataclass
 class TrainingResult:
-    """What `train` returns for one level.
+    """The result of `train` for one level.
 
     Attributes
     ----------
@@ -64,11 +64,11 @@ class TrainingResult:
 
     @property
     def n_iter(self):
-        """Number of steps."""
+        """The number of steps."""
         return len(self.loss_curve)
 
     def confidence(self, model, features):
-        """Confidence of claims with raw ``features``, shape (n_claims, n_features)."""
+        """Compute the confidence of claims from raw ``features``, (n_claims, n_features)."""
         return model(self.params, self.standardizer(features)) / self.scale
 
 
@@ -141,7 +141,7 @@ def train(
 
 
 class _Run:
-    """A model, what it is trained on, and how; shared by all levels."""
+    """A model with its training problems and settings, shared by all levels."""
 
     def __init__(self, model, relaxation, training, rng, verbose):
         self.model, self.relaxation, self.rng = model, relaxation, rng
@@ -149,7 +149,7 @@ class _Run:
         self.optimizer = training.optimizer or LBFGS()
 
     def prepare(self, batch, labels, groups):
-        """Hold out validation problems, standardise, start, lay out the rest."""
+        """Hold out validation problems, standardise, start, and plan the rest."""
         self.validation = None
         n_validation = self.optimizer.n_validation(len(batch))
         if n_validation:
@@ -167,7 +167,7 @@ class _Run:
             self.plan = self.relaxation.plan(batch, labels)
 
     def for_level(self, alpha):
-        """The result for one level; every level draws the same random numbers."""
+        """Train for one level; every level draws the same random numbers."""
         params = self.unflatten(self.x)
         result = TrainingResult(params, 1.0, self.standardizer, message=self.message)
         if not self.message:
@@ -207,7 +207,7 @@ class _Run:
         return watch
 
     def _halved(self, objective):
-        """One half calibrates, the other is predicted; drawn anew at each call."""
+        """Let one half calibrate and predict the other, drawn anew at each call."""
         n, rng = self.plan.n_problems, deepcopy(self.rng)
 
         def fun(flat):
@@ -219,7 +219,7 @@ class _Run:
 
 
 class _Watch:
-    """Keeps curves, the best epoch on validation problems, and prints."""
+    """Keep curves and the best epoch on validation problems, and print progress."""
 
     def __init__(self, result, retention, unflatten, verbose):
         self.result, self.retention, self.unflatten = result, retention, unflatten
@@ -234,7 +234,7 @@ class _Watch:
         self.patience = patience
 
     def __call__(self, step, x, value):
-        """Whether to stop."""
+        """Record a step, and say whether to stop."""
         params, curve = self.unflatten(x), self.result.validation_curve
         self.result.loss_curve.append(value)
         if self.verbose:
@@ -266,12 +266,12 @@ C = 0.3
 
 
 def keep_random(model, X, batch, labels, x, unflatten):
-    """The random parameters as they are."""
+    """Keep the random parameters as they are."""
     return x
 
 
 def start_coherent(model, X, batch, labels, x, unflatten):
-    """Parameters that tell whether a claim and all its ancestors are true.
+    """Find parameters that tell whether a claim and all its ancestors are true.
 
     A claim of which that is not known is left out: it has an unknown label among itself
     and its ancestors, and no false one.
@@ -287,7 +287,7 @@ STARTS = {"coherent": start_coherent, "random": keep_random}
 
 
 def fit_logistic(model, X, target, x, unflatten, C=C):
-    """Parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
+    """Find parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
     With `LinearScorer` this is logistic regression; the intercept is free.
 
@@ -326,7 +326,7 @@ def fit_logistic(model, X, target, x, unflatten, C=C):
     return best[:-1]
 
 
-# From minus the soft retention to what is minimised, and the derivative.
+# Each loss maps minus the soft retention to what is minimised, and has its derivative.
 LOSSES = {
     "log-retention": (lambda value: -np.log(-value), lambda value: -1 / value),
     "retention": (lambda value: value, lambda value: 1.0),
@@ -335,7 +335,7 @@ PROCEDURE = ("state", "scores", "soft_threshold", "kept", "retention", "loss")
 
 
 def own(thing, name, stands_for):
-    """The method ``name``, or None where what it stands for was overridden since.
+    """Return the method ``name``, or None if what it stands for was overridden.
 
     A class that changes one of ``stands_for`` and inherits ``name`` would otherwise be
     trained for what its parent does.
@@ -351,7 +351,7 @@ def own(thing, name, stands_for):
 
 
 def loss_step(relaxation, plan, alpha):
-    """A function of risk and halves that gives loss and gradient."""
+    """Make a function of risk and halves that gives loss and gradient."""
     offered = own(relaxation, "value_and_grad", PROCEDURE)
     step = offered and offered(plan, alpha)
     if step is None:
@@ -361,9 +361,9 @@ def loss_step(relaxation, plan, alpha):
 
 
 def forward(model, unflatten, X):
-    """A function of flat parameters that gives scores and the way back.
+    """Make a function of flat parameters that gives scores and their vjp.
 
-    The way back takes the derivative in the scores to that in the flat parameters.
+    The vjp takes the derivative in the scores to that in the flat parameters.
     """
     vjp = own(model, "vjp", ["__call__"])
 
@@ -378,14 +378,14 @@ def forward(model, unflatten, X):
 
 
 def flatten_params(params):
-    """All numbers in one array, and the way back; an array needs no more than a shape."""
+    """Flatten parameters into one array, and return the way back."""
     if isinstance(params, np.ndarray):
         return params.ravel(), lambda flat: flat.reshape(params.shape)
     return flatten(params)
 
 
 def standardised(scores):
-    """Scores, shape (n,), moved to mean 0 and scaled to deviation 1, and that."""
+    """Standardise scores, shape (n,), and return their former deviation as well."""
     centred = scores - scores.mean()
     deviation = np.sqrt(centred @ centred / len(scores))
     return centred / deviation, deviation
@@ -419,7 +419,7 @@ class Objective:
     start: np.ndarray
 
     def __call__(self, flat, calibration=None, prediction=None):
-        """Value and gradient; problems as in ``Relaxation.retention``."""
+        """Compute value and gradient; problems as in ``Relaxation.retention``."""
         scores, back = self.forward(flat)
         unit, deviation = standardised(scores)
         f, slope = self.loss
@@ -462,7 +462,7 @@ class Retention:
     unit_variance: bool
 
     def __call__(self, params):
-        """The retention."""
+        """Compute the retention."""
         scores = self.model(params, self.X)
         if self.unit_variance:
             scores, _ = standardised(scores)

@@ -23,7 +23,7 @@ def sort_edges(edges, n_claims):
     key = (edges[:, 1] << shift) | edges[:, 0]
     if (key[1:] > key[:-1]).all():
         return edges
-    key.sort()
+    key.sort(kind="stable")
     key = key[np.concatenate([[True], key[1:] > key[:-1]])]
     return np.stack([key & ((1 << shift) - 1), key >> shift], axis=1)
 
@@ -173,7 +173,7 @@ def find_closure(levels, n_claims):
         )
         key = np.concatenate([owner, np.arange(len(children))]) * np.int64(n_claims)
         key += np.concatenate([inherited, children])
-        key.sort()
+        key.sort(kind="stable")
         owner, members = np.divmod(key[np.diff(key, prepend=-1) > 0], n_claims)
         length[children] = np.bincount(owner, minlength=len(children))
         start[children] = used + offsets_of(length[children])[:-1]

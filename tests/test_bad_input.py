@@ -54,7 +54,7 @@ def problems():
         ((ONE, [(-1, 0)]), "edge (-1, 0) but only 3 claims"),
         (([[0.0], [np.nan]], []), "claim 1, feature 0 is nan"),
         (([[0.0], [np.inf]], []), "claim 1, feature 0 is inf"),
-        (([0.0, 1.0], []), "must have shape (n_claims, n_features), got (2,)"),
+        (([0.0, 1.0], []), "features have shape (2,), but must have (n_claims, n_features)"),
         (([[0.0], [1.0, 2.0]], []), "not a table of numbers"),
         (([["a"]], []), "not a table of numbers"),
         (([["1.5"]], []), "not a table of numbers: they are of type <U3"),
@@ -113,7 +113,7 @@ def test_bad_graph_fields(fields, message):
             'problem 1 ("q"): the claims depend on each other in a cycle: 0 -> 1 -> 2 -> 0',
         ),
         ([(3, 3)], 'problem 1 ("q"), claim 1 is its own parent'),
-        ([(0, 5)], "edge (0, 5) but only 5 claims in all"),
+        ([(0, 5)], "edge (0, 5) but only 5 claims, counted"),
         ([(1, 2)], "edge (1, 2) goes from problem 0 to problem 1"),
     ],
 )
@@ -362,7 +362,7 @@ def test_graphs_that_disagree():
         GraphBatch.pack(
             [ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims=["a"])]
         )
-    with pytest.raises(ValueError, match="problem 1 is a int"):
+    with pytest.raises(ValueError, match="problem 1: it is of type int, and"):
         GraphBatch.pack([ReasoningGraph(ONE, []), 3])
 
 

@@ -76,7 +76,7 @@ def test_unknown_edges_alone_and_among_999_others():
 def test_what_is_said_of_edges_must_fit():
     arrays = np.zeros((3, 1)), [0, 2, 3]
     with pytest.raises(
-        ValueError, match=r'problem 0 \("p"\) has edges, but edges_known'
+        ValueError, match=r'problem 0 \("p"\): edges are given, but edges_known'
     ):
         GraphBatch.from_arrays(
             *arrays, [(0, 1)], edges_known=[False, True], ids=["p", 1]

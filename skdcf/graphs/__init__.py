@@ -1,12 +1,10 @@
 """Layer 1, data: reasoning graphs, alone and packed."""
 
 from ._batch import GraphBatch
-from ._coerce import as_batch, as_graphs, is_graphs
+from ._coerce import Labels, Problems, answer_text, as_batch, as_graphs, is_graphs
 from ._graph import ReasoningGraph
 from ._labels import labels_from_first_error, pack_labels
 from ._questions import question_groups
-from ._text import answer_text
-from ._types import Labels, Problems
 
 __all__ = [
     "GraphBatch",

@@ -18,24 +18,23 @@ from ._derived import Structure
 from ._graph import ReasoningGraph
 from ._inputs import (
     check_column,
+    check_edges,
     check_edges_known,
+    check_features,
+    check_fields,
     check_flat_claims,
-    check_flat_edges,
-    check_flat_features,
-    check_flat_metadata,
-    check_flat_problems,
-    check_flat_texts,
     check_names,
-    check_no_cycle,
     check_offsets,
-    check_unknown_have_none,
 )
-from ._names import Names
-from ._pack import pack_fields, positions, take_fields, unpack
-from .ragged import read_only, split
+from ._names import Names, show_count
+from .ragged import offsets_of, ranges, read_only, split
+
+# There is one of these per problem, and a graph calls it likewise but for the plural.
+_ROWS = {"problems": "problem", "alternatives": "alternatives", "context": "context"}
+_ROWS |= {"ids": "id", "metadata": "metadata"}
 
 
-class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
+class GraphBatch(Structure, Sequence[ReasoningGraph]):
     """A packed sequence of `ReasoningGraph`, flat inside.
 
     Made by `pack` or `from_arrays`; ``batch[i]`` is a `ReasoningGraph`, and
@@ -115,7 +114,7 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         """
         if isinstance(graphs, GraphBatch):
             return graphs
-        return cls._trusted(**pack_fields(list(graphs)))
+        return cls._trusted(**_pack(list(graphs)))
 
     @classmethod
     def from_arrays(
@@ -164,32 +163,30 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
             Under the conditions of `ReasoningGraph`, naming problem and claim.
         """
         bounds = check_offsets(offsets)
-        n_graphs = len(bounds) - 1
-        ids = check_column(ids, n_graphs, "ids")
-        texts = check_flat_claims(claims, bounds, ids, needed=features is None)
+        names = Names(check_column(ids, len(bounds) - 1, "ids"), bounds)
+        texts = check_flat_claims(claims, names, needed=features is None)
         if features is None and texts is None:
             raise ValueError("features and claims are both None: give one")
-        table = check_flat_features(features, bounds, ids)
-        known = check_edges_known(edges_known, edges, bounds, ids)
-        pairs = check_flat_edges(() if edges is None else edges, bounds, ids)
-        batch = cls._trusted(
+        table = check_features(features, int(bounds[-1]), names)
+        pairs, depth = check_edges(edges, bounds, names)
+        rows = {"problems": problems, "alternatives": alternatives, "context": context}
+        rows["metadata"] = metadata
+        fields = {
+            name: check_fields(name, values, names) for name, values in rows.items()
+        }
+        if depth is not None:
+            fields["depth"] = depth
+        return cls._trusted(
             features=table,
             offsets=read_only(bounds),
-            edges=read_only(pairs),
+            edges=pairs,
             edge_offsets=read_only(np.searchsorted(pairs[:, 1], bounds)),
+            edges_known=check_edges_known(edges_known, edges, pairs, names),
             claims=texts,
-            problems=check_flat_problems(problems, n_graphs, ids),
-            alternatives=check_flat_texts(alternatives, "alternatives", n_graphs, ids),
-            context=check_flat_texts(context, "context", n_graphs, ids),
-            edges_known=known,
-            ids=ids,
-            metadata=check_flat_metadata(metadata, bounds, ids),
+            ids=names.ids,
             feature_names=check_names(feature_names, table),
+            **fields,
         )
-        check_unknown_have_none(known, batch.edge_offsets, ids)
-        if not batch._forward:
-            check_no_cycle(pairs, batch.depth, bounds, ids)
-        return batch
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -231,7 +228,7 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         -------
         GraphBatch
         """
-        table = check_flat_features(features, self.offsets, self.ids)
+        table = check_features(features, self.n_claims, self)
         names = check_names(feature_names, table)
         return self._trusted(
             **self.__dict__ | {"features": table, "feature_names": names}
@@ -250,7 +247,7 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         -------
         GraphBatch
         """
-        more = check_flat_metadata(metadata, self.offsets, self.ids)
+        more = check_fields("metadata", metadata, self)
         return self._trusted(**self.__dict__ | {"metadata": more})
 
     def without_edges(self) -> GraphBatch:
@@ -269,8 +266,8 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         return self._trusted(**fields)
 
     def __repr__(self) -> str:
-        n_edges = len(self.edges) if self.edges_known.any() else "unknown"
-        out = f"n_graphs={len(self)}, n_claims={self.n_claims}, n_edges={n_edges}"
+        out = f"n_graphs={len(self)}, n_claims={self.n_claims}"
+        out += f", n_edges={show_count(self)}"
         if self.features is not None:
             out += f", n_features={self.n_features}"
         return f"GraphBatch({out})"
@@ -284,8 +281,8 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn indexes whatever has a shape
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
-            return self._unpack(range(len(self))[key])
-        return self._trusted(**take_fields(self, positions(self, key)))
+            return _unpack(self, range(len(self))[key])
+        return self._trusted(**_take(self, _positions(self, key)))
 
     def __array__(self, dtype=None, copy=None):
         if dtype is not None and np.dtype(dtype) != object:
@@ -296,6 +293,139 @@ class GraphBatch(Structure, Names, Sequence[ReasoningGraph]):
         return np.fromiter(self, dtype=object, count=len(self))
 
     def __iter__(self) -> Iterator[ReasoningGraph]:
-        return (self._unpack(i) for i in range(len(self)))
+        return (_unpack(self, i) for i in range(len(self)))
 
-    _unpack, _repr_html_ = unpack, batch_html
+    _repr_html_ = batch_html
+
+
+def _pack(graphs):
+    """Fields of a `GraphBatch`, from a list of graphs."""
+    if not graphs:
+        raise ValueError("no problems: X is empty, at least one is needed")
+    first = graphs[0]
+    for i, graph in enumerate(graphs):
+        if reason := _find_difference(graph, first):
+            names = Names({i: getattr(graph, "id", None)}, None)
+            raise ValueError(f"{names.at(i)}{reason}")
+    offsets = offsets_of(np.array([g.n_claims for g in graphs]))
+    edge_offsets = offsets_of(np.array([len(g.edges) for g in graphs]))
+    edges = np.concatenate([g.edges for g in graphs])
+    edges += np.repeat(offsets[:-1], np.diff(edge_offsets))[:, None]
+    features = claims = None
+    if first.features is not None:
+        features = read_only(np.concatenate([g.features for g in graphs]))
+    if features is None or any(g.claims for g in graphs):
+        texts = (t for g in graphs for t in g.claims or (None,) * g.n_claims)
+        claims = np.fromiter(texts, dtype=object, count=offsets[-1])
+    fields = {
+        "features": features,
+        "offsets": read_only(offsets),
+        "edges": read_only(edges),
+        "edge_offsets": read_only(edge_offsets),
+        "edges_known": read_only(np.array([g.edges_known for g in graphs])),
+        "claims": claims,
+        "feature_names": first.feature_names,
+    }
+    for name, single in _ROWS.items():
+        values = [getattr(g, single) for g in graphs]
+        known = any(value is not None for value in values)
+        fields[name] = (
+            np.fromiter(values, dtype=object, count=len(values)) if known else None
+        )
+    return fields
+
+
+def _find_difference(graph, first):
+    """Why a graph cannot be packed with the first one, or None where it can."""
+    if not isinstance(graph, ReasoningGraph):
+        return f"it is of type {type(graph).__name__}, and not a ReasoningGraph{advise_of(graph)}"
+    if (graph.features is None) != (first.features is None):
+        return "some problems have features and some have none"
+    if (
+        graph.features is not None
+        and graph.features.shape[1] != first.features.shape[1]
+    ):
+        return f"{graph.features.shape[1]} features but {first.features.shape[1]} in problem 0"
+    same = graph.feature_names is first.feature_names
+    if not same and graph.feature_names != first.feature_names:
+        return (
+            f"feature names {graph.feature_names} differ from those of problem 0, "
+            f"{first.feature_names}"
+        )
+    return None
+
+
+def advise_of(found: Any) -> str:
+    """How to make a graph of a dictionary or a text, for a message; else nothing."""
+    if isinstance(found, Mapping):
+        return ": ReasoningGraph.from_dict makes one of a dictionary"
+    if isinstance(found, str):
+        return (
+            ": json.loads makes a dictionary of a line of JSON, and "
+            "ReasoningGraph.from_dict a graph of that"
+        )
+    return ""
+
+
+def _take(batch, rows):
+    """Fields of the `GraphBatch` of some problems of another, in the order of rows.
+
+    Edges are row numbers, so those of each problem move as far as its claims do.
+    """
+    offsets = offsets_of(batch.sizes[rows])
+    claims = ranges(batch.offsets[:-1][rows], batch.sizes[rows])
+    n_edges = np.diff(batch.edge_offsets)[rows]
+    shift = np.repeat(offsets[:-1] - batch.offsets[:-1][rows], n_edges)
+    edges = batch.edges[ranges(batch.edge_offsets[:-1][rows], n_edges)]
+    features = batch.features
+    fields = {
+        "features": None if features is None else read_only(features[claims]),
+        "claims": None if batch.claims is None else batch.claims[claims],
+        "feature_names": batch.feature_names,
+        "offsets": read_only(offsets),
+        "edges": read_only(edges + shift[:, None]),
+        "edge_offsets": read_only(offsets_of(n_edges)),
+        "edges_known": read_only(batch.edges_known[rows]),
+    }
+    for name in _ROWS:
+        column = getattr(batch, name)
+        fields[name] = None if column is None else column[rows]
+    if "depth" in batch.__dict__:  # worked out already, and the same in any batch
+        fields["depth"] = batch.depth[claims]
+    return fields
+
+
+def _positions(batch, key):
+    """Which problems a slice, a mask or an array of whole numbers means."""
+    if not isinstance(key, slice):
+        key = np.asarray(key)
+        if key.size == 0 and key.dtype != bool:
+            key = key.astype(np.int64)  # numpy makes floats of an empty list
+        if key.dtype.kind not in "iub" or key.ndim != 1:
+            raise IndexError(
+                "index a GraphBatch by a number, a slice, a 1-D array of whole "
+                f"numbers or a mask, not by {key.dtype} of shape {key.shape}"
+            )
+    return np.arange(len(batch))[key]
+
+
+def _unpack(batch, i):
+    """Problem ``i`` as a graph of its own; features are a view of the batch's."""
+    a, b = batch.offsets[i : i + 2].tolist()
+    c, d = batch.edge_offsets[i : i + 2].tolist()
+    texts = None if batch.claims is None else tuple(batch.claims[a:b])
+    if texts and texts[0] is None:  # so are the others of this problem
+        texts = None
+    rows = {
+        single: None if (column := getattr(batch, name)) is None else column[i]
+        for name, single in _ROWS.items()
+    }
+    return ReasoningGraph._trusted(
+        features=None if batch.features is None else batch.features[a:b],
+        edges=read_only(batch.edges[c:d] - a),
+        claims=texts,
+        feature_names=batch.feature_names,
+        edges_known=bool(batch.edges_known[i]),
+        n_claims=b - a,
+        **rows,
+    )

@@ -1,11 +1,18 @@
-"""From what users pass as X to a batch."""
+"""From what users pass as X to a batch, and from a graph to its text."""
 
-from typing import Any, TypeGuard
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
+
+#: Problems: graphs, packed graphs, or a table in which each row is a problem of one claim.
+Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
+#: Labels: one array per problem, or one flat array.
+Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike
 
 
 def as_batch(X: Any) -> GraphBatch:
@@ -118,3 +125,28 @@ def is_graphs(X: Any) -> TypeGuard[GraphBatch | list[ReasoningGraph]]:
         isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1
     )
     return flat and any(isinstance(item, ReasoningGraph) for item in X)
+
+
+def answer_text(graph: ReasoningGraph) -> str:
+    """The claims of an answer, one a line; empty if it has none.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If the texts of the claims are not known.
+    """
+    if graph.claims is None and graph.n_claims:
+        named = "" if graph.id is None else f" ({graph.id})"
+        raise ValueError(
+            f"the claims of the problem{named} have no texts: give claims= when the "
+            "graphs are made"
+        )
+    return "\n".join(graph.claims or ())

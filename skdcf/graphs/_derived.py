@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ._names import name_problem
+from ._names import Names
 from ._steps import Level, Path, Walk, find_steps
-from ._structure import find_closure, find_depth, find_depth_of_forest, find_levels
+from ._structure import find_closure, find_depth, find_levels
 from .bit_rows import Lineage
 from .ragged import offsets_of, ranges, segment_ids
 
@@ -21,13 +21,12 @@ MOST_PAIRS = 50_000_000  # of claim and ancestor, in one problem: 0.4 GB
 DENSE = 8  # edges a claim; above, few are needed where an ancestor may count twice
 
 
-class Structure:
+class Structure(Names):
     """Depth, levels and ancestors of packed problems."""
 
     offsets: NDArray[np.int64]
     edges: NDArray[np.int64]
     edge_offsets: NDArray[np.int64]
-    ids: NDArray[np.object_] | None
 
     @property
     def n_claims(self) -> int:
@@ -47,14 +46,7 @@ class Structure:
     @cached_property
     def depth(self) -> NDArray[np.int32]:
         """Longest path from a source to each claim, shape (n_claims,)."""
-        if not (len(self.large) and self._forward):
-            return find_depth(self.edges, self.n_claims)
-        tree, depth = self._large_trees
-        others = np.ones(self.n_claims, dtype=bool)
-        others[tree] = False
-        out = find_depth(self.edges[others[self.edges[:, 1]]], self.n_claims)
-        out[tree] = depth
-        return out
+        return find_depth(self.edges, self.n_claims)
 
     @property
     def _forward(self) -> bool:
@@ -63,25 +55,14 @@ class Structure:
 
     @cached_property
     def _rank(self) -> NDArray:
-        """A number per claim that grows along every edge and is small."""
-        if not self._forward:
-            return self.depth
-        # Where parents stand first, the place in the problem will do for the depth. In a
-        # large tree it may have many more values: a star has two depths.
-        rank = np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
-        tree, depth = self._large_trees
-        rank[tree] = depth
-        return rank
+        """A number per claim that grows along every edge and is small.
 
-    @cached_property
-    def _large_trees(self):
-        """Claims of large problems that are forests, and how deep they stand."""
-        trees = self.large[self.is_forest[self.large]] if len(self.large) else ()
-        if not len(trees):
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        rows = np.isin(self.problem_of, trees)
-        edges = self.edges[rows[self.edges[:, 1]]]
-        return np.flatnonzero(rows), find_depth_of_forest(edges, self.n_claims)[rows]
+        Where parents stand first, the place in the problem will do for the depth. In a
+        large problem it may have many more values: a star has two depths.
+        """
+        if not self._forward or len(self.large):
+            return self.depth
+        return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
 
     @cached_property
     def levels(self) -> list[tuple[NDArray, NDArray, NDArray]]:
@@ -223,7 +204,7 @@ class Structure:
             least = lineage.sums(np.ones(lineage.n_claims, dtype=np.int64)).sum()
         if least > MOST_PAIRS:
             raise ValueError(
-                f"{name_problem(i, self.ids)} is too large for a list of all ancestors: "
+                f"{self.name_of(i)} is too large for a list of all ancestors: "
                 f"its {lineage.n_claims:,} claims have {least:,} pairs of claim and "
                 f"ancestor or more, and {MOST_PAIRS:,} is the most. The list is needed by "
                 "GridRelaxation, PathRelaxation with a max_temperature, FrequencyScorer "

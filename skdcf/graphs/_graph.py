@@ -19,15 +19,8 @@ from ._convert import (
     parent_edges,
     to_networkx,
 )
-from ._inputs import (
-    check_edges,
-    check_features,
-    check_metadata,
-    check_names,
-    check_problem,
-    check_texts,
-)
-from ._names import show_count
+from ._inputs import check_edges, check_features, check_field, check_names, check_texts
+from ._names import OneName, show_count
 from ._structure import find_ancestors
 from .ragged import read_only
 from .sources import cut_metadata
@@ -120,35 +113,39 @@ class ReasoningGraph:
         id: Any = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        where = f'problem "{printable(id)}": ' if id is not None else ""
+        names = OneName(id)
+        where = names.at()
         if features is None and claims is None:
             raise ValueError(f"{where}features and claims are both None: give one")
-        table = check_features(features, where)
+        table = check_features(features, None, names, copy=True)
         texts = check_texts(claims, "claims", where)
-        check_problem(problem, where)
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
             raise ValueError(
                 f"{where}{len(texts)} claim texts but {n_claims} rows of features"
             )
-        names = check_names(feature_names, table, where)
-        pairs = check_edges(edges, n_claims, where)
-        others = check_texts(alternatives, "alternatives", where)
-        passages = check_texts(context, "context", where)
-        more = check_metadata(metadata, n_claims, where)
-        lists = (texts, others, passages, names)
-        known = edges is not None
-        self._set(table, pairs, *lists, problem, id, more, known, n_claims)
+        rows = {"problem": problem, "alternatives": alternatives, "context": context}
+        rows["metadata"] = metadata
+        self._set(
+            features=table,
+            edges=check_edges(edges, np.array([0, n_claims]), names)[0],
+            claims=texts,
+            feature_names=check_names(feature_names, table, where),
+            id=id,
+            edges_known=edges is not None,
+            n_claims=n_claims,
+            **{k: check_field(k, value, n_claims, where) for k, value in rows.items()},
+        )
 
-    def _set(self, *values):
-        for name, value in zip(self.__slots__, values, strict=True):
+    def _set(self, **values):
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @classmethod
-    def _trusted(cls, *values):
-        """Build from the slots' values, known to be right."""
+    def _trusted(cls, **values):
+        """Build from values that are known to be right."""
         graph = object.__new__(cls)
-        graph._set(*values)
+        graph._set(**values)
         return graph
 
     def __setattr__(self, name: str, *value: object) -> NoReturn:
@@ -159,12 +156,7 @@ class ReasoningGraph:
     __delattr__ = __setattr__
 
     def __reduce__(self):
-        return type(self)._restored, tuple(getattr(self, n) for n in self.__slots__)
-
-    @classmethod
-    def _restored(cls, features, edges, *rest):
-        features = features if features is None else read_only(features)
-        return cls._trusted(features, read_only(edges), *rest)
+        return _restore, (type(self), {n: getattr(self, n) for n in self.__slots__})
 
     def __repr__(self) -> str:
         parts = [f"n_claims={self.n_claims}", f"n_edges={show_count(self)}"]
@@ -224,7 +216,7 @@ class ReasoningGraph:
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(f"claim {v} but only {self.n_claims} claims")
-        return find_ancestors(self.edges, v)
+        return find_ancestors(self.edges, self.n_claims, v)
 
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
         """The graph of the claims where ``mask`` is true, in the same order.
@@ -245,15 +237,19 @@ class ReasoningGraph:
             got = f"{mask.dtype} of shape {mask.shape}"
             raise ValueError(f"mask must be {self.n_claims} booleans, got {got}")
         number = np.cumsum(mask) - 1
+        values = {name: getattr(self, name) for name in self.__slots__}
         kept = self.edges[mask[self.edges].all(axis=1)]
         return self._trusted(
-            None if self.features is None else read_only(self.features[mask]),
-            read_only(number[kept]),
-            self.claims and tuple(compress(self.claims, mask)),
-            *(getattr(self, name) for name in _FIELDS[3:-1]),
-            cut_metadata(self.metadata, mask),
-            self.edges_known,
-            int(mask.sum()),
+            **values
+            | {
+                "features": None
+                if self.features is None
+                else read_only(self.features[mask]),
+                "edges": read_only(number[kept]),
+                "claims": self.claims and tuple(compress(self.claims, mask)),
+                "metadata": cut_metadata(self.metadata, mask),
+                "n_claims": int(mask.sum()),
+            }
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -374,3 +370,11 @@ class ReasoningGraph:
         """
         given = count_claims(features, fields.get("claims")) or 0
         return cls(features, matrix_edges(matrix, given, orientation), **fields)
+
+
+def _restore(cls, values):
+    """A graph from its pickled fields; pickling forgets what is read-only."""
+    for name in ("features", "edges"):
+        if values[name] is not None:
+            values[name] = read_only(values[name])
+    return cls._trusted(**values)

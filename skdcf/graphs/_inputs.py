@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Set, ValuesView
 import numpy as np
 
 from .._checks import is_missing, printable
-from ._names import cycle_message, locate, name_problem, show
+from ._names import cycle_message, show
 from ._structure import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
 from .sources import NO_VERDICT
@@ -14,30 +14,26 @@ from .sources import NO_VERDICT
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
 
-def check_features(features, where):
-    """Features of one graph as a read-only float table of its own, or ValueError."""
+def check_features(features, n_claims, names, copy=False):
+    """Features as a read-only float table, or ValueError; None where there are none.
+
+    ``n_claims`` is None where only the features themselves say it.
+    """
     if features is None:
         return None
-    table = _float_table(features, where, copy=True)
-    if table.ndim != 2:
+    table = _float_table(features, names.at(), copy)
+    if table.ndim != 2 or n_claims not in (None, len(table)):
+        due = "" if n_claims is None else f", and the offsets end at {n_claims} claims"
         raise ValueError(
-            f"{where}features must have shape (n_claims, n_features), got {table.shape}"
+            f"{names.at()}features have shape {table.shape}, but must have "
+            f"(n_claims, n_features){due}"
         )
-    _check_finite(table, lambda row: f"{where}claim {row}")
-    return read_only(table)
-
-
-def check_flat_features(features, offsets, ids):
-    """Features of a batch as a read-only float table, or ValueError."""
-    if features is None:
-        return None
-    table = _float_table(features, "")
-    if table.ndim != 2 or len(table) != offsets[-1]:
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
-            f"features have shape {table.shape}, but the offsets end at "
-            f"{offsets[-1]} claims"
+            f"{names.locate(row)}, feature {column} is {table[row, column]}: "
+            "features must be finite; impute or drop them first"
         )
-    _check_finite(table, lambda row: locate(row, offsets, ids))
     return read_only(table)
 
 
@@ -48,7 +44,7 @@ def has_masked(values):
     return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
 
 
-def _float_table(features, where, copy=False):
+def _float_table(features, where, copy):
     if has_masked(features):
         raise ValueError(
             f"{where}features hold masked entries, which stand for no number: impute "
@@ -76,16 +72,6 @@ def _as_float(value):
     if isinstance(value, (str, bytes, complex, np.complexfloating)):
         raise TypeError(f"one is {show(value)}")
     return float(value)
-
-
-def _check_finite(table, name):
-    if np.isfinite(table).all():
-        return
-    row, column = np.argwhere(~np.isfinite(table))[0]
-    raise ValueError(
-        f"{name(row)}, feature {column} is {table[row, column]}: "
-        "features must be finite; impute or drop them first"
-    )
 
 
 def check_names(names, features, where=""):
@@ -126,20 +112,48 @@ def check_texts(texts, name, where):
     return texts
 
 
-def check_problem(problem, where):
-    """Raise ValueError unless the question is a text, or not known (None)."""
-    if problem is not None and not isinstance(problem, str):
+def check_field(name, value, n_claims, where):
+    """The question, metadata or several texts of one problem as kept, or ValueError."""
+    if value is None:
+        return None
+    if name in ("problem", "problems"):
+        if not isinstance(value, str):
+            raise ValueError(
+                f"{where}the question is {show(value)}: a str or None expected"
+            )
+        return value
+    if name != "metadata":
+        return check_texts(value, name, where)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{where}metadata is {show(value)}: a dict expected")
+    missing = value.get(NO_VERDICT, [])
+    listed = isinstance(missing, (list, tuple))
+    if not listed or any(type(v) is not int or not 0 <= v < n_claims for v in missing):
         raise ValueError(
-            f"{where}the question is {show(problem)}: a str or None expected"
+            f"{where}metadata {NO_VERDICT!r} is {show(missing)}: a list of positions of "
+            f"its {n_claims} claims expected, counted from 0"
         )
+    return dict(value)
 
 
-def check_flat_claims(claims, offsets, ids, needed):
+def check_fields(name, values, names):
+    """A field of all problems of a batch as an object array, or None, or ValueError."""
+    values = check_column(values, len(names.offsets) - 1, name)
+    if values is not None:
+        sizes = np.diff(names.offsets).tolist()
+        for i, value in enumerate(values):
+            if value is not None:
+                values[i] = check_field(name, value, sizes[i], names.at(i))
+    return values
+
+
+def check_flat_claims(claims, names, needed):
     """The claims of a batch as an object array, or None where no text is known.
 
     A problem has a text for each of its claims, or None for each: its texts are not
     known. Where they are ``needed``, as there are no features, all must be known.
     """
+    offsets = names.offsets
     claims = check_column(claims, int(offsets[-1]), "claims")
     if claims is None:
         return None
@@ -150,62 +164,13 @@ def check_flat_claims(claims, offsets, ids, needed):
     has_texts[problem_of[given]] = True
     wrong = np.flatnonzero(has_texts[problem_of] & ~is_text)
     if wrong.size:
-        where, value = locate(wrong[0], offsets, ids), claims[wrong[0]]
-        raise ValueError(f"{where} is {show(value)}: a str expected")
+        value = claims[wrong[0]]
+        raise ValueError(f"{names.locate(wrong[0])} is {show(value)}: a str expected")
     return claims if has_texts.any() else None
 
 
-def check_flat_problems(problems, n_graphs, ids):
-    """The questions of a batch as an object array, or None, or ValueError."""
-    problems = check_column(problems, n_graphs, "problems")
-    for i, problem in enumerate(() if problems is None else problems):
-        check_problem(problem, f"{name_problem(i, ids)}: ")
-    return problems
-
-
-def check_flat_texts(texts, name, n_graphs, ids):
-    """Several texts of each problem, as tuples in an object array, or None."""
-    texts = check_column(texts, n_graphs, name)
-    if texts is None:
-        return None
-    rows = [
-        check_texts(some, name, f"{name_problem(i, ids)}: ")
-        for i, some in enumerate(texts)
-    ]
-    return np.fromiter(rows, dtype=object, count=n_graphs)
-
-
-def check_metadata(metadata, n_claims, where):
-    """Metadata of one problem as a dict of its own, or None, or ValueError."""
-    if metadata is None:
-        return None
-    if not isinstance(metadata, Mapping):
-        raise ValueError(f"{where}metadata is {show(metadata)}: a dict expected")
-    missing = metadata.get(NO_VERDICT, [])
-    listed = isinstance(missing, (list, tuple))
-    if not listed or any(type(v) is not int or not 0 <= v < n_claims for v in missing):
-        raise ValueError(
-            f"{where}metadata {NO_VERDICT!r} is {show(missing)}: a list of positions of "
-            f"its {n_claims} claims expected, counted from 0"
-        )
-    return dict(metadata)
-
-
-def check_flat_metadata(metadata, offsets, ids):
-    """Metadata of each problem as dicts in an object array, or None."""
-    metadata = check_column(metadata, len(offsets) - 1, "metadata")
-    if metadata is None:
-        return None
-    sizes = np.diff(offsets).tolist()
-    rows = [
-        check_metadata(one, sizes[i], f"{name_problem(i, ids)}: ")
-        for i, one in enumerate(metadata)
-    ]
-    return np.fromiter(rows, dtype=object, count=len(rows))
-
-
 def check_column(values, length, name):
-    """An object array of the given length, or None, or ValueError."""
+    """A new object array of the given length, or None, or ValueError."""
     if values is None:
         return None
     values = in_order(values, name)
@@ -214,7 +179,43 @@ def check_column(values, length, name):
     return np.fromiter(values, dtype=object, count=length)
 
 
-def edge_array(edges, where=""):
+def check_edges(edges, offsets, names):
+    """Edges, sorted and distinct, and the depths of the claims where they are needed.
+
+    None stands for no edges. ValueError unless each joins two claims of one problem, and
+    no claim depends on itself. Where all parents stand before their children there can
+    be no cycle, and the depths are None.
+    """
+    pairs, n_claims = _edge_array(() if edges is None else edges, names), offsets[-1]
+    if not len(pairs):
+        return read_only(pairs), None
+    if pairs.min() < 0 or pairs.max() >= n_claims:
+        u, v = pairs[((pairs < 0) | (pairs >= n_claims)).any(axis=1)][0]
+        raise ValueError(
+            f"{names.at()}edge ({u}, {v}) but only {n_claims} claims, counted from 0"
+        )
+    home = segment_ids(offsets)[pairs]
+    if (home[:, 0] != home[:, 1]).any():
+        row = np.argmax(home[:, 0] != home[:, 1])
+        (u, v), (i, j) = pairs[row], home[row]
+        raise ValueError(f"edge ({u}, {v}) goes from problem {i} to problem {j}")
+    if (pairs[:, 0] == pairs[:, 1]).any():
+        v = pairs[pairs[:, 0] == pairs[:, 1]][0, 0]
+        raise ValueError(
+            f"{names.locate(v)} is its own parent (a self-loop); claims are counted from 0"
+        )
+    pairs, depth = np.ascontiguousarray(sort_edges(pairs, n_claims)), None
+    if (pairs[:, 0] > pairs[:, 1]).any():
+        depth = find_depth(pairs, n_claims)
+        if (depth < 0).any():
+            cycle = find_cycle(pairs, depth)
+            i = np.searchsorted(offsets, cycle[0], side="right") - 1
+            message = cycle_message([v - offsets[i] for v in cycle])
+            raise ValueError(names.at(i) + message)
+    return read_only(pairs), depth
+
+
+def _edge_array(edges, names):
     """Edges as an int64 array of shape (n_edges, 2) of its own, or ValueError."""
     try:
         packed = isinstance(edges, np.ndarray)
@@ -226,52 +227,17 @@ def edge_array(edges, where=""):
     if pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu":
         return pairs.astype(np.int64)  # a copy: what was passed may change later
     raise ValueError(
-        f"{where}edges must be pairs of whole numbers (parent, child), got {show(edges)}"
+        f"{names.at()}edges must be pairs of whole numbers (parent, child), got "
+        f"{show(edges)}"
     )
 
 
-def check_edges(edges, n_claims, where):
-    """Edges of one graph, sorted and distinct, or ValueError; none if None."""
-    edges = edge_array(() if edges is None else edges, where)
-    if len(edges):
-        _check_range(edges, n_claims, where, "claims")
-        if (edges[:, 0] == edges[:, 1]).any():
-            v = edges[edges[:, 0] == edges[:, 1]][0, 0]
-            raise ValueError(
-                f"{where}claim {v} is its own parent (a self-loop); claims are counted from 0"
-            )
-        edges = sort_edges(edges, n_claims)
-        if (edges[:, 0] > edges[:, 1]).any():
-            depth = find_depth(edges, n_claims)
-            if (depth < 0).any():
-                raise ValueError(where + cycle_message(find_cycle(edges, depth)))
-    return read_only(np.ascontiguousarray(edges))
-
-
-def check_flat_edges(edges, offsets, ids):
-    """Edges of a batch, sorted and distinct, or ValueError; cycles are not looked for."""
-    edges, n_claims = edge_array(edges), int(offsets[-1])
-    if not len(edges):
-        return edges
-    _check_range(edges, n_claims, "", "claims in all")
-    home = segment_ids(offsets)[edges]
-    bad = np.flatnonzero(home[:, 0] != home[:, 1])
-    if bad.size:
-        (u, v), (i, j) = edges[bad[0]], home[bad[0]]
-        raise ValueError(f"edge ({u}, {v}) goes from problem {i} to problem {j}")
-    loop = np.flatnonzero(edges[:, 0] == edges[:, 1])
-    if loop.size:
-        where = locate(edges[loop[0], 0], offsets, ids)
-        raise ValueError(f"{where} is its own parent (a self-loop)")
-    return sort_edges(edges, n_claims)
-
-
-def check_edges_known(known, edges, offsets, ids):
+def check_edges_known(known, edges, pairs, names):
     """Whether the edges of each problem are known, or ValueError.
 
     ``edges`` are None or as the user gave them, which by itself says it for all.
     """
-    n_graphs = len(offsets) - 1
+    n_graphs = len(names.offsets) - 1
     if known is None:
         return read_only(np.full(n_graphs, edges is not None))
     known = np.array(known)
@@ -280,34 +246,13 @@ def check_edges_known(known, edges, offsets, ids):
             f"edges_known must be {n_graphs} booleans, one per problem, got "
             f"{known.dtype} of shape {known.shape}"
         )
+    home = np.searchsorted(names.offsets, pairs[:, 1], side="right") - 1
+    if not known[home].all():
+        i = home[np.argmin(known[home])]
+        raise ValueError(
+            f"{names.at(i)}edges are given, but edges_known says that they are not known"
+        )
     return read_only(known)
-
-
-def check_unknown_have_none(known, edge_offsets, ids):
-    """Raise ValueError where a problem has edges that are said to be unknown."""
-    wrong = np.flatnonzero(~known & (np.diff(edge_offsets) > 0))
-    if wrong.size:
-        raise ValueError(
-            f"{name_problem(wrong[0], ids)} has edges, but edges_known says that they "
-            "are not known"
-        )
-
-
-def check_no_cycle(edges, depth, offsets, ids):
-    """Raise ValueError where claims of a batch are on a cycle, whose depth is -1."""
-    if (depth < 0).any():
-        cycle = find_cycle(edges, depth)
-        i = np.searchsorted(offsets, cycle[0], side="right") - 1
-        message = cycle_message([v - offsets[i] for v in cycle])
-        raise ValueError(f"{name_problem(i, ids)}: {message}")
-
-
-def _check_range(edges, n_claims, where, claims):
-    if edges.min() < 0 or edges.max() >= n_claims:
-        u, v = edges[((edges < 0) | (edges >= n_claims)).any(axis=1)][0]
-        raise ValueError(
-            f"{where}edge ({u}, {v}) but only {n_claims} {claims}, counted from 0"
-        )
 
 
 def check_offsets(offsets):

@@ -15,7 +15,7 @@ from .ragged import offsets_of
 NARROW = 16  # edges; below, one by one is faster than by calls of numpy
 _LONG = 64  # edges of a path that is worth calls of its own
 
-# What does to two numbers of Python what the function of numpy does to arrays.
+# For each function of numpy on arrays, the function of Python on two numbers.
 _OF_TWO = {
     np.maximum: max,
     np.minimum: min,
@@ -68,6 +68,15 @@ class Path:
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
+def sort_by_rank(edges, rank):
+    """Parents and children in the order of the children's ranks, and where each begins."""
+    if rank.max() < 2**15:  # numpy sorts these in linear time (radix sort)
+        rank = rank.astype(np.uint8 if rank.max() < 2**8 else np.int16)
+    order = np.argsort(rank, kind="stable")
+    parent, child = np.take(edges, order, axis=0).T
+    return parent, child, offsets_of(np.bincount(rank))
+
+
 def find_steps(edges, rank, offsets):
     """Levels, walks and paths that visit all edges, parents first.
 
@@ -76,12 +85,8 @@ def find_steps(edges, rank, offsets):
     """
     if not len(edges):
         return []
-    if rank.max() < 2**15:  # numpy sorts these in linear time (radix sort)
-        rank = rank.astype(np.uint8 if rank.max() < 2**8 else np.int16)
-    order = np.argsort(rank, kind="stable")
-    parent, child = np.take(edges, order, axis=0).T
-    count = np.bincount(rank)
-    bounds, narrow = offsets_of(count), count < NARROW
+    parent, child, bounds = sort_by_rank(edges, rank)
+    narrow = np.diff(bounds) < NARROW
     first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))
     ends = np.append(bounds[first[1:]], bounds[-1:])
     steps = []

@@ -8,8 +8,10 @@ laid side by side: a packed batch is one large graph without edges between probl
 import itertools
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order
 
-from ._steps import NARROW
+from ._steps import NARROW, sort_by_rank
 from .ragged import offsets_of, ranges
 
 
@@ -81,21 +83,6 @@ def _walk(level, ready, depth, missing, children, first, n_children):
     return level, np.array(ready, dtype=np.int64)
 
 
-def find_depth_of_forest(edges, n_claims):
-    """`find_depth` where each claim has one parent at most and there is no cycle.
-
-    By doubling: after k rounds a claim looks 2^k claims up, and knows its depth up to
-    there. A long chain takes some twenty rounds.
-    """
-    above = np.full(n_claims + 1, n_claims)  # stands above all sources
-    above[edges[:, 1]] = edges[:, 0]
-    depth = (above < n_claims).astype(np.int64)
-    while (above < n_claims).any():
-        depth += depth[above]
-        above = above[above]
-    return depth[:-1]
-
-
 def find_cycle(edges, depth):
     """Claims of one cycle in order of dependence, where ``depth`` has a -1.
 
@@ -116,18 +103,11 @@ def find_cycle(edges, depth):
     return cycle[start:] + cycle[:start]
 
 
-def find_ancestors(edges, v):
+def find_ancestors(edges, n_claims, v):
     """Sorted proper ancestors of one claim, without a look at those of the others."""
-    parents = edges[:, 0].tolist()
-    found: set[int] = set()
-    todo = [v]
-    while todo:
-        u = todo.pop()
-        first, end = np.searchsorted(edges[:, 1], [u, u + 1])
-        new = set(parents[first:end]) - found
-        found |= new
-        todo += new
-    return np.array(sorted(found), dtype=np.int64)
+    upwards = coo_array((np.ones(len(edges)), edges.T[::-1]), shape=(n_claims,) * 2)
+    found = breadth_first_order(upwards.tocsr(), v, return_predecessors=False)
+    return np.sort(found[1:]).astype(np.int64)
 
 
 def find_levels(edges, rank):
@@ -136,14 +116,11 @@ def find_levels(edges, rank):
     ``rank`` grows along every edge. ``children`` are distinct, and the parents of
     ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``: what ``reduceat`` needs.
     """
-    rank = rank[edges[:, 1]]
-    if rank.size and rank.max() < 2**15:
-        rank = rank.astype(np.int16)  # numpy sorts these in linear time (radix sort)
-    order = np.argsort(rank, kind="stable")
-    parent, child = edges[order, 0], edges[order, 1]
-    bounds = np.unique(offsets_of(np.bincount(rank)))
+    if not len(edges):
+        return []
+    parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])
     out = []
-    for a, b in itertools.pairwise(bounds):
+    for a, b in itertools.pairwise(np.unique(bounds)):
         new = np.flatnonzero(np.diff(child[a:b], prepend=-1))
         out.append((parent[a:b], child[a:b][new], new))
     return out

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._drawing.text import card, escape, page, table
+from ._drawing import card, escape, page, table
 from ._files import replaced
 from .inspection import explain
 from .labelling import describe_labels

@@ -54,7 +54,10 @@ def problems():
         ((ONE, [(-1, 0)]), "edge (-1, 0) but only 3 claims"),
         (([[0.0], [np.nan]], []), "claim 1, feature 0 is nan"),
         (([[0.0], [np.inf]], []), "claim 1, feature 0 is inf"),
-        (([0.0, 1.0], []), "features have shape (2,), but must have (n_claims, n_features)"),
+        (
+            ([0.0, 1.0], []),
+            "features have shape (2,), but must have (n_claims, n_features)",
+        ),
         (([[0.0], [1.0, 2.0]], []), "not a table of numbers"),
         (([["a"]], []), "not a table of numbers"),
         (([["1.5"]], []), "not a table of numbers: they are of type <U3"),

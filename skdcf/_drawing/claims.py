@@ -1,8 +1,7 @@
 """A problem with its texts beside its drawing, and many problems, as HTML."""
 
-from .marks import LOOKS, Mark, Shown, shown_of
-from .svg import glyph_svg, graph_svg
-from .text import card, escape
+from .html import card, escape
+from .pens import LOOKS, Mark, glyph_svg, graph_svg, legend_entries, shown_of
 
 CLAIMS_DRAWN = 150  # in one problem; more make no readable drawing
 CLAIMS_LISTED = 400
@@ -83,13 +82,10 @@ def _item(number, shown, text, reason):
 
 def _legend(shown):
     """Every look and every mark that occurs, in words."""
-    looks = [LOOKS[state] for state in (True, False)]
-    looks = [look for look in looks if any(s.look is look for s in shown)]
-    marks = [mark for mark in Mark if mark.value and any(s.mark is mark for s in shown)]
-    on = looks[0] if looks else LOOKS[None]
-    entries = [(Shown(look, Mark.NONE), look.word) for look in looks]
-    entries += [(Shown(on, mark), mark.value) for mark in marks]
-    said = [f"<span>{glyph_svg('', look)} {word}</span>" for look, word in entries]
+    said = [
+        f"<span>{glyph_svg('', look)} {word}</span>"
+        for look, word in legend_entries(shown)
+    ]
     said.append("<span>An arrow leads from a claim to one that builds on it.</span>")
     return f'<div class="legend">{"".join(said)}</div>'
 

@@ -3,7 +3,8 @@
 A layered drawing: every claim stands in a row below all its parents, and no row is too
 wide. An edge that passes a row gets a place of its own there, as if it were a claim, so
 that it never runs behind one. All long edges of a parent share one such trunk. Rows are
-ordered by the mean place of their neighbours, which leaves few crossings.
+ordered by the mean place of their neighbours, which leaves few crossings. Edges are
+vertical beside claims and turn only between two rows.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,12 @@ from itertools import pairwise
 
 import numpy as np
 
+RADIUS = 12
+STEP = 40  # between two claims of a row
+MARGIN = 20
+TALL, LOW = 50, 37  # between two rows: in small drawings, and at least
+HEIGHT = 950  # that large drawings try to keep to
+CLEAR = 4  # between a claim and where edges may turn
 WIDEST = 8  # claims in one row
 SWEEPS = 12
 CLAIM, TRUNK = 0.5, 0.22  # half of the width that each needs
@@ -159,6 +166,8 @@ def _crossings(place, links, rows):
 
 def _places(rows, links, half):
     """The x of each item: near its neighbours, in the order of its row."""
+    from scipy.optimize import isotonic_regression  # half a second, for drawings only
+
     x = np.zeros(len(half))
     gaps = [np.cumsum([0, *(half[row][:-1] + half[row][1:])]) for row in rows]
     for row, gap in zip(rows, gaps, strict=True):
@@ -171,19 +180,42 @@ def _places(rows, links, half):
             wanted = np.where(np.isnan(wanted), x[rows[r]], wanted)
             # Trunks are held straight, claims give way.
             weight = np.where(half[rows[r]] == TRUNK, 4.0, 1.0)
-            x[rows[r]] = _increasing(wanted - gaps[r], weight) + gaps[r]
+            nearest = isotonic_regression(wanted - gaps[r], weights=weight)
+            x[rows[r]] = nearest.x + gaps[r]
     return x - x.min(initial=np.inf) if len(x) else x
 
 
-def _increasing(values, weights):
-    """The nearest sequence that does not fall: neighbours that would are averaged."""
-    blocks = []  # of (mean, weight, length)
-    for value, weight in zip(values, weights, strict=True):
-        block = value, weight, 1
-        while blocks and blocks[-1][0] > block[0]:
-            mean, w, n = blocks.pop()
-            total = w + block[1]
-            block = (mean * w + block[0] * block[1]) / total, total, n + block[2]
-        blocks.append(block)
-    means, _, lengths = zip(*blocks, strict=True)
-    return np.repeat(means, lengths)
+class Frame:
+    """From rows and units of a layout to points of a drawing, from the upper left.
+
+    Attributes
+    ----------
+    x, y : ndarray of shape (n_claims,)
+    width, height : float
+    """
+
+    def __init__(self, layout):
+        self.layout = layout
+        self.step = min(TALL, max(LOW, HEIGHT / max(layout.n_rows, 1)))
+        self.x = MARGIN + STEP * layout.x
+        self.y = MARGIN + self.step * layout.row
+        self.width = 2 * MARGIN + STEP * layout.width
+        self.height = 2 * MARGIN + self.step * max(layout.n_rows - 1, 0)
+
+    def curves(self):
+        """One list of (letter, points) per edge, letters as in SVG; the last is its tip."""
+        return [self._curve(course) for course in self.layout.courses]
+
+    def _curve(self, course):
+        points = np.column_stack(
+            [MARGIN + STEP * course[:, 0], MARGIN + self.step * course[:, 1]]
+        ).tolist()
+        band = RADIUS + CLEAR
+        out = [("M", [points[0]])]
+        for (x0, y0), (x1, y1) in pairwise(points):
+            top, bottom = y0 + band, y1 - band
+            middle = (top + bottom) / 2
+            out.append(("L", [[x0, top]]))
+            out.append(("C", [[x0, middle], [x1, middle], [x1, bottom]]))
+        x, y = points[-1]
+        return [*out, ("L", [[x, y - RADIUS - 1]])]

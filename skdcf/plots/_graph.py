@@ -7,18 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import printable
-from .._drawing import (
-    FALSE,
-    HEAD,
-    LOOKS,
-    NOT_JUDGED,
-    RADIUS,
-    Frame,
-    Mark,
-    Shown,
-    layered_layout,
-    shown_of,
-)
+from .._drawing import LOOKS, Frame, layered_layout, shown_of
+from .._drawing.layout import RADIUS
+from .._drawing.pens import draw_claim, draw_edges, legend_entries
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
 # In points, as in the drawing itself.
@@ -165,12 +156,12 @@ class ReasoningGraphDisplay:
         # Room for the title is inside, so that nothing is cut off.
         size = _size(frame, lines, title)
         self.ax_, scale = _canvas(ax, size)
-        for curve in frame.curves():
-            _draw_edge(self.ax_, curve, scale)
+        pen = AxesPen(self.ax_, scale)
+        draw_edges(pen, frame)
         for v, place in enumerate(zip(frame.x, frame.y, strict=True)):
-            _draw_claim(self.ax_, place, str(v), shown[v], scale)
-        _write(self.ax_, lines, shown, frame.width + GAP, scale)
-        _draw_legend(self.ax_, shown, size[1], scale)
+            draw_claim(pen, place, v, shown[v])
+        _write(pen, lines, shown, frame.width + GAP)
+        _draw_legend(pen, shown, size[1])
         if title is not None:
             self.ax_.set_title(title, y=1.0, pad=-12, fontsize=11 * scale)
         self.figure_ = self.ax_.figure
@@ -235,85 +226,73 @@ def _canvas(ax, size):
     return ax, scale
 
 
-def _draw_edge(ax, curve, scale):
-    from matplotlib.patches import PathPatch, Polygon
-    from matplotlib.path import Path
+class AxesPen:
+    """Draws on axes whose units are points, everything ``scale`` times as large."""
 
-    kinds = {"M": Path.MOVETO, "L": Path.LINETO, "C": Path.CURVE4}
-    points = [point for _, some in curve for point in some]
-    codes = [kinds[letter] for letter, some in curve for _ in some]
-    line = Path(points, codes)
-    ax.add_patch(PathPatch(line, fill=False, ec="0.45", lw=1.1 * scale, zorder=1))
-    (x, y), (length, half) = points[-1], HEAD
-    head = [(x, y), (x - half, y - length), (x + half, y - length)]
-    ax.add_patch(Polygon(head, fc="0.45", ec="none", zorder=1))
+    def __init__(self, ax, scale):
+        self.ax, self.scale, self.above = ax, scale, 1
 
+    def _add(self, patch, fill, outline, width, **more):
+        self.above += 1  # what is drawn later covers what is there
+        width *= self.scale
+        patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
+        self.ax.add_patch(patch)
 
-def _draw_claim(ax, place, number, shown, scale):
-    from matplotlib.patches import Circle, FancyBboxPatch
+    def disc(self, place, radius, *paint):
+        """A circle around a place."""
+        from matplotlib.patches import Circle
 
-    (x, y), (look, mark) = place, shown
-    wrong = mark is Mark.FALSE
-    style = {
-        "fc": look.fill,
-        "ec": FALSE if wrong else look.outline,
-        "lw": (2.6 if wrong else 1.3) * scale,
-        "zorder": 3,
-    }
-    if look.square:
+        self._add(Circle(place, radius), *paint)
+
+    def square(self, place, *paint):
+        """A dashed square around a place."""
+        from matplotlib.patches import FancyBboxPatch
+
         side = 2 * RADIUS - 6
-        corner = x - side / 2, y - side / 2
-        box = "round,pad=2,rounding_size=3"
-        patch = FancyBboxPatch(
-            corner, side, side, boxstyle=box, ls=(0, (3, 1.4)), **style
+        corner, box = np.subtract(place, side / 2), "round,pad=2,rounding_size=3"
+        patch = FancyBboxPatch(corner, side, side, boxstyle=box)
+        self._add(patch, *paint, ls=(0, (3, 1.4)))
+
+    def path(self, curve, *paint):
+        """A line of (letter, points), letters as in SVG."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        kinds = {"M": Path.MOVETO, "L": Path.LINETO, "C": Path.CURVE4}
+        points = [point for _, some in curve for point in some]
+        codes = [kinds[letter] for letter, some in curve for _ in some]
+        self._add(PathPatch(Path(points, codes)), *paint)
+
+    def write(self, place, text, size, colour):
+        """A short text in the middle of a place."""
+        self.say(
+            place, text, 0.8 * size, colour, ha="center", va="center", weight="bold"
         )
-    else:
-        patch = Circle(place, RADIUS, **style)
-    ax.add_patch(patch)
-    middle = {"ha": "center", "va": "center", "zorder": 4, "weight": "bold"}
-    ax.text(x, y, number, color=look.ink, fontsize=FONT * scale, **middle)
-    if mark is not Mark.NONE:
-        corner = x + RADIUS - 2, y - RADIUS + 2
-        colour = FALSE if wrong else NOT_JUDGED
-        ax.add_patch(Circle(corner, 5.5, fc="w", ec=colour, lw=scale, zorder=4))
-        sign = "×" if wrong else "?"  # noqa: RUF001
-        middle["zorder"] = 5
-        ax.text(*corner, sign, color=colour, fontsize=0.85 * FONT * scale, **middle)
+
+    def say(self, place, text, size, colour, **style):
+        """A text that begins at a place."""
+        self.above += 1
+        style |= {"fontsize": size * self.scale, "zorder": self.above}
+        self.ax.text(*place, text, color=colour, parse_math=False, **style)
 
 
-def _write(ax, lines, shown, left, scale):
+def _write(pen, lines, shown, left):
     """Each claim once more, with what it says."""
-    top = PAD
-    style = {"va": "top", "fontsize": FONT * scale, "parse_math": False}
-    for v, ((said, why), height) in enumerate(
-        zip(lines, _row_heights(lines), strict=True)
-    ):
-        _draw_claim(ax, (left + RADIUS, top + RADIUS), str(v), shown[v], scale)
+    top, style = PAD, {"va": "top", "linespacing": 1.15}
+    rows = zip(lines, _row_heights(lines), strict=True)
+    for v, ((said, why), height) in enumerate(rows):
+        draw_claim(pen, (left + RADIUS, top + RADIUS), v, shown[v])
         x, y = left + 2 * RADIUS + PAD, top + RADIUS - LINE / 2
         colour = "0.35" if shown[v].look is LOOKS[False] else "k"
-        ax.text(x, y, "\n".join(said), color=colour, linespacing=1.15, **style)
-        y += LINE * len(said)
-        ax.text(
-            x,
-            y,
-            "\n".join(why),
-            color="0.25",
-            style="italic",
-            linespacing=1.15,
-            **style,
-        )
+        pen.say((x, y), "\n".join(said), FONT, colour, **style)
+        below = x, y + LINE * len(said)
+        pen.say(below, "\n".join(why), FONT, "0.25", style="italic", **style)
         top += height
 
 
-def _draw_legend(ax, shown, height, scale):
-    looks = [LOOKS[True], LOOKS[False]]
-    looks = [look for look in looks if any(s.look is look for s in shown)]
-    marks = [mark for mark in Mark if mark.value and any(s.mark is mark for s in shown)]
-    on = looks[0] if looks else LOOKS[None]
-    entries = [(Shown(look, Mark.NONE), look.word) for look in looks]
-    entries += [(Shown(on, mark), mark.value) for mark in marks]
+def _draw_legend(pen, shown, height):
     x, y = 6 + RADIUS, height - LEGEND / 2
-    for entry, word in entries:
-        _draw_claim(ax, (x, y), "", entry, 0.9 * scale)
-        ax.text(x + RADIUS + 5, y, word, va="center", fontsize=FONT * scale)
+    for entry, word in legend_entries(shown):
+        draw_claim(pen, (x, y), "", entry)
+        pen.say((x + RADIUS + 5, y), word, FONT, "k", va="center")
         x += 2 * RADIUS + 20 + 5.4 * len(word)

@@ -145,7 +145,7 @@ def test_what_a_claim_looks_like_differs_in_shape_and_outline():
     assert shapes == [False, True, False]
     assert groups[1].find("{*}rect").get("stroke-dasharray")
     texts = [[t.text for t in g.findall("{*}text")] for g in groups]
-    assert texts == [["0"], ["1", "×"], ["2", "?"]]  # noqa: RUF001
+    assert texts == [["1"], ["2", "×"], ["3", "?"]]  # noqa: RUF001
     assert [g.find("{*}title").text for g in groups] == [
         "kept",
         "dropped, false",

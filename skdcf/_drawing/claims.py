@@ -76,7 +76,7 @@ def _item(number, shown, text, reason):
     words = f' <span class="words">{shown.words}</span>' if shown.words else ""
     why = f'<span class="reason">{escape(reason)}</span>' if reason else ""
     kind = ' class="false"' if shown.mark is Mark.FALSE else ""
-    glyph = glyph_svg(number, shown)
+    glyph = glyph_svg(number + 1, shown)
     return f"<li{kind}><span>{glyph}</span><span>{said}{words}{why}</span></li>"
 
 

@@ -202,7 +202,7 @@ def graph_svg(n_claims, edges, *, kept=None, labels=None, claims=None):
     for v, place in enumerate(zip(frame.x, frame.y, strict=True)):
         tip = ": ".join(part for part in (shown[v].words, claims and claims[v]) if part)
         pen.parts.append(f"<g>{f'<title>{escape(tip)}</title>' if tip else ''}")
-        draw_claim(pen, place, v, shown[v])
+        draw_claim(pen, place, v + 1, shown[v])
         pen.parts.append("</g>")
     said = f"{n_claims} claims and {len(edges)} edges between them"
     if kept is not None:

@@ -281,7 +281,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
             key = key[0]  # as scikit-learn indexes whatever has a shape
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
-            return _unpack(self, range(len(self))[key])
+            return self._unpack(range(len(self))[key])
         return self._trusted(**_take(self, _positions(self, key)))
 
     def __array__(self, dtype=None, copy=None):
@@ -293,7 +293,28 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return np.fromiter(self, dtype=object, count=len(self))
 
     def __iter__(self) -> Iterator[ReasoningGraph]:
-        return (_unpack(self, i) for i in range(len(self)))
+        return (self._unpack(i) for i in range(len(self)))
+
+    def _unpack(self, i):
+        """Problem ``i`` as a graph of its own; features are a view of the batch's."""
+        a, b = self.offsets[i : i + 2].tolist()
+        c, d = self.edge_offsets[i : i + 2].tolist()
+        texts = None if self.claims is None else tuple(self.claims[a:b])
+        if texts and texts[0] is None:  # so are the others of this problem
+            texts = None
+        rows = {
+            single: None if (column := getattr(self, name)) is None else column[i]
+            for name, single in _ROWS.items()
+        }
+        return ReasoningGraph._trusted(
+            features=None if self.features is None else self.features[a:b],
+            edges=read_only(self.edges[c:d] - a),
+            claims=texts,
+            feature_names=self.feature_names,
+            edges_known=bool(self.edges_known[i]),
+            n_claims=b - a,
+            **rows,
+        )
 
     _repr_html_ = batch_html
 
@@ -407,25 +428,3 @@ def _positions(batch, key):
                 f"numbers or a mask, not by {key.dtype} of shape {key.shape}"
             )
     return np.arange(len(batch))[key]
-
-
-def _unpack(batch, i):
-    """Problem ``i`` as a graph of its own; features are a view of the batch's."""
-    a, b = batch.offsets[i : i + 2].tolist()
-    c, d = batch.edge_offsets[i : i + 2].tolist()
-    texts = None if batch.claims is None else tuple(batch.claims[a:b])
-    if texts and texts[0] is None:  # so are the others of this problem
-        texts = None
-    rows = {
-        single: None if (column := getattr(batch, name)) is None else column[i]
-        for name, single in _ROWS.items()
-    }
-    return ReasoningGraph._trusted(
-        features=None if batch.features is None else batch.features[a:b],
-        edges=read_only(batch.edges[c:d] - a),
-        claims=texts,
-        feature_names=batch.feature_names,
-        edges_known=bool(batch.edges_known[i]),
-        n_claims=b - a,
-        **rows,
-    )

@@ -65,7 +65,7 @@ class Names:
         -------
         str
         """
-        i = np.searchsorted(self.offsets, row, side="right") - 1
+        i = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
 
     def at(self, i: int | None = None) -> str:

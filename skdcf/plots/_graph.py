@@ -159,7 +159,7 @@ class ReasoningGraphDisplay:
         pen = AxesPen(self.ax_, scale)
         draw_edges(pen, frame)
         for v, place in enumerate(zip(frame.x, frame.y, strict=True)):
-            draw_claim(pen, place, v, shown[v])
+            draw_claim(pen, place, v + 1, shown[v])
         _write(pen, lines, shown, frame.width + GAP)
         _draw_legend(pen, shown, size[1])
         if title is not None:
@@ -281,7 +281,7 @@ def _write(pen, lines, shown, left):
     top, style = PAD, {"va": "top", "linespacing": 1.15}
     rows = zip(lines, _row_heights(lines), strict=True)
     for v, ((said, why), height) in enumerate(rows):
-        draw_claim(pen, (left + RADIUS, top + RADIUS), v, shown[v])
+        draw_claim(pen, (left + RADIUS, top + RADIUS), v + 1, shown[v])
         x, y = left + 2 * RADIUS + PAD, top + RADIUS - LINE / 2
         colour = "0.35" if shown[v].look is LOOKS[False] else "k"
         pen.say((x, y), "\n".join(said), FONT, colour, **style)

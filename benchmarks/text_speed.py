@@ -68,8 +68,8 @@ def main(n_problems, data_home):
     few = batch[: min(len(batch), 1000)]
     first, again = timed(TextFeatures(), few)[0], timed(TextFeatures(), few)[0]
     print(f"text, {len(few):,} problems once more: {first / again:.1f} times as fast")
-    first = timed(TextFeatures(n_jobs=2), batch)[0]  # starts the processes
-    one, two = (timed(TextFeatures(n_jobs=n), batch)[0] for n in (1, 2))
+    first = timed(reasoning_features(n_jobs=2), batch)[0]  # starts the processes
+    one, two = (timed(reasoning_features(n_jobs=n), batch)[0] for n in (1, 2))
     print(
         f"text, two processes: {one / two:.2f} times as fast, and {first - two:.1f} s more "
         "the first time, for their start"

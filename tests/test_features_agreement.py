@@ -7,7 +7,9 @@ from sklearn.pipeline import make_pipeline
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.features import AgreementFeatures, reasoning_features
-from skdcf.features._answers import find_answer, find_results, normalise_answer
+from skdcf.features._answers import find_answer, normalise_answer
+from skdcf.features._equations import find_results, split_clauses
+from skdcf.ops.texts import clean
 
 NAMES = AgreementFeatures().fit([ReasoningGraph(None, [], claims=[], alternatives=[])])
 NAMES = list(NAMES.get_feature_names_out())
@@ -74,12 +76,17 @@ def test_different_answers(pair):
     assert answer_of(pair[0]) != answer_of(pair[1])
 
 
+def results_of(text):
+    return find_results(split_clauses(clean(text)))
+
+
 def test_results():
     text = "cost = 3*5 = 15, x = \\frac{1}{2} and 16 - 3 = <<16-3=13>>13 eggs. 7 > 2"
-    assert find_results(text) == {15, 0.5, 13}
-    assert find_results("about 10 / 3 ≈ 3.33") == {3.33}
-    assert find_results("no equation, 5") == frozenset()
-    assert len(find_results(", ".join(f"x = {k}" for k in range(1000)))) == 200
+    assert results_of(text) == {15, 0.5, 13}
+    assert results_of("about 10 / 3 ≈ 3.33") == {3.33}
+    assert results_of("no equation, 5") == frozenset()
+    many = ", ".join(f"x = {k}" for k in range(1000))
+    assert len(results_of(many)) == 200
 
 
 def test_every_column_by_hand():

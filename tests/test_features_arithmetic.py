@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skdcf.features import _equations
-from skdcf.features._equations import check_equalities
+from skdcf.features._equations import check_equalities, split_clauses
 from skdcf.features._expression import evaluate
 from skdcf.ops.texts import clean, find_numbers, find_spelled_numbers
 
@@ -121,7 +121,7 @@ UNDECIDED = [
 
 
 def judged(text):
-    right, wrong = check_equalities(clean(text))
+    right, wrong = check_equalities(split_clauses(clean(text)))
     return len(right), len(wrong)
 
 

@@ -31,7 +31,6 @@ from skdcf.features import (
     GraphUnion,
     SemanticFeatures,
     TextFeatures,
-    make_graph_union,
     paper_features,
     reasoning_features,
 )
@@ -118,13 +117,12 @@ def test_other_columns_than_in_fit_are_refused(graphs):
 
 
 def test_union(graphs):
-    union = make_graph_union(
-        GraphFeatures(["nx_in_degree"]),
-        GraphFeatures(["nx_out_degree"]),
-        TextFeatures(),
-    )
-    names = [name for name, _ in union.transformer_list]
-    assert names == ["graphfeatures-1", "graphfeatures-2", "textfeatures"]
+    members = [
+        ("in", GraphFeatures(["nx_in_degree"])),
+        ("out", GraphFeatures(["nx_out_degree"])),
+        ("text", TextFeatures()),
+    ]
+    union = GraphUnion(members)
     batch = union.fit_transform(graphs)
     assert batch.n_features == 2 + 2 + len(TextFeatures()._own_names())
     assert tuple(union.get_feature_names_out()) == batch.feature_names

@@ -1,13 +1,13 @@
 """Features: transformers that give reasoning graphs their columns."""
 
 from ._agreement import AgreementFeatures
+from ._base import GraphUnion
 from ._claims import ClaimTransformer
 from ._domains import DomainIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
 from ._sets import paper_features, reasoning_features
 from ._text import TextFeatures
-from ._union import GraphUnion, make_graph_union
 
 __all__ = [
     "AgreementFeatures",
@@ -18,7 +18,6 @@ __all__ = [
     "GraphUnion",
     "SemanticFeatures",
     "TextFeatures",
-    "make_graph_union",
     "paper_features",
     "reasoning_features",
 ]

@@ -1,20 +1,24 @@
 """How far other answers to the same question agree with a claim: no model, no label."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
+from math import log, log1p
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ..graphs import GraphBatch, as_batch
 from ..ops.ancestors import pass_on
-from ..ops.texts import NUMBER_WORDS, check_claim_texts, clean_words, find_numbers
-from ._answers import find_answer, find_results, normalise_answer
+from ..ops.texts import check_claim_texts, clean_words, find_numbers
+from ._answers import find_answer, normalise_answer
 from ._base import Graphs, GraphTransformer
-from ._reading import HEAD, MOST_NUMBERS, SPELLED, Question
+from ._equations import find_results, split_clauses
+from ._reading import LONG_WORD, find_quantities, read_claim, read_question
 
 _PER_PROBLEM = (
     "answer_agreement",
@@ -36,7 +40,6 @@ _NEUTRAL = 0.5  # share of alternatives where there is nothing to compare
 _MOST_SENTENCES = 200  # of one alternative
 _REMEMBERED = 1024  # texts: alternatives to one answer are often those to another
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
-_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class AgreementFeatures(GraphTransformer):
@@ -125,6 +128,9 @@ class AgreementFeatures(GraphTransformer):
         "optional": ["boolean"],
     }
 
+    reads_edges: ClassVar[bool] = True  # numbers_agreement_above
+    looks_ahead: ClassVar[frozenset[str]] = frozenset(_PER_PROBLEM[:3])
+
     def __init__(
         self,
         answer: Callable[[str], str | None] | None = None,
@@ -180,13 +186,15 @@ class AgreementFeatures(GraphTransformer):
         rows = []
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
-            known = Question(question).known
+            known = read_question(question).known
             texts = () if batch.claims is None else batch.claims[a:b]
             others = [read(text) for text in batch.alternatives[i] if text.strip()]
-            own = _conclude("\n".join(texts), conclude)
+            own = _conclude("\n".join(texts), conclude) if others else None
             per_problem = _compare_answers(own, [other.answer for other in others])
-            compare = _Comparison(known, others)
-            rows += [(*per_problem, *compare(text)) for text in texts]
+            rows += [
+                (*per_problem, *_compare_claim(read_claim(text), known, others))
+                for text in texts
+            ]
         table = np.array(rows, dtype=float).reshape(batch.n_claims, len(COLUMNS) - 1)
         return np.column_stack([table, _find_lowest(batch, table)])
 
@@ -206,60 +214,37 @@ class _Reading:
 
     def __init__(self, text, conclude):
         self.answer = _conclude(text, conclude)
-        self.results = find_results(text)
         text, words = clean_words(text)
-        self.numbers = frozenset(_find_quantities(text, words))
+        self.results = find_results(split_clauses(text))
+        self.numbers = frozenset(find_numbers(text) + find_quantities(words))
         parts = _SENTENCE.split(text, maxsplit=_MOST_SENTENCES)[:_MOST_SENTENCES]
-        self.sentences = {frozenset(_WORD.findall(part)) for part in parts}
-
-
-def _find_quantities(text, words):
-    spelled = SPELLED.intersection(words)
-    return find_numbers(text) + [NUMBER_WORDS[word] for word in sorted(spelled)]
+        self.sentences = {frozenset(LONG_WORD.findall(part)) for part in parts}
 
 
 def _compare_answers(own, answers):
     """The columns of a whole problem, from final answers or None."""
-    n_alternatives = len(answers)
     counts = Counter(answer for answer in answers if answer is not None)
     total, same = counts.total(), counts[own]
     rival = max((n for other, n in counts.items() if other != own), default=0)
     if own is not None:
         counts[own] += 1
-    share = np.array(list(counts.values())) / max(counts.total(), 1)
-    share = share[share > 0]
+    shares = [n / counts.total() for n in counts.values() if n]
     return (
         same / total if total and own is not None else _NEUTRAL,
         rival / max(total, 1),
-        -float(share @ np.log(share)),
-        np.log1p(n_alternatives),
+        -sum(share * log(share) for share in shares),
+        log1p(len(answers)),
     )
 
 
-class _Comparison:
-    """One claim after another against the alternatives of their problem."""
-
-    def __init__(self, known, others):
-        self.known, self.others = known, others
-        self.numbers = [other.numbers for other in others]
-        self.results = [other.results for other in others]
-
-    def __call__(self, text):
-        results = find_results(text)
-        text, words = clean_words(text)
-        found = dict.fromkeys(_find_quantities(text, words))
-        new = frozenset([x for x in found if x not in self.known][:MOST_NUMBERS])
-        return (
-            *_share(new, self.numbers),
-            *_share(results, self.results),
-            self._overlap(frozenset(_WORD.findall(text[:HEAD]))),
-        )
-
-    def _overlap(self, words):
-        if not words or not self.others:
-            return 0.0
-        best = [max(_jaccard(words, s) for s in o.sentences) for o in self.others]
-        return sum(best) / len(best)
+def _compare_claim(claim, known, others):
+    """The columns of one claim, from the numbers of the question and the alternatives."""
+    new = frozenset([x for x in claim.found if x not in known])
+    return (
+        *_share(new, [other.numbers for other in others]),
+        *_share(claim.results, [other.results for other in others]),
+        _overlap(claim.long_words, others) if others else 0.0,
+    )
 
 
 def _share(values, sets):
@@ -270,15 +255,21 @@ def _share(values, sets):
     return sum(held) / len(sets), held.count(1.0) / len(sets), True
 
 
-def _jaccard(words, others):
-    both = len(words & others)
-    return both / (len(words) + len(others) - both)
+def _overlap(words, others):
+    """Mean over the alternatives of the overlap with the closest sentence."""
+    total, n_words = 0.0, len(words)
+    for other in others:
+        best = 0.0
+        for sentence in other.sentences:
+            both = len(words & sentence)
+            if both:
+                best = max(best, both / (n_words + len(sentence) - both))
+        total += best
+    return total / len(others)
 
 
 def _find_lowest(batch, table):
     """The lowest share of new numbers among each claim and its ancestors."""
-    if not batch.n_claims:
-        return np.empty(0)
     share, has = table[:, len(_PER_PROBLEM)], table[:, len(_PER_PROBLEM) + 2]
     lowest = pass_on(np.minimum, np.where(has, share, np.inf), batch)
     return np.where(np.isinf(lowest), _NEUTRAL, lowest)

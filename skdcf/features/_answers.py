@@ -1,11 +1,11 @@
-"""What a text concludes: its final answer, and the results of its equations."""
+"""The final answer of a text, and the form in which it is compared with others."""
+
+from __future__ import annotations
 
 import re
-from itertools import islice
 
 from ..ops.texts import NUMBER, clean
-from ._equations import CLAUSE, MOST_SIDES, read_side
-from ._expression import evaluate
+from ._equations import find_value
 from ._latex import NEVER, rewrite_plainly
 
 _LONGEST = 200  # characters of an answer
@@ -13,6 +13,8 @@ _LONGEST = 200  # characters of an answer
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
+_MARK_WORDS = ("\\boxed", "####", "answer", "choice")  # what a mark begins with
+_UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _SENTENCE = re.compile(r"[.;!?](?= |$)")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
 # A minus behind a value is an operation.
@@ -20,7 +22,6 @@ _NUMERAL = re.compile(rf"(?:(?<![\d)\]}}] )(?<![\w)\]}}])-)?{NUMBER}")
 _PROSE_BEFORE = re.compile(r"(?:[a-z']{2,},? )+(?=-?\d)")
 _SEVERAL = re.compile(r"\d[^a-z]*[a-z]{2}.*\d")  # 3 hours 20 minutes
 _LETTER = re.compile("[a-z]")
-_DIGIT = re.compile(r"\d")
 _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
 
@@ -37,18 +38,32 @@ def find_answer(text: str) -> str | None:
         What follows the last ``\boxed{``, "####", "the answer is" or "Choice_", and
         without one of these the last number; None where there is no number either.
     """
-    text, mark = clean(text), None
-    for mark in _MARK.finditer(text):  # noqa: B007 - the last one counts
-        pass
+    text = clean(text)
+    mark = _find_last_mark(text)
     if mark is None:
-        numbers = _NUMERAL.findall(text)
-        return numbers[-1] if numbers else None
+        digit = _UP_TO_DIGIT.match(text)
+        if digit is None:
+            return None
+        word = text.rfind(" ", 0, digit.end()) + 1
+        return _NUMERAL.findall(text, word)[-1]
     rest = text[mark.end() : mark.end() + _LONGEST].lstrip(" :=")
     if mark[0][-1] == "{":
         return rest[: _find_end(rest)].strip() or None
     if mark[0].startswith("choice"):
         return rest[0]
     return _SENTENCE.split(rest, maxsplit=1)[0].strip() or None
+
+
+def _find_last_mark(text):
+    """Match of the last mark of a final answer, or None."""
+    places = {word: text.rfind(word) for word in _MARK_WORDS}
+    while max(places.values()) >= 0:
+        word = max(places, key=places.__getitem__)
+        mark = _MARK.match(text, places[word])
+        if mark:
+            return mark
+        places[word] = text.rfind(word, 0, places[word] + len(word) - 1)
+    return None
 
 
 def _find_end(text):
@@ -85,33 +100,7 @@ def normalise_answer(answer: str) -> float | str:
     if len(text) <= _LONGEST and not _SEVERAL.search(text):
         prose = _PROSE_BEFORE.match(text)
         side = text[prose.end() if prose else 0 :] if _LETTER.search(text) else compact
-        value = _find_value(side)
+        value = find_value(side)
         if value is not None:
             return value
     return compact
-
-
-def find_results(text: str) -> frozenset[float]:
-    """Values of the right-hand sides of a text's equations.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    frozenset of float
-        Of the first 200 right-hand sides.
-    """
-    text = clean(text)
-    if "=" not in text and "≈" not in text and "\\approx" not in text:
-        return frozenset()
-    clauses = CLAUSE.findall(rewrite_plainly(text).replace("≈", "="))
-    sides = (side for clause in clauses for side in clause.split("=")[1:])
-    return frozenset(map(_find_value, islice(sides, MOST_SIDES))) - {None}
-
-
-def _find_value(side):
-    """The value of the number or calculation that a text begins with, or None."""
-    value = evaluate(read_side(side)[0]) if _DIGIT.search(side) else None
-    return None if value is None else round(value, 6)

@@ -5,21 +5,30 @@ and names of the problems pass through. What it adds depends on one problem at a
 so that `fit` learns nothing and only looks whether the columns can be made.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Sequence
-from typing import Any, Self
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice
-from .._parameters import Settings
+from .._parameters import HasMethods, Settings
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 
-SMALLEST_PART = 50  # problems; below, sending them costs more than it saves
+# Claims that are worked on together: few enough that all members of a union find what one
+# of them has read, and, where there are processes, enough to be worth sending.
+_BLOCK = 4096
+_LEAST_SENT = 2000
+_TRANSFORMER = HasMethods(["fit", "transform"])
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 
@@ -66,7 +75,24 @@ class GraphTransformer(KeepsGraphs):
 
     Subclasses say which (`_own_names`) and make them (`_own_columns`). An input column
     of the same name is replaced, so that transforming twice changes nothing.
+
+    Attributes
+    ----------
+    learns : bool
+        Whether `fit` learns from the problems, so that those that calibrate must not
+        take part.
+    reads_edges : bool
+        Whether other edges give other columns.
+    per_problem : bool
+        Whether the columns of a problem may be made without the other problems.
+    looks_ahead : frozenset of str
+        Columns of a claim that the claims after it can change.
     """
+
+    learns: ClassVar[bool] = False
+    reads_edges: ClassVar[bool] = False
+    per_problem: ClassVar[bool] = True
+    looks_ahead: ClassVar[frozenset[str]] = frozenset()
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
         """Look whether the columns can be made; nothing is learned.
@@ -146,19 +172,34 @@ class GraphTransformer(KeepsGraphs):
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         self._check(batch)
-        return append_columns(batch, self._mapped_columns(batch), self._own_names())
+        return append_columns(batch, self._in_blocks(batch), self._own_names())
 
-    def _mapped_columns(self, batch: GraphBatch) -> np.ndarray:
-        """The columns, made in parts where ``joblib.parallel_config`` asks for more jobs.
+    def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
+        """The columns, made block by block, in several processes where these are asked for.
 
-        A column looks at one problem at a time, so the parts make no difference.
+        A column looks at one problem at a time, so that the blocks make no difference.
         """
-        n_parts = min(4 * effective_n_jobs(None), len(batch) // SMALLEST_PART)
-        if n_parts < 2 or effective_n_jobs(None) == 1:
+        n_jobs = getattr(
+            self, "n_jobs", None
+        )  # None leaves it to joblib's parallel_config
+        n_workers = effective_n_jobs(n_jobs)
+        parts = [batch[rows] for rows in _cut(batch, n_workers)]
+        if len(parts) < 2 or not self.per_problem:
             return self._own_columns(batch)
-        cuts = np.array_split(np.arange(len(batch)), n_parts)
-        parts = (delayed(self._own_columns)(batch[rows]) for rows in cuts)
-        return np.concatenate(Parallel()(parts))
+        if n_workers == 1:
+            return np.concatenate([self._own_columns(part) for part in parts])
+        tasks = [delayed(self._own_columns)(part) for part in parts]
+        return np.concatenate(Parallel(n_jobs=n_jobs)(tasks))
+
+
+def _cut(batch, n_workers):
+    """Problems in blocks that neighbouring ones share, all of them once."""
+    size = _BLOCK
+    if n_workers > 1:
+        size = max(_LEAST_SENT, batch.n_claims // (4 * n_workers))
+    block = batch.offsets[:-1] // size
+    cuts = np.flatnonzero(np.diff(block)) + 1
+    return [slice(a, b) for a, b in pairwise([0, *cuts.tolist(), len(batch)])]
 
 
 def list_columns(batch: GraphBatch) -> list[str]:
@@ -185,3 +226,203 @@ def append_columns(
     if kept:
         columns = np.hstack([batch.features[:, kept], columns])
     return batch.replace_features(columns, [before[i] for i in kept] + names)
+
+
+class GraphUnion(GraphTransformer, _BaseComposition):
+    """Columns of several transformers side by side.
+
+    scikit-learn's ``FeatureUnion`` joins tables and would drop texts and edges.
+
+    Parameters
+    ----------
+    transformer_list : list of (str, transformer)
+        Each sees the input as it is. Of the transformers of this package the columns
+        that they make are taken; of any other, such as a Pipeline, the whole output.
+    keep_input : bool, default=True
+        Whether the input columns stay, in front. A transformer's column replaces an
+        input column of the same name.
+    n_jobs : int, optional
+        Processes, as joblib counts them; None is 1, unless joblib's ``parallel_config``
+        says otherwise. Starting them takes a second or two, so that they pay from some
+        100,000 claims on. The columns are the same with any number.
+
+    Attributes
+    ----------
+    transformers_ : list
+        Fitted copies of the transformers.
+
+    Raises
+    ------
+    ValueError
+        If two transformers make a column of the same name.
+
+    Examples
+    --------
+    >>> from skdcf import GraphBatch
+    >>> from skdcf.features import GraphFeatures, GraphUnion
+    >>> batch = GraphBatch.from_arrays([[5.0], [0.0]], [0, 2], [(0, 1)])
+    >>> sides = [("in", GraphFeatures(["nx_in_degree"])),
+    ...          ("out", GraphFeatures(["nx_out_degree"]))]
+    >>> union = GraphUnion(sides, keep_input=False).fit(batch)
+    >>> union.get_feature_names_out().tolist()
+    ['nx_in_degree', 'nx_out_degree']
+    >>> union.transform(batch).features
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "transformer_list": [list, tuple],
+        "keep_input": ["boolean"],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        transformer_list: Sequence[tuple[str, BaseEstimator]],
+        *,
+        keep_input: bool = True,
+        n_jobs: int | None = None,
+    ):
+        self.transformer_list = transformer_list
+        self.keep_input = keep_input
+        self.n_jobs = n_jobs
+
+    @property
+    def learns(self) -> bool:
+        """Whether a member learns; one of other make does unless it says not."""
+        return any(getattr(m, "learns", True) for m in self._members)
+
+    @property
+    def reads_edges(self) -> bool:
+        """Whether a member reads edges; one of other make may."""
+        return any(getattr(m, "reads_edges", True) for m in self._members)
+
+    @property
+    def per_problem(self) -> bool:
+        """Whether each member looks at one problem at a time; one of other make may not."""
+        return all(getattr(m, "per_problem", False) for m in self._members)
+
+    @property
+    def looks_ahead(self) -> frozenset[str]:
+        """Columns of the members that look ahead."""
+        sets = [getattr(m, "looks_ahead", frozenset()) for m in self._members]
+        return frozenset().union(*sets)
+
+    @property
+    def _members(self):
+        return [member for _, member in self.transformer_list]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters, those of the members as ``name__parameter``.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+
+        Returns
+        -------
+        dict
+        """
+        return self._get_params("transformer_list", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``name=transformer`` replaces a member.
+
+        Parameters
+        ----------
+        **params
+
+        Returns
+        -------
+        self
+        """
+        self._set_params("transformer_list", **params)
+        return self
+
+    def fit(self, X: Graphs, y: Any = None) -> Self:
+        """Fit a copy of every member.
+
+        Parameters
+        ----------
+        X : GraphBatch or sequence of ReasoningGraph
+        y : passed on to the members
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there are no members, or two of them make a column of the same name.
+        """
+        batch = as_batch(X)
+        names, members = self._check_members()
+        self.transformers_ = [clone(member).fit(batch, y) for member in members]
+        owner = {}
+        for name, member in zip(names, self.transformers_, strict=True):
+            for column in list_made_columns(member):
+                if column in owner:
+                    raise ValueError(
+                        f"{owner[column]!r} and {name!r} both make the column {column!r}"
+                    )
+                owner[column] = name
+        return super().fit(batch)
+
+    def _check_members(self):
+        """Names and members, or a ValueError."""
+        self.validate()
+        for pair in self.transformer_list:
+            named = isinstance(pair, (tuple, list)) and len(pair) == 2
+            if not (named and _TRANSFORMER.is_satisfied_by(pair[1])):
+                raise ValueError(
+                    f"transformer_list has the entry {pair!r}, but needs pairs of a name and "
+                    "a transformer"
+                )
+        if not self.transformer_list:
+            raise ValueError(
+                "transformer_list is empty: give (name, transformer) pairs"
+            )
+        names, members = zip(*self.transformer_list, strict=True)
+        self._validate_names(names)
+        return names, members
+
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | None = None
+    ) -> np.ndarray:
+        if not self.keep_input:
+            input_features = ()
+        return super().get_feature_names_out(input_features)
+
+    def _own_names(self) -> list[str]:
+        return [
+            name for member in self.transformers_ for name in list_made_columns(member)
+        ]
+
+    def _check(self, batch: GraphBatch) -> None:
+        for member in self.transformers_:
+            if isinstance(member, GraphTransformer):
+                member._check(batch)
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        tables = [
+            member._own_columns(batch)
+            if isinstance(member, GraphTransformer)
+            else member.transform(batch).features
+            for member in self.transformers_
+        ]
+        return np.hstack(tables)
+
+    def _add(self, batch: GraphBatch) -> GraphBatch:
+        if self.keep_input:
+            return super()._add(batch)
+        self._check(batch)
+        return batch.replace_features(self._in_blocks(batch), self._own_names())
+
+
+def list_made_columns(member: BaseEstimator) -> list[str]:
+    """Names of the columns that a member of a union contributes."""
+    if isinstance(member, GraphTransformer):
+        return list(member._own_names())
+    return list(member.get_feature_names_out())

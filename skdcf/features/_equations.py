@@ -12,18 +12,18 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 from ..ops.texts import NUMBER, read_numeral
-from ._expression import UNKNOWN, is_bare, judge_equality
+from ._expression import UNKNOWN, evaluate, is_bare, judge_equality
 from ._latex import rewrite_plainly
 
 # Two kinds of items stand for what is no arithmetic: UNKNOWN makes its side unreadable,
 # while at a WORD a side is cut, as the words around "3 * 5" in "so 3 * 5 eggs" are.
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
-MOST_SIDES = 200  # of one clause and of one text
-LONGEST_SIDE = 1000  # characters; what is longer is not read as arithmetic
+_MOST_SIDES = 200  # of one clause and of one text
+_LONGEST_SIDE = 1000  # characters; what is longer is not read as arithmetic
 
 # A clause ends at punctuation, unless that stands inside a number or an ellipsis.
-CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
+_CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
 _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 # Every token brings the blank before it: that is how "5-digit" differs from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
@@ -78,8 +78,8 @@ _CHANGING = _split_words(
 )
 
 
-def check_equalities(text: str) -> tuple[list[tuple], list[tuple]]:
-    """Check the equalities of a clean text.
+def split_clauses(text: str) -> list[str]:
+    """The clauses of a clean text that hold a sign of equality, in plain signs.
 
     Parameters
     ----------
@@ -87,15 +87,52 @@ def check_equalities(text: str) -> tuple[list[tuple], list[tuple]]:
 
     Returns
     -------
+    list of str
+    """
+    if "=" not in text and "≈" not in text and "\\approx" not in text:
+        return []
+    clauses = _CLAUSE.findall(rewrite_plainly(text))
+    return [clause for clause in clauses if "=" in clause or "≈" in clause]
+
+
+def find_results(clauses: list[str]) -> frozenset[float]:
+    """Values of the right-hand sides of equations.
+
+    Parameters
+    ----------
+    clauses : list of str
+        As `split_clauses` gives them.
+
+    Returns
+    -------
+    frozenset of float
+        The values of the first 200 right-hand sides that can be read.
+    """
+    sides = (side for c in clauses for side in c.replace("≈", "=").split("=")[1:])
+    return frozenset(map(find_value, islice(sides, _MOST_SIDES))) - {None}
+
+
+def find_value(side: str) -> float | None:
+    """The value of the number or calculation that a text begins with, or None."""
+    value = evaluate(read_side(side)[0]) if _DIGIT.search(side) else None
+    return None if value is None else round(value, 6)
+
+
+def check_equalities(clauses: list[str]) -> tuple[list[tuple], list[tuple]]:
+    """Check equalities.
+
+    Parameters
+    ----------
+    clauses : list of str
+        As `split_clauses` gives them.
+
+    Returns
+    -------
     right, wrong : list of (list, list)
         Both sides, as expressions, of the equalities that hold and that fail.
     """
     right, wrong = [], []
-    if "=" not in text and "≈" not in text and "\\approx" not in text:
-        return right, wrong
-    for left, follow, rounded, sides in islice(
-        _read_equalities(rewrite_plainly(text)), MOST_SIDES
-    ):
+    for left, follow, rounded, sides in islice(_read_equalities(clauses), _MOST_SIDES):
         if left is _UNREADABLE or follow is _UNREADABLE:
             continue
         holds = judge_equality(left, follow, rounded)
@@ -106,16 +143,14 @@ def check_equalities(text: str) -> tuple[list[tuple], list[tuple]]:
     return right, wrong
 
 
-def _read_equalities(text):
+def _read_equalities(clauses):
     """What stands left and right of each sign, whether that says "about", the texts."""
     name = last = None
-    for clause in CLAUSE.findall(text):
+    for clause in clauses:
         rounded = "≈" in clause
         if rounded:
             clause = clause.replace("≈", "=")
-        elif "=" not in clause:
-            continue
-        first, *between, end = clause.split("=", MOST_SIDES)
+        first, *between, end = clause.split("=", _MOST_SIDES)
         left, before, read = _UNREADABLE, first, first
         if first.strip() == name:  # a new sentence about the same thing
             left, read = _drop_bare(read_side(last)[0]), last
@@ -185,7 +220,7 @@ def _drop_bare(items):
 
 def read_side(side):
     """The expressions at the head and at the tail of one side."""
-    if len(side) > LONGEST_SIDE:
+    if len(side) > _LONGEST_SIDE:
         return _UNREADABLE, _UNREADABLE
     return _read_short(side)
 

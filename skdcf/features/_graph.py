@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..ops.graph_metrics import METRICS, PAPER_METRICS, compute_metrics
+from ..ops.graph_metrics import METRICS, PAPER_METRICS, check_size, compute_metrics
 from ._base import GraphTransformer
 
 
@@ -79,6 +79,7 @@ class GraphFeatures(GraphTransformer):
             raise ValueError(
                 f"unknown graph metrics {unknown}; known are {list(METRICS)}"
             )
+        check_size(batch, self._own_names())
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         return compute_metrics(batch, self._own_names())

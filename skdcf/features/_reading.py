@@ -1,6 +1,9 @@
 """What one claim says: its numbers and words, and how they agree with its premises."""
 
-from functools import lru_cache
+from __future__ import annotations
+
+import re
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from ..ops.texts import (
@@ -11,10 +14,10 @@ from ..ops.texts import (
     find_numbers,
     find_spelled_numbers,
 )
-from ._equations import check_equalities
+from ._equations import check_equalities, find_results, split_clauses
 
-MOST_NUMBERS = 64  # different ones of one text that are compared with others
-HEAD = 4000  # characters whose words are compared
+_MOST_NUMBERS = 64  # different ones of one text that are compared with others
+_HEAD = 4000  # characters whose words are compared
 _REMEMBERED = 1000  # characters; what longer texts say is not kept in mind
 
 
@@ -35,42 +38,47 @@ FLAGS = {
     ),
 }
 _NO_FLAG = [False] * len(FLAGS)
-SPELLED = NUMBER_WORDS.keys() - {
-    word for word, n in NUMBER_WORDS.items() if n in IGNORED
-}
-_SPECIAL = SPELLED.union(*FLAGS.values())
+_SPELLED = {word: n for word, n in NUMBER_WORDS.items() if n not in IGNORED}
+_SPECIAL = _SPELLED.keys() | set().union(*FLAGS.values())
+LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class ClaimText:
     """What can be read from the text of a claim alone."""
 
-    __slots__ = (
-        "flags",
-        "found",
-        "n_equal",
-        "n_numerals",
-        "right",
-        "size",
-        "words",
-        "wrong",
-    )
-
-    def __init__(self, text):
+    def __init__(self, text: str):
         text, words = clean_words(text)
         self.size = len(text)
-        if self.size > HEAD:
-            words = text[:HEAD].split()
+        self._head = text[:_HEAD]
+        if self.size > _HEAD:
+            words = self._head.split()
         self.words = frozenset(words)
         found = find_numbers(text)
         self.n_numerals = len(found)
         self.n_equal = text.count("=")
-        self.right, self.wrong = check_equalities(text)
+        self._clauses = split_clauses(text)
+        self.right, self.wrong = check_equalities(self._clauses)
         self.flags = _NO_FLAG
         special = self.words & _SPECIAL
         if special:
-            found += [NUMBER_WORDS[word] for word in sorted(special & SPELLED)]
+            found += find_quantities(special)
             self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
         self.found = _drop_repeats(found)
+
+    @cached_property
+    def results(self) -> frozenset[float]:
+        """Values of the right-hand sides of its equations."""
+        return find_results(self._clauses)
+
+    @cached_property
+    def long_words(self) -> frozenset[str]:
+        """Its words of four letters or more."""
+        return frozenset(LONG_WORD.findall(self._head))
+
+
+def find_quantities(words):
+    """Numbers that are spelled out among the words, in the order of the alphabet."""
+    return [_SPELLED[word] for word in sorted(_SPELLED.keys() & words)]
 
 
 def read_claim(text: str) -> ClaimText:
@@ -78,9 +86,7 @@ def read_claim(text: str) -> ClaimText:
     return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
 
 
-@lru_cache(8192)  # some 4 KB each
-def _read_short(text):
-    return ClaimText(text)
+_read_short = lru_cache(8192)(ClaimText)  # some 4 KB each
 
 
 class Question:
@@ -99,10 +105,18 @@ class Question:
         self.largest = max(self.asked, default=0.0)
 
 
+def read_question(text: str | None) -> Question:
+    """The numbers of a question; of a short one they are remembered."""
+    return _ask_short(text) if len(text or "") <= _REMEMBERED else Question(text)
+
+
+_ask_short = lru_cache(1024)(Question)
+
+
 def _drop_repeats(values):
     if len(values) < 2:
         return values
-    return list(dict.fromkeys(values))[:MOST_NUMBERS]
+    return list(dict.fromkeys(values))[:_MOST_NUMBERS]
 
 
 def compare_claim(claim, question, above, earlier):
@@ -168,7 +182,7 @@ def _judge_numbers(claim, premises):
 
 def _is_derived(x, known):
     """Whether x is one operation away from known numbers."""
-    operands = list(islice(known, MOST_NUMBERS))
+    operands = list(islice(known, _MOST_NUMBERS))
     for a in operands:
         # x = b - a, a + b, b / a, a * b, square root of a
         if x + a in known or x - a in known or x * a in known or x / a in known:

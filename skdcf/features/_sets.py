@@ -5,11 +5,11 @@ from typing import Literal
 
 from .._checks import check_choice
 from ._agreement import AgreementFeatures
+from ._base import GraphUnion
 from ._domains import DomainIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
 from ._text import TextFeatures
-from ._union import GraphUnion
 
 _STRUCTURE = (
     "nx_in_degree",
@@ -61,7 +61,7 @@ def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     Parameters
     ----------
     n_jobs : int, optional
-        Processes of `TextFeatures`, which takes most of the time.
+        Processes, see `GraphUnion`.
 
     Returns
     -------
@@ -81,9 +81,10 @@ def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     return GraphUnion(
         [
             ("graph", GraphFeatures(_STRUCTURE)),
-            ("text", TextFeatures(n_jobs=n_jobs)),
+            ("text", TextFeatures()),
             ("agreement", AgreementFeatures(optional=True)),
-        ]
+        ],
+        n_jobs=n_jobs,
     )
 
 

@@ -3,21 +3,21 @@
 Every column is a formula over texts and edges: no model, no label, nothing learned.
 """
 
+from __future__ import annotations
+
 from array import array
 from itertools import pairwise
-from numbers import Integral
 from struct import Struct
 from typing import ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from ..graphs import GraphBatch
 from ..ops.ancestors import pass_on, sum_ancestors
 from ..ops.texts import check_claim_texts
 from ._base import GraphTransformer
 from ._given import number_claims
-from ._reading import FLAGS, Question, compare_claim, read_claim
+from ._reading import FLAGS, compare_claim, read_claim, read_question
 
 # Filled claim by claim; the others follow from the whole batch.
 _COUNTED = (
@@ -50,7 +50,6 @@ COLUMNS = (
     *_COUNTED,
 )
 _MOST_PARENTS = 64  # of one claim
-_LEAST_CLAIMS = 2000  # of a part that another process reads: some 0.05 seconds
 
 
 class TextFeatures(GraphTransformer):
@@ -104,13 +103,6 @@ class TextFeatures(GraphTransformer):
     ``a = b = c``; a result may be rounded to the digits it shows. What cannot be read
     safely counts as neither right nor wrong.
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-        Processes that read texts, as joblib counts them; None is 1, unless joblib's
-        ``parallel_config`` says otherwise. Starting them takes a second or two, so that
-        they pay from some 100,000 claims on. The columns are the same with any number.
-
     Raises
     ------
     ValueError
@@ -141,10 +133,10 @@ class TextFeatures(GraphTransformer):
     unsupported_numbers [0.  1.1]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {"n_jobs": [None, Integral]}
-
-    def __init__(self, *, n_jobs: int | None = None):
-        self.n_jobs = n_jobs
+    reads_edges: ClassVar[bool] = True
+    looks_ahead: ClassVar[frozenset[str]] = frozenset(
+        ("relative_position", "log_n_claims", "question_unused")
+    )
 
     def _own_names(self) -> tuple[str, ...]:
         return COLUMNS
@@ -153,29 +145,11 @@ class TextFeatures(GraphTransformer):
         check_claim_texts(batch)
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        bare = batch if batch.claims is None else batch.replace_features(None)
-        parts = [bare[some] for some in _cut(batch, self.n_jobs)]
-        if len(parts) > 1:
-            tasks = [delayed(_read_problems)(part) for part in parts]
-            read = Parallel(n_jobs=self.n_jobs)(tasks)
-        else:
-            read = [_read_problems(bare)]
-        table, bits, asked = map(np.concatenate, zip(*read, strict=True))
+        table, bits, asked = _read_problems(batch)
         counted, facts = np.split(table, [len(_COUNTED)], axis=1)
         counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])
         whole = _describe_answer(batch, facts.T, bits, asked.T)
         return np.column_stack([*whole, counted])
-
-
-def _cut(batch, n_jobs):
-    """Problems in parts that are worth a process each; none where there is one only."""
-    n_workers = effective_n_jobs(n_jobs)
-    if n_workers == 1:
-        return []
-    size = max(_LEAST_CLAIMS, batch.n_claims // (4 * n_workers))
-    part = batch.offsets[:-1] // size
-    cuts = np.flatnonzero(np.diff(part)) + 1
-    return np.split(np.arange(len(batch)), cuts)
 
 
 def _read_problems(batch):
@@ -184,7 +158,7 @@ def _read_problems(batch):
     first, parents = _list_parents(batch)
     texts = () if batch.claims is None else batch.claims
     for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
-        question = Question(None if batch.problems is None else batch.problems[i])
+        question = read_question(None if batch.problems is None else batch.problems[i])
         asked.extend((len(question.asked), question.largest))
         claims = [read_claim(text) for text in texts[a:b]]
         earlier = set(question.known)

@@ -44,12 +44,38 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
     ValueError
         If a problem is too large for one of the metrics: see `MOST_STEPS`.
     """
-    by_paths = [name for name in ("nx_betweenness", "nx_closeness") if name in names]
-    done = _measure_paths(batch, by_paths) if by_paths else {}
+    check_size(batch, names)
+    by_paths = not _PATHS.isdisjoint(names)
+    done = _measure_paths(batch, "nx_betweenness" in names) if by_paths else {}
     table = np.empty((batch.n_claims, len(names)))
     for column, name in enumerate(names):
         table[:, column] = done[name] if name in done else _SIMPLE[name](batch)
     return table
+
+
+def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
+    """Raise ValueError if a problem is too large for one of the metrics.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+    names : sequence of str
+        Out of `METRICS`.
+
+    Raises
+    ------
+    ValueError
+        If a problem would take more than `MOST_STEPS`; the message names it.
+    """
+    parent, child = batch.edges.T
+    if "nx_clustering" in names:
+        _check_steps(batch, _count_parents(batch)[parent], "nx_clustering")
+    if not _PATHS.isdisjoint(names):
+        several = ~batch.is_forest[batch.problem_of[child]]
+        what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
+        # Depth is at most the number of ancestors, and known at once.
+        _check_steps(batch, several * (batch.depth[parent] + 1), what)
+        _check_steps(batch, several * (count_ancestors(batch)[parent] + 1), what)
 
 
 def _count_parents(batch):
@@ -86,7 +112,6 @@ def _cluster(batch):
     parent, child = batch.edges.T
     n_parents = _count_parents(batch)
     first, width = offsets_of(n_parents)[:-1], np.int64(batch.n_claims)
-    _check_steps(batch, n_parents[parent], "nx_clustering")
     key = child * width + parent  # sorted, because the edges are
     triangles = np.zeros(batch.n_claims, dtype=np.int64)
     for a, b in _cut_blocks(n_parents[parent]):
@@ -125,6 +150,7 @@ PAPER_METRICS = (
     "nx_depth_from_sources",
 )
 METRICS = (*PAPER_METRICS, "n_ancestors")
+_PATHS = frozenset(("nx_betweenness", "nx_closeness"))
 
 
 def _check_steps(batch, n_steps, name):
@@ -149,24 +175,17 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
     return pairwise(np.unique([0, *cuts, len(weights)]).tolist())
 
 
-def _measure_paths(batch, names):
-    """Betweenness and closeness: of these, the ones that are named."""
-    parent, child = batch.edges.T
+def _measure_paths(batch, with_between):
+    """Closeness, and betweenness, which is wrong where it is not asked for."""
     several = ~batch.is_forest  # problems with more than one path between two claims
-    what = " and ".join(names)
-    # Depth is at most the number of ancestors, and known at once.
-    _check_steps(
-        batch, several[batch.problem_of[child]] * (batch.depth[parent] + 1), what
-    )
     n_above = count_ancestors(batch)
-    _check_steps(batch, several[batch.problem_of[child]] * (n_above[parent] + 1), what)
     # Where there is one path, it counts all pairs that it lies between.
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
     if several.any():
         rows = several[batch.problem_of]
         part = batch[several]
-        distance[rows], between[rows] = _walk_paths(part, "nx_betweenness" in names)
+        distance[rows], between[rows] = _walk_paths(part, with_between)
     size = batch.sizes[batch.problem_of]
     scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
     return {

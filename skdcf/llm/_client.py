@@ -72,6 +72,7 @@ class ChatClient(Settings):
     [['2 + 2 = 4']]
     """
 
+    _opens = ("base_url", "complete", "key_variable", "cache")  # not taken from a file
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "base_url": [str, None],
         "complete": [callable, None],
@@ -109,6 +110,11 @@ class ChatClient(Settings):
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
+        if self.key_variable is None:
+            raise ValueError(
+                "the client comes from a file, so its address, the variable of its key "
+                "and its cache were taken out: set base_url and key_variable"
+            )
         super().validate()
         if self.base_url is not None:
             _check_url(self.base_url)

@@ -7,13 +7,16 @@ import platform
 import zipfile
 from importlib.metadata import version
 
+from sklearn.exceptions import InconsistentVersionWarning
+
+from .._checks import warn
+
 FORMAT = 1
 _ABOUT = "skdcf.json"
-_LARGEST_ABOUT = 10_000_000  # bytes
 
 
 def own_version():
-    """Of this package, which is not whole yet while its modules are imported."""
+    """Version of this package, which is not whole yet while its modules are imported."""
     from .. import __version__
 
     return __version__
@@ -31,8 +34,7 @@ def build(members, kind):
         },
         "sha256": {k: hashlib.sha256(v).hexdigest() for k, v in members.items()},
     }
-    parts = {_ABOUT: json.dumps(about, indent=1).encode()} | members
-    return zipped(parts)
+    return zipped({_ABOUT: json.dumps(about, indent=1).encode()} | members)
 
 
 def zipped(parts):
@@ -51,7 +53,7 @@ def unzipped(content):
 
 
 def read(content):
-    """(what the file says about itself, all but that as an archive for skops).
+    """(what the file says about itself, all of its other parts by name).
 
     Raises
     ------
@@ -60,30 +62,27 @@ def read(content):
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            infos = archive.infolist()
-            _check_infos(infos)
-            about = json.loads(archive.read(_ABOUT))
-            parts = {i.filename: archive.read(i) for i in infos if i.filename != _ABOUT}
+            _check_infos(archive.infolist(), len(content))
+        parts = unzipped(content)
+        about = json.loads(parts.pop(_ABOUT))
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise ValueError(f"it is cut off or damaged ({error})") from error
     except (KeyError, RecursionError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"it was not written by skdcf.save ({error})") from error
     _check_about(about)
     _check_sums(about["sha256"], parts)
-    return about, zipped(parts)
+    return about, parts
 
 
-def _check_infos(infos):
+def _check_infos(infos, size):
     names = [info.filename for info in infos]
     if len(set(names)) < len(names):
         raise ValueError("it holds two members of one name")
-    if _ABOUT not in names:
-        raise ValueError("it was not written by skdcf.save")
+    if sum(info.file_size for info in infos) > size:
+        raise ValueError("its members overlap: together they are larger than the file")
     for info in infos:
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
             raise ValueError(f"its member {info.filename!r} is compressed or encrypted")
-        if info.filename == _ABOUT and info.file_size > _LARGEST_ABOUT:
-            raise ValueError(f"its member {_ABOUT!r} is too large")
 
 
 def _check_about(about):
@@ -95,8 +94,20 @@ def _check_about(about):
             f"is skdcf {own_version()}, which reads format {FORMAT} and older: update skdcf"
         )
     known = all(isinstance(about.get(key), str) for key in ("skdcf", "object"))
-    if about["format"] < 1 or not known or not isinstance(about.get("sha256"), dict):
+    known &= all(isinstance(about.get(key), dict) for key in ("sha256", "written_with"))
+    if about["format"] < 1 or not known:
         raise ValueError("what it says about itself is damaged")
+
+
+def warn_of_versions(about):
+    """Warn where another skdcf or scikit-learn wrote the file."""
+    here = version("scikit-learn"), own_version()
+    there = about["written_with"].get("scikit-learn"), about["skdcf"]
+    if here != there:
+        texts = [f"{sklearn} (with skdcf {skdcf})" for sklearn, skdcf in (here, there)]
+        names = "current_sklearn_version", "original_sklearn_version"
+        versions = dict(zip(names, texts, strict=True))
+        warn(InconsistentVersionWarning(estimator_name=about["object"], **versions))
 
 
 def _check_sums(sums, parts):

@@ -1,48 +1,40 @@
-"""Under which public name a class of this package is stored, and what may be loaded.
+"""Which names a file may hold, and under which public name a class is stored.
 
 A saved file names classes by where users import them. Where their code stands may then
 change without breaking a file.
 """
 
 import inspect
+import json
 import pkgutil
 from functools import cache
 from importlib import import_module
 
 PACKAGE = __name__.partition(".")[0]
 _INSIDE = ("cli", "estimators", "graphs", "ops")  # what users take from elsewhere
+_OUTWARD = ("skdcf.labelling.", "skdcf.llm.")  # what opens connections and paths
 
-#: Classes of other packages, beside what skops trusts by itself (less in its older
-#: versions), and functions of this one that are harmless whatever they are given. The
-#: numbers inside trees are checked in `_trees`; xgboost reads its own.
-KNOWN = frozenset(
-    {
-        "pathlib.PosixPath",
-        "pathlib.WindowsPath",
-        "skdcf.edges.chain_edges",
-        "skdcf.edges.cited_edges",
-        "skdcf.edges.no_edges",
-        "skdcf.edges.number_flow_edges",
-        "skdcf.llm.join_claims",
-        "skdcf.llm.split_sentences",
-        "sklearn._loss.link.Interval",
-        "sklearn._loss.link.LogitLink",
-        "sklearn._loss.loss.HalfBinomialLoss",
-        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-        "sklearn.tree._tree.Tree",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.metrics._scorer._PassthroughScorer",
-        "sklearn.model_selection._split.GroupKFold",
-        "sklearn.model_selection._split.GroupShuffleSplit",
-        "sklearn.model_selection._split.KFold",
-        "sklearn.model_selection._split.RepeatedKFold",
-        "sklearn.model_selection._split.ShuffleSplit",
-        "sklearn.model_selection._split.StratifiedKFold",
-        "sklearn.utils._metadata_requests.MetadataRequest",
-        "sklearn.utils._metadata_requests.MethodMetadataRequest",
-        "xgboost.core.Booster",
-        "xgboost.sklearn.XGBClassifier",
-    }
+#: Classes and harmless functions, beside what skops trusts by itself.
+_KNOWN = (
+    "pathlib.PosixPath",
+    "pathlib.WindowsPath",
+    "skdcf.llm.join_claims",
+    "skdcf.llm.split_sentences",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "xgboost.sklearn.XGBClassifier",
+)
+#: Where everything is known.
+_KNOWN_INSIDE = (
+    "skdcf.edges.",
+    "sklearn.model_selection._split.",
+    "sklearn.utils._metadata_requests.",
+)
+#: Trees that their libraries follow without looking, so that a made-up one ends the
+#: process. Some versions of skops trust them.
+_UNCHECKED = (
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.tree._tree.Tree",
+    "xgboost.core.Booster",
 )
 #: Where versions of Python keep what they all give from elsewhere.
 _MOVED = {"pathlib._local": "pathlib"}
@@ -56,48 +48,102 @@ def public_modules():
     return PACKAGE, *(f"{PACKAGE}.{name}" for name in sorted(inside))
 
 
-def public_name(thing):
-    """(module, name) by which users import a class of this package, or ValueError."""
-    name = thing.__name__
+@cache
+def _public_name(thing):
     for module in public_modules():
-        if _public(module, name) is thing:
-            return module, name
+        if _exported(module, thing.__name__) is thing:
+            return module, thing.__name__
     raise ValueError(
-        f"{thing.__module__}.{name} is private to {PACKAGE} and cannot be saved"
+        f"{thing.__module__}.{thing.__name__} is private to {PACKAGE} and cannot be saved"
     )
 
 
-def is_public_class(dotted):
-    """Whether a dotted name is that of a public class of this package."""
-    module, _, name = dotted.rpartition(".")
-    return module in public_modules() and inspect.isclass(_public(module, name))
+def _exported(module, name):
+    loaded = import_module(module) if module in public_modules() else None
+    return (
+        getattr(loaded, name, None) if name in getattr(loaded, "__all__", ()) else None
+    )
 
 
-def with_public_names(schema):
-    """The schema of skops, a tree of dicts and lists, with public names, in place."""
+def _class_of(name):
+    """A public class of this package by its dotted name, or None."""
+    module, _, last = name.rpartition(".")
+    found = _exported(module, last)
+    return found if inspect.isclass(found) else None
+
+
+def nodes_of(schema):
+    """All things in the schema of skops, a tree of dicts and lists, with their names."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
-            if node.get("__module__") in _MOVED:
-                node["__module__"] = _MOVED[node["__module__"]]
-            if _is_ours(node.get("__module__")):
-                thing = getattr(import_module(node["__module__"]), node["__class__"])
-                node["__module__"], node["__class__"] = public_name(thing)
+            if isinstance(node.get("__module__"), str) and "__class__" in node:
+                yield f"{node['__module__']}.{node['__class__']}", node
             waiting.extend(node.values())
         elif isinstance(node, list):
             waiting.extend(node)
+
+
+def with_public_names(schema):
+    """The schema with the names that users know, in place."""
+    for _, node in nodes_of(schema):
+        module = node["__module__"] = _MOVED.get(node["__module__"], node["__module__"])
+        if module.partition(".")[0] == PACKAGE:
+            thing = getattr(import_module(module), node["__class__"])
+            node["__module__"], node["__class__"] = _public_name(thing)
     return schema
 
 
-def _is_ours(module):
-    return isinstance(module, str) and module.partition(".")[0] == PACKAGE
+def check_names(schema, unknown, trusted):
+    """Raise ValueError for names that are neither known nor trusted.
+
+    ``unknown`` are the names that skops does not trust by itself.
+    """
+    names = set(unknown) | {name for name, _ in nodes_of(schema) if name in _UNCHECKED}
+    others = sorted(name for name in names - set(trusted) if not _is_known(name))
+    if others:
+        opened = [text for _, text in _openings(schema)]
+        raise ValueError(
+            f"it names {', '.join(others)}, which skdcf does not know to be harmless"
+            + (f"; it would open {', '.join(opened)}" if opened else "")
+            + f". If you know that they are, pass trusted={others}"
+        )
 
 
-def _public(module, name):
-    loaded = import_module(module)
-    return getattr(loaded, name, None) if name in _exported(loaded) else None
+def close_openings(schema):
+    """Take out addresses, paths and names of keys, in place; return them as texts."""
+    found = list(_openings(schema))
+    for node, _ in found:
+        node.update(
+            __class__="str",
+            __module__="builtins",
+            __loader__="JsonNode",
+            content="null",
+        )
+        node.update(is_json=True, __id__=-id(node))
+    return [text for _, text in found]
 
 
-def _exported(module):
-    return getattr(module, "__all__", ())
+def _is_known(name):
+    if name in _KNOWN or name.startswith(_KNOWN_INSIDE):
+        return True
+    thing = _class_of(name)
+    outward = name.startswith(_OUTWARD) or getattr(thing, "_opens", ())
+    return thing is not None and not outward
+
+
+def _openings(schema):
+    """Parameters that would open a connection or a file: (node, text) of each."""
+    for name, node in nodes_of(schema):
+        for parameter in getattr(_class_of(name), "_opens", ()):
+            state = node.get("content")
+            if not isinstance(state, dict) or not isinstance(
+                state.get("content"), dict
+            ):
+                raise ValueError(f"its {name} is damaged")
+            value = state["content"].get(parameter)
+            if value is not None and value.get("content") != "null":
+                text = value.get("content")
+                readable = json.loads(text) if isinstance(text, str) else "a path"
+                yield value, f"{parameter}={readable!r}"

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import warn
 from .._files import replaced
 from . import _archive
-from ._names import KNOWN, is_public_class, with_public_names
-from ._trees import check_trees
+from ._names import check_names, close_openings, with_public_names
 
 _SCHEMA = "schema.json"
 
@@ -22,7 +22,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
     """Write a fitted filter to a file, from which `load` makes it again.
 
     The file holds public classes, numbers and texts, and no code. It appears when it is
-    complete: an interruption leaves what was there before. Needs ``skops``.
+    complete: an interruption leaves what was there before.
 
     Parameters
     ----------
@@ -41,8 +41,6 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
     ValueError
         If the filter holds something that cannot be made again from a file, such as a
         lambda.
-    ImportError
-        Without ``skops``, which comes with the package.
 
     Examples
     --------
@@ -56,7 +54,8 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
     >>> back.threshold_ == cf.threshold_
     True
     """
-    io = _skops()
+    from skops import io
+
     if not isinstance(filter, BaseEstimator):
         raise ValueError(f"{filter!r} is no filter: pass a fitted filter of skdcf")
     if hasattr(filter, "fit"):
@@ -65,9 +64,9 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
         parts = _archive.unzipped(io.dumps(filter))
         schema = with_public_names(json.loads(parts[_SCHEMA]))
         parts[_SCHEMA] = json.dumps(schema).encode()
-        content = _archive.build(parts, _name_of(schema))
+        content = _archive.build(parts, f"{schema['__module__']}.{schema['__class__']}")
         # What was just made here may be made again here; what cannot be is found now.
-        _construct(content, io.get_untrusted_types(data=content))
+        io.loads(content, trusted=io.get_untrusted_types(data=content))
     except Exception as error:
         raise ValueError(
             f"{type(filter).__name__} cannot be saved: {error}. A filter holds classes "
@@ -82,17 +81,20 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
 def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     """Make a filter again from a file that `save` wrote.
 
-    Nothing in the file is executed. It may name classes of scikit-learn, numpy,
-    xgboost's classifier and public classes of this package; any other is refused. Checksums
-    show damage and careless changes. They are no signature: who can write the file can
-    make it a filter that keeps everything, so keep it where only you can write.
+    Nothing in the file is executed. It may name classes of scikit-learn and numpy, and
+    public classes of this package that open neither connections nor files; any other is
+    refused. Checksums show damage and careless changes. They are no signature: who can
+    write the file can make it a filter that keeps everything, so keep it where only you
+    can write.
 
     Parameters
     ----------
     path : path-like
     trusted : iterable of str, default=()
         Dotted names of other classes and functions that the file may name, such as a
-        scorer of your own: they are imported, and their methods run.
+        scorer of your own: they are imported, and their methods run. Clients of language
+        models are trusted by name, too, and come without addresses, names of keys and
+        caches, whatever the file says: set these again.
 
     Returns
     -------
@@ -103,60 +105,31 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     ------
     ValueError
         With the reason, if the file is damaged, was changed, has a newer format, or
-        names something that is not trusted.
+        names something that is not trusted. What the file would contact is listed.
     OSError
         If the file cannot be read.
-    ImportError
-        Without ``skops``, which comes with the package.
     """
-    io = _skops()
+    from skops import io
+
     content = Path(path).read_bytes()
+    trusted = {trusted} if isinstance(trusted, str) else set(trusted)
     try:
-        about, inner = _archive.read(content)
-        allowed = _allowed(io.get_untrusted_types(data=inner), trusted)
-        loaded = _construct(inner, allowed)
+        about, parts = _archive.read(content)
+        schema = json.loads(parts[_SCHEMA])
+        unknown = io.get_untrusted_types(data=_archive.zipped(parts))
+        check_names(schema, unknown, trusted)
+        closed = close_openings(schema)
+        parts[_SCHEMA] = json.dumps(schema).encode()
+        loaded = io.loads(_archive.zipped(parts), trusted=unknown)
         _check_loaded(loaded, about)
     except ImportError as error:
         raise ImportError(f"{path} needs what is not installed: {error}") from error
     except Exception as error:
         raise ValueError(f"{path} cannot be loaded: {_reason(error)}") from error
+    _archive.warn_of_versions(about)
+    if closed:
+        warn(f"{path} would open {', '.join(closed)}: taken out, so set it again")
     return loaded
-
-
-def _skops():
-    try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError(
-            "saving and loading filters needs skops: pip install skops"
-        ) from error
-    return skops.io
-
-
-def _construct(content, trusted):
-    loaded = _skops().loads(content, trusted=trusted)
-    check_trees(loaded)
-    return loaded
-
-
-def _name_of(node):
-    return f"{node['__module__']}.{node['__class__']}"
-
-
-def _allowed(found, trusted):
-    """The names in the file that are known or trusted; ValueError for any other."""
-    trusted = {trusted} if isinstance(trusted, str) else set(trusted)
-    others = [name for name in found if not _is_known(name) and name not in trusted]
-    if others:
-        raise ValueError(
-            f"it names {', '.join(others)}, which skdcf does not know. If you know that "
-            f"it does no harm, pass trusted={others}"
-        )
-    return found
-
-
-def _is_known(name):
-    return name in KNOWN or is_public_class(name)
 
 
 def _check_loaded(loaded, about):

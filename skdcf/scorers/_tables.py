@@ -159,7 +159,7 @@ def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
 
     def stacked(name):
         columns = [getattr(table, name) for table in shifted]
-        return np.concatenate(columns).astype(columns[0].dtype)
+        return np.concatenate(columns).astype(getattr(tables[0], name).dtype)
 
     names = "feature", "threshold", "down", "value", "root", "depth", "forest", "doubt"
     out = {name: stacked(name) for name in names}

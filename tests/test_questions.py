@@ -13,7 +13,7 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
-from skdcf.graphs import as_batch, question_groups
+from skdcf.graphs import as_batch, question_groups, read_words
 
 ODD = ("", " ", "a\0b", "\ud800", "Ann\nBob", "é")
 
@@ -280,3 +280,44 @@ def test_groups_of_published_data(data_home):
 def keyed(data):
     rows = [{"group": int(group)} for group in data.groups]
     return data.graphs.replace_metadata(rows)
+
+
+TRUE = [
+    "correct",
+    "supported",
+    "factual",
+    "right",
+    "ok",
+    "Entailed",
+    "true",
+    "yes",
+    "Y",
+    "T",
+    "valid",
+    "ENTAILMENT",
+]
+FALSE = [
+    "incorrect",
+    "unsupported",
+    "hallucinated",
+    "wrong",
+    "Refuted",
+    "false",
+    "no",
+    "N",
+    "F",
+]
+
+
+@pytest.mark.parametrize("true", TRUE)
+def test_words_mean_what_they_say_whatever_the_alphabet_does(true):
+    for false in FALSE:
+        assert read_words([f" {true}", false, "unknown"]).tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize("word", ["good", "bad", "hallucinated?", "un supported", "2"])
+def test_words_of_unknown_meaning_are_not_guessed(word):
+    with pytest.raises(
+        ValueError, match=r"is\s+not known. Pass 1 \(true\), 0 \(false\)"
+    ):
+        read_words(["true", word])

@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from .._checks import check_list, is_missing
-from ..graphs import ReasoningGraph
+from ..graphs import LABEL_WORDS, ReasoningGraph
 from .collect import EdgeRule, check_parallel, is_number, label_array, pack
 
 #: Where results hold their claims, and claims their parts; the first one found is read.
@@ -15,13 +15,6 @@ _TEXTS = ("claim", "statement")
 _VERDICTS = ("verdict", "factuality", "label")
 _REASONS = ("reason", "reasoning")
 _QUESTIONS = ("prompt", "question", "user_input")
-
-_WORDS = {
-    1: ("1", "true", "yes", "supported", "support", "entailment", "factual"),
-    0: ("0", "false", "no", "refuted", "refute", "contradiction", "non-factual"),
-    -1: ("", "none", "unknown", "neutral", "irrelevant", "not enough evidence"),
-}
-_LABELS = {word: label for label, words in _WORDS.items() for word in words}
 
 
 def from_verdicts(
@@ -85,7 +78,7 @@ def from_verdicts(
     results = [_plain(result) for result in check_list("results", results)]
     check_parallel("problems", problems, len(results))
     check_parallel("lists of edges", edges, len(results))
-    meaning = _LABELS | {_key(verdict): k for verdict, k in (values or {}).items()}
+    meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
     graphs, labels, metadata = [], [], []
     for i, result in enumerate(results):
         rows, where = _rows(result, i), f"problem {i}, claim {{}}".format

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_number, is_missing, printable
-from ..graphs import GraphBatch, ReasoningGraph
+from ..graphs import GraphBatch, ReasoningGraph, read_labels
 
 #: What annotations call a rule for edges, labels, and what to put for missing scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
@@ -131,14 +131,7 @@ def label_array(values, place):
     place : callable
         ``place(v)`` names what value v belongs to.
     """
-    for v, value in enumerate(values):
-        if not (isinstance(value, (Real, np.bool_)) and value in (0, 1, -1)):
-            value = value.item() if isinstance(value, np.generic) else value
-            raise ValueError(
-                f"{place(v)}: the label is {value!r}; labels are 1 (true), 0 (false) "
-                "or -1 (nobody judged the claim)"
-            )
-    return np.array(values, dtype=np.int64)
+    return read_labels(values, place).astype(np.int64)
 
 
 def label_arrays(labels, sizes):

@@ -3,10 +3,17 @@
 from ._batch import GraphBatch
 from ._coerce import Labels, Problems, answer_text, as_batch, as_graphs, is_graphs
 from ._graph import ReasoningGraph
-from ._labels import labels_from_first_error, pack_labels
+from ._labels import (
+    LABEL_WORDS,
+    labels_from_first_error,
+    pack_labels,
+    read_labels,
+    read_words,
+)
 from ._questions import question_groups
 
 __all__ = [
+    "LABEL_WORDS",
     "GraphBatch",
     "Labels",
     "Problems",
@@ -18,4 +25,6 @@ __all__ = [
     "labels_from_first_error",
     "pack_labels",
     "question_groups",
+    "read_labels",
+    "read_words",
 ]

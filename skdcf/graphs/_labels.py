@@ -1,6 +1,6 @@
 """From what users pass as y to flat labels."""
 
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Sized
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +13,16 @@ from ._inputs import NO_LISTS, has_masked
 from ._names import show
 
 _NUMBERS = "biuf"  # kinds of numpy's types: booleans, integers, floats
+#: Words that people and programs use for labels. Of no other word is the meaning guessed.
+WORDS = {
+    1: "1 true t yes y correct right ok valid accurate supported support entailed "
+    "entailment factual",
+    0: "0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
+    "contradicted contradiction hallucinated hallucination non-factual nonfactual",
+    -1: "none unknown neutral irrelevant",
+}
+LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
+LABEL_WORDS |= {"": -1, "not enough evidence": -1, "not supported": 0, "not factual": 0}
 
 
 def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
@@ -43,7 +53,30 @@ def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
     >>> pack_labels([[1, 0], [-1]], batch)
     array([ 1,  0, -1], dtype=int8)
     """
-    flat = np.asarray(_flat_labels(y, batch))
+    return read_labels(_flat_labels(y, batch), batch.locate)
+
+
+def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
+    """A flat list of labels as an array; every room reads labels by this function.
+
+    Parameters
+    ----------
+    values : sequence
+        Of 1 or True (true), 0 or False (false) and -1 (unknown).
+    place : callable
+        ``place(row)`` names the claim of a label, for messages.
+
+    Returns
+    -------
+    ndarray of int8
+        1 true, 0 false, -1 unknown.
+
+    Raises
+    ------
+    ValueError
+        If a label is something else; the message names the first.
+    """
+    flat = values if _is_plain(values) else _column(values)
     if flat.dtype == bool:
         return flat.astype(np.int8)
     if flat.dtype == object:
@@ -55,8 +88,8 @@ def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
         value = flat[row].item() if isinstance(flat[row], np.generic) else flat[row]
         missing = is_missing(value) or value is np.ma.masked
         raise ValueError(
-            f"{batch.locate(row)}: the label is {show(value)}, but must be 1 (true), "
-            "0 (false) or -1 (unknown)"
+            f"{place(row)}: the label is {show(value)}; labels are 1 (true), 0 (false) "
+            "or -1 (unknown)"
             + ("; -1 stands for a claim that nobody judged" if missing else "")
         )
     return flat.astype(np.int8)
@@ -106,6 +139,41 @@ def labels_from_first_error(
         labels[first_error] = 0
         labels[first_error + 1 :] = -1
     return labels
+
+
+def read_words(words: Iterable[str]) -> NDArray[np.int8]:
+    """Labels that are words, such as "supported" and "hallucinated", by their meaning.
+
+    Parameters
+    ----------
+    words : iterable of str
+        In upper or lower case.
+
+    Returns
+    -------
+    ndarray of int8
+        1 true, 0 false, -1 unknown.
+
+    Raises
+    ------
+    ValueError
+        If the meaning of a word is not known: no word is guessed by its place in the
+        alphabet.
+
+    Examples
+    --------
+    >>> from skdcf.graphs import read_words
+    >>> read_words(["Supported", "hallucinated", "unknown"])
+    array([ 1,  0, -1], dtype=int8)
+    """
+    keys = [" ".join(str(word).split()).casefold() for word in words]
+    if unknown := [key for key in dict.fromkeys(keys) if key not in LABEL_WORDS]:
+        raise ValueError(
+            f"the labels hold {show(unknown[0])}, and whether that means true or false is "
+            "not known. Pass 1 (true), 0 (false) and -1 (unknown), for example "
+            f"np.where(y == {unknown[0]!r}, 0, 1) if it means false"
+        )
+    return np.array([LABEL_WORDS[key] for key in keys], dtype=np.int8)
 
 
 def _is_label(value):

@@ -1,5 +1,6 @@
 """Labels: the journal, who said what, agreement of people and models, what to judge next."""
 
+import csv
 import itertools
 import json
 import os
@@ -18,12 +19,15 @@ from skdcf.labelling import (
     agreement,
     cohen_kappa,
     describe_labels,
+    from_label_studio,
     get_label_sources,
     label_studio_config,
     list_disagreements,
     next_to_label,
+    read_csv,
     set_label_sources,
     to_label_studio,
+    write_csv,
 )
 
 
@@ -179,6 +183,71 @@ def test_tasks_for_label_studio():
             f'value="${field}"' in label_studio_config() and field in tasks[0]["data"]
         )
     json.dumps(tasks)
+
+
+def test_what_label_studio_exports_is_read_back():
+    words = [["true", "unsure"], ["false"]]
+    tasks = json.loads(json.dumps(to_label_studio(GRAPHS, words)))
+    # Its import refuses annotators that it does not know.
+    assert all("completed_by" not in a for t in tasks for a in t.get("annotations", []))
+    assert from_label_studio(tasks, GRAPHS) == {"imported": words}
+    # As it exports them: who did it, when, and what was cancelled.
+    for number, task in enumerate(tasks):
+        task |= {"id": number, "predictions": [], "drafts": []}
+        task["annotations"][0] |= {"completed_by": 7, "was_cancelled": False}
+    skipped = {"completed_by": 8, "was_cancelled": True, "result": []}
+    tasks[0]["annotations"].append(skipped)
+    other = {
+        "completed_by": {"email": "bob@example.org"},
+        "result": tasks[1]["annotations"][0]["result"],
+    }
+    tasks[0]["annotations"].append(other)
+    assert from_label_studio(tasks[::-1], GRAPHS) == {
+        "7": words,
+        "bob@example.org": [["unsure", None], [None]],
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"problem_id": "nobody"},
+        {"claim_number": 3},
+        {"claim_number": "x"},
+        {"claim": "another text"},
+    ],
+)
+def test_judgements_of_other_claims_are_refused(tmp_path, change):
+    tasks = to_label_studio(GRAPHS, [["true", "true"], ["false"]])
+    tasks[1]["data"] |= change
+    with pytest.raises(ValueError, match="judgement 2, 'true' of claim"):
+        from_label_studio(tasks, GRAPHS)
+    tasks = to_label_studio(GRAPHS, [["maybe", None], [None]])
+    with pytest.raises(ValueError, match="judgement 1, 'maybe'"):
+        from_label_studio(tasks, GRAPHS)
+    with pytest.raises(ValueError, match="JSON-MIN"):
+        from_label_studio([{"verdict": "true"}], GRAPHS)
+
+
+def test_a_table_goes_out_and_comes_back(tmp_path):
+    graphs = [problem("a, b\nc", 'say "x"', id="one"), problem("=1+1")]
+    write_csv(tmp_path / "t.csv", graphs)
+    with open(tmp_path / "t.csv", encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["claim"] for row in rows] == ["a, b\nc", 'say "x"', "=1+1"]
+    rows[0]["label"], rows[2]["label"], rows[2]["annotator"] = "True", "unsure", "bob"
+    with open(tmp_path / "t.csv", "w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows[::-1])
+    assert read_csv(tmp_path / "t.csv", graphs) == {
+        "imported": [["true", None], [None]],
+        "bob": [[None, None], ["unsure"]],
+    }
+    write_csv(tmp_path / "u.csv", graphs, [["true", None], ["false"]])
+    assert read_csv(tmp_path / "u.csv", graphs) == {
+        "imported": [["true", None], ["false"]]
+    }
 
 
 # --- sources

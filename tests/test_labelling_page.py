@@ -1,6 +1,10 @@
 """The labelling page, as a person uses it: in a real browser, by keyboard."""
 
+import contextlib
 import json
+import socket
+import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -8,8 +12,15 @@ import numpy as np
 import pytest
 from browser import Browser
 
-from skdcf import ReasoningGraph
-from skdcf.labelling import LabelServer, LabelStore
+from skdcf import HardCF, ReasoningGraph
+from skdcf.labelling import (
+    Disagreements,
+    FilterOrder,
+    LabelServer,
+    LabelStore,
+    RandomOrder,
+    get_label_sources,
+)
 
 HOSTILE = [
     "<script>document.title = 'owned'</script>",
@@ -322,3 +333,217 @@ def test_files_for_other_programs(store):
     assert [len(json.loads(line)["labels"]) for line in lines.splitlines()] == [8, 7, 5]
     assert len(json.loads(tasks)) == 20
     assert np.sum([len(t.get("annotations", [])) for t in json.loads(tasks)]) == 1
+
+
+# --- what is asked for, and in what order
+
+
+def scored(risks, y, alpha):
+    """Problems with texts, whose claims have these risks, and a filter fitted to them."""
+    graphs = [
+        ReasoningGraph(
+            [[-r] for r in row],
+            [],
+            claims=[f"claim {v} with risk {r:.2f}" for v, r in enumerate(row)],
+            problem=f"question {i}",
+        )
+        for i, row in enumerate(risks)
+    ]
+    return graphs, HardCF(0, alpha=alpha).fit(graphs, y)
+
+
+@pytest.mark.filterwarnings("ignore:in .* no claim was judged")
+def test_with_a_filter_only_what_moves_the_threshold_is_asked_for(tmp_path):
+    """By keyboard, in the browser: fewer judgements, the same threshold, and an end."""
+    rng = np.random.default_rng(5)
+    risks = [np.sort(rng.normal(size=4)) for _ in range(30)]
+    truth = [(rng.random(4) > 0.3).astype(int) for _ in risks]
+    graphs, filter = scored(risks, [[-1] * 4 for _ in risks], alpha=0.2)
+    store = LabelStore(graphs, tmp_path / "j")
+    order = FilterOrder(filter, graphs)
+    here = "document.querySelector('.claim.here .text').textContent"
+    where = "document.querySelector('#question').textContent"
+    strokes = 0
+    with (
+        LabelServer(store, "ann", order=order) as server,
+        Browser(tmp_path / "p") as browser,
+    ):
+        tab = browser.open(server.url)
+        ready(tab)
+        while not tab.run("document.querySelector('#done').className"):
+            i, v = (int(tab.run(code).split()[1]) for code in (where, here))
+            assert store.said(i, "ann")[v] is None
+            tab.press("t" if truth[i][v] else "f")
+            strokes += 1
+            ready(tab)
+        assert "No label can move" in tab.run("document.body.innerText")
+    labels = store.labels("ann")
+    judged = sum(int((row >= 0).sum()) for row in labels)
+    assert judged == strokes < 120 * 0.6
+    asked = HardCF(0, alpha=0.2).fit(graphs, labels).threshold()
+    assert asked == HardCF(0, alpha=0.2).fit(graphs, truth).threshold()
+
+
+def test_false_and_on_by_one_key(tmp_path, browser):
+    graphs = [
+        ReasoningGraph(None, [(0, 1), (1, 2)], claims=list("abcd"), problem="one"),
+        ReasoningGraph(None, [], claims=["e", "f"], problem="two"),
+    ]
+    store = LabelStore(graphs, tmp_path / "j")
+    with LabelServer(store, "ann") as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        tab.press("t", "x")
+        ready(tab)
+        assert store.said(0, "ann") == ["true", "false", "unsure", None]
+        assert tab.run("document.querySelector('#question').textContent") == "two"
+        keys = tab.run("document.querySelector('.here .keys').innerText")
+        assert "x" in keys and "the rest unsure" in keys
+        tab.press("t")
+        ready(tab)
+    assert store.said(1, "ann") == ["true", None]
+
+
+def test_random_order_is_recorded_only_where_it_was_followed(tmp_path):
+    graphs = [problem(2, seed) for seed in range(40)]
+    order = RandomOrder()
+    store = LabelStore(graphs, tmp_path / "j")
+    listed = order.order(store)
+    assert sorted(listed) == list(range(40)) and listed != list(range(40))
+    assert order.order(LabelStore(graphs, tmp_path / "other")) == listed
+    assert RandomOrder(1).order(store) != listed
+    for i in listed[:5]:
+        store.label(i, 0, "true", by="ann")
+    assert order.passed_over(store, "ann") == []
+    store.label(listed[7], 1, "true", by="ann")
+    assert order.passed_over(store, "ann") == listed[5:7]
+    assert [i for i, _ in order(store, "ann")] == listed
+    store.label(listed[0], 1, "unsure", by="ann")
+    assert [i for i, _ in order(store, "ann")] == listed[1:]
+
+
+def test_two_annotators_and_one_settled_set(tmp_path, browser):
+    graphs = [problem(3, 0), problem(2, 1)]
+    store = LabelStore(graphs, tmp_path / "j")
+    said = {"ann": ["true", "false", "true"], "bob": ["true", "true", None]}
+    for by, words in said.items():
+        for v, word in enumerate(words):
+            store.label(0, v, word, by=by)
+    store.settle("ann", "bob", "both")
+    order = Disagreements("ann", "bob")
+    assert order(store, "both") == [(0, (1,))]
+    with LabelServer(store, "both", order=order, others=("ann", "bob")) as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        shown = tab.run("document.querySelector('.here').innerText")
+        assert "ann: false" in shown and "bob: true" in shown
+        tab.press("f")
+        ready(tab)
+        assert tab.run("document.querySelector('#done').className") == "on"
+    assert store.export("both").words[0] == ["true", "false", None]
+    with pytest.raises(ValueError, match="'eve' has judged nothing"):
+        store.settle("ann", "eve", "both")
+
+
+def test_passage_notes_seconds_and_guideline(tmp_path, browser):
+    passage = (
+        "The moon is made of rock. It orbits the earth in 27 days! Nobody lives there."
+    )
+    graph = ReasoningGraph(
+        None,
+        [],
+        claims=["It takes 27 days", "It is rock"],
+        context=[passage],
+        problem="q",
+    )
+    store = LabelStore([graph], tmp_path / "j")
+    guide = "Look at <b>numbers</b> first."
+    more = {"meaning": "supported", "guideline": guide}
+    with LabelServer(store, "ann", **more) as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        marked = "document.querySelector('#context mark').textContent"
+        assert tab.run(marked) == "It orbits the earth in 27 days! "
+        assert "Does the passage support" in tab.run("document.body.innerText")
+        assert tab.run("document.querySelector('#guideline').textContent") == guide
+        tab.press("t")
+        ready(tab)
+        assert "made of rock" in tab.run(marked)
+        tab.press("m")
+        tab.wait("document.activeElement.tagName === 'INPUT'")
+        tab.press("w", "h", "y", "Enter")
+        ready(tab)
+        tab.press("f")
+        ready(tab)
+    again = LabelStore([graph], store.path).export("ann")
+    first, second = get_label_sources(again.graphs[0])
+    assert first.note is None and second.note == "why"
+    assert 0 <= first.seconds < 60
+    with pytest.raises(ValueError, match="meaning"):
+        LabelServer(store, "ann", meaning="nice")
+
+
+def test_mathematics_is_drawn_and_stays_harmless(tmp_path, browser):
+    pytest.importorskip("latex2mathml")
+    claims = [
+        r"so $\frac{1}{2} < 3$ holds",
+        r"bad \(\text{<script>document.title='owned'</script>}\) text",
+        r"link $\href{javascript:alert(1)}{x}$",
+        r"open $x^{ and \[x^{\]",
+        "it costs $5 and then $6 more",
+    ]
+    store = LabelStore([ReasoningGraph(None, [], claims=claims)], tmp_path / "j")
+    with LabelServer(store, "ann") as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        assert tab.run("document.querySelectorAll('.claim math mfrac').length") == 1
+        assert tab.run("document.querySelectorAll('.claim math').length") == 1
+        texts = "[...document.querySelectorAll('.claim .text')].map(e => e.textContent)"
+        assert tab.run(texts)[1:] == claims[1:]
+        assert tab.run("document.title") == "skdcf: label claims"
+
+
+def test_half_sent_requests_hold_no_threads(store, monkeypatch):
+    """300 of them held 300 threads for ever."""
+    monkeypatch.setattr("skdcf.labelling._server._PATIENCE", 2.0)
+    before = threading.active_count()
+    with LabelServer(store, "ann") as server, contextlib.ExitStack() as stack:
+        for _ in range(300):
+            half = stack.enter_context(socket.create_connection(server.server_address))
+            half.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        # Somebody who comes after them is answered at once.
+        start = time.monotonic()
+        assert request(server, "/version")[0] == 200
+        assert time.monotonic() - start < 5
+        assert threading.active_count() - before < 100
+        # One that sends a byte now and then is ended, too.
+        slow = stack.enter_context(socket.create_connection(server.server_address))
+        ended, end = False, time.monotonic() + 30
+        while not ended and time.monotonic() < end:
+            try:
+                slow.sendall(b"G")
+            except OSError:
+                ended = True
+            time.sleep(0.2)
+        assert ended
+        while threading.active_count() - before > 3 and time.monotonic() < end:
+            time.sleep(0.1)
+        assert threading.active_count() - before <= 3
+        assert request(server, "/version")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/note", {"problem": 0, "claim": 0, "note": 3}),
+        ("/note", {"problem": 0, "claim": 0, "note": "x" * 10_001}),
+        ("/note", {"problem": 0, "claim": 99, "note": "x"}),
+        ("/label", {**JUDGEMENT, "seconds": "1"}),
+        ("/label", {**JUDGEMENT, "seconds": -1}),
+        ("/label", {**JUDGEMENT, "seconds": True}),
+    ],
+)
+def test_bad_notes_and_seconds_change_nothing(store, path, data):
+    with LabelServer(store, "ann") as server:
+        assert request(server, path, method="POST", data=data)[0] == 400
+    assert store.version == 0

@@ -1,5 +1,7 @@
 """The command ``label``: a page on this machine where people judge claims."""
 
+from __future__ import annotations
+
 import getpass
 import json
 import signal
@@ -7,9 +9,11 @@ import threading
 import webbrowser
 from pathlib import Path
 
+from .. import labelling, load
 from .._checks import printable
 from .._files import replaced
 from ..datasets import write_jsonl
+from ..graphs import GraphBatch
 from ._files import check_folder, inform, read_problems
 
 _SHOWN = 20  # disagreements
@@ -17,28 +21,75 @@ _SHOWN = 20  # disagreements
 
 def label(options):
     """Serve the page until it is interrupted, then write what was judged."""
-    from ..labelling import LabelServer, LabelStore
-
-    for path in filter(None, (options.output, options.label_studio)):
+    for path in (options.output, options.label_studio, options.csv):
         check_folder(path)
     data = read_problems(options.problems)
     journal = options.journal or f"{options.problems}.labels"
     by = options.annotator or getpass.getuser()
-    store = LabelStore(data.graphs, journal, data.labels)
+    if options.settle:
+        first, by = by, f"{by} & {options.settle}"
+    store = labelling.LabelStore(data.graphs, journal, data.labels)
+    if options.results:
+        _import(store, options.results, by)
+    if options.settle:
+        store.settle(first, options.settle, by)
+        order = labelling.Disagreements(first, options.settle)
+    else:
+        order = _order(options, data.graphs)
+    meaning = _meaning(options, data.graphs)
     if not (options.no_page or options.compare):
-        show = options.show_known
-        with LabelServer(store, by, options.port, show_known=show) as server:
-            inform(f"judging as {by}: {server.url}", "Ctrl-C ends it")
-            if not options.no_browser:
-                webbrowser.open(server.url)
-            _wait()
-    _write(options, store.export(by), journal)
+        _serve(options, store, by, order, meaning)
+    _write(options, store, by, meaning, data)
+    inform(f"saved in {journal}")
     if options.compare:
         _compare(store, by, options.compare)
 
 
+def _order(options, graphs):
+    if options.filter:
+        return labelling.FilterOrder(load(options.filter), graphs, options.alpha)
+    return labelling.RandomOrder(options.seed)
+
+
+def _meaning(options, graphs):
+    """What a label says: as the option, the file, or the presence of a context has it."""
+    said = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {None}
+    if len(said) > 1:
+        raise ValueError(
+            f"labels of this file mean {sorted(map(str, said))}: divide it"
+        )
+    if said and options.meaning and {options.meaning} != said:
+        raise ValueError(f"labels of this file mean {said.pop()!r}, not --meaning")
+    context = any(graph.context for graph in graphs)
+    return options.meaning or (said or {"supported" if context else "true"}).pop()
+
+
+def _serve(options, store, by, order, meaning):
+    guideline = options.guideline and Path(options.guideline).read_text("utf-8")
+    others = (order.first, order.second) if options.settle else ()
+    if not order(store, by):
+        inform(order.done)
+        return
+    with labelling.LabelServer(
+        store,
+        by,
+        options.port,
+        show_known=options.show_known,
+        order=order,
+        meaning=meaning,
+        guideline=guideline or "",
+        others=others,
+    ) as server:
+        inform(f"judging as {by}: {server.url}", "Ctrl-C ends it")
+        if not options.no_browser:
+            webbrowser.open(server.url)
+        _wait()
+    if not order(store, by):
+        inform(order.done)
+
+
 def _wait():
-    """Until somebody ends the program, also where Ctrl-C is ignored by default."""
+    """Wait until somebody ends the program, also where Ctrl-C is ignored by default."""
     done = threading.Event()
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -51,18 +102,58 @@ def _wait():
             signal.signal(number, handler)
 
 
-def _write(options, out, journal):
-    from ..labelling import describe_labels
+def _import(store, path, by):
+    """Save judgements that were made elsewhere, each under the name of who made it."""
+    if path.endswith(".csv"):
+        found = labelling.read_csv(path, store.graphs)
+    else:
+        tasks = json.loads(Path(path).read_text("utf-8"))
+        found = labelling.from_label_studio(tasks, store.graphs)
+    for name, words in found.items():
+        name = by if name == "imported" else name
+        before = [store.said(i, name) for i in range(len(words))]
+        changes = [
+            (i, v, word)
+            for i, row in enumerate(words)
+            for v, word in enumerate(row)
+            if word is not None and word != before[i][v]
+        ]
+        for i, v, word in changes:
+            store.label(i, v, word, by=name)
+        inform(f"{len(changes)} judgements of {name} were taken from {path}")
 
+
+def _drawn(store, by, options):
+    """Whether those judged are a random draw, as an entry of the metadata."""
+    passed = labelling.RandomOrder(options.seed).passed_over(store, by)
+    if passed and not options.filter:
+        inform(
+            f"{len(passed)} problems were passed over, so that those judged are not a "
+            "random draw: what is not judged will count as false in calibration"
+        )
+    blindly = by in store.annotators() and not passed
+    return {"drawn": "random"} if blindly and not options.filter else {}
+
+
+def _with_metadata(graph, more):
+    before = {k: v for k, v in (graph.metadata or {}).items() if k != "drawn"}
+    return graph.replace(metadata=before | more)
+
+
+def _write(options, store, by, meaning, data):
+    out = store.export(by)
+    more = {"label_meaning": meaning} | _drawn(store, by, options)
+    graphs = GraphBatch.pack([_with_metadata(graph, more) for graph in out.graphs])
     if options.output:
-        write_jsonl(Path(options.output), out.graphs, out.labels)
+        columns = (out.labels, data.masks)
+        write_jsonl(Path(options.output), graphs, *columns, groups=data.groups)
+    if options.csv:
+        labelling.write_csv(options.csv, graphs, out.words)
     if options.label_studio:
-        from ..labelling import to_label_studio
-
         with replaced(options.label_studio, encoding="utf-8") as file:
-            json.dump(to_label_studio(out.graphs, out.words), file)
-    inform(describe_labels(out.graphs, out.labels), f"saved in {journal}")
-    if out.n_corrected and out.graphs.features is not None:
+            json.dump(labelling.to_label_studio(graphs, out.words), file)
+    inform(labelling.describe_labels(graphs, out.labels))
+    if out.n_corrected and graphs.features is not None:
         inform(
             f"the edges of {out.n_corrected} problems were corrected, but their features "
             "were made before: make them again"
@@ -70,31 +161,19 @@ def _write(options, out, journal):
 
 
 def _compare(store, first, second):
-    from ..labelling import cohen_kappa, list_disagreements
-
     for name in (first, second):
         if name not in store.annotators():
             raise ValueError(
                 f"{name!r} has judged nothing; there are {store.annotators()}"
             )
-    graphs, labels = store.graphs, []
-    for name in (first, second):
-        said = store.export(name)
-        known = zip(said.labels, said.words, strict=True)
-        labels.append(
-            [[_own(k, w) for k, w in zip(*row, strict=True)] for row in known]
-        )
-    print(f"{first} and {second}: {cohen_kappa(*labels)}")
-    found = list_disagreements(graphs, *labels)
+    # Labels that nobody gave, but that the file has, are nobody's agreement.
+    labels = [store.export(name, known=False).labels for name in (first, second)]
+    print(f"{first} and {second}: {labelling.cohen_kappa(*labels)}")
+    found = labelling.list_disagreements(store.graphs, *labels)
     for name, v, text, a, b in found[:_SHOWN]:
         words = [{1: "true", 0: "false"}[x] for x in (a, b)]
         print(
             f"{printable(name)}, claim {v + 1}: {words[0]} / {words[1]}: {printable(text)}"
         )
     if len(found) > _SHOWN:
-        print(f"... and {len(found) - _SHOWN} more")
-
-
-def _own(label, word):
-    """Labels that nobody gave, but that the file has, are nobody's agreement."""
-    return -1 if word is None else int(label)
+        print(f"... and {len(found) - _SHOWN} more: --settle {second} shows them all")

@@ -10,8 +10,14 @@ from ._agreement import (
     cohen_kappa,
     list_disagreements,
 )
-from ._export import label_studio_config, to_label_studio
-from ._next import NextProblem, next_to_label
+from ._exchange import (
+    from_label_studio,
+    label_studio_config,
+    read_csv,
+    to_label_studio,
+    write_csv,
+)
+from ._next import Disagreements, FilterOrder, RandomOrder, next_to_label
 from ._server import LabelServer
 from ._sources import (
     LabelSource,
@@ -22,19 +28,24 @@ from ._sources import (
 from ._store import LabelStore
 
 __all__ = [
+    "Disagreements",
+    "FilterOrder",
     "Kappa",
     "LabelServer",
     "LabelSource",
     "LabelStore",
     "ModelAgreement",
-    "NextProblem",
+    "RandomOrder",
     "agreement",
     "cohen_kappa",
     "describe_labels",
+    "from_label_studio",
     "get_label_sources",
     "label_studio_config",
     "list_disagreements",
     "next_to_label",
+    "read_csv",
     "set_label_sources",
     "to_label_studio",
+    "write_csv",
 ]

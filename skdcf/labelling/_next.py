@@ -1,12 +1,21 @@
-"""Which problems are worth the next hour of labelling."""
+"""Which claims are worth the next hour of labelling, and in what order."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..graphs import Labels
 from ..metrics import unwrap
 from ..ops.conformal import conformal_threshold
+
+if TYPE_CHECKING:
+    from ._store import LabelStore
+
+Asked = list[tuple[int, tuple[int, ...]]]
 
 
 class NextProblem(NamedTuple):
@@ -108,3 +117,166 @@ def _to_judge(labels, risk, score, threshold):
     lowered = risk - (risk[labels != 1].min() - score)  # as the score was, by rounding
     rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())
+
+
+class Order(Protocol):
+    """What a labelling page asks for, and in what order."""
+
+    #: What the page says when nothing is left to ask for.
+    done: str
+    #: Whether nothing else is asked of a problem once one of its claims is false.
+    one_false_ends: bool
+
+    def __call__(self, store: LabelStore, by: str) -> Asked:
+        """The problems to show next, each with the claims that are asked for."""
+
+
+@dataclass(frozen=True)
+class RandomOrder:
+    """Problems in an order that nothing about them decides.
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Another seed, another order.
+    """
+
+    seed: int = 0
+    done = "Every claim is judged."
+    one_false_ends = False
+
+    def __call__(self, store: LabelStore, by: str) -> Asked:
+        """Give all problems that hold a claim without a label.
+
+        Parameters
+        ----------
+        store : LabelStore
+        by : str
+            Who judges.
+
+        Returns
+        -------
+        list of (problem, claims)
+        """
+        words = [store.said(i, by) for i in self.order(store)]
+        return [
+            (i, tuple(v for v, word in enumerate(row) if word is None))
+            for i, row in zip(self.order(store), words, strict=True)
+            if None in row
+        ]
+
+    def order(self, store: LabelStore) -> list[int]:
+        """Give the order of all problems, which is the same at the next start.
+
+        Parameters
+        ----------
+        store : LabelStore
+
+        Returns
+        -------
+        list of int
+        """
+        keys = [
+            hashlib.sha256(f"{self.seed} {store.digest(i)}".encode()).digest()
+            for i in range(len(store.graphs))
+        ]
+        return sorted(range(len(keys)), key=keys.__getitem__)
+
+    def passed_over(self, store: LabelStore, by: str) -> list[int]:
+        """Give the problems that nobody judged although a later one was judged.
+
+        Parameters
+        ----------
+        store : LabelStore
+        by : str
+
+        Returns
+        -------
+        list of int
+            Where there are any, those that were judged are not a random draw.
+        """
+        order = self.order(store)
+        seen = [any(word is not None for word in store.said(i, by)) for i in order]
+        last = max(np.flatnonzero(seen), default=-1)
+        return [i for i, was in zip(order[:last], seen[:last], strict=True) if not was]
+
+
+class FilterOrder:
+    """First the claims whose labels can move the threshold of a filter.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        Its scorer orders the claims; its calibration is not used.
+    graphs : sequence of ReasoningGraph
+        The problems that are judged, which will calibrate.
+    alpha : float, optional
+        None is the filter's own.
+    """
+
+    done = "No label can move the threshold any more."
+    one_false_ends = True
+
+    def __init__(self, filter: Any, graphs: Any, alpha: float | None = None):
+        self.alpha = alpha
+        self.filter, self.batch = unwrap(filter, graphs)
+
+    def __call__(self, store: LabelStore, by: str) -> Asked:
+        """Give the problems of `next_to_label`; a claim that is unsure counts as false.
+
+        Parameters
+        ----------
+        store : LabelStore
+        by : str
+            Who judges.
+
+        Returns
+        -------
+        list of (problem, claims)
+        """
+        labels = [
+            np.where([word == "unsure" for word in store.said(i, by)], 0, row)
+            for i, row in enumerate(store.labels(by))
+        ]
+        found = next_to_label(self.filter, self.batch, labels, self.alpha)
+        return [(n.problem, n.claims) for n in found]
+
+
+@dataclass(frozen=True)
+class Disagreements:
+    """The claims that two people judged differently.
+
+    Parameters
+    ----------
+    first, second : str
+    """
+
+    first: str
+    second: str
+    done = "Nothing is left on which the two disagree."
+    one_false_ends = False
+
+    def __call__(self, store: LabelStore, by: str) -> Asked:
+        """Give the problems with claims that are not settled yet.
+
+        Parameters
+        ----------
+        store : LabelStore
+        by : str
+            Who settles.
+
+        Returns
+        -------
+        list of (problem, claims)
+        """
+        found = []
+        for i in range(len(store.graphs)):
+            rows = [store.said(i, name) for name in (self.first, self.second, by)]
+            claims = [
+                v
+                for v, (a, b, own) in enumerate(zip(*rows, strict=True))
+                if own is None and a is not None and b is not None and a != b
+            ]
+            if claims:
+                found.append((i, tuple(claims)))
+        return found

@@ -8,17 +8,32 @@ pages of other origins send, and its page may load and run nothing but what is i
 import hmac
 import json
 import secrets
+import socket
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
+from .._checks import check_choice
 from ..datasets import format_jsonl
-from ._export import to_label_studio
+from ._exchange import to_label_studio
+from ._math import split_formulas
+from ._next import Order
 from ._store import LabelStore
 
 _LONGEST = 2**20  # bytes of a request
+_PATIENCE = 20.0  # seconds that a connection may take from beginning to end
+_MOST = 64  # connections at a time; one more ends the oldest
+#: What a label says, on the page.
+MEANINGS = {
+    "true": "Is the claim true, given the question and the claims that it builds on? What "
+    "follows rightly from a false claim is true, and is dropped with it.",
+    "supported": "Does the passage support the claim? What is true but stands nowhere in the "
+    "passage, and does not follow from it, is false here.",
+}
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -42,6 +57,15 @@ class LabelServer(ThreadingHTTPServer):
     show_known : bool, default=False
         Whether the page shows labels that the problems came with, such as a model's.
         They make people faster and less independent.
+    order : Order, optional
+        What is asked for, and in what order, as `RandomOrder`, `FilterOrder` and
+        `Disagreements`; None is the order of the problems.
+    meaning : {"true", "supported"}, default="true"
+        What a label says: that the claim is true, or that its context supports it.
+    guideline : str, default=""
+        Text that the page shows to whoever judges.
+    others : tuple of str, default=()
+        Annotators whose judgements the page shows beside one's own.
 
     Attributes
     ----------
@@ -75,9 +99,17 @@ class LabelServer(ThreadingHTTPServer):
         port: int = 0,
         *,
         show_known: bool = False,
+        order: Order | None = None,
+        meaning: str = "true",
+        guideline: str = "",
+        others: tuple[str, ...] = (),
     ):
+        check_choice("meaning", meaning, tuple(MEANINGS))
         super().__init__(("127.0.0.1", port), _Handler)
         self.store, self.annotator, self.show_known = store, annotator, show_known
+        self.order, self.guideline, self.others = order, guideline, others
+        self.question = MEANINGS[meaning]
+        self.open: dict[Any, float] = {}
         self.token = secrets.token_urlsafe(24)
         number = self.server_address[1]
         self.hosts = {f"127.0.0.1:{number}", f"localhost:{number}"}
@@ -90,6 +122,42 @@ class LabelServer(ThreadingHTTPServer):
     def __exit__(self, *error: object) -> None:
         self.shutdown()
         self.server_close()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, and end the oldest of too many connections.
+
+        Parameters
+        ----------
+        request, client_address
+            As for `socketserver.BaseServer`.
+        """
+        self.open[request] = time.monotonic()
+        for oldest in list(self.open)[:-_MOST]:
+            self._end(oldest)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection.
+
+        Parameters
+        ----------
+        request
+            As for `socketserver.BaseServer`.
+        """
+        self.open.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """End connections that have not sent their request for too long."""
+        late = time.monotonic() - _PATIENCE
+        for request, since in list(self.open.items()):
+            if since < late:
+                self._end(request)
+
+    def _end(self, request):
+        self.open.pop(request, None)
+        with suppress(OSError):  # its thread has closed it meanwhile
+            request.shutdown(socket.SHUT_RDWR)  # whoever reads from it goes on
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a browser that closes a connection is no error.
@@ -107,27 +175,51 @@ class LabelServer(ThreadingHTTPServer):
         -------
         dict
         """
-        store, known = self.store, self.show_known and self.store.known is not None
-        version = store.version
+        version, said = self.store.version, self.store.said
         rows = [
             {
-                "id": graph.id,
-                "problem": graph.problem,
-                "answer": (graph.metadata or {}).get("answer"),
-                "claims": list(graph.claims or ()),
-                "known": [int(k) for k in store.known[i]] if known else None,
-                "said": store.said(i, self.annotator),
-                "edges": store.edges(i, self.annotator),
+                **self._shown(i, graph),
+                "said": said(i, self.annotator),
+                "notes": self.store.notes(i, self.annotator),
+                "edges": self.store.edges(i, self.annotator),
+                "others": {name: said(i, name) for name in self.others},
             }
-            for i, graph in enumerate(store.graphs)
+            for i, graph in enumerate(self.store.graphs)
         ]
-        return {"annotator": self.annotator, "version": version, "problems": rows}
+        about = {k: getattr(self, k) for k in ("annotator", "question", "guideline")}
+        about["done"] = self.order and self.order.done
+        about["one_false_ends"] = bool(self.order and self.order.one_false_ends)
+        return {**about, **self.asked(), "version": version, "problems": rows}
+
+    def asked(self) -> dict[str, Any]:
+        """What to judge next, if there is an order that says so.
+
+        Returns
+        -------
+        dict
+            Empty, or with ``ask``: pairs of a problem and its claims.
+        """
+        return {"ask": self.order(self.store, self.annotator)} if self.order else {}
+
+    def _shown(self, i, graph):
+        known = self.store.known if self.show_known else None
+        context = list(graph.context or ())
+        return {
+            "id": graph.id,
+            "problem": graph.problem,
+            "answer": (graph.metadata or {}).get("answer"),
+            "claims": list(graph.claims or ()),
+            "context": context,
+            "math": [split_formulas(t) for t in (graph.problem, *(graph.claims or ()))],
+            "known": None if known is None else [int(k) for k in known[i]],
+        }
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: LabelServer
     protocol_version = "HTTP/1.0"  # no connection outlives the server
     server_version, sys_version = "skdcf", ""
+    timeout = _PATIENCE
 
     def log_message(self, *args):
         """Nothing: the token stands in addresses."""
@@ -150,15 +242,18 @@ class _Handler(BaseHTTPRequestHandler):
             return
         store, by = self.server.store, self.server.annotator
         try:
-            data = self._body()
-            if urlsplit(self.path).path == "/edges":
+            data, path = self._body(), urlsplit(self.path).path
+            if path == "/edges":
                 store.correct_edges(data["problem"], data["edges"], by=by)
+            elif path == "/note":
+                store.note(data["problem"], data["claim"], data["note"], by=by)
             else:
-                store.label(data["problem"], data["claim"], data["label"], by=by)
+                place, seconds = (data["problem"], data["claim"]), data.get("seconds")
+                store.label(*place, data["label"], by=by, seconds=seconds)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._send(400, "text/plain", f"{error}".encode())
             return
-        self._json({"version": store.version})
+        self._json({"version": store.version, **self.server.asked()})
 
     def do_OPTIONS(self):
         """No other origin may send anything."""

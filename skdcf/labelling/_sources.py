@@ -28,12 +28,18 @@ class LabelSource(NamedTuple):
         Time in ISO 8601.
     version : str or None
         Of the prompt, or of the rule.
+    seconds : float or None
+        For how long a person looked at the claim.
+    note : str or None
+        What the person noted.
     """
 
     kind: str
     by: str
     when: str | None = None
     version: str | None = None
+    seconds: float | None = None
+    note: str | None = None
 
     @classmethod
     def now(cls, kind: str, by: str, version: str | None = None) -> "LabelSource":
@@ -80,7 +86,7 @@ def set_label_sources(
     >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
     >>> graph = set_label_sources(graph, [LabelSource("human", "ann"), None])
     >>> get_label_sources(graph)
-    [LabelSource(kind='human', by='ann', when=None, version=None), None]
+    [LabelSource(kind='human', by='ann', when=None, version=None, seconds=None, note=None), None]
     """
     if isinstance(sources, LabelSource):
         sources = [sources] * graph.n_claims
@@ -89,8 +95,15 @@ def set_label_sources(
     for source in sources:
         if source is not None:
             check_choice("kind", source.kind, KINDS)
-    rows = [None if source is None else source._asdict() for source in sources]
+    rows = [None if source is None else _row(source) for source in sources]
     return graph.replace(metadata={**(graph.metadata or {}), SOURCES: rows})
+
+
+def _row(source):
+    """What is written: the first four always, seconds and note where there are any."""
+    names = LabelSource._fields
+    given = zip(names, source, strict=True)
+    return {k: v for k, v in given if k in names[:4] or v is not None}
 
 
 def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:

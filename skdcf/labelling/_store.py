@@ -1,9 +1,11 @@
 """Judgements on disk, saved one by one: a journal that only ever grows.
 
-Each line is one key stroke: a label or corrected edges, by whom and when. What is true
-now is what the lines say in their order, the last one counting. A program that is killed
-loses nothing but a line that was half written, and that line is left out.
+Each line is one key stroke: a label, a note or corrected edges, by whom and when. What is
+true now is what the lines say in their order, the last one counting. A program that is
+killed loses nothing but a line that was half written, and that line is left out.
 """
+
+from __future__ import annotations
 
 import hashlib
 import json
@@ -22,6 +24,7 @@ from ._sources import LabelSource, get_label_sources, set_label_sources
 
 #: What a person can say of a claim; None takes it back.
 WORDS = {"true": 1, "false": 0, "unsure": -1, None: None}
+_LONGEST_NOTE = 10_000
 
 
 class LabelStore:
@@ -69,11 +72,10 @@ class LabelStore:
         for i, graph in enumerate(self.graphs):
             if graph.claims is None:
                 raise ValueError(f"problem {i} has no claim texts to show")
-        digests = map(_digest, self.graphs)
-        self._number = {digest: i for i, digest in enumerate(digests)}
-        self._digests = {i: digest for digest, i in self._number.items()}
+        self._digests = [_digest(graph) for graph in self.graphs]
         self._lock = threading.Lock()
-        self._said: dict[tuple[str, str, int], tuple[str | None, str]] = {}
+        self._said: dict[tuple[str, str, int], dict[str, Any]] = {}
+        self._notes: dict[tuple[str, str, int], str] = {}
         self._edges: dict[tuple[str, str], list] = {}
         #: Grows with every change, so that a page knows whether it is up to date.
         self.version = 0
@@ -105,12 +107,21 @@ class LabelStore:
         by, digest = event["by"], event["problem"]
         if "edges" in event:
             self._edges[by, digest] = event["edges"]
+        elif "note" in event:
+            self._notes[by, digest, event["claim"]] = event["note"]
         elif event["label"] in WORDS:
-            said = event["label"], event["when"]
-            self._said[by, digest, event["claim"]] = said
+            self._said[by, digest, event["claim"]] = event
         self.version += 1
 
-    def label(self, problem: int, claim: int, word: str | None, *, by: str) -> None:
+    def label(
+        self,
+        problem: int,
+        claim: int,
+        word: str | None,
+        *,
+        by: str,
+        seconds: float | None = None,
+    ) -> None:
         """Save what somebody says of a claim.
 
         Parameters
@@ -121,6 +132,8 @@ class LabelStore:
             None takes back what was said before.
         by : str
             Who says it.
+        seconds : float, optional
+            For how long the claim was looked at.
 
         Raises
         ------
@@ -129,12 +142,34 @@ class LabelStore:
         """
         if not isinstance(word, str | None) or word not in WORDS:
             raise ValueError(f"the label is {word!r}, but must be one of {list(WORDS)}")
-        graph = self._graph(problem)
-        if type(claim) is not int or not 0 <= claim < graph.n_claims:
-            raise ValueError(f"claim {claim!r} but {graph.n_claims} claims")
-        self._save(
-            {"problem": self._digest(problem), "claim": claim, "label": word}, by
-        )
+        event = {**self._place(problem, claim), "label": word}
+        if seconds is not None:
+            if type(seconds) not in (int, float) or not 0 <= seconds < 1e6:
+                raise ValueError(f"seconds is {seconds!r}, but must be a duration")
+            event["seconds"] = round(seconds, 1)
+        self._save(event, by)
+
+    def note(self, problem: int, claim: int, text: str, *, by: str) -> None:
+        """Save a note on a claim, which stands in the place of an earlier one.
+
+        Parameters
+        ----------
+        problem, claim : int
+            Positions, counted from 0.
+        text : str
+            An empty one takes the note back.
+        by : str
+            Who says it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such claim, or the text is none or has more than 10,000
+            characters.
+        """
+        if not isinstance(text, str) or len(text) > _LONGEST_NOTE:
+            raise ValueError(f"a note is a text of at most {_LONGEST_NOTE} characters")
+        self._save({**self._place(problem, claim), "note": text}, by)
 
     def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
         """Save what builds on what, as somebody sees it.
@@ -153,7 +188,7 @@ class LabelStore:
             If the edges make no graph: on a cycle, or a claim that is not there.
         """
         graph = self._graph(problem).replace(edges=_pairs(edges))
-        event = {"problem": self._digest(problem), "edges": graph.edges.tolist()}
+        event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
         self._save(event, by)
 
     def _graph(self, problem):
@@ -161,8 +196,24 @@ class LabelStore:
             raise ValueError(f"problem {problem!r} but {len(self.graphs)} problems")
         return self.graphs[problem]
 
-    def _digest(self, problem):
-        return self._digests.get(problem) or _digest(self.graphs[problem])
+    def _place(self, problem, claim):
+        graph = self._graph(problem)
+        if type(claim) is not int or not 0 <= claim < graph.n_claims:
+            raise ValueError(f"claim {claim!r} but {graph.n_claims} claims")
+        return {"problem": self.digest(problem), "claim": claim}
+
+    def digest(self, problem: int) -> str:
+        """Give what the journal calls a problem: a digest of its texts.
+
+        Parameters
+        ----------
+        problem : int
+
+        Returns
+        -------
+        str
+        """
+        return self._digests[problem]
 
     def _save(self, event, by):
         event |= {"by": by, "when": LabelSource.now("human", by).when}
@@ -185,9 +236,27 @@ class LabelStore:
         -------
         list of {"true", "false", "unsure"} or None
         """
-        digest, n = self._digest(problem), self.graphs[problem].n_claims
-        rows = (self._said.get((by, digest, v)) for v in range(n))
-        return [None if row is None else row[0] for row in rows]
+        return [event.get("label") for event in self._events(problem, by)]
+
+    def _events(self, problem, by):
+        digest, n = self.digest(problem), self.graphs[problem].n_claims
+        return [self._said.get((by, digest, v), {}) for v in range(n)]
+
+    def notes(self, problem: int, by: str) -> list[str]:
+        """The notes of somebody on the claims of a problem.
+
+        Parameters
+        ----------
+        problem : int
+        by : str
+
+        Returns
+        -------
+        list of str
+            Empty where there is none.
+        """
+        digest, n = self.digest(problem), self.graphs[problem].n_claims
+        return [self._notes.get((by, digest, v), "") for v in range(n)]
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
         """What builds on what, as somebody corrected it, or as it was.
@@ -202,7 +271,7 @@ class LabelStore:
         list of [parent, child]
         """
         own = self.graphs[problem].edges.tolist()
-        return self._edges.get((by, self._digest(problem)), own)
+        return self._edges.get((by, self.digest(problem)), own)
 
     def annotators(self) -> list[str]:
         """Who has said something.
@@ -213,8 +282,8 @@ class LabelStore:
         """
         return sorted({by for by, _, _ in self._said} | {by for by, _ in self._edges})
 
-    def export(self, by: str) -> Bunch:
-        """All problems with the labels and edges of one person.
+    def labels(self, by: str) -> list[NDArray[np.int64]]:
+        """The labels of one person, with those that were known where nothing was said.
 
         Parameters
         ----------
@@ -222,37 +291,87 @@ class LabelStore:
 
         Returns
         -------
+        list of ndarray of int
+            1 true, 0 false, -1 unsure or not judged.
+        """
+        return [
+            self._labels(i, self.said(i, by), True) for i in range(len(self.graphs))
+        ]
+
+    def settle(self, first: str, second: str, by: str) -> None:
+        """Save as ``by`` what two people agree on, where ``by`` has said nothing yet.
+
+        Parameters
+        ----------
+        first, second : str
+            Who has judged.
+        by : str
+            Whose set of labels is settled. What the two disagree on stays open in it.
+
+        Raises
+        ------
+        ValueError
+            If one of the two has judged nothing.
+        """
+        for name in (first, second):
+            if name not in self.annotators():
+                raise ValueError(
+                    f"{name!r} has judged nothing; there are {self.annotators()}"
+                )
+        for i in range(len(self.graphs)):
+            rows = [self.said(i, name) for name in (first, second, by)]
+            for v, (a, b, own) in enumerate(zip(*rows, strict=True)):
+                if own is None and a is not None and a == b:
+                    self.label(i, v, a, by=by)
+
+    def export(self, by: str, *, known: bool = True) -> Bunch:
+        """All problems with the labels and edges of one person.
+
+        Parameters
+        ----------
+        by : str
+        known : bool, default=True
+            Whether labels that the problems came with stand where nothing was said.
+
+        Returns
+        -------
         Bunch
-            ``graphs`` (GraphBatch; who said what is in the metadata), ``labels`` (list of
-            int arrays: 1 true, 0 false, -1 unsure or not judged), ``words`` (what was
-            said, as in `said`), ``n_corrected`` (number of problems with other edges).
+            ``graphs`` (GraphBatch; who said what, notes and seconds are in the metadata,
+            and ``edges_corrected`` where edges were changed), ``labels`` (list of int
+            arrays: 1 true, 0 false, -1 unsure or not judged), ``words`` (what was said,
+            as in `said`), ``n_corrected`` (number of problems with other edges).
         """
         graphs, labels, words, corrected = [], [], [], 0
         for i, graph in enumerate(self.graphs):
             said, edges = self.said(i, by), self.edges(i, by)
             if edges != graph.edges.tolist():
                 corrected += 1
-                more = {**(graph.metadata or {}), "edges_corrected_by": by}
+                more = {"edges_corrected": True, "edges_corrected_by": by}
+                more = {**(graph.metadata or {}), **more}
                 graph = graph.replace(edges=_pairs(edges), metadata=more)
-            graphs.append(set_label_sources(graph, self._sources(i, graph, said, by)))
-            labels.append(self._labels(i, said))
+            graphs.append(set_label_sources(graph, self._sources(i, graph, by)))
+            labels.append(self._labels(i, said, known))
             words.append(said)
         batch = GraphBatch.pack(graphs)
         return Bunch(graphs=batch, labels=labels, words=words, n_corrected=corrected)
 
-    def _labels(self, i, said) -> NDArray[np.int64]:
-        known = self.known[i] if self.known is not None else [-1] * len(said)
-        pairs = zip(said, known, strict=True)
+    def _labels(self, i, said, known) -> NDArray[np.int64]:
+        before = [-1] * len(said)
+        if known and self.known is not None:
+            before = self.known[i]
+        pairs = zip(said, before, strict=True)
         return np.array(
             [k if w is None else WORDS[w] for w, k in pairs], dtype=np.int64
         )
 
-    def _sources(self, i, graph, said, by):
-        before, digest = get_label_sources(graph), self._digest(i)
-        for v, word in enumerate(said):
-            if word is not None:
-                when = self._said[by, digest, v][1]
-                before[v] = LabelSource("human", by, when)
+    def _sources(self, i, graph, by):
+        before, notes = get_label_sources(graph), self.notes(i, by)
+        for v, event in enumerate(self._events(i, by)):
+            if event.get("label") is not None:
+                when, seconds = event["when"], event.get("seconds")
+                before[v] = LabelSource(
+                    "human", by, when, seconds=seconds, note=notes[v] or None
+                )
         return before
 
 
@@ -263,6 +382,6 @@ def _pairs(edges):
 
 
 def _digest(graph):
-    """Of what is judged: judgements follow their problem, wherever it stands in a file."""
+    """Digest what is judged: judgements follow their problem, wherever it stands in a file."""
     content = json.dumps([graph.id, graph.problem, graph.claims])
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -1,0 +1,252 @@
+"""Labels for other programs, and back: Label Studio, and tables as CSV."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .._files import replaced
+from ..graphs import ReasoningGraph, as_batch
+from ._sources import get_label_sources
+from ._store import WORDS
+
+Words = list[list[str | None]]
+
+_CONFIG = """<View>
+  <Header value="$problem"/>
+  <Text name="context" value="$context"/>
+  <Text name="premises" value="$premises"/>
+  <Text name="claim" value="$claim"/>
+  <Choices name="verdict" toName="claim" choice="single" showInLine="true">
+    <Choice value="true" hotkey="t"/>
+    <Choice value="false" hotkey="f"/>
+    <Choice value="unsure" hotkey="u"/>
+  </Choices>
+</View>"""
+
+
+def label_studio_config() -> str:
+    """The labelling interface of Label Studio that the tasks belong to.
+
+    Returns
+    -------
+    str
+        XML, to be pasted under "Labeling interface".
+
+    Examples
+    --------
+    >>> from skdcf.labelling import label_studio_config
+    >>> label_studio_config().splitlines()[0]
+    '<View>'
+    """
+    return _CONFIG
+
+
+def to_label_studio(
+    graphs: Any, words: Sequence[Sequence[str | None]] | None = None
+) -> list[dict[str, Any]]:
+    """Tasks for Label Studio, one per claim, with the judgements so far.
+
+    Who judged stands in the data of the task: the import of Label Studio refuses
+    annotators that it does not know, and gives annotations to whoever imports them.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph, or GraphBatch
+        With claims.
+    words : sequence of sequences, one per problem, optional
+        Per claim "true", "false", "unsure" or None, as `LabelStore.export` gives them.
+
+    Returns
+    -------
+    list of dict
+        To be written as JSON and imported. `label_studio_config` gives the interface.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.labelling import to_label_studio
+    >>> graph = ReasoningGraph(None, [(0, 1)], claims=["2 + 2 = 4", "so it is even"])
+    >>> tasks = to_label_studio([graph], [["true", None]])
+    >>> tasks[0]["annotations"][0]["result"][0]["value"]
+    {'choices': ['true']}
+    >>> tasks[1]["data"]["premises"]
+    '1. 2 + 2 = 4'
+    """
+    tasks = []
+    for graph, row in _rows(graphs, words):
+        word = row.pop("label")
+        row["context"] = "\n\n".join(graph.context or ())
+        task: dict[str, Any] = {"data": row}
+        if word is not None:
+            result = {
+                "from_name": "verdict",
+                "to_name": "claim",
+                "type": "choices",
+                "value": {"choices": [word]},
+            }
+            task["annotations"] = [{"result": [result]}]
+        tasks.append(task)
+    return tasks
+
+
+def from_label_studio(
+    tasks: Iterable[Mapping[str, Any]], graphs: Any
+) -> dict[str, Words]:
+    """Read what was judged in Label Studio, from its export as JSON.
+
+    Parameters
+    ----------
+    tasks : list of dict
+        The export called "JSON", read with `json.load`.
+    graphs : sequence of ReasoningGraph, or GraphBatch
+        The problems that `to_label_studio` made the tasks of.
+
+    Returns
+    -------
+    dict of str to list of lists
+        For each annotator, per problem and claim "true", "false", "unsure" or None.
+        Annotators have the address or the number that Label Studio gives them.
+
+    Raises
+    ------
+    ValueError
+        If a task belongs to no claim of these problems, or holds no such verdict.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.labelling import from_label_studio, to_label_studio
+    >>> graph = ReasoningGraph(None, [(0, 1)], claims=["2 + 2 = 4", "so it is even"])
+    >>> tasks = to_label_studio([graph], [["true", None]])
+    >>> from_label_studio(tasks, [graph])
+    {'imported': [['true', None]]}
+    """
+    rows = []
+    for task in tasks:
+        if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
+            raise ValueError(
+                'a task has no "data": export as "JSON", not as "JSON-MIN"'
+            )
+        for annotation in task.get("annotations") or ():
+            if annotation.get("was_cancelled"):
+                continue
+            who = annotation.get("completed_by")
+            who = who.get("email") if isinstance(who, Mapping) else who
+            for result in annotation.get("result") or ():
+                if result.get("from_name") == "verdict":
+                    word = (result.get("value") or {}).get("choices") or [None]
+                    by = "imported" if who is None else str(who)
+                    rows.append({**task["data"], "label": word[0], "annotator": by})
+    return _matched(rows, graphs)
+
+
+def write_csv(
+    path: str | os.PathLike,
+    graphs: Any,
+    words: Sequence[Sequence[str | None]] | None = None,
+) -> None:
+    """Write a table with one row per claim, for a spreadsheet.
+
+    Parameters
+    ----------
+    path : path-like
+    graphs : sequence of ReasoningGraph, or GraphBatch
+        With claims.
+    words : sequence of sequences, one per problem, optional
+        Per claim "true", "false", "unsure" or None.
+    """
+    rows = [row for _, row in _rows(graphs, words)]
+    with replaced(path, encoding="utf-8-sig", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]) if rows else ["problem_id"])
+        table.writeheader()
+        table.writerows(rows)
+
+
+def read_csv(path: str | os.PathLike, graphs: Any) -> dict[str, Words]:
+    """Read labels from a table that `write_csv` wrote and somebody filled in.
+
+    Parameters
+    ----------
+    path : path-like
+        Needed are the columns problem_id, claim_number and label; an empty label says
+        nothing. Labels are true, false or unsure.
+    graphs : sequence of ReasoningGraph, or GraphBatch
+
+    Returns
+    -------
+    dict of str to list of lists
+        As `from_label_studio`; "imported" where the column annotator says nothing.
+
+    Raises
+    ------
+    ValueError
+        If a row belongs to no claim of these problems, or holds no such label.
+    """
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row.get("label")]
+    return _matched(rows, graphs)
+
+
+def _rows(graphs, words):
+    """Each claim with its graph and what the tables say of it."""
+    for i, graph in enumerate(as_batch(graphs)):
+        graph: ReasoningGraph
+        sources = get_label_sources(graph)
+        for v, text in enumerate(graph.claims or ()):
+            parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
+            source = sources[v]
+            yield (
+                graph,
+                {
+                    "problem_id": i if graph.id is None else graph.id,
+                    "problem": graph.problem or "",
+                    "claim_number": v + 1,
+                    "claim": text,
+                    "premises": "\n".join(
+                        f"{u + 1}. {graph.claims[u]}" for u in parents
+                    ),
+                    "label": None if words is None else words[i][v],
+                    "annotator": source and source.by,
+                    "when": source and source.when,
+                    "seconds": source and source.seconds,
+                    "note": source and source.note,
+                },
+            )
+
+
+def _matched(rows, graphs):
+    """Words by annotator, of rows that name a problem, a claim and a label."""
+    batch, found = as_batch(graphs), {}
+    names = {str(i if g.id is None else g.id): i for i, g in enumerate(batch)}
+    for number, row in enumerate(rows, start=1):
+        place, word = _place(row, names, batch), str(row["label"]).strip().lower()
+        if place is None or word not in WORDS:
+            raise ValueError(
+                f"judgement {number}, {row['label']!r} of claim "
+                f"{row.get('claim_number')!r} of problem {row.get('problem_id')!r}: it has "
+                "to belong to a claim of the file, with its text, and be one of "
+                f"{[w for w in WORDS if w]}"
+            )
+        by = str(row.get("annotator") or "imported")
+        words = found.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
+        words[place[0]][place[1]] = word
+    return found
+
+
+def _place(row, names, batch):
+    """Problem and claim of a row; None where there is none, or with another text."""
+    i = names.get(str(row.get("problem_id")))
+    try:
+        v = int(row.get("claim_number")) - 1
+    except (TypeError, ValueError):
+        return None
+    if i is None or not 0 <= v < batch.sizes[i]:
+        return None
+    text = row.get("claim")
+    same = text is None or " ".join(text.split()) == " ".join(
+        batch[i].claims[v].split()
+    )
+    return (i, v) if same else None

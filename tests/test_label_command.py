@@ -1,0 +1,177 @@
+"""The command that labels, without its page; and that no key is lost by any command."""
+
+import json
+
+import pytest
+
+import skdcf
+from skdcf import ReasoningGraph
+from skdcf.cli import main
+from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
+from skdcf.labelling import LabelStore, RandomOrder
+
+
+def run(*arguments):
+    return main([str(a) for a in arguments])
+
+
+def full_problems(n, seed=0):
+    """Problems with every key that a line may hold, and their labels."""
+    data = make_word_problems(n, random_state=seed)
+    graphs = []
+    for i, graph in enumerate(data.graphs):
+        metadata = {
+            "answer": " ".join(graph.claims),
+            "own": {"page": i},
+            "model": "m1",
+            "extraction": {"model": "x", "samples": 2},
+            "no_verdict": [0],
+            "label_meaning": "true",
+            "group": f"g{i // 2}",
+        }
+        graphs.append(
+            ReasoningGraph(
+                [[0.1 * v] for v in range(graph.n_claims)],
+                graph.edges,
+                claims=graph.claims,
+                problem=graph.problem,
+                alternatives=graph.alternatives,
+                context=[f"passage {i}"],
+                feature_names=["x"],
+                id=f"id {i}",
+                metadata=metadata,
+            )
+        )
+    return graphs, data.labels
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("keys")
+    graphs, labels = full_problems(120)
+    write_jsonl(folder / "p.jsonl", graphs, labels)
+    plain = make_word_problems(120, random_state=0)
+    assert len(plain.graphs) == 120
+    fit = ("fit", folder / "p.jsonl", "-o", folder / "m", "--features", "given")
+    assert run(*fit, "--scorer", "x", "--alpha", 0.3) == 0
+    return folder
+
+
+#: What each command may add or change.
+CHANGED = {
+    "features": {"features", "feature_names"},
+    "filter": {"mask"},
+    "label": {"labels"},
+}
+ADDED = {"filter": {"filtered"}, "label": {"drawn", "label_sources"}, "features": set()}
+
+
+@pytest.mark.parametrize("command", CHANGED)
+def test_every_key_survives_every_command(folder, tmp_path, command):
+    before, out = folder / "p.jsonl", tmp_path / "out.jsonl"
+    arguments = {
+        "features": ["features", before],
+        "filter": ["filter", folder / "m", before],
+        "label": ["label", before, "--no-page", "--journal", tmp_path / "j"],
+    }
+    store = LabelStore(read_jsonl(before).graphs, tmp_path / "j")
+    store.label(0, 0, "true", by="ann")
+    more = ["--annotator", "ann"] if command == "label" else []
+    assert run(*arguments[command], "-o", out, *more) == 0
+    rows = [
+        [json.loads(line) for line in path.read_text().splitlines()]
+        for path in (before, out)
+    ]
+    for old, new in zip(*rows, strict=True):
+        metadata = {k: new["metadata"][k] for k in old["metadata"]}
+        assert metadata == old["metadata"]
+        assert set(new["metadata"]) - set(old["metadata"]) <= ADDED[command]
+        same = old.keys() - {"metadata"} - CHANGED[command]
+        assert {"group"} <= same | old["metadata"].keys()
+        assert {k: new[k] for k in same} == {k: old[k] for k in same}
+
+
+def test_random_draws_are_recorded_and_others_are_not(folder, tmp_path, capsys):
+    graphs = read_jsonl(folder / "p.jsonl").graphs
+    journal, out = tmp_path / "j", tmp_path / "out.jsonl"
+    command = ["label", folder / "p.jsonl", "--no-page", "--journal", journal]
+    command += ["--annotator", "ann", "-o", out]
+    store = LabelStore(graphs, journal)
+    listed = RandomOrder().order(store)
+    for i in listed[:3]:
+        store.label(i, 0, "true", by="ann")
+    assert run(*command) == 0
+    assert {row["drawn"] for row in read_jsonl(out).metadata} == {"random"}
+    store.label(listed[9], 0, "true", by="ann")
+    capsys.readouterr()
+    assert run(*command) == 0
+    assert "6 problems were passed over" in capsys.readouterr().err
+    assert not any("drawn" in row for row in read_jsonl(out).metadata)
+    # Chosen by what moves a threshold is not at random, and an old mark goes.
+    marked = [g.replace(metadata={**g.metadata, "drawn": "random"}) for g in graphs]
+    write_jsonl(tmp_path / "marked.jsonl", marked)
+    command[1] = tmp_path / "marked.jsonl"
+    assert run(*command, "--filter", folder / "m") == 0
+    assert not any("drawn" in row for row in read_jsonl(out).metadata)
+
+
+def test_where_no_label_can_move_the_threshold_no_page_is_opened(
+    folder, tmp_path, capsys
+):
+    known = ["label", folder / "p.jsonl", "--filter", folder / "m"]
+    known += ["--journal", tmp_path / "j", "-o", tmp_path / "out.jsonl"]
+    assert run(*known) == 0
+    assert "No label can move the threshold any more." in capsys.readouterr().err
+    assert len(read_jsonl(tmp_path / "out.jsonl").graphs) == 120
+
+
+def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
+    command = ["label", folder / "p.jsonl", "--no-page", "--journal", tmp_path / "j"]
+    command += ["--annotator", "ann"]
+    store = LabelStore(read_jsonl(folder / "p.jsonl").graphs, tmp_path / "j")
+    store.label(2, 1, "false", by="ann")
+    table, tasks = tmp_path / "t.csv", tmp_path / "t.json"
+    assert run(*command, "--csv", table, "--label-studio", tasks) == 0
+    for path in (table, tasks):
+        again = [*command, "--journal", tmp_path / f"{path.name}.j", "--import", path]
+        assert run(*again) == 0
+        assert "1 judgements of ann were taken" in capsys.readouterr().err
+        back = LabelStore(store.graphs, tmp_path / f"{path.name}.j")
+        assert back.said(2, "ann")[1] == "false"
+    bad = tmp_path / "bad.csv"
+    bad.write_text("problem_id,claim_number,label\nid 0,99,true\n")
+    assert run(*command, "--import", bad) == 2
+    assert "'99' of problem 'id 0'" in capsys.readouterr().err
+
+
+def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):
+    graphs = [
+        ReasoningGraph(None, (), claims=["a"], problem=f"q{i}", context=["passage"])
+        for i in range(3)
+    ]
+    path, out = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    write_jsonl(path, graphs)
+    command = ["label", path, "--no-page", "-o", out]
+    assert run(*command) == 0
+    assert {row["label_meaning"] for row in read_jsonl(out).metadata} == {"supported"}
+    command[1] = out
+    assert run(*command, "--meaning", "true") == 2
+    assert "labels of this file mean 'supported'" in capsys.readouterr().err
+    assert skdcf.load(folder / "m").alpha == 0.3
+
+
+def test_one_settled_set_of_two_annotators(folder, tmp_path, capsys):
+    journal, out = tmp_path / "j", tmp_path / "out.jsonl"
+    store = LabelStore(read_jsonl(folder / "p.jsonl").graphs, journal)
+    for by, words in (("ann", ("true", "false")), ("bob", ("true", "true"))):
+        for v, word in enumerate(words):
+            store.label(0, v, word, by=by)
+    command = ["label", folder / "p.jsonl", "--journal", journal, "--no-page"]
+    command += ["--annotator", "ann"]
+    assert run(*command, "--compare", "bob") == 0
+    assert "id 0, claim 2: false / true" in capsys.readouterr().out
+    assert run(*command, "--settle", "bob", "-o", out) == 0
+    said = LabelStore(store.graphs, journal).said(0, "ann & bob")
+    assert said[:2] == ["true", None]
+    assert run(*command, "--settle", "eve") == 2
+    assert "'eve' has judged nothing" in capsys.readouterr().err

@@ -1,9 +1,9 @@
 """Problems larger than memory, or spread over machines: calibrate and filter in parts.
 
-Each part is scored where it is read; what calibrates is 16 bytes per problem, of which
-one is chosen. Parts are mapped by joblib, so that ``joblib.parallel_config`` says where:
-in this process (the default), in several (``backend="loky"``) or on a cluster of dask
-(``backend="dask"``, extra ``dask``). The result is the same to the bit.
+Each part is scored where it is read; what calibrates is some 50 bytes per problem. Parts
+are mapped by joblib, so that ``joblib.parallel_config`` says where: in this process (the
+default), in several (``backend="loky"``) or on a cluster of dask (``backend="dask"``, extra
+``dask``). The result is the same to the bit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .estimators import CalibrationPart
-from .metrics import filter_of, unwrap
 
 __all__ = ["CalibrationPart", "calibrate_partitions", "filter_partitions"]
 
@@ -29,8 +28,8 @@ def calibrate_partitions(
     Parameters
     ----------
     filter : fitted filter
-        Or a fitted pipeline that ends in one. Its scorer stays as it is.
-    partitions : iterable of pairs (X, y), or of objects with a method ``read``
+        Its scorer and columns stay as they are.
+    partitions : iterable of (X, y) or (X, y, groups), or of objects with a method ``read``
         As of `skdcf.datasets.jsonl_partitions`: ``read`` returns a Bunch with ``graphs``
         and ``labels``. It runs where the part is scored.
     n_jobs : int, optional
@@ -54,7 +53,8 @@ def calibrate_partitions(
     Notes
     -----
     The threshold is that of ``calibrate`` on all problems at once, but for rounding: how
-    closely the scorer repeats itself is measured on each part.
+    closely the scorer repeats itself is measured on each part. A question of which answers
+    are in several parts counts once.
 
     Examples
     --------
@@ -68,8 +68,7 @@ def calibrate_partitions(
     300
     """
     found = _mapped(_calibration_part, filter, partitions, n_jobs)
-    filter_of(filter).calibrate_parts(found)
-    return filter
+    return filter.calibrate_parts(found)
 
 
 def filter_partitions(
@@ -84,7 +83,6 @@ def filter_partitions(
     Parameters
     ----------
     filter : fitted filter
-        Or a fitted pipeline that ends in one.
     partitions : iterable of X, of pairs (X, y), or of objects with a method ``read``
         As in `calibrate_partitions`; labels are not looked at.
     alpha : float in (0, 1), optional
@@ -114,9 +112,8 @@ def filter_partitions(
     >>> [len(part) for part in masks]
     [100, 100]
     """
-    inner = filter_of(filter)
-    check_is_fitted(inner)
-    inner.calibration_.promise.level(alpha, inner.alpha)  # refused before any is read
+    check_is_fitted(filter)
+    filter.calibration_.promise.level(alpha, filter.alpha)  # refused before any is read
     return _mapped(_masks, filter, partitions, n_jobs, alpha)
 
 
@@ -140,23 +137,21 @@ def _named(function, number, *args):
 
 
 def _calibration_part(filter, part):
-    X, y = _read(part)
+    X, y, groups = _read(part)
     if y is None:
         raise ValueError("the problems have no labels to calibrate on")
-    filter, X = unwrap(filter, X)
-    return filter.calibration_part(X, y)
+    return filter.calibration_part(X, y, groups)
 
 
 def _masks(filter, part, alpha):
-    filter, X = unwrap(filter, _read(part)[0])
-    return filter.predict(X, alpha)
+    return filter.predict(_read(part)[0], alpha)
 
 
 def _read(part):
-    """(X, y) of a part; y is None where there are no labels."""
+    """(X, y, groups) of a part; None where there are no labels or groups."""
     if hasattr(part, "read"):
         data = part.read()
-        return data.graphs, data.labels
-    if isinstance(part, tuple) and len(part) == 2:
-        return part
-    return part, None
+        return data.graphs, data.labels, None
+    if isinstance(part, tuple) and len(part) in (2, 3):
+        return (*part, None)[:3]
+    return part, None, None

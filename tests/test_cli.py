@@ -225,7 +225,7 @@ def test_features_of_the_file_are_used_where_it_has_some(tmp_path):
     model = skdcf.load(tmp_path / "m")
     assert model.predict(graphs[:5])[0].dtype == bool
     assert run("fit", tmp_path / "g.jsonl", "-o", tmp_path / "n", "--no-edges") == 0
-    assert skdcf.load(tmp_path / "n").coherent is False
+    assert skdcf.load(tmp_path / "n").edges == "none"
 
 
 def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):

@@ -62,7 +62,7 @@ PAPER = CoherentConformalFilter.from_paper(
         CoherentConformalFilter(
             relaxation=GridRelaxation(), random_state=0, training=FEW_STEPS
         ),
-        CoherentConformalFilter(coherent=False, random_state=0),
+        CoherentConformalFilter(edges="none", random_state=0),
         PAPER,
         BoostedIndependentFactuality(random_state=0),
         BoostedIndependentFactuality("auto", random_state=0),

@@ -168,7 +168,7 @@ def test_every_kind_of_scorer(data):
     ]
     thresholds = [f.fit(graphs, y).threshold_ for f in same]
     np.testing.assert_allclose(thresholds, thresholds[0], atol=1e-9)
-    assert all(f.n_calibration_ == 240 for f in same)
+    assert all(f.n_calibration_ == 239 for f in same)  # of rank 24, like 240
     classifier = LogisticRegression(max_iter=5000)
     trained = HardCF(classifier, random_state=0).fit(graphs, y)
     assert trained.n_calibration_ == 99  # 0.1 * 100 is whole
@@ -181,13 +181,15 @@ def test_every_kind_of_scorer(data):
 
 def test_calibrating_again_and_again(data):
     graphs, y = data
-    filter = HardCF(LogisticRegression(max_iter=5000), random_state=0).fit(graphs, y)
+    known = graphs[100:], y[100:]
+    filter = HardCF(LogisticRegression(max_iter=5000), random_state=0).fit(*known)
     scorer, first = filter.scorer_, filter.threshold_
     assert filter.calibrate(graphs[:50], y[:50]) is filter
-    assert filter.n_calibration_ == 50
+    assert filter.n_calibration_ == 49  # of rank 5, like 50
+    assert len(filter.left_over_) == 1
     assert filter.scorer_ is scorer
     filter.calibrate(graphs[50:100], y[50:100])
-    again = clone(filter).fit(graphs, y)
+    again = clone(filter).fit(*known)
     assert again.threshold_ == first
 
 
@@ -294,7 +296,7 @@ def test_groups_stay_together(data):
     filter = HardCF(Remember(), random_state=0).fit(marked, y, groups=groups)
     assert not filter.scorer_.seen_ & Remember.asked
     assert len(filter.scorer_.seen_ | Remember.asked) == 60
-    assert filter.n_calibration_ == 100  # groups of four: one problem more
+    assert filter.n_calibration_ == 19  # one answer of each of the questions held out
 
 
 def test_one_class_of_claims_keeps_all_or_nothing(data):
@@ -343,7 +345,7 @@ def test_small_fits_take_one_thread(data, monkeypatch):
     monkeypatch.setattr(CountsThreads, "found", [])
     with threadpool_limits(2):
         HardCF(CountsThreads(), random_state=0).fit(graphs, y)
-        monkeypatch.setattr("skdcf.estimators._threads.SMALL", 0)
+        monkeypatch.setattr("skdcf.estimators._fit.SMALL", 0)
         HardCF(CountsThreads(), random_state=0).fit(graphs, y)
         after = [pool["num_threads"] for pool in threadpool_info()]
     small, large = CountsThreads.found

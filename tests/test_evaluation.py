@@ -103,7 +103,7 @@ def test_against_a_plain_loop(data, protocol, coherent):
     ]
     if protocol == "leave-one-out":
         folds = [(train, test) for train, _, test in folds]
-    filter = HardCF("frequency-score", coherent=coherent)
+    filter = HardCF("frequency-score", edges="given" if coherent else "none")
     report = compare_filters(
         {"it": filter}, graphs, labels, ALPHAS, protocol=protocol, cv=folds
     )
@@ -280,7 +280,7 @@ def test_search_keeps_groups_together(data, seen):
     graphs = graphs.replace_features(table.astype(float))
     search = GridSearchCV(
         HardCF(Remembering(), calibration_size=1, random_state=0),
-        {"coherent": [True, False]},
+        {"edges": ["given", "none"]},
         cv=4,
         error_score="raise",
     )

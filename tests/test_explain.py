@@ -140,7 +140,7 @@ LINEAR = {
             )
         )
     ),
-    "no edges": lambda: HardCF("frequency-score", coherent=False),
+    "no edges": lambda: HardCF("frequency-score", edges="none"),
 }
 
 

@@ -42,7 +42,7 @@ def labels(oracle):
     return [np.array(p["label"]) for p in oracle["problems"]]
 
 
-def make(beta, coherent=True, noise=None):
+def make(beta, edges="given", noise=None):
     """A filter whose risk is 6 - frequency, plus twice the noise of the problem."""
     frequency = FrequencyScorer(float(beta), "children")
 
@@ -50,7 +50,7 @@ def make(beta, coherent=True, noise=None):
         out = frequency.confidence(batch) - 6
         return out if noise is None else (out - noise(batch)) - noise(batch)
 
-    return HardCF(confidence, alpha=0.5, coherent=coherent, ties="include")
+    return HardCF(confidence, alpha=0.5, edges="given" if coherent else "none", ties="include")
 
 
 def settings():

@@ -72,7 +72,7 @@ alphas = st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4)
 def test_kept_sets_are_coherent_and_nested(data, filter, alphas):
     problems, labels = data
     filter.fit(problems, labels)
-    if filter.coherent:
+    if filter.edges == "given":
         assert_coherent(filter.predict(problems), problems)
     assert_nested_in_alpha(filter, problems, alphas)
 
@@ -131,7 +131,7 @@ def test_no_false_claim_is_kept_from_a_calibration_problem_below_its_score(data)
 @given(data())
 def test_coherence_off_is_the_independent_preset(data):
     problems, labels = data
-    off = HardCF(0, coherent=False).fit(problems, labels)
+    off = HardCF(0, edges="none").fit(problems, labels)
     preset = IndependentFactuality(0).fit(problems, labels)
     for a, b in zip(off.predict(problems), preset.predict(problems), strict=True):
         np.testing.assert_array_equal(a, b)

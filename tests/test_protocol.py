@@ -157,7 +157,7 @@ def test_every_filter_takes_every_scorer(cls, name):
     assert fitted.n_calibration_ == (29 if learns else N)  # 0.2 * 30 is whole
     masks = fitted.predict(FRESH)
     assert [len(mask) for mask in masks] == FRESH.sizes.tolist()
-    if fitted.coherent:
+    if fitted.edges == "given":
         assert_coherent(masks, FRESH)
     assert 0 <= fitted.score(FRESH, FRESH_Y) <= np.mean([sum(row) for row in FRESH_Y])
     for same in (pickle.loads(pickle.dumps(fitted)), clone(fitted).fit(GRAPHS, Y)):
@@ -187,7 +187,7 @@ def test_comparisons_of_scorers(cls):
     assert (retention[:, 1] >= retention[:, 0]).all() and (retention[:, 1] > 0).all()
     by_hand = compare_filters(
         {
-            name: FILTERS["HardCF"](s, coherent=filters[name].coherent, random_state=0)
+            name: FILTERS["HardCF"](s, edges=filters[name].edges, random_state=0)
             for name, s in CHEAP.items()
         },
         GRAPHS,
@@ -257,7 +257,7 @@ def test_a_fit_is_split_fit_calibrate(calls):
 
 
 def test_edges_are_dropped_before_a_scorer_sees_them(calls):
-    cut = HardCF(Spy(), coherent=False, random_state=0).fit(NUMBERED, Y)
+    cut = HardCF(Spy(), edges="none", random_state=0).fit(NUMBERED, Y)
     cut.predict(NUMBERED)
     assert len(calls) > 3 and all(len(batch.edges) == 0 for _, batch, *_ in calls)
     calls.clear()
@@ -270,7 +270,7 @@ def test_incoherent_is_coherent_without_edges(name):
     """The same computation: a filter that never had the edges."""
     scorer, _ = SCORERS[name]
     bare, bare_fresh = GRAPHS.without_edges(), FRESH.without_edges()
-    one = HardCF(scorer, coherent=False, random_state=0).fit(GRAPHS, Y)
+    one = HardCF(scorer, edges="none", random_state=0).fit(GRAPHS, Y)
     other = HardCF(scorer, random_state=0).fit(bare, Y)
     assert one.threshold_ == other.threshold_
     np.testing.assert_array_equal(

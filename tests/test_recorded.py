@@ -62,17 +62,17 @@ FILTERS = {
     "naive Bayes, coherent label": hard(
         ClassifierScorer(GaussianNB(), label="coherent")
     ),
-    "function": hard(sum_of_features, coherent=False, calibration_size=0.5),
+    "function": hard(sum_of_features, edges="none", calibration_size=0.5),
     "neyman-pearson in HardCF": hard(NeymanPearsonScorer()),
     "independent": IndependentFactuality(random_state=0),
     "single feature": SingleFeatureCF("nx_is_sink", beta_mix=0.5, random_state=0),
     "boosted independent": BoostedIndependentFactuality(random_state=0),
     "xgboost": XGBoostCF(random_state=0),
     "auto": soft(),
-    "auto, independent": soft(coherent=False),
+    "auto, independent": soft(edges="none"),
     "auto, grid": soft(relaxation=GridRelaxation()),
     "linear": linear(),
-    "linear, independent": linear(coherent=False),
+    "linear, independent": linear(edges="none"),
     "linear, grid": linear(
         relaxation=GridRelaxation(), training=SoftTraining(LBFGS(max_iter=10))
     ),
@@ -90,7 +90,7 @@ FILTERS = {
         training=SoftTraining.from_paper().set_params(optimizer__max_iter=20),
     ),
     "neyman-pearson": soft(scorer="neyman-pearson"),
-    "neyman-pearson, independent": soft(scorer="neyman-pearson", coherent=False),
+    "neyman-pearson, independent": soft(scorer="neyman-pearson", edges="none"),
 }
 
 

@@ -110,7 +110,7 @@ def test_settings_have_few_parameters_and_work_as_values(value):
 def test_nothing_is_done_when_a_filter_is_made():
     """Wrong settings are stored, and show when they are used."""
     nonsense = CoherentConformalFilter(
-        "linear", alpha=7, relaxation=3, training="adam", coherent=None, ties=0
+        "linear", alpha=7, relaxation=3, training="adam", edges=None, ties=0
     )
     assert nonsense.alpha == 7 and nonsense.training == "adam"
     assert clone(nonsense).get_params() == nonsense.get_params()
@@ -390,9 +390,9 @@ def test_an_optimizer_has_only_what_it_uses(name):
 
 
 WRONG = [
-    ("coherent", "no"),
-    ("coherent", 1),
-    ("coherent", None),
+    ("edges", "no"),
+    ("edges", 1),
+    ("edges", None),
     ("verbose", "no"),
     ("verbose", -1),
     ("verbose", 0.5),
@@ -532,7 +532,7 @@ def test_parameters_of_scorers(scorer, message):
 @pytest.mark.parametrize(
     "good",
     [
-        {"coherent": np.True_, "verbose": True, "calibration_size": np.int64(20)},
+        {"verbose": True, "calibration_size": np.int64(20)},
         {"alpha": np.float64(0.2), "calibration_size": np.float64(0.25)},
         {"random_state": np.random.RandomState(0), "verbose": 0},
     ],
@@ -573,7 +573,7 @@ def test_numbers_of_numpy_are_checked(bad):
 
 def test_parameters_are_checked_again_at_calibration():
     filter = linear().fit(GRAPHS, Y)
-    for change in ({"ties": "keep"}, {"coherent": "no"}):
+    for change in ({"ties": "keep"}, {"edges": "no"}):
         with pytest.raises(ValueError, match="parameter of CoherentConformalFilter"):
             clone_of(filter).set_params(**change).calibrate(GRAPHS, Y)
     with pytest.raises(ValueError, match="alpha is 2"):

@@ -56,7 +56,7 @@ def fit(options):
         options.scorer,
         options,
         alpha=options.alpha,
-        coherent=not options.no_edges,
+        edges="none" if options.no_edges else "given",
         calibration_size=int(size) if size is not None and size >= 1 else size,
     )
     if features := wanted_features(options.features, data.graphs):

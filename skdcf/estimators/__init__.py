@@ -1,10 +1,10 @@
 """Layer 5, estimators: the scikit-learn face."""
 
-from ._conformal import CoherentConformalFilter
-from ._hard import HardCF
 from ._parts import CalibrationPart
 from ._presets import (
     BoostedIndependentFactuality,
+    CoherentConformalFilter,
+    HardCF,
     IndependentFactuality,
     SingleFeatureCF,
     XGBoostCF,

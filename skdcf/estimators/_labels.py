@@ -37,13 +37,31 @@ def flat_labels(y, batch, is_table, values=None):
     return np.where(unknown, -1, y == known[1]).astype(np.int8), known
 
 
+def judged_problems(batch, labels):
+    """Whether a claim of each problem was judged, or there is none to judge."""
+    judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
+    return judged | (batch.sizes == 0)
+
+
+def rows_that_count(batch, labels):
+    """Problems that calibrate: all, but where people judged some that were drawn blindly.
+
+    What was not judged then says nothing, and would count as false.
+    """
+    rows = np.arange(len(batch))
+    if batch.metadata is None or (labels >= 0).all():
+        return rows
+    judged = judged_problems(batch, labels)
+    drawn = np.array([(row or {}).get("drawn") == "random" for row in batch.metadata])
+    return rows[judged] if judged.any() and drawn[judged].all() else rows
+
+
 def warn_of_labels(batch, labels, level):
     """Warn of labels that calibrate and are a model's, or missing in whole problems."""
     _warn_of_model_labels(batch, labels)
     if len(labels) == 0 or labels.min() >= 0:
         return
-    judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
-    n_unjudged = int(np.sum(~judged & (batch.sizes > 0)))
+    n_unjudged = int(np.sum(~judged_problems(batch, labels)))
     if n_unjudged > level * (len(batch) + 1):
         warn(
             f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged. "

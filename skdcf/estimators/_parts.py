@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, field, replace
+from types import FunctionType
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from .._checks import without_places
 from ..guarantees import Claims
+from ..ops.holdout import choose_fewest, choose_one_each
 from ..ops.risk_control import Steps
-from ._labels import flat_labels
+from ._origin import Seen
+from ._rounding import TOLERATED
+from ._ties import TIES
 
-if TYPE_CHECKING:
-    from ..graphs import Labels, Problems
+LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
+N_PROBES = 8  # problems of a part, by whose confidences scorers are compared
 
 #: What is compared, in the order of ``made_as``.
 MADE_AS = (
-    "coherent",
+    "edges",
     "ties",
     "guarantee",
     "scorer",
     "functions (by what they do)",
-    "training (seed, problems, and alpha where it matters)",
     "random_state",
 )
 
@@ -46,8 +49,14 @@ class CalibrationPart:
         Where the guarantee has weights.
     groups : list of length n_problems, optional
         Where it is made for groups.
+    seen : Seen, optional
+        Hashes of the questions and of the content of the problems.
     made_as : tuple, optional
         Settings of the filter that scored them; None where nobody knows.
+    origin : dict, optional
+        How the problems were made.
+    probes : tuple, optional
+        Some of the problems with their confidences, by which scorers are compared.
 
     Attributes
     ----------
@@ -58,19 +67,22 @@ class CalibrationPart:
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> graphs, y = make_reasoning_graphs(199, random_state=0, return_X_y=True)
     >>> cf = HardCF("frequency-score").fit(graphs, y)
     >>> parts = [cf.calibration_part(graphs[i : i + 50], y[i : i + 50])
-    ...          for i in range(0, 200, 50)]
+    ...          for i in range(0, 199, 50)]
     >>> cf.calibrate_parts(parts).n_calibration_
-    200
+    199
     """
 
     steps: Steps
     answers: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
     groups: list | None = None
+    seen: Seen = field(default_factory=Seen.none)
     made_as: tuple | None = None
+    origin: dict | None = None
+    probes: tuple = ()
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -84,10 +96,14 @@ class CalibrationPart:
     def __getitem__(self, rows: slice | NDArray) -> CalibrationPart:
         """The same of some of the problems."""
         rows = np.arange(len(self))[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        groups = None if self.groups is None else [self.groups[i] for i in rows]
-        steps, answers = self.steps[rows], self.answers[rows]
-        return CalibrationPart(steps, answers, weights, groups, self.made_as)
+        return replace(
+            self,
+            steps=self.steps[rows],
+            answers=self.answers[rows],
+            weights=None if self.weights is None else self.weights[rows],
+            groups=None if self.groups is None else [self.groups[i] for i in rows],
+            seen=self.seen[rows],
+        )
 
     def claims(self) -> Claims:
         """Weights and groups, as a guarantee takes them.
@@ -98,6 +114,27 @@ class CalibrationPart:
         """
         none, bounds = np.empty(0), np.zeros(len(self) + 1, dtype=np.int64)
         return Claims(none, bounds, self.weights, self.groups)
+
+    def choose(self, guarantee, level, fewest):
+        """Which problems calibrate, and which are left over.
+
+        Of each question one answer calibrates, in each group that the guarantee is made
+        for. With ``fewest``, of the questions no more than it takes for the rank of all.
+
+        Returns
+        -------
+        chosen, left_over : ndarray of int, sorted
+        """
+        groups, number = self.groups or (), {}
+        overlap = any(isinstance(group, frozenset) for group in groups)
+        part_of = np.zeros(len(self), dtype=np.int64)
+        if groups and not overlap:
+            part_of[:] = [number.setdefault(group, len(number)) for group in groups]
+        order = self.seen.order()
+        rows = choose_one_each(self.seen.question, order, part_of)
+        if overlap or not fewest:
+            return rows, rows[:0]
+        return choose_fewest(rows, order, part_of, lambda n: guarantee.rank(n, level))
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
@@ -127,85 +164,62 @@ class CalibrationPart:
             weights = np.concatenate([part.weights for part in parts])
         if first.groups is not None:
             groups = [group for part in parts for group in part.groups]
-        answers = np.concatenate([part.answers for part in parts])
-        steps = Steps.join([part.steps for part in parts])
-        return cls(steps, answers, weights, groups, first.made_as)
+        return cls(
+            Steps.join([part.steps for part in parts]),
+            np.concatenate([part.answers for part in parts]),
+            weights,
+            groups,
+            Seen.join([part.seen for part in parts]),
+            first.made_as,
+            _joined_origin(parts),
+            tuple(probe for part in parts for probe in part.probes),
+        )
 
 
-class CalibratedInParts:
-    """What a filter does with problems that calibrate it part by part."""
+def _joined_origin(parts):
+    known = [part.origin for part in parts if part.origin is not None]
+    if not known:
+        return None
+    names = dict.fromkeys(name for origin in known for name in origin)
+    return {
+        name: list(dict.fromkeys(v for origin in known for v in origin.get(name, ())))
+        for name in names
+    }
 
-    _admit: Any  # these are the filter's
-    _label_values: Any
-    _part: Any
-    _part_settings: Any
-    _store: Any
-    validate: Any
 
-    def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
-        """Nonconformity score of each problem, as `calibrate` would use it.
+def probes_of(batch, confidence_alone):
+    """Some problems of a part with what the scorer says about them."""
+    rows = np.unique(
+        np.linspace(0, len(batch) - 1, min(len(batch), N_PROBES)).astype(int)
+    )
+    return ((batch[rows], confidence_alone(batch[rows])),)
 
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
 
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            The largest threshold that is safe, lowered by more than the rounding of the
-            scorer: the smallest path risk of a claim that is not known to be true, or
-            what ``guarantee`` makes of these. +inf where every threshold is safe.
-        """
-        return self.calibration_part(X, y).scores
+def refuse_part(part, filter, confidence_alone):
+    """ValueError where a part was scored otherwise than a filter does now."""
+    if part.made_as is None:
+        return
+    _refuse_other_settings(part.made_as, part_settings(filter))
+    for batch, before in part.probes:
+        now = confidence_alone(batch)
+        bound = TOLERATED * max(np.abs(before).max(initial=0.0), 1.0)
+        difference = np.abs(now - before).max(initial=0.0)
+        if not difference <= bound:
+            raise ValueError(
+                "a part was scored with another scorer, whose confidences differ from "
+                f"those of this filter by {difference:.3g}: score it again, by "
+                "calibration_part"
+            )
 
-    def calibration_part(self, X: Problems, y: Labels) -> CalibrationPart:
-        """What calibration needs of some problems, to be used later or elsewhere.
 
-        Parameters
-        ----------
-        X, y
-            As in `fit`; problems that the scorer has not seen.
-
-        Returns
-        -------
-        CalibrationPart
-            For `calibrate_parts`. It takes some 32 bytes per problem.
-        """
-        batch, is_table = self._admit(X)
-        labels, _ = flat_labels(y, batch, is_table, self._label_values)
-        return replace(self._part(batch, labels), made_as=self._part_settings())
-
-    def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
-        """Calibrate again, on problems that were scored in parts.
-
-        Parameters
-        ----------
-        parts : iterable of CalibrationPart
-            From `calibration_part` of this filter or of a copy, with the scorer that it
-            has now.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If there is no part, or the parts were made for another guarantee, with other
-            settings, or with a scorer that was another or trained on other problems.
-
-        Warns
-        -----
-        CalibrationWarning
-            If there are too few calibration problems for ``alpha``.
-        """
-        check_is_fitted(self)
-        self.validate()
-        part = CalibrationPart.join(parts)
-        if part.made_as is not None:
-            _refuse_other_settings(part.made_as, self._part_settings())
-        return self._store(part)
+def part_settings(filter):
+    """What has to be as it was when a part was scored."""
+    guarantee = filter._resolved()
+    functions = tuple(map(code_of, guarantee.functions))
+    text = described(guarantee, LEVELS), described_scorer(filter.scorer_)
+    drawn = filter._seed if TIES[filter.ties].jitter else None
+    edges = getattr(filter.edges, "__qualname__", filter.edges)
+    return edges, filter.ties, *text, functions, drawn
 
 
 def _refuse_other_settings(found, wanted):
@@ -220,3 +234,42 @@ def _refuse_other_settings(found, wanted):
             f"a part was scored with {[*differ, 'settings that are not known'][0]}: score "
             "it again, by calibration_part"
         )
+
+
+def described(guarantee, without=()):
+    """The settings of a guarantee as text, which is the same in another session."""
+    if guarantee is None:
+        return None
+    settings = guarantee.get_params(deep=False).items()
+    named = {k: _named(v) for k, v in settings if k not in without}
+    return f"{type(guarantee).__name__}({named})"
+
+
+def _named(value):
+    return getattr(value, "__qualname__", None) or without_places(repr(value))
+
+
+def described_scorer(scorer):
+    """The settings of a scorer as text, and what its functions do."""
+    values = scorer.get_params(deep=False).values()
+    functions = [code_of(v) for v in values if isinstance(v, FunctionType)]
+    return " ".join([without_places(repr(scorer)), *functions])
+
+
+def code_of(function):
+    """A short text for what a function does: others of its name may do something else."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    more = function.__defaults__, function.__kwdefaults__, cells
+    text = f"{_text(function.__code__)} {_text(more)}"
+    return f"{crc32(text.encode(errors='replace')):08x}"
+
+
+def _text(value):
+    """As ``repr``, but the same in every session: without places, lines and hashes."""
+    if hasattr(value, "co_code"):
+        return _text((value.co_code, value.co_names, value.co_consts))
+    if isinstance(value, (set, frozenset)):
+        return f"{{{sorted(map(_text, value))}}}"
+    if isinstance(value, (list, tuple)):
+        return f"({', '.join(map(_text, value))})"
+    return without_places(repr(value))

@@ -6,7 +6,7 @@ with it the guarantee, is untouched. Exact copies of a problem still tie.
 """
 
 from dataclasses import dataclass
-from zlib import crc32
+from hashlib import blake2b
 
 import numpy as np
 
@@ -41,35 +41,50 @@ TIES = {
 }
 
 
-def jittered(risk, batch, seed):
+def jittered(risk, batch, seed, steady=False):
     """Risk plus noise in [0, 1e-8 (1 + abs(risk))), shape (n_claims,).
 
     The noise is a hash of the claim's features and text, its position, and all of its
     problem. Risks are taken to be of order one: noise may reorder those that are less
     than some 1e-8 apart.
+
+    With ``steady``, as for problems that calibrate, there is no noise in a problem of which
+    a copy might get another hash, since a feature lies where rounding would decide.
     """
     with np.errstate(over="ignore"):
-        own = _hash_rows(batch, np.uint64(seed))
+        own = hash_rows(batch, np.uint64(seed))
         whole = segment_sum(own, batch.offsets)[batch.problem_of]
         position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
-        mixed = _mix(own + _ODD * position.astype(np.uint64))
-        mixed = _mix(mixed + _mix(whole + _ODD))
+        mixed = mix(own + _ODD * position.astype(np.uint64))
+        mixed = mix(mixed + mix(whole + _ODD))
     uniform = (mixed >> np.uint64(11)) * 2.0**-53
+    if steady and batch.features is not None:
+        uniform[_on_border(batch)[batch.problem_of]] = 0.0
     return risk + SCALE * (1 + np.abs(risk)) * uniform
 
 
-def _hash_rows(batch, seed):
-    out = np.full(batch.n_claims, _mix(seed + _ODD), dtype=np.uint64)
-    if batch.features is not None:
-        for column in _leading_bits(batch).T:
-            out = _mix(out + np.ascontiguousarray(column).view(np.uint64))
+def hash_rows(batch, seed, exact=False):
+    """A hash of each claim; with ``exact``, of its text where it has one, else of all bits."""
+    out = np.full(batch.n_claims, mix(seed + _ODD), dtype=np.uint64)
+    known = np.zeros(batch.n_claims, dtype=bool)
     if batch.claims is not None:
         # A problem without texts must get the same hash beside problems that have some.
-        known = np.flatnonzero([text is not None for text in batch.claims])
-        texts = (crc32(text.encode(errors="replace")) for text in batch.claims[known])
-        codes = np.fromiter(texts, dtype=np.uint64, count=len(known))
-        out[known] = _mix(out[known] + codes)
+        known = np.array([text is not None for text in batch.claims], dtype=bool)
+        codes = np.fromiter(map(hash_text, batch.claims[known]), np.uint64, known.sum())
+        out[known] = mix(out[known] + codes)
+    if batch.features is not None:
+        features = batch.features + 0.0 if exact else _leading_bits(batch)[0]
+        rows = ~known if exact else np.ones(batch.n_claims, dtype=bool)
+        for column in features[rows].T:
+            out[rows] = mix(out[rows] + np.ascontiguousarray(column).view(np.uint64))
     return out
+
+
+def hash_text(text):
+    """The first 64 bits of the BLAKE2 hash of a text."""
+    return int.from_bytes(
+        blake2b(text.encode(errors="replace"), digest_size=8).digest()
+    )
 
 
 def _leading_bits(batch):
@@ -77,18 +92,39 @@ def _leading_bits(batch):
 
     A step is 2**-BITS of the power of two that is nearest to the largest feature of the
     problem. Round values, such as 1 or 0.5, thus lie far from where rounding goes the
-    other way, and so does the step itself.
+    other way, and so does the step itself. Returns the steps, and the numbers that were
+    rounded: of the features, and of the power of each problem.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)
     top = np.zeros(len(batch))
     np.maximum.at(top, batch.problem_of, largest)
     with np.errstate(divide="ignore"):
-        power = np.rint(np.log2(top))
-    power = np.where(np.isfinite(power), power, 0.0)[batch.problem_of]
-    return np.rint(np.ldexp(batch.features, (BITS - power).astype(int)[:, None])) + 0.0
+        power = np.log2(top)
+    power = np.where(np.isfinite(power), power, 0.0)
+    scale = BITS - np.rint(power)[batch.problem_of].astype(int)
+    exact = np.ldexp(batch.features, scale[:, None])
+    return np.rint(exact) + 0.0, exact, power
 
 
-def _mix(x):
+def _on_border(batch):
+    """Problems of which a feature lies where rounding would decide about the hash."""
+    _, exact, power = _leading_bits(batch)
+    width = 2.0**BITS * np.where(single_columns(batch.features), 1e-5, 1e-9)
+    near = np.abs(exact - np.floor(exact) - 0.5) < width
+    out = np.abs(power - np.floor(power) - 0.5) < width.max(initial=0.0) / 2.0**BITS
+    out[batch.problem_of[near.any(axis=1)]] = True
+    return out
+
+
+def single_columns(table):
+    """Which columns hold float32 numbers that are not all round, such as 3 or 0.25."""
+    some = table[:100_000]
+    with np.errstate(over="ignore"):
+        single = (some == some.astype(np.float32)).all(axis=0)
+        return single & (some * 1024 % 1 != 0).any(axis=0)
+
+
+def mix(x):
     """Finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

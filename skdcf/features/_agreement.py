@@ -127,6 +127,7 @@ class AgreementFeatures(GraphTransformer):
         "answer": [callable, None],
         "optional": ["boolean"],
     }
+    learns: ClassVar[bool] = False
 
     reads_edges: ClassVar[bool] = True  # numbers_agreement_above
     looks_ahead: ClassVar[frozenset[str]] = frozenset(_PER_PROBLEM[:3])

@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -33,11 +35,60 @@ Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 
 class KeepsGraphs(TransformerMixin, Settings, auto_wrap_output_keys=None):
-    """A transformer whose output is a GraphBatch, whatever tables others make."""
+    """A transformer whose output is a GraphBatch, whatever tables others make.
+
+    Attributes
+    ----------
+    learns : bool or None
+        Whether `fit` learns from the problems. None says yes if the class defines a `fit`
+        of its own, other than that of `GraphTransformer`.
+    reads_edges : bool
+        Whether the columns depend on the edges of a problem. A filter with
+        ``edges="none"`` then needs problems whose edges are known.
+    """
+
+    learns: bool | None = None
+    reads_edges: bool = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         options.setdefault("auto_wrap_output_keys", None)
         super().__init_subclass__(**options)
+
+    def does_learn(self) -> bool:
+        """Whether `fit` learns from the problems that it is given.
+
+        Returns
+        -------
+        bool
+        """
+        own = type(self).fit is not GraphTransformer.fit
+        return own if self.learns is None else self.learns
+
+    def fit_transform(self, X: Graphs, y: Any = None) -> GraphBatch:
+        """Fit, and transform the same problems; a Pipeline calls this.
+
+        Parameters
+        ----------
+        X : GraphBatch or sequence of ReasoningGraph
+        y : ignored
+
+        Returns
+        -------
+        GraphBatch
+
+        Raises
+        ------
+        ValueError
+            If the transformer learns: in a Pipeline around a filter it would learn from
+            problems that calibrate.
+        """
+        if self.does_learn():
+            raise ValueError(
+                f"{self!r} learns from the problems that it is fitted to, and would learn "
+                "from those that calibrate, which voids the guarantee. Pass it to the filter "
+                "as features=, which is fitted to training problems only"
+            )
+        return self.fit(X, y).transform(X)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Refuse tables: the output is a GraphBatch.
@@ -78,19 +129,12 @@ class GraphTransformer(KeepsGraphs):
 
     Attributes
     ----------
-    learns : bool
-        Whether `fit` learns from the problems, so that those that calibrate must not
-        take part.
-    reads_edges : bool
-        Whether other edges give other columns.
     per_problem : bool
         Whether the columns of a problem may be made without the other problems.
     looks_ahead : frozenset of str
         Columns of a claim that the claims after it can change.
     """
 
-    learns: ClassVar[bool] = False
-    reads_edges: ClassVar[bool] = False
     per_problem: ClassVar[bool] = True
     looks_ahead: ClassVar[frozenset[str]] = frozenset()
 
@@ -156,6 +200,11 @@ class GraphTransformer(KeepsGraphs):
         kept = [name for name in given if name not in own]
         return np.array(kept + own, dtype=object)
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = self.does_learn()
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "feature_names_in_")
 
@@ -200,6 +249,65 @@ def _cut(batch, n_workers):
     block = batch.offsets[:-1] // size
     cuts = np.flatnonzero(np.diff(block)) + 1
     return [slice(a, b) for a, b in pairwise([0, *cuts.tolist(), len(batch)])]
+
+
+def list_steps(transformer: Any) -> list:
+    """The transformers that are applied, in their order.
+
+    Parameters
+    ----------
+    transformer : transformer, Pipeline or None
+
+    Returns
+    -------
+    list of transformers
+        Without Pipelines, None and "passthrough".
+    """
+    if isinstance(transformer, Pipeline):
+        return [one for _, step in transformer.steps for one in list_steps(step)]
+    return [] if transformer in (None, "passthrough") else [transformer]
+
+
+def learns(transformer: Any) -> bool:
+    """Whether a transformer learns from the problems that it is fitted to.
+
+    Parameters
+    ----------
+    transformer : transformer, Pipeline or None
+
+    Returns
+    -------
+    bool
+        A Pipeline learns if one of its steps does. A transformer of this package says so
+        by ``learns``, any other by its tag ``requires_fit``.
+    """
+    return any(
+        step.does_learn() if isinstance(step, KeepsGraphs) else requires_fit(step)
+        for step in list_steps(transformer)
+    )
+
+
+def requires_fit(step: Any) -> bool:
+    """Whether a transformer of tables learns, as its tags say; True where none do."""
+    try:
+        return get_tags(step).requires_fit
+    except AttributeError:  # no estimator of scikit-learn: nothing is known
+        return True
+
+
+def reads_edges(transformer: Any) -> bool:
+    """Whether columns depend on the edges of a problem; True where nobody knows.
+
+    Parameters
+    ----------
+    transformer : transformer, Pipeline or None
+
+    Returns
+    -------
+    bool
+    """
+    own = (s for s in list_steps(transformer) if isinstance(s, KeepsGraphs))
+    return any(step.reads_edges for step in own)
 
 
 def list_columns(batch: GraphBatch) -> list[str]:
@@ -289,16 +397,6 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         self.n_jobs = n_jobs
 
     @property
-    def learns(self) -> bool:
-        """Whether a member learns; one of other make does unless it says not."""
-        return any(getattr(m, "learns", True) for m in self._members)
-
-    @property
-    def reads_edges(self) -> bool:
-        """Whether a member reads edges; one of other make may."""
-        return any(getattr(m, "reads_edges", True) for m in self._members)
-
-    @property
     def per_problem(self) -> bool:
         """Whether each member looks at one problem at a time; one of other make may not."""
         return all(getattr(m, "per_problem", False) for m in self._members)
@@ -312,6 +410,20 @@ class GraphUnion(GraphTransformer, _BaseComposition):
     @property
     def _members(self):
         return [member for _, member in self.transformer_list]
+
+    def does_learn(self) -> bool:
+        """Whether a member learns from the problems that it is given.
+
+        Returns
+        -------
+        bool
+        """
+        return any(map(learns, self._members))
+
+    @property
+    def reads_edges(self) -> bool:  # type: ignore[override]
+        """Whether the columns of a member depend on the edges."""
+        return any(map(reads_edges, self._members))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, those of the members as ``name__parameter``.

@@ -105,6 +105,7 @@ class DomainIndicators(GraphTransformer):
         "domains": ["array-like", None],
         "metadata": [Mapping, None],
     }
+    reads_edges = False
 
     def __init__(
         self,

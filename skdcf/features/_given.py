@@ -23,6 +23,8 @@ SEMANTIC = (
 class _GivenColumns(GraphTransformer):
     """Columns of the input, under names of their own."""
 
+    reads_edges = False
+
     def _sources(self) -> Sequence[str]:
         """Names of the input columns that are needed."""
         raise NotImplementedError

@@ -85,6 +85,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     metadata: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
+    #: Columns that a filter has computed of these problems, by what has made them.
+    tables = None
+
     def __init__(self) -> None:
         raise TypeError("use GraphBatch.pack(graphs) or GraphBatch.from_arrays(...)")
 
@@ -230,9 +233,53 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         """
         table = check_features(features, self.n_claims, self)
         names = check_names(feature_names, table)
-        return self._trusted(
-            **self.__dict__ | {"features": table, "feature_names": names}
-        )
+        new = {"features": table, "feature_names": names, "tables": None}
+        return self._trusted(**self.__dict__ | new)
+
+    def carry_table(
+        self, key: str, features: NDArray, feature_names: tuple[str, ...] | None
+    ) -> GraphBatch:
+        """The same problems, which carry other columns besides; so do slices of them.
+
+        Parameters
+        ----------
+        key : str
+            What has made the columns.
+        features : ndarray of shape (n_claims, n_columns)
+        feature_names : tuple of str or None
+
+        Returns
+        -------
+        GraphBatch
+        """
+        tables = (self.tables or {}) | {key: (features, feature_names)}
+        return self._trusted(**self.__dict__ | {"tables": tables})
+
+    def replace_edges(self, edges: ArrayLike) -> GraphBatch:
+        """The same problems with other edges, which are known.
+
+        Parameters
+        ----------
+        edges : array-like of int, shape (n_edges, 2)
+            As in `from_arrays`.
+
+        Returns
+        -------
+        GraphBatch
+
+        Raises
+        ------
+        ValueError
+            As in `from_arrays`.
+        """
+        fields = {
+            n: self.__dict__[n]
+            for n in GraphBatch.__annotations__
+            if n != "edges_known"
+        }
+        features, offsets = fields.pop("features"), fields.pop("offsets")
+        del fields["edges"], fields["edge_offsets"]
+        return self.from_arrays(features, offsets, edges, **fields)
 
     def replace_metadata(
         self, metadata: Iterable[Mapping[str, Any] | None] | None
@@ -248,7 +295,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         GraphBatch
         """
         more = check_fields("metadata", metadata, self)
-        return self._trusted(**self.__dict__ | {"metadata": more})
+        return self._trusted(**self.__dict__ | {"metadata": more, "tables": None})
 
     def without_edges(self) -> GraphBatch:
         """The same problems, in which it is known that no claim builds on another.
@@ -287,8 +334,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def __array__(self, dtype=None, copy=None):
         if dtype is not None and np.dtype(dtype) != object:
             raise TypeError(
-                "a GraphBatch is no table of numbers. Wrap transformers of scikit-learn: "
-                "ClaimTransformer(StandardScaler()) works on the claims"
+                "a GraphBatch is no table of numbers. Pass transformers of scikit-learn to "
+                "the filter, HardCF(features=StandardScaler()): it applies them to the claims"
             )
         return np.fromiter(self, dtype=object, count=len(self))
 
@@ -411,6 +458,11 @@ def _take(batch, rows):
     for name in _ROWS:
         column = getattr(batch, name)
         fields[name] = None if column is None else column[rows]
+    if batch.tables:
+        fields["tables"] = {
+            key: (read_only(table[claims]), names)
+            for key, (table, names) in batch.tables.items()
+        }
     if "depth" in batch.__dict__:  # worked out already, and the same in any batch
         fields["depth"] = batch.depth[claims]
     return fields

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._parameters import Fraction, Number
 from ..graphs.ragged import segment_ids
-from ..ops.conformal import leave_one_out_alpha, problems_needed
+from ..ops.conformal import conformal_rank, leave_one_out_alpha, problems_needed
 from ..ops.hard import allowing_scores, segment_sum
 from ..ops.risk_control import Steps
 from ._calibration import Calibration, Claims, OneThreshold
@@ -199,6 +199,11 @@ class NoFalseClaim(Guarantee):
             f"{self.problems_needed(level)} are needed, of those that "
             f"calibration_size holds out, or alpha >= {least:.4g}."
         )
+
+    def rank(self, n: int, level: float) -> int | None:
+        if self.weight is not None:
+            return None
+        return conformal_rank(n, level, self.delta)
 
     def problems_needed(self, level: float) -> int:
         return problems_needed(level, self.delta)

@@ -334,6 +334,22 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return problems_needed(level)
 
+    def rank(self, n: int, level: float) -> int | None:
+        """The rank of the score that n calibration problems make the threshold.
+
+        Filters calibrate on no more problems than it takes for the rank of all of them.
+
+        Parameters
+        ----------
+        n : int
+        level : float
+
+        Returns
+        -------
+        int, or None where every problem is of use
+        """
+        return None
+
     def calibration_count(self, n: int, alpha: float) -> int:
         """How many of n problems to hold out for calibration.
 

@@ -71,8 +71,7 @@ def _explain_all(filter, X, y):
     labels = None if y is None else filter.check(X, y)[1]
     margin = _flat(filter.decision_function(batch))  # warns if nothing can be kept
     risk, levels = _flat(filter.path_risk(batch)), _levels(filter, batch)
-    seen = batch if filter.coherent else batch.without_edges()
-    confidence = np.asarray(filter.scorer_.confidence(seen), dtype=np.float64)
+    seen, confidence = filter.columns(batch), filter.confidence(batch)
     promise = filter.calibration_.promise
     never = levels >= 1 if promise.is_probability else np.isinf(levels)
     columns = {

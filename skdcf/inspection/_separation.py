@@ -261,8 +261,7 @@ def _fitted(filter, seed, data, groups):
 
 def _scores(fitted, batch):
     fitted, seen = unwrap(fitted, batch)
-    seen = fitted.check(seen)
-    return fitted.scorer_.confidence(seen if fitted.coherent else seen.without_edges())
+    return fitted.confidence(seen)
 
 
 def _pooled(scores):

@@ -182,8 +182,7 @@ def shap_values(filter: Any, X: Problems, *, background: Problems | None = None)
     inner, seen = unwrap(filter, X)
     batch = inner.check(seen)
     other = batch if background is None else inner.check(unwrap(filter, background)[1])
-    if not inner.coherent:
-        batch, other = batch.without_edges(), other.without_edges()
+    batch, other = inner.columns(batch), inner.columns(other)
     values = inner.scorer_.shap_values(batch, other)
     return ShapReport.from_values(names_of(batch), values, batch.features)
 

@@ -176,8 +176,7 @@ def surrogate_agreement(
     levels = check_alphas(alphas)
     filter, X = unwrap(filter, X)
     batch, labels = filter.check(X, y)
-    if not filter.coherent:
-        batch = batch.without_edges()
+    batch = filter.columns(batch)
     true = labels == 1
     _check_enough(levels, len(batch), true)
     if relaxation is None:

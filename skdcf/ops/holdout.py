@@ -1,5 +1,6 @@
 """Random parts of a set of problems that keep groups together."""
 
+from bisect import bisect_left
 from math import ceil
 from numbers import Integral, Real
 
@@ -65,7 +66,7 @@ def hold_out(n, count, groups, rng):
     Parameters
     ----------
     n, count : int
-        ``count`` of ``n`` problems are held out, or some more where groups are large.
+        ``count`` of ``n`` problems are held out, or as many groups of them.
     groups : ndarray of shape (n,) or None
     rng : RandomState or Generator
 
@@ -73,18 +74,64 @@ def hold_out(n, count, groups, rng):
     -------
     rest, held : ndarrays of int, sorted
     """
-    if groups is None:
-        order = rng.permutation(n)
-        return np.sort(order[count:]), np.sort(order[:count])
-    codes = np.unique(groups, return_inverse=True)[1]
+    codes = np.arange(n) if groups is None else number_groups(groups)
     n_groups = codes.max() + 1
     if n_groups < 2:
         raise ValueError("all problems are in one group: nothing can be held out")
-    order = rng.permutation(n_groups)
-    members = np.cumsum(np.bincount(codes)[order])
-    n_held = int(np.clip(np.searchsorted(members, count) + 1, 1, n_groups - 1))
-    held = np.isin(codes, order[:n_held])
+    held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def number_groups(groups):
+    """Numbers of the groups, in the order of the first problem of each."""
+    _, first, code = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[code]
+
+
+def choose_one_each(groups, order, part_of):
+    """One problem of each group in each part: the first in the order of a hash.
+
+    Parameters
+    ----------
+    groups, order, part_of : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of int, sorted
+    """
+    by = np.lexsort((order, groups, part_of))
+    new = np.append(True, np.diff(groups[by]) != 0) | np.append(
+        True, np.diff(part_of[by]) != 0
+    )
+    return np.sort(by[new[: len(by)]])
+
+
+def choose_fewest(rows, order, part_of, rank):
+    """Of some problems the smallest number, in each part, with the rank of all of them.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Positions.
+    order, part_of : ndarray of shape (n,)
+        A hash by which problems are chosen, and the part that each is in.
+    rank : callable
+        The rank that a number of problems reaches, which grows with it; None where there
+        is none, so that all problems are of use.
+
+    Returns
+    -------
+    chosen, left_over : ndarray of int, sorted
+    """
+    chosen = []
+    for part in np.unique(part_of[rows]).tolist():
+        own = rows[part_of[rows] == part]
+        whole, count = rank(len(own)), len(own)
+        if whole:
+            count = bisect_left(range(len(own)), whole, key=rank)
+        chosen.append(own[np.argsort(order[own], kind="stable")[:count]])
+    chosen = np.sort(np.concatenate([rows[:0], *chosen]))
+    return chosen, np.setdiff1d(rows, chosen)
 
 
 def pick(batch, labels, rows):

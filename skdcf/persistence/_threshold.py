@@ -35,8 +35,9 @@ class CalibratedThreshold:
     ties : {"exclude", "include", "jitter"}, default="exclude"
         With "include", a claim whose path risk equals the threshold is kept, too.
         "jitter" is already in the path risks of the filter.
-    coherent : bool, default=True
-        Whether path risks follow the graph; else they are risks.
+    edges : str, default="given"
+        What path risks follow: the edges of the problems, "none" (they are risks), or the
+        rule of that name.
 
     Examples
     --------
@@ -49,13 +50,14 @@ class CalibratedThreshold:
     alpha: float
     n_calibration: int
     ties: str = "exclude"
-    coherent: bool = True
+    edges: str = "given"
 
     def __post_init__(self) -> None:
         """Raise ValueError unless all fields make sense."""
         check_alpha(self.alpha)
         check_choice("ties", self.ties, _TIES)
-        check_choice("coherent", self.coherent, (True, False))
+        if not isinstance(self.edges, str):
+            raise ValueError(f"edges is {self.edges!r}, but must be a text")
         value, n = self.threshold, self.n_calibration
         if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
             raise ValueError(f"threshold is {value!r}, but must be a number")
@@ -174,7 +176,7 @@ def _of_filter(filter, alpha):
         alpha,
         int(filter.n_calibration_),
         filter.ties,
-        filter.coherent,
+        getattr(filter.edges, "__qualname__", filter.edges),
     )
 
 

@@ -238,10 +238,7 @@ class ScoreDistributionDisplay:
 
 def _confidences(fitted, X):
     fitted, seen = unwrap(fitted, X)
-    batch = fitted.check(seen)
-    return fitted.scorer_.confidence(
-        batch if fitted.coherent else batch.without_edges()
-    )
+    return fitted.confidence(seen)
 
 
 def _draw_density(ax, scores, colour, dash, label):

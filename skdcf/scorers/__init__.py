@@ -15,7 +15,7 @@ from ._linear import LinearScorer
 from ._mixture import MixtureScorer, Selection
 from ._mlp import MLPScorer
 from ._neyman_pearson import NeymanPearsonScorer
-from ._protocol import Scorer, Task
+from ._protocol import Scorer, Task, does_learn
 from ._resolve import as_scorer
 from ._shifted import GroupShiftScorer
 from ._tables import HazardTable
@@ -43,4 +43,5 @@ __all__ = [
     "Task",
     "TextHazard",
     "as_scorer",
+    "does_learn",
 ]

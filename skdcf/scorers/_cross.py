@@ -1,8 +1,11 @@
 """One scorer per fold, each calibrated on its own fold: cross-conformal prediction."""
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ..features.columns import apply_columns
 from ..graphs import GraphBatch
 from ..ops.hard import path_risk
 from ._protocol import Scorer
@@ -21,6 +24,10 @@ class CrossScorer(Scorer):
         One per fold.
     scores : list of ndarray
         Sorted nonconformity scores of the problems of each fold.
+    features : list of fitted transformers, optional
+        One per fold, where columns learn; each scorer then sees those of its own fold.
+    edges : {"given", "none"}, default="given"
+        Whether edges are dropped once such columns are computed.
 
     References
     ----------
@@ -39,11 +46,20 @@ class CrossScorer(Scorer):
     (100, 10)
     """
 
+    learns = False
     resolution = 0.0  # counts are whole numbers
 
-    def __init__(self, scorers: list, scores: list) -> None:
+    def __init__(
+        self,
+        scorers: list,
+        scores: list,
+        features: list | None = None,
+        edges: Literal["given", "none"] = "given",
+    ) -> None:
         self.scorers = scorers
         self.scores = scores
+        self.features = features
+        self.edges = edges
 
     def fit(self, batch, labels, task):
         """Refused: the filter fits one scorer per fold.
@@ -87,7 +103,12 @@ class CrossScorer(Scorer):
         ndarray of shape (n_claims,)
         """
         total = np.zeros(batch.n_claims)
-        for scorer, scores in zip(self.scorers, self.scores, strict=True):
-            risk = path_risk(-np.asarray(scorer.confidence(batch), float), batch)
+        features = self.features or [None] * len(self.scorers)
+        for scorer, scores, columns in zip(
+            self.scorers, self.scores, features, strict=True
+        ):
+            seen = apply_columns(columns, batch)
+            seen = seen.without_edges() if self.edges == "none" else seen
+            risk = path_risk(-np.asarray(scorer.confidence(seen), float), seen)
             total += np.searchsorted(scores, risk, side="right")
         return -total

@@ -13,7 +13,7 @@ from .._parameters import Number, StrOptions
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
 from ._form import LinearForm
-from ._protocol import Scorer, Task
+from ._protocol import Scorer, Task, does_learn
 
 FREQUENCY = "frequency-score"
 
@@ -34,6 +34,8 @@ class FeatureScorer(Scorer):
     >>> FeatureScorer(1).confidence(batch)
     array([3., 5.])
     """
+
+    learns = False
 
     def __init__(self, feature: str | int) -> None:
         self.feature = feature
@@ -184,6 +186,8 @@ class FunctionScorer(Scorer):
     FunctionScorer(function=<function <lambda> at ...>)
     """
 
+    learns = False
+
     def __init__(self, function: Callable[[GraphBatch], ArrayLike]) -> None:
         self.function = function
 
@@ -206,7 +210,7 @@ class FunctionScorer(Scorer):
             If the function is a method of a scorer that was trained before.
         """
         owner = getattr(self.function, "__self__", None)
-        if isinstance(owner, Scorer) and owner.learns:
+        if isinstance(owner, Scorer) and does_learn(owner):
             warn(
                 f"the function is a method of a fitted {type(owner).__name__}: the "
                 "guarantee needs problems here that it was not trained on. Pass the "

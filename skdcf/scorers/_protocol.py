@@ -69,9 +69,12 @@ class Scorer(Settings, metaclass=ABCMeta):
 
     Attributes
     ----------
-    learns : bool
-        Whether `fit` learns from labels. A filter then holds the problems that it
-        calibrates on out of `fit`. If not, `fit` sees these, and all labels as unknown.
+    learns : bool or None
+        Whether `fit` learns from the problems. None says yes if the class defines `fit`:
+        also a `fit` that looks at no label follows the problems that it is given. A filter
+        then holds the problems that it calibrates on out of `fit`. False declares that
+        `fit` learns nothing from problems; it then sees all of them, and all labels as
+        unknown.
     uses_alpha : bool
         Whether another alpha would give another scorer.
     uses_relaxation : bool
@@ -95,7 +98,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     200
     """
 
-    learns = False
+    learns: bool | None = None
     uses_alpha = False
     uses_relaxation = False
     resolution = 1e-10
@@ -232,6 +235,21 @@ class Scorer(Settings, metaclass=ABCMeta):
         -------
         ndarray of shape (n_claims,)
         """
+
+
+def does_learn(scorer: Scorer) -> bool:
+    """Whether a scorer learns from the problems that it is fitted to.
+
+    Parameters
+    ----------
+    scorer : Scorer
+
+    Returns
+    -------
+    bool
+    """
+    own = type(scorer).fit is not Scorer.fit
+    return own if scorer.learns is None else scorer.learns
 
 
 def confidence_of_each(scorers, batch):

@@ -1,0 +1,952 @@
+"""The filter: one class, whose presets differ in their defaults.
+
+Fitting stands in ``_fit``, what is done to problems at every door in ``_door``, and what they
+are compared with in ``_origin``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy, deepcopy
+from dataclasses import replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from .._checks import check_alpha, check_choice, warn
+from .._parameters import (
+    Fraction,
+    HasMethods,
+    Number,
+    Settings,
+    StrOptions,
+    positive,
+)
+from ..exceptions import CalibrationWarning
+from ..features.columns import apply_columns
+from ..graphs import GraphBatch, answer_text, question_groups
+from ..guarantees import Guarantee, NoFalseClaim
+from ..ops.hard import answer_scores, path_risk, path_risk_of_errors, segment_sum
+from ..scorers import Task
+from ..training import SoftTraining
+from ._door import (
+    View,
+    admit,
+    needs_edges,
+    unchanged_on_error,
+    with_missing_verdicts,
+    with_names,
+)
+from ._fit import CROSS, at_level, fit_together
+from ._labels import flat_labels, rows_that_count, warn_of_labels
+from ._origin import Seen, compare_origin, origin_of, refuse_trained
+from ._parts import CalibrationPart, described, part_settings, probes_of, refuse_part
+from ._rounding import confidence_of, lowered, measured_rounding, resolution_of
+from ._ties import TIES, jittered
+
+if TYPE_CHECKING:
+    from ..graphs import Labels, Problems, ReasoningGraph
+    from ..guarantees import Calibration
+    from ..relaxation import Relaxation
+    from ..scorers import Scorer
+
+OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
+
+
+class ConformalFilter(Settings):
+    """Score claims, calibrate a threshold, keep the claims whose path risk is below it.
+
+    `CoherentConformalFilter`, `HardCF` and the presets are this class with other defaults;
+    their pages describe the parameters.
+    """
+
+    scorer: Any = None
+    features: Any = None
+    alpha: float = 0.1
+    relaxation: Relaxation | None = None
+    training: SoftTraining | None = None
+    edges: Any = "given"
+    calibration_size: float | int | Literal["cross"] | None = None
+    ties: str = "exclude"
+    guarantee: Guarantee | None = None
+    online: bool = False
+    random_state: Any = None
+    verbose: int = 0
+
+    scorer_: Scorer
+    features_: Any
+    nonconformity_scores_: NDArray[np.float64]
+    answer_scores_: NDArray[np.float64]
+    n_calibration_: int
+    left_over_: NDArray[np.int64]
+    calibration_: Calibration
+    origin_: dict[str, list]
+
+    _parameter_constraints = {
+        "features": [None, HasMethods(["fit", "transform"])],
+        "relaxation": [None, HasMethods(["plan", "loss", "validate"])],
+        "training": [None, SoftTraining],
+        "edges": [StrOptions({"given", "none"}), callable],
+        "ties": [StrOptions(set(TIES))],
+        "guarantee": [None, Guarantee],
+        "calibration_size": [
+            None,
+            Number(Fraction, 0, 1, closed="neither"),
+            positive(Integral),
+            StrOptions({CROSS}),
+        ],
+        "online": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def _keep(self, given):
+        """Store the parameters of the constructor, as they are."""
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
+    def _wanted_scorer(self, batch):
+        """What to score with; presets make it of parameters of their own."""
+        return self.scorer
+
+    def _resolved(self):
+        """The guarantee; None stands for that of no false claim."""
+        return NoFalseClaim() if self.guarantee is None else self.guarantee
+
+    def _task(self, groups, rng):
+        settings = self.relaxation, self.training, self.verbose
+        return Task(self.alpha, groups, rng, *settings)
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        check_alpha(self.alpha)
+        super().validate()
+        if self.guarantee is not None:
+            self.guarantee.validate()
+            if TIES[self.ties].keep_equal:
+                raise ValueError(
+                    f'ties="{self.ties}" has no guarantee where scores are tied, so that '
+                    f"guarantee={self.guarantee!r} would be an empty promise: leave "
+                    'guarantee at None, or choose ties="exclude" or "jitter"'
+                )
+        if self.calibration_size == CROSS:
+            self._refuse_cross()
+
+    def _refuse_cross(self):
+        if self.ties != "exclude":
+            raise ValueError(
+                f'calibration_size="{CROSS}" counts problems, and has no use for '
+                f"ties={self.ties!r}: leave ties at its default"
+            )
+        if self.guarantee is not None and not self.guarantee.crosses:
+            raise ValueError(
+                f'calibration_size="{CROSS}" has no theory for guarantee='
+                f"{self.guarantee!r}: choose NoFalseClaim(max_false) alone, or a share or "
+                "number of problems for calibration_size"
+            )
+
+    # ---------------------------------------------------------------- fit and calibrate
+
+    def fit(
+        self,
+        X: Problems,
+        y: Labels,
+        groups: ArrayLike | Literal[False] | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> Self:
+        """Train columns and scorer if they learn, then calibrate on problems held out.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Rows of an array are problems with one claim each.
+        y : sequence of 1-D arrays, one per problem
+            1 for a true claim, 0 for a false one, -1 for one that nobody judged: it
+            counts as false in calibration and is left out of training. For a GraphBatch
+            also one flat array; for an array X a 1-D array of two label values, of which
+            the larger means true.
+        groups : array-like of shape (n_problems,), or False, optional
+            The question that each answer belongs to, as in
+            `~skdcf.graphs.question_groups`. All answers to a question are on one side of
+            the split, and one of them calibrates. False says that each answer is a
+            question of its own.
+        accept_origin : str, optional
+            Why problems that were made in different ways may be used together. It is kept
+            in ``origin_``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad problems, labels or parameters, before anything is computed.
+
+        Warns
+        -----
+        CalibrationWarning
+            If there are too few calibration problems for ``alpha``.
+        LabelWarning
+            As in `calibrate`.
+        """
+        with unchanged_on_error(self):
+            fit_together([self], X, y, groups, accept_origin)
+            return self
+
+    def fit_levels(
+        self,
+        X: Problems,
+        y: Labels,
+        alphas: Iterable[float],
+        groups: ArrayLike | Literal[False] | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> list[Self]:
+        """Fit copies of this filter for several levels.
+
+        Levels that hold out the same number of problems share the split, and as much of
+        the training as does not depend on alpha.
+
+        Parameters
+        ----------
+        X, y, groups, accept_origin
+            As in `fit`.
+        alphas : sequence of float in (0, 1)
+
+        Returns
+        -------
+        list of fitted filters, one per alpha
+        """
+        filters = [at_level(self, check_alpha(a)) for a in alphas]
+        fit_together(filters, X, y, groups, accept_origin)
+        return filters
+
+    def calibrate(
+        self,
+        X: Problems,
+        y: Labels,
+        groups: ArrayLike | Literal[False] | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> Self:
+        """Calibrate again, on problems of the caller's; scorer and columns stay.
+
+        Of each question one answer calibrates, and of the questions the smallest number
+        with the rank that all of them have at ``alpha``. Which ones, a fixed hash of
+        their content says; the others are in ``left_over_``.
+
+        Parameters
+        ----------
+        X, y, groups, accept_origin
+            As in `fit`; problems that the filter was not trained on.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a question trained the filter.
+
+        Warns
+        -----
+        CalibrationWarning
+            If there are too few calibration problems for ``alpha``.
+        LabelWarning
+            If a language model gave all the labels, or if more problems have no judged
+            claim than alpha allows for.
+        """
+        check_is_fitted(self, "scorer_")
+        self.validate()
+        with unchanged_on_error(self):
+            self._store(self._labelled_part(X, y, groups, accept_origin), fewest=True)
+            return self
+
+    def _labelled_part(self, X, y, groups, accept_origin):
+        """What calibrates, of problems that come in by the door of `calibrate`."""
+        view = self._look(X, accept_origin, y=y, new=True)
+        view = view.take(rows_that_count(view.passed, view.labels))
+        seen = Seen.of(view.passed, question_groups(view.passed, groups))
+        refuse_trained(view.passed, seen, self._trained)
+        warn_of_labels(view.passed, view.labels, self._level(None))
+        return self._part(view, seen)
+
+    def _part(self, view, seen):
+        """What calibrates, lowered by more than the scorer's rounding."""
+        guarantee, labels = self._resolved(), view.labels
+        confidence = self._confidence(view)
+        risk = self._risk(confidence, view.passed, steady=True)
+        if type(guarantee) is NoFalseClaim:
+            risk = path_risk_of_errors(risk, labels, self._graphs(view))
+        else:  # one of the user's own may look at problems without an error too
+            risk = path_risk(risk, self._graphs(view))
+        steps = guarantee.steps(risk, labels, view.passed.offsets)
+        answers = answer_scores(risk, labels, view.passed.offsets)
+        named = with_names(view, guarantee)
+        claims = guarantee.claims(risk, named)
+        guarantee.refuse_company(named, claims)
+        rounding = measured_rounding(self._confidence_alone, view.passed, confidence)
+        tables = view.passed, view.seen
+        least = resolution_of(self.scorer_, tables, confidence)
+        if not TIES[self.ties].keep_equal:
+            steps = replace(steps, position=lowered(steps.position, least, rounding))
+        answers = lowered(answers, least, rounding)
+        return CalibrationPart(steps, answers, claims.weights, claims.groups, seen)
+
+    def _store(self, part, fewest):
+        guarantee = deepcopy(self._resolved())  # what the caller holds may change
+        rows, self.left_over_ = part.choose(guarantee, self._level(None), fewest)
+        part = part[rows]
+        calibration = guarantee.calibrate(part.steps, part.claims())
+        self._warn(calibration, self._level(None))
+        scores = calibration.scores  # sorted already, where there is nothing else
+        self.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
+        self.answer_scores_ = np.sort(part.answers)
+        self.n_calibration_, self.calibration_ = len(part), calibration
+        self._calibrated, self._calibrated_as = part.seen.sorted(), self._settings()
+        return self
+
+    def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
+        """Nonconformity score of each problem, as `calibrate` would use it.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            The largest threshold that is safe, lowered by more than the rounding of the
+            scorer: the smallest path risk of a claim that is not known to be true, or
+            what ``guarantee`` makes of these. +inf where every threshold is safe.
+        """
+        view = self._look(X, y=y)
+        seen = Seen.of(view.passed, question_groups(view.passed, False))
+        return self._part(view, seen).scores
+
+    def calibration_part(
+        self,
+        X: Problems,
+        y: Labels,
+        groups: ArrayLike | Literal[False] | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> CalibrationPart:
+        """What calibration needs of some problems, to be used later or elsewhere.
+
+        Parameters
+        ----------
+        X, y, groups, accept_origin
+            As in `calibrate`.
+
+        Returns
+        -------
+        CalibrationPart
+            For `calibrate_parts`. It takes some 50 bytes per problem, and holds a few of
+            the problems, by which scorers are compared.
+        """
+        check_is_fitted(self, "scorer_")
+        door = copy(self)  # which takes note of the origin
+        batch = self.check(X)
+        part = door._labelled_part(batch, y, groups, accept_origin)
+        probes = probes_of(batch, self._confidence_alone)
+        settings = part_settings(self)
+        return replace(part, made_as=settings, origin=door.origin_, probes=probes)
+
+    def calibrate_parts(
+        self,
+        parts: Iterable[CalibrationPart],
+        *,
+        accept_origin: str | None = None,
+    ) -> Self:
+        """Calibrate again, on problems that were scored in parts.
+
+        Parameters
+        ----------
+        parts : iterable of CalibrationPart
+            From `calibration_part` of this filter or of a copy, with the scorer that it
+            has now.
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is no part, or the parts were made for another guarantee, with other
+            settings, or by a scorer that gives other confidences.
+
+        Warns
+        -----
+        CalibrationWarning
+            If there are too few calibration problems for ``alpha``.
+        """
+        check_is_fitted(self, "scorer_")
+        self.validate()
+        part = CalibrationPart.join(parts)
+        refuse_part(part, self, self._confidence_alone)
+        with unchanged_on_error(self):
+            if part.origin is not None:
+                compare_origin(self, part.origin, accept_origin, new=True)
+            return self._store(part, fewest=True)
+
+    def _take_scorer(self, scorer, trained):
+        """What a fit leaves behind, apart from the calibration."""
+        self.scorer_, self._trained = scorer, trained.sorted()
+        self._alpha_of_fit = self.alpha if scorer.uses_alpha else None
+
+    # ------------------------------------------------------------------------ the door
+
+    @overload
+    def check(self, X: Problems, y: None = None) -> GraphBatch: ...
+
+    @overload
+    def check(self, X: Problems, y: Labels) -> tuple[GraphBatch, NDArray[np.int8]]: ...
+
+    def check(self, X, y=None):
+        """What `fit` and all other methods do first, by itself.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        batch : GraphBatch
+            The problems, packed; every method takes them in place of X. They and their
+            slices carry the columns of ``features``, where nothing in these learns.
+        labels : ndarray of int, shape (n_claims,)
+            Only if y is given: 1 true, 0 false, -1 unknown, in place of y.
+
+        Raises
+        ------
+        ValueError
+            On bad problems or labels. A fitted filter compares with those of `fit`.
+        """
+        fitted = hasattr(self, "scorer_")
+        batch, is_table = admit(self if fitted else copy(self), X, reset=not fitted)
+        if y is None:
+            return batch
+        values = self._label_values if fitted else None
+        return batch, flat_labels(y, batch, is_table, values)[0]
+
+    def _look(self, X, accept_origin=None, *, y=None, new=False):
+        """The problems at a door, compared with those that calibrated."""
+        check_is_fitted(self, "scorer_")
+        batch, is_table = admit(self, X, reset=False)
+        labels = None
+        if y is not None:
+            labels = flat_labels(y, batch, is_table, self._label_values)[0]
+        origin = origin_of(batch, reads_edges=needs_edges(self), labelled=y is not None)
+        compare_origin(self, origin, accept_origin, new=new)
+        return View(batch, self._seen(batch), is_table, labels)
+
+    def _seen(self, batch):
+        """The problems as the scorer sees them."""
+        if isinstance(self.features_, list):  # each fold makes its own, and drops edges
+            return batch
+        batch = apply_columns(self.features_, batch)
+        return batch.without_edges() if self.edges == "none" else batch
+
+    def _graphs(self, view):
+        """The problems with the edges along which risks are handed on."""
+        folds = isinstance(self.features_, list) and self.edges == "none"
+        return view.seen.without_edges() if folds else view.seen
+
+    def _confidence(self, view):
+        return confidence_of(self.scorer_, view.seen)
+
+    def _confidence_alone(self, batch):
+        """Confidences of problems as passed; columns are computed with no others about."""
+        return confidence_of(self.scorer_, self._seen(batch))
+
+    def _risk(self, confidence, batch, steady=False):
+        risk = -confidence
+        if TIES[self.ties].jitter:
+            risk = jittered(risk, batch, self._seed, steady)
+        return with_missing_verdicts(risk, batch)
+
+    def columns(self, X: Problems, *, accept_origin: str | None = None) -> GraphBatch:
+        """The problems as the scorer sees them: with the columns of ``features``.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        GraphBatch
+            Without edges where ``edges="none"``.
+
+        Raises
+        ------
+        ValueError
+            With cross-conformal calibration and columns that learn: each fold has its own.
+        """
+        check_is_fitted(self)
+        self._refuse_folds()
+        return self._look(X, accept_origin).seen
+
+    def _refuse_folds(self):
+        if isinstance(self.features_, list):
+            raise ValueError(
+                f"each of the {len(self.features_)} folds has columns of its own, which "
+                "features_ holds: there is no one table of columns"
+            )
+
+    def confidence(
+        self, X: Problems, *, accept_origin: str | None = None
+    ) -> NDArray[np.float64]:
+        """The scorer's confidence in each claim, higher meaning more trustworthy.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+        check_is_fitted(self)
+        return self._confidence(self._look(X, accept_origin))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns that the scorer sees, along which ``coef_`` runs.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of str
+
+        Raises
+        ------
+        ValueError
+            As in `columns`.
+        """
+        check_is_fitted(self)
+        self._refuse_folds()
+        return np.array(self._columns_out, dtype=object)
+
+    def seen(
+        self, X: Problems, groups: ArrayLike | Literal[False] | None = None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which problems trained the filter, and which calibrated it.
+
+        Problems are compared by hashes of their question and of their content.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        groups : array-like of shape (n_problems,), or False, optional
+            As in `fit`.
+
+        Returns
+        -------
+        trained, calibrated : ndarray of bool, shape (n_problems,)
+        """
+        check_is_fitted(self)
+        batch = self.check(X)
+        here = Seen.of(batch, question_groups(batch, groups))
+        return here.among(self._trained), here.among(self._calibrated)
+
+    # ------------------------------------------------------------------ filter problems
+
+    def thresholds(
+        self,
+        X: Problems,
+        alpha: float | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> NDArray:
+        """The threshold of each problem: claims with a smaller path risk are kept.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            All the same, unless ``guarantee`` looks at groups, weights or counts.
+        """
+        claims, view = self._claims(X, accept_origin)
+        level = self._level(alpha)
+        self._warn(self.calibration_, level)
+        found = self.calibration_.thresholds(claims, level)
+        return np.broadcast_to(found, len(view.passed)).copy()
+
+    def predict(
+        self,
+        X: Problems,
+        alpha: float | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> NDArray:
+        """Which claims are kept.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        alpha : float in (0, 1), optional
+            None is the filter's own. Kept sets are nested in alpha.
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        object ndarray of shape (n_problems,) with one boolean mask per problem, or a
+        boolean ndarray of shape (n_problems,) for an array X.
+        """
+        margin, view = self._decision(X, alpha, accept_origin)
+        return view.shaped(margin > 0)
+
+    def predict_alpha(
+        self, X: Problems, *, accept_origin: str | None = None
+    ) -> NDArray:
+        """The smallest alpha at which each claim is kept.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        object ndarray of shape (n_problems,) with one array per problem, or an ndarray
+        for an array X. ``predict(X, alpha=a)`` is ``predict_alpha(X) <= a``; 1 says
+        that the claim is never kept.
+        """
+        claims, view = self._claims(X, accept_origin)
+        keep_equal = TIES[self.ties].keep_equal
+        return view.shaped(self.calibration_.levels(claims, keep_equal))
+
+    def masks(
+        self,
+        X: Problems,
+        alphas: Iterable[float],
+        *,
+        accept_origin: str | None = None,
+    ) -> NDArray[np.bool_]:
+        """Which claims are kept at several levels, from one look at the problems.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        alphas : sequence of float
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_alphas, n_claims)
+            A row is what ``predict(X, alpha)`` returns, in one piece.
+        """
+        claims, view = self._claims(X, accept_origin)
+        margins = (self._margin(claims, view, self._level(alpha)) for alpha in alphas)
+        return np.array([margin > 0 for margin in margins])
+
+    def path_risk(self, X: Problems, *, accept_origin: str | None = None) -> NDArray:
+        """The largest risk among each claim and its ancestors.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        Shaped as in `predict_alpha`. With ``edges="none"``, the claim's own risk.
+        """
+        claims, view = self._claims(X, accept_origin)
+        return view.shaped(claims.path_risk)
+
+    def decision_function(
+        self,
+        X: Problems,
+        alpha: float | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> NDArray:
+        """Threshold minus path risk: positive exactly where `predict` keeps.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        Shaped as in `predict_alpha`; -inf everywhere where nothing may be kept.
+        """
+        margin, view = self._decision(X, alpha, accept_origin)
+        return view.shaped(margin)
+
+    @overload
+    def filter(
+        self,
+        X: Problems,
+        alpha: float | None = None,
+        *,
+        output: Literal["graphs"] = "graphs",
+        accept_origin: str | None = None,
+    ) -> list[ReasoningGraph]: ...
+
+    @overload
+    def filter(
+        self,
+        X: Problems,
+        alpha: float | None = None,
+        *,
+        output: Literal["text"],
+        accept_origin: str | None = None,
+    ) -> list[str]: ...
+
+    def filter(self, X, alpha=None, *, output="graphs", accept_origin=None):
+        """The problems with their kept claims only.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        alpha : float in (0, 1), optional
+        output : {"graphs", "text"}, default="graphs"
+            "text" is the kept claims of each problem, one a line.
+        accept_origin : str, optional
+            As in `fit`.
+
+        Returns
+        -------
+        list of ReasoningGraph, or list of str
+
+        Raises
+        ------
+        ValueError
+            If text is wanted of claims that have none.
+        """
+        check_choice("output", output, OUTPUTS)
+        margin, view = self._decision(X, alpha, accept_origin)
+        masks = view.passed.split(margin > 0)
+        kept = (g.subgraph(mask) for g, mask in zip(view.passed, masks, strict=True))
+        return [OUTPUTS[output](graph) for graph in kept]
+
+    def score(
+        self,
+        X: Problems,
+        y: Labels,
+        sample_weight: ArrayLike | None = None,
+        alpha: float | None = None,
+    ) -> float:
+        """Retention: mean number of true claims kept per problem.
+
+        It compares filters that promise the same: of two levels the larger one, of two
+        guarantees the weaker one, ``ties="include"`` and ``edges="none"`` keep more, and
+        score more, because they promise less. A search over these settings chooses the
+        weakest promise, and `skdcf.evaluation.CalibratedSearch` refuses it.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`. Claims whose label is unknown do not count.
+        sample_weight : array-like of shape (n_problems,), optional
+            Weights of the problems in the mean, at least 0 and not all 0.
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+
+        Returns
+        -------
+        float
+        """
+        margin, view = self._decision(X, alpha, None, y=y)
+        labels, batch = view.labels, view.passed
+        kept = segment_sum((labels == 1) & (margin > 0), batch.offsets)
+        weights = _check_sample_weight(
+            sample_weight, kept, dtype=np.float64, ensure_non_negative=True
+        )
+        if not weights.sum() > 0:
+            raise ValueError("sample_weight is 0 for all problems: no mean is defined")
+        return float(np.average(kept, weights=weights))
+
+    def _decision(self, X, alpha, accept_origin, y=None):
+        """Threshold minus path risk, and the problems."""
+        claims, view = self._claims(X, accept_origin, y)
+        level = self._level(alpha)
+        self._warn(self.calibration_, level)
+        return self._margin(claims, view, level), view
+
+    def _margin(self, claims, view, level):
+        threshold = self.calibration_.thresholds(claims, level)
+        if TIES[self.ties].keep_equal and np.isfinite(threshold):
+            threshold = np.nextafter(threshold, np.inf)
+        if np.ndim(threshold):
+            threshold = threshold[view.passed.problem_of]
+        with np.errstate(invalid="ignore"):
+            margin = threshold - claims.path_risk
+        margin[
+            np.isposinf(claims.path_risk)
+        ] = -np.inf  # never kept, whatever the threshold
+        return margin
+
+    def _claims(self, X, accept_origin, y=None):
+        """What the calibration looks at, and the problems."""
+        check_is_fitted(self, "nonconformity_scores_")
+        if self._settings() != self._calibrated_as:
+            raise ValueError(
+                "(edges, ties, guarantee) was "
+                f"{self._calibrated_as} at calibration and is {self._settings()} now: "
+                "call calibrate or fit again"
+            )
+        view = self._look(X, accept_origin, y=y)
+        risk = self._risk(self._confidence(view), view.passed)
+        risk = path_risk(risk, self._graphs(view))
+        guarantee = self.calibration_.promise  # the caller's may have changed
+        if (
+            self.guarantee is not None
+            and self.guarantee.functions != guarantee.functions
+        ):
+            raise ValueError(
+                "guarantee has other functions for by or weight than at calibration: call "
+                "calibrate or fit again"
+            )
+        return guarantee.claims(risk, with_names(view, guarantee)), view
+
+    # -------------------------------------------------------------------------- levels
+
+    @property
+    def threshold_(self) -> float:
+        """The threshold at ``alpha``; NaN where problems have thresholds of their own."""
+        return self.calibration_.threshold(self._level(None))
+
+    def threshold(self, alpha: float | None = None) -> float:
+        """The conformal threshold: claims with a smaller path risk are kept.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+
+        Returns
+        -------
+        float
+            The floor(alpha (n + 1))-th smallest nonconformity score; -inf (nothing is
+            kept) if that rank is 0, +inf (everything is kept) if so many calibration
+            problems are free of errors. Another ``guarantee`` has a rank of its own.
+
+        Raises
+        ------
+        ValueError
+            If ``guarantee`` gives problems thresholds of their own: see `thresholds`.
+
+        Warns
+        -----
+        CalibrationWarning
+            If the rank is 0.
+        UserWarning
+            If alpha is above 0.5.
+        """
+        check_is_fitted(self, "nonconformity_scores_")
+        level = self._level(alpha)
+        self._warn(self.calibration_, level)
+        threshold = self.calibration_.threshold(level)
+        if np.isnan(threshold):
+            raise ValueError(
+                f"with guarantee={self.guarantee!r} problems have thresholds of their "
+                "own: thresholds(X) gives one for each"
+            )
+        return threshold
+
+    def with_alpha(self, alpha: float) -> Self:
+        """The same fitted filter with another alpha of its own; nothing is trained.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1)
+
+        Returns
+        -------
+        fitted filter
+            A copy, whose calibration is that of this one.
+        """
+        other = copy(self).set_params(alpha=alpha)
+        if self.guarantee is not None:
+            other.guarantee = self.guarantee.for_level(alpha)
+        other.calibration_ = copy(self.calibration_)
+        other.calibration_.promise = deepcopy(other._resolved())
+        other._calibrated_as = other._settings()
+        other._alpha_of_fit = alpha if self.scorer_.uses_alpha else None
+        other._warn(other.calibration_, other._level(None))
+        return other
+
+    def _level_of_fit(self):
+        return self._resolved().level(None, self.alpha)
+
+    def _level(self, alpha):
+        trained_at = self._alpha_of_fit
+        if alpha is None and trained_at not in (None, self.alpha):
+            raise ValueError(
+                f"alpha is {self.alpha:g}, but the scorer was trained for {trained_at:g}: "
+                f"fit again, or ask for a level, as in predict(X, alpha={self.alpha:g})"
+            )
+        return self._resolved().level(alpha, self.alpha)
+
+    def _settings(self):
+        """What has to be as it was at calibration."""
+        edges = getattr(self.edges, "__qualname__", self.edges)
+        return edges, self.ties, described(self.guarantee)
+
+    def _warn(self, calibration, level):
+        if level > 0.5 and calibration.promise.is_probability:
+            warn(
+                f"alpha = {level:g} allows a false claim in {level:.0%} of the problems: "
+                f"alpha is the share of errors. Was {1 - level:.3g} meant?"
+            )
+        lacking = calibration.lacking(level)
+        if lacking:
+            warn(lacking, CalibrationWarning)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of a linear model, per unit of the columns that the scorer sees."""
+        return self.scorer_.coef_
+
+    @property
+    def loss_curve_(self) -> list[float]:
+        """Training objective per step."""
+        return self.scorer_.loss_curve_
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of training steps."""
+        return len(self.loss_curve_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags

@@ -1,0 +1,325 @@
+"""How a filter is fitted: check, split, columns, scorer, calibrate."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from threadpoolctl import ThreadpoolController
+
+from ..features.columns import fit_columns, learns
+from ..graphs import question_groups
+from ..ops.holdout import hold_out, holdout_count, number_groups
+from ..ops.risk_control import Steps
+from ..scorers import CrossScorer, Scorer, as_scorer, does_learn
+from ._door import View, admit, needs_edges
+from ._labels import flat_labels, judged_problems, rows_that_count, warn_of_labels
+from ._origin import Seen, compare_origin, origin_of
+from ._parts import CalibrationPart
+
+CROSS = "cross"
+FOLDS = 10
+SMALL = 200_000  # claims times features: below, threads only get in each other's way
+
+
+@dataclass
+class _Fit:
+    """What filters that differ in their level alone have in common.
+
+    Attributes
+    ----------
+    view : View
+        The problems, their labels, and the columns where these do not learn.
+    seen : Seen
+    rows : ndarray of int
+        Positions of these problems among those that the caller passed.
+    scorer : unfitted Scorer or None
+        None where it cannot be told before the columns are learnt.
+    """
+
+    view: View
+    seen: Seen
+    rows: NDArray[np.int64]
+    scorer: Scorer | None = None
+    learning: bool = True
+
+    @property
+    def code(self):
+        """The number of the question of each problem."""
+        return number_groups(self.seen.question)
+
+    def task(self, filter, rows, rng):
+        """What a filter tells its scorer about the problems in some rows."""
+        code = self.code
+        alone = len(code) == code.max() + 1
+        return filter._task(None if alone else code[rows], rng)
+
+
+def fit_together(filters, X, y, groups, accept_origin):
+    """Fit filters that differ in their level alone.
+
+    Those that hold out the same number of questions share the split, and as much of the
+    training as does not depend on the level.
+    """
+    first = filters[0]
+    for filter in filters:
+        filter.validate()
+    batch, is_table = admit(first, X, reset=True)
+    if is_table:
+        _refuse_learning_steps(first)
+    labels, first._label_values = flat_labels(y, batch, is_table)
+    vars(first).pop("origin_", None)
+    origin = origin_of(batch, reads_edges=needs_edges(first), labelled=True)
+    compare_origin(first, origin, accept_origin, new=True)
+    first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
+    seen, rows = (
+        Seen.of(batch, question_groups(batch, groups)),
+        rows_that_count(batch, labels),
+    )
+    fit = _Fit(View(batch, batch, is_table, labels).take(rows), seen[rows], rows)
+    with few_threads(batch):
+        if not learns(first.features):
+            _fit_columns(first, fit, fit.view)
+            fit.learning = does_learn(fit.scorer)
+        for several in _share_split(filters, fit):
+            _take_over(several, first)
+            (_fit_cross if _is_cross(first, fit) else _fit_split)(several, fit)
+
+
+def _is_cross(filter, fit):
+    return filter.calibration_size == CROSS and fit.learning
+
+
+def _share_split(filters, fit):
+    """Filters by the number of questions that they hold out."""
+    if not fit.learning or _is_cross(filters[0], fit):
+        return [filters]
+    together: dict[int, list] = {}
+    for filter in filters:
+        together.setdefault(_n_held(filter, fit.code), []).append(filter)
+    return list(together.values())
+
+
+def _n_held(filter, code):
+    """How many questions a filter holds out for calibration."""
+    n, size = int(code.max()) + 1, filter.calibration_size
+    if size is None:
+        size = filter._resolved().calibration_count(n, filter.alpha)
+    return holdout_count("calibration_size", size, n)
+
+
+def _take_over(filters, first):
+    """What the door has left on one filter, for the others too."""
+    names = "n_features_in_", "feature_names_in_", "_label_values", "origin_", "_seed"
+    names += "features_", "_columns_out"
+    for name in names:
+        if name in vars(first):
+            for filter in filters:
+                setattr(filter, name, vars(first)[name])
+
+
+def _fit_columns(filter, fit, train):
+    """Learn the columns from some problems, compute them for all, resolve the scorer."""
+    filter.features_ = fit_columns(filter.features, train.passed, train.labels)
+    fit.view.seen = filter._seen(fit.view.passed)
+    fit.scorer = as_scorer(filter._wanted_scorer(fit.view.seen), fit.view.seen)
+    filter._columns_out = fit.view.seen.feature_names or tuple(
+        f"x{i}" for i in range(fit.view.seen.n_features or 0)
+    )
+    _refuse_unused(filter._task(None, None), fit.scorer)
+
+
+def _fit_split(filters, fit):
+    """Train on some problems and calibrate on others, or on all where nothing learns."""
+    first, rng = filters[0], np.random.RandomState(filters[0]._seed)
+    rest = rows = np.arange(len(fit.rows))
+    sized = first.calibration_size not in (None, CROSS)
+    if fit.learning or sized:
+        code = fit.code
+        rest, rows = hold_out(len(code), _n_held(first, code), code, rng)
+    rest, train = _judged(fit.view, rest)
+    if learns(first.features):
+        _fit_columns(first, fit, train)
+        _take_over(filters, first)
+    train = fit.view.take(rest)
+    if (
+        not fit.learning
+    ):  # it may look at what calibrates, but not at what is true of it
+        train = replace(train, labels=np.full_like(train.labels, -1))
+    held, trained = fit.view.take(rows), fit.seen[rest] if fit.learning else Seen.none()
+    warn_of_labels(held.passed, held.labels, first._level_of_fit())
+    tasks = [fit.task(filter, rest, rng) for filter in filters]
+    if fit.scorer.uses_alpha:  # so that each level draws what it would draw alone
+        tasks = [replace(task, rng=deepcopy(rng)) for task in tasks]
+    scorers = fit.scorer.fit_levels(train.seen, train.labels, tasks)
+    parts: dict[int, Any] = {}  # by scorer: levels that share one are scored once
+    for filter, scorer in zip(filters, scorers, strict=True):
+        filter._take_scorer(scorer, trained)
+        if id(scorer) not in parts:
+            parts[id(scorer)] = filter._part(held, fit.seen[rows])
+        filter._store(parts[id(scorer)], fewest=not (fit.learning or sized))
+        filter.left_over_ = fit.rows[rows[filter.left_over_]]
+
+
+def _judged(view, rows):
+    """The problems of which some claim was judged; the others have nothing to teach."""
+    train = view.take(rows)
+    judged = judged_problems(train.passed, train.labels)
+    if judged.all() or not judged.any():
+        return rows, train
+    return rows[judged], view.take(rows[judged])
+
+
+def _fit_cross(filters, fit):
+    """Every problem trains, and every one calibrates.
+
+    Each fold is scored by a scorer that was trained on the others. The p-value of a claim
+    counts the problems of each fold with that fold's own scorer, which is the bound of CV+
+    (Barber et al. 2021): coverage is at least 1 - 2 alpha, less a term that vanishes with n.
+    """
+    first, rng = filters[0], np.random.RandomState(filters[0]._seed)
+    warn_of_labels(fit.view.passed, fit.view.labels, first._level_of_fit())
+    folds, learning = _folds(fit.code, rng), learns(first.features)
+    found: list = [([], [], []) for _ in filters]  # scorers, scores and columns
+    for fold in range(folds.max() + 1):
+        held = np.flatnonzero(folds == fold)
+        rest, train = _judged(fit.view, np.flatnonzero(folds != fold))
+        if learning:
+            _fit_columns(first, fit, train)
+            _take_over(filters, first)
+        train = fit.view.take(rest)
+        tasks = [fit.task(filter, rest, deepcopy(rng)) for filter in filters]
+        scorers = clone(fit.scorer).fit_levels(train.seen, train.labels, tasks)
+        for filter, scorer, (fitted, scores, columns) in zip(
+            filters, scorers, found, strict=True
+        ):
+            filter.scorer_ = scorer
+            part = filter._part(fit.view.take(held), fit.seen[held])
+            chosen, _ = part.choose(filter._resolved(), None, fewest=False)
+            fitted.append(scorer)
+            scores.append(np.sort(part.scores[chosen]))
+            columns.append(filter.features_)
+    for filter, (fitted, scores, columns) in zip(filters, found, strict=True):
+        own = columns if learning else None
+        edges = "none" if learning and filter.edges == "none" else "given"
+        filter._take_scorer(CrossScorer(fitted, scores, own, edges), fit.seen)
+        if learning:
+            filter.features_ = columns
+        filter._store(_part_of_counts(scores), fewest=False)
+        filter._calibrated, filter.calibration_.proven = fit.seen.sorted(), 2.0
+
+
+def _folds(code, rng):
+    """The fold of each problem; answers to one question are in one fold."""
+    n = int(code.max()) + 1
+    if n < 2:
+        raise ValueError(
+            'calibration_size="cross" needs at least two problems, of two groups'
+        )
+    return (rng.permutation(n) % min(FOLDS, n))[code]
+
+
+def _part_of_counts(scores):
+    """What calibrates the counts: the k-th smallest count that is not allowed is k."""
+    scores = np.concatenate(scores)
+    counts = np.arange(1.0, len(scores) + 1)
+    counts[np.isfinite(scores).sum() :] = np.inf
+    # What makes an answer risky is not known over folds: as risky as can be.
+    answers = np.full(len(scores), -np.inf)
+    alone = np.zeros(len(scores), dtype=np.uint64), np.zeros(len(scores), dtype=bool)
+    seen = Seen(-1 - np.arange(len(scores)), *alone)
+    return CalibrationPart(Steps.of_scores(counts), answers, seen=seen)
+
+
+def at_level(filter, alpha):
+    """A clone for another alpha."""
+    other = clone(filter).set_params(alpha=alpha)
+    if other.guarantee is not None:
+        other.guarantee = other.guarantee.for_level(alpha)
+    return other
+
+
+def _refuse_unused(task, scorer):
+    """ValueError for a setting that the scorer would not look at."""
+    for name in ("relaxation", "training"):
+        setting = getattr(task, name)
+        if setting is None:
+            continue
+        if not scorer.uses_relaxation:
+            raise ValueError(
+                f"{name} is set, but {scorer!r} is not trained through calibration and "
+                f'would ignore it. Leave {name} at None, or choose scorer="auto", '
+                '"linear" or a differentiable model such as MLPScorer()'
+            )
+        setting.validate()
+
+
+def _refuse_learning_steps(filter):
+    """ValueError where a Pipeline has fitted a transformer to what is to calibrate.
+
+    A table does not tell what made it; the Pipeline that calls `fit` does.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        pipeline = frame.f_locals.get("self")
+        if isinstance(pipeline, Pipeline) and pipeline.steps[-1][1] is filter:
+            for name, step in pipeline.steps[:-1]:
+                if learns(step):
+                    raise ValueError(
+                        f"the step {name!r} of the Pipeline, {step!r}, learns from the "
+                        "problems that calibrate, which voids the guarantee. Pass it to "
+                        f"the filter: {type(filter).__name__}(features=...), which is "
+                        "fitted to training problems only"
+                    )
+        frame = frame.f_back
+
+
+_lock, _limited = (
+    Lock(),
+    [],
+)  # one entry per fit under way: the limit that the first has set
+
+
+@contextmanager
+def few_threads(batch):
+    """One thread for small problems, and all of them for large ones, while a filter is fitted.
+
+    Boosted trees and small products wake a team of threads for each of thousands of tiny
+    steps. Where another process has a core, every step waits for the slowest thread: a
+    fit of half a second was seen to take half a minute. The limit of BLAS is one for the
+    whole process: the first fit under way sets it, and the last one takes it back. That of
+    OpenMP is one for each thread.
+    """
+    if batch.n_claims * (batch.n_features or 1) > SMALL:
+        yield
+        return
+    controller = _controller(len(sys.modules))
+    with _lock:
+        first = not _limited
+        _limited.append(
+            controller.select(user_api="blas").limit(limits=1) if first else _limited[0]
+        )
+    try:
+        with controller.select(user_api="openmp").limit(limits=1):
+            yield
+    finally:
+        with _lock:
+            limit = _limited.pop()
+            if not _limited:
+                limit.restore_original_limits()
+
+
+@lru_cache(1)
+def _controller(n_modules):
+    """Of the libraries that are loaded now; looked for again when modules were imported."""
+    return ThreadpoolController()

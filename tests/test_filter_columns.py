@@ -201,9 +201,14 @@ def test_rule_of_edges_is_applied_at_every_door(words):
 
     X, y = words
     bare = GraphBatch.from_arrays(
-        X.features, X.offsets, None, claims=X.claims, problems=X.problems
+        X.features,
+        X.offsets,
+        None,
+        claims=X.claims,
+        problems=X.problems,
+        alternatives=X.alternatives,
     )
-    columns = GraphFeatures(["nx_depth"]) if False else GraphFeatures()
+    columns = GraphFeatures()
     ruled = HardCF(features=columns, edges=chain_edges, random_state=0)
     ruled.fit(bare[:200], y[:200], groups=False)
     assert (ruled.columns(bare[200:]).depth == ruled.columns(X[200:]).depth).all()

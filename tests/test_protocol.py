@@ -432,7 +432,7 @@ def test_changed_parameters_change_no_fitted_filter(scorer, changes):
     for each, expected in zip((filter, few, many), before, strict=True):
         np.testing.assert_array_equal(levels_of(each), expected)
         np.testing.assert_array_equal(levels_of(copy.deepcopy(each)), expected)
-        each.calibrate(GRAPHS, Y)
+        each.calibrate(FRESH, FRESH_Y)
     assert other.scorer is scorer is filter.scorer
     # Copies for several levels hold scorers of their own.
     assert few.scorer is not many.scorer is not scorer

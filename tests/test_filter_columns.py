@@ -87,7 +87,9 @@ def test_columns_that_learn_see_judged_claims_of_training_problems_only(numbers)
     trained, calibrated = cf.seen(X)
     assert not (trained & calibrated).any()
     assert calibrated.sum() == cf.n_calibration_
-    inside = np.concatenate([np.full(len(row), t) for row, t in zip(y, trained, strict=True)])
+    inside = np.concatenate(
+        [np.full(len(row), t) for row, t in zip(y, trained, strict=True)]
+    )
     assert rows == {r.tobytes() for r in X.features[inside & (np.concatenate(y) >= 0)]}
 
 
@@ -101,12 +103,16 @@ def test_labels_do_not_leak_through_columns():
     clean = []
     for seed in range(150):
         X, y = noise(seed)
-        cf = HardCF(0, features=LinearDiscriminantAnalysis(), random_state=0).fit(X[:100], y[:100])
+        cf = HardCF(0, features=LinearDiscriminantAnalysis(), random_state=0).fit(
+            X[:100], y[:100]
+        )
         clean.append(np.mean(~(cf.predict(X[100:]) & (y[100:] == 0))))
     assert np.mean(clean) > 0.89
 
 
-@pytest.mark.parametrize("step", [PCA(3), LinearDiscriminantAnalysis(), StandardScaler()])
+@pytest.mark.parametrize(
+    "step", [PCA(3), LinearDiscriminantAnalysis(), StandardScaler()]
+)
 def test_a_step_in_front_that_learns_is_refused(step):
     with pytest.raises(ValueError, match=r"features=.*training problems only"):
         make_pipeline(step, HardCF()).fit(*noise(0))
@@ -191,7 +197,9 @@ def test_by_is_looked_up_among_the_scorers_columns_where_it_is_nowhere_else(word
     X, y = words
     sizes = FunctionTransformer(feature_names_out="one-to-one")
     by = NoFalseClaim(by="sizes")
-    X = X.replace_features(np.minimum(X.sizes, 5)[X.problem_of][:, None] * 1.0, ["sizes"])
+    X = X.replace_features(
+        np.minimum(X.sizes, 5)[X.problem_of][:, None] * 1.0, ["sizes"]
+    )
     inside = HardCF(0, features=sizes, guarantee=by, alpha=0.3).fit(X, y)
     assert inside.n_calibration_ <= 250
 

@@ -50,7 +50,9 @@ def make(beta, edges="given", noise=None):
         out = frequency.confidence(batch) - 6
         return out if noise is None else (out - noise(batch)) - noise(batch)
 
-    return HardCF(confidence, alpha=0.5, edges="given" if coherent else "none", ties="include")
+    return HardCF(
+        confidence, alpha=0.5, edges="given" if coherent else "none", ties="include"
+    )
 
 
 def settings():

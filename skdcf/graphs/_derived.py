@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._names import Names
-from ._steps import Level, Path, Walk, find_steps
+from .steps import Level, Path, Walk, find_steps
 from ._structure import find_closure, find_depth, find_levels
 from .bit_rows import Lineage
 from .ragged import offsets_of, ranges, segment_ids

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from ._steps import NARROW, sort_by_rank
+from .steps import NARROW, sort_by_rank
 from .ragged import offsets_of, ranges
 
 

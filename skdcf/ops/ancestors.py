@@ -15,6 +15,7 @@ What comes out for a claim depends on its problem alone, to the last bit.
 import numpy as np
 
 from ..graphs import GraphBatch
+from ..graphs.steps import pass_all
 
 
 def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarray:
@@ -46,7 +47,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
     >>> sum_ancestors(np.array([5, 7, 1, 2]), batch)
     array([ 5, 12,  6, 15])
     """
-    return _take(batch.steps, ufunc, values)
+    return pass_all(batch.steps, ufunc, values)
 
 
 def pass_on_in(
@@ -67,14 +68,7 @@ def pass_on_in(
     """
     known = "steps" in vars(batch) or 2 * len(problems) > len(batch)
     steps = batch.steps if known else batch.steps_in(problems)
-    return _take(steps, ufunc, values)
-
-
-def _take(steps, ufunc, values):
-    out = np.array(values)
-    for step in steps:
-        step.pass_on(ufunc, out)
-    return out
+    return pass_all(steps, ufunc, values)
 
 
 def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
@@ -92,11 +86,11 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     """
     steps = batch.short_steps
     # Only a claim that no ancestor exceeds can be the answer, so that few have to be sorted.
-    highest = np.flatnonzero(~(values < _take(steps, np.maximum, values)))
+    highest = np.flatnonzero(~(values < pass_all(steps, np.maximum, values)))
     order = highest[_sort(values[highest])]
     rank = np.full(len(values), -1)
     rank[order] = np.arange(len(order))
-    return order[_take(steps, np.maximum, rank)]
+    return order[pass_all(steps, np.maximum, rank)]
 
 
 def _sort(values):

@@ -68,6 +68,14 @@ class Path:
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
+def pass_all(steps, ufunc, values):
+    """Join the values of ancestors to those of all claims, step by step, in a copy."""
+    out = np.array(values)
+    for step in steps:
+        step.pass_on(ufunc, out)
+    return out
+
+
 def sort_by_rank(edges, rank):
     """Parents and children in the order of the children's ranks, and where each begins."""
     if rank.max() < 2**15:  # numpy sorts these in linear time (radix sort)

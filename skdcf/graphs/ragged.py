@@ -27,6 +27,18 @@ def ranges(starts, lengths):
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
+def reduce_segments(ufunc, values, offsets, empty):
+    """``ufunc`` over each segment, shape (n,), and ``empty`` where there is nothing.
+
+    What comes out for a segment depends on its own values alone, to the last bit.
+    """
+    filled = offsets[:-1] < offsets[1:]
+    out = np.full(len(filled), empty, dtype=np.result_type(values, empty))
+    if filled.any():
+        out[filled] = ufunc.reduceat(values, offsets[:-1][filled], dtype=out.dtype)
+    return out
+
+
 def split(values, offsets):
     """Object array, shape (n,), with one view of ``values`` per segment."""
     bounds = offsets.tolist()

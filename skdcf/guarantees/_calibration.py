@@ -80,12 +80,11 @@ class Calibration(metaclass=ABCMeta):
         What they were calibrated for.
     scores : ndarray of shape (n,) or None
         Their nonconformity scores, sorted, where these are all that is known of them.
-    proven : float
-        What is proven is the promise at so many times the level: 2 where scores of several
-        folds were counted together, else 1.
+    folds : int
+        Number of folds whose scores are counted together; 1 where there are none.
     """
 
-    proven: float = 1.0
+    folds: int = 1
     n: int
     promise: Any
     scores: np.ndarray | None = None
@@ -156,8 +155,54 @@ class Calibration(metaclass=ABCMeta):
         -------
         str
         """
-        at = level if self.proven == 1 else min(self.proven * level, 1.0)
-        return self.promise.describe(at)
+        short, needed = self.lacking(level), self.promise.problems_needed(level)
+        said = self.promise.describe(self.proven_level(level))
+        if not short:
+            return said
+        if not self.keeps_nothing(level):
+            return f"{said}; nothing is kept where fewer than {needed} problems calibrate"
+        if self.n < needed:
+            return f"keeps nothing until it has {needed} calibration problems; it has {self.n}"
+        return f"keeps nothing: {short}"
+
+    def keeps_nothing(self, level: float) -> bool:
+        """Whether nothing is kept of any problem at a level.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        bool
+        """
+        return self.lacking(level) is not None
+
+    def proven_level(self, level: float) -> float:
+        """The level at which the guarantee is proven.
+
+        Parameters
+        ----------
+        level : float
+            What was asked for.
+
+        Returns
+        -------
+        float
+            The same, where one set of problems calibrates. Where scores of K folds of n
+            problems in all are counted together (cross-conformal prediction), it is
+            ``2 level + 2 (1 - level) (K - 1) / (n + K)``, and 1 at most.
+
+        References
+        ----------
+        V. Vovk, I. Nouretdinov, V. Manokhin, A. Gammerman. Cross-conformal predictive
+        distributions. COPA 2018. R. F. Barber, E. Candès, A. Ramdas, R. Tibshirani.
+        Predictive inference with the jackknife+. Annals of Statistics 49, 2021.
+        """
+        if self.folds == 1:
+            return level
+        few = (self.folds - 1) / (self.n + self.folds)
+        return min(2 * level + 2 * (1 - level) * few, 1.0)
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
         """Parameters (a, b) of the beta law of the coverage without ties, if there is one.
@@ -202,7 +247,7 @@ class OneThreshold(Calibration):
         return self.promise.needed(self.n, level)
 
     def coverage_law(self, level):
-        if self.proven != 1:
+        if self.folds != 1:
             return None
         k = conformal_rank(self.n, level, self.delta)
         return self.n + 1 - k, k

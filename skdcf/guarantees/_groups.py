@@ -55,6 +55,9 @@ class PerGroup(Calibration):
         more = f" ({len(short) - 5} groups more)" if len(short) > 5 else ""
         return " ".join(shown) + more
 
+    def keeps_nothing(self, level):
+        return all(part.lacking(level) for part in self.parts)
+
     def _divided(self, claims):
         """Pairs (calibration or None, numbers of the problems that it is for)."""
         for name, rows in rows_of_groups(map(as_one, claims.groups)).items():

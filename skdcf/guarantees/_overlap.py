@@ -68,6 +68,9 @@ class Overlapping(Calibration):
             return None
         return groups - set(unseen)
 
+    def keeps_nothing(self, level):
+        return self.n < self.promise.problems_needed(level)
+
     def lacking(self, level):
         needed = self.promise.problems_needed(level)
         counts = zip(self.names, self.indicators.sum(axis=0), strict=True)

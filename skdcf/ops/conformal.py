@@ -10,6 +10,7 @@ from math import floor, inf, log, log1p
 import numpy as np
 from scipy.special import betainccinv
 
+MOST = 2**53  # problems; where more are needed, it is this number that is told
 DIGITS = 12  # A level that is no quotient of whole numbers is known to so many digits.
 
 
@@ -106,6 +107,8 @@ def _rank_by_levels(n, alpha, delta):
 def problems_needed(alpha, delta=None):
     """Compute the smallest number of calibration problems that can keep anything."""
     few = 1 / alpha - 1 if delta is None else log(delta) / log1p(-alpha)
+    if few >= MOST:
+        return MOST
     n = max(floor(few) - 1, 0)
     while conformal_rank(n, alpha, delta) == 0:
         n += 1

@@ -12,7 +12,7 @@ where t <= s: neither a grid of thresholds nor a list of subgraphs is needed.
 
 import numpy as np
 
-from ..graphs.ragged import offsets_of, ranges
+from ..graphs.ragged import offsets_of, ranges, reduce_segments
 from .ancestors import pass_on, pass_on_in
 
 
@@ -59,18 +59,12 @@ def _with_errors(labels, offsets):
 
 def segment_min(values, offsets):
     """Take the minimum of each segment, shape (n,); +inf for an empty one."""
-    padded = np.append(values, np.inf)
-    out = np.minimum.reduceat(padded, offsets[:-1])
-    out[offsets[:-1] == offsets[1:]] = np.inf
-    return out
+    return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
 def segment_sum(values, offsets):
-    """Sum each segment, shape (n,)."""
-    running = np.cumsum(values)
-    total = np.zeros(len(running) + 1, dtype=running.dtype)
-    total[1:] = running
-    return total[offsets[1:]] - total[offsets[:-1]]
+    """Sum each segment by itself, shape (n,); 0 for an empty one."""
+    return reduce_segments(np.add, values, offsets, 0)
 
 
 def nonconformity_scores(path_risk, labels, offsets):

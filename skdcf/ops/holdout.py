@@ -52,6 +52,8 @@ def whole_count(n, alpha):
         About 0.3 n where n is too small for that: more than 0.6 n would be needed.
     """
     k = max(2, round(0.4 * alpha * n))
+    if k / alpha > n + 1:  # or infinite
+        return max(1, round(0.3 * n))
     count = ceil(k / alpha) - 1
     while conformal_rank(count, alpha) < k:
         count += 1

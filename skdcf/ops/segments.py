@@ -9,6 +9,8 @@ gradient equally.
 import numpy as np
 from autograd.extend import defvjp, primitive
 
+from ..graphs.ragged import reduce_segments
+
 
 @primitive
 def take(values, index):
@@ -31,7 +33,7 @@ defvjp(scatter_sum, lambda ans, v, i, n: lambda g: g.take(i), argnums=(0,))
 @primitive
 def segment_sum(values, offsets):
     """Sum each segment, shape (n,); 0 for an empty one."""
-    return _reduce(np.add, values, offsets, 0.0)
+    return reduce_segments(np.add, values, offsets, 0.0)
 
 
 defvjp(segment_sum, lambda ans, v, o: lambda g: _spread(g, o), argnums=(0,))
@@ -40,7 +42,7 @@ defvjp(segment_sum, lambda ans, v, o: lambda g: _spread(g, o), argnums=(0,))
 @primitive
 def segment_max(values, offsets):
     """Take the maximum of each segment, shape (n,); -inf for an empty one."""
-    return _reduce(np.maximum, values, offsets, -np.inf)
+    return reduce_segments(np.maximum, values, offsets, -np.inf)
 
 
 def _segment_extreme_vjp(ans, values, offsets):
@@ -53,7 +55,7 @@ defvjp(segment_max, _segment_extreme_vjp, argnums=(0,))
 @primitive
 def segment_min(values, offsets):
     """Take the minimum of each segment, shape (n,); +inf for an empty one."""
-    return _reduce(np.minimum, values, offsets, np.inf)
+    return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
 defvjp(segment_min, _segment_extreme_vjp, argnums=(0,))
@@ -62,9 +64,9 @@ defvjp(segment_min, _segment_extreme_vjp, argnums=(0,))
 @primitive
 def segment_logsumexp(values, offsets):
     """``log(sum(exp(values)))`` per segment, shape (n,); -inf for an empty one."""
-    top = _reduce(np.maximum, values, offsets, -np.inf)
+    top = reduce_segments(np.maximum, values, offsets, -np.inf)
     shifted = np.exp(values - _spread(top, offsets))
-    return top + np.log(_reduce(np.add, shifted, offsets, 1.0))
+    return top + np.log(reduce_segments(np.add, shifted, offsets, 1.0))
 
 
 def _segment_logsumexp_vjp(ans, values, offsets):
@@ -77,14 +79,14 @@ defvjp(segment_logsumexp, _segment_logsumexp_vjp, argnums=(0,))
 @primitive
 def segment_softmax(values, offsets):
     """``exp(values)`` with every segment scaled to sum 1, in the shape of ``values``."""
-    top = _reduce(np.maximum, values, offsets, -np.inf)
+    top = reduce_segments(np.maximum, values, offsets, -np.inf)
     out = np.exp(values - _spread(top, offsets))
-    return out / _spread(_reduce(np.add, out, offsets, 1.0), offsets)
+    return out / _spread(reduce_segments(np.add, out, offsets, 1.0), offsets)
 
 
 def _segment_softmax_vjp(ans, values, offsets):
     def vjp(g):
-        mean = _reduce(np.add, g * ans, offsets, 0.0)
+        mean = reduce_segments(np.add, g * ans, offsets, 0.0)
         return ans * (g - _spread(mean, offsets))
 
     return vjp
@@ -105,9 +107,9 @@ def _segment_minmax_vjp(ans, values, offsets):
 
     def vjp(g):
         low, scale = _low_and_scale(values, offsets)
-        top = _reduce(np.maximum, values, offsets, -np.inf)
-        rest = _reduce(np.add, g * ans, offsets, 0.0)
-        total = _reduce(np.add, g, offsets, 0.0)
+        top = reduce_segments(np.maximum, values, offsets, -np.inf)
+        rest = reduce_segments(np.add, g * ans, offsets, 0.0)
+        total = reduce_segments(np.add, g, offsets, 0.0)
         out = g * _spread(scale, offsets)
         out -= _share((total - rest) * scale, values, low, offsets)
         return out - _share(rest * scale, values, top, offsets)
@@ -120,21 +122,10 @@ defvjp(segment_minmax, _segment_minmax_vjp, argnums=(0,))
 
 def _low_and_scale(values, offsets):
     """Compute minimum and 1 / range per segment; the latter is 0 where the range is."""
-    low = _reduce(np.minimum, values, offsets, 0.0)
-    width = _reduce(np.maximum, values, offsets, 0.0) - low
+    low = reduce_segments(np.minimum, values, offsets, 0.0)
+    width = reduce_segments(np.maximum, values, offsets, 0.0) - low
     flat = width < np.finfo(float).tiny * 1e20
     return low, np.where(flat, 0.0, 1 / np.where(flat, 1.0, width))
-
-
-def _reduce(ufunc, values, offsets, empty):
-    starts = offsets[:-1]
-    filled = starts < offsets[1:]
-    if filled.all():
-        return ufunc.reduceat(values, starts) if len(starts) else np.empty(0)
-    out = np.full(len(starts), empty)
-    if filled.any():
-        out[filled] = ufunc.reduceat(values, starts[filled])
-    return out
 
 
 def _spread(per_segment, offsets):
@@ -144,7 +135,7 @@ def _spread(per_segment, offsets):
 def _share(g, values, extreme, offsets):
     """Split ``g`` of each segment among the values that equal its ``extreme``."""
     hit = values == _spread(extreme, offsets)
-    count = _reduce(np.add, hit.astype(np.float64), offsets, 1.0)
+    count = reduce_segments(np.add, hit.astype(np.float64), offsets, 1.0)
     return hit * _spread(g / count, offsets)
 
 

@@ -153,9 +153,9 @@ def measure(name, ties, guarantee, kind, n, alpha, draws, *, truth=None):
     cf, pool, known, risk = fitted(name, kind, ties)
     filter = copy(cf).set_params(alpha=alpha, guarantee=guarantee)
     filter.calibrate(pool, known)
-    part, promise = filter.calibration_part(pool, known), filter.calibration_.promise
+    part, promise = filter.calibration_part(pool, known), filter.calibration_.guarantee
     flat = np.concatenate(truth or known)
-    claims = promise.claims(risk, pool)
+    claims = promise.path_risks(risk, pool)
     rng = np.random.default_rng(n)
     losses = np.empty((draws, N_TEST))
     for d in range(draws):
@@ -277,8 +277,8 @@ def group_row(key, draws):
     cf = HardCF("frequency-score", alpha=float(alpha), ties="jitter", random_state=0)
     cf.set_params(guarantee=NoFalseClaim(by=function)).fit(graphs[:300], labels[:300])
     pool, flat = graphs[300:], np.concatenate(labels[300:])
-    part, promise = cf.calibration_part(pool, labels[300:]), cf.calibration_.promise
-    claims = promise.claims(np.concatenate(list(cf.path_risk(pool))), pool)
+    part, promise = cf.calibration_part(pool, labels[300:]), cf.calibration_.guarantee
+    claims = promise.path_risks(np.concatenate(list(cf.path_risk(pool))), pool)
     member = {"all": np.ones(len(pool), bool)}
     for g in set().union(*(s if by != "apart" else {s} for s in claims.groups)):
         member[str(g)] = np.array(

@@ -113,7 +113,9 @@ def filter_partitions(
     [100, 100]
     """
     check_is_fitted(filter)
-    filter.calibration_.promise.level(alpha, filter.alpha)  # refused before any is read
+    filter.calibration_.guarantee.level(
+        alpha, filter.alpha
+    )  # refused before any is read
     return _mapped(_masks, filter, partitions, n_jobs, alpha)
 
 

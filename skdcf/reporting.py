@@ -171,7 +171,7 @@ def _own_row(filter, report):
 
 
 def _own_level(filter):
-    return filter.calibration_.promise.level(None, filter.alpha)
+    return filter.calibration_.guarantee.level(None, filter.alpha)
 
 
 def _more_labels(filter):

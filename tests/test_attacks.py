@@ -173,7 +173,7 @@ def test_what_a_search_found_is_calibrated_for_the_guarantee(data, name):
     again = type(best.calibration_)
     own = HardCF(best.scorer, guarantee=EVERY[name]).fit(graphs[:200], y[:200])
     assert type(own.calibration_) is again and best.n_calibration_ < 200
-    allowed = best.calibration_.promise.loss(
+    allowed = best.calibration_.guarantee.loss(
         flat(y[200:]), masks[2], graphs[200:].offsets
     )
     assert allowed.mean() < 0.3 + 4 * 0.46 * np.sqrt(1 / 100 + 1 / best.n_calibration_)
@@ -556,7 +556,7 @@ def test_the_level_of_a_guarantee_goes_with_the_filter(data, tmp_path):
         assert value.threshold == one.threshold()
         kept = [value.keep(risk) for risk in one.path_risk(graphs)]
         np.testing.assert_array_equal(flat(kept), flat(one.predict(graphs)))
-        assert one.calibration_.promise.level(None, one.alpha) == value.alpha
+        assert one.calibration_.guarantee.level(None, one.alpha) == value.alpha
         assert explain(one, graphs[0]).alpha == value.alpha
     assert save_threshold(cf, tmp_path / "t.json", 0.3).exists()
     assert load_threshold(tmp_path / "t.json").threshold == cf.threshold(0.3)

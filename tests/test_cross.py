@@ -1,6 +1,7 @@
 """Cross-conformal calibration, and weights that a classifier estimates."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -120,7 +121,10 @@ def test_reports_say_what_is_proven(data, tmp_path):
     new = graphs[100:], y[100:]
     for one in (cf, cf.with_alpha(0.05), pickle.loads(pickle.dumps(cf))):
         page = write_report(tmp_path / "r.html", one, *new).read_text("utf-8")
-        assert f"at least {1 - 2 * one.alpha:g}, nothing false" in page
+        # In exact fractions: the mean of K p-values is at most t with chance 2 t at most.
+        n, k, alpha = one.n_calibration_, 10, Fraction(str(one.alpha))
+        t = (alpha * (n + 1) + k - 1) / (n + k)
+        assert f"at least {float(1 - 2 * t):.6g}, nothing false" in page
         assert "Theory expects" not in page
     assert np.isnan(evaluate_filter(cf, *new, [0.1]).coverage_band).all()
     cf.calibrate(*new)  # on problems that no scorer has seen

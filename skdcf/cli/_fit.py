@@ -86,7 +86,7 @@ def calibrate(options):
 
 def _save(model, filter, data, options):
     """Save what can keep something, and say what it promises."""
-    n, kind = filter.n_calibration_, filter.calibration_.promise
+    n, kind = filter.n_calibration_, filter.calibration_.guarantee
     level = kind.level(None, filter.alpha)
     inform(
         f"labels: {describe_labels(data.graphs, data.labels)}",
@@ -108,7 +108,7 @@ def filter_problems(options):
     """Write each problem with the mask of what is kept, its level per claim and the text."""
     model = load(options.model)
     filter = filter_of(model)
-    alpha = filter.calibration_.promise.level(options.alpha, filter.alpha)
+    alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     counts = Counter()
     rows = filtered(model, iter_jsonl(source(options.problems)), alpha)
     rows = _counted(rows, counts)

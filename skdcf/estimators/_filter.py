@@ -142,7 +142,7 @@ class ConformalFilter(Settings):
                 f'calibration_size="{CROSS}" counts problems, and has no use for '
                 f"ties={self.ties!r}: leave ties at its default"
             )
-        if self.guarantee is not None and not self.guarantee.crosses:
+        if self.guarantee is not None and not self.guarantee.combines_folds:
             raise ValueError(
                 f'calibration_size="{CROSS}" has no theory for guarantee='
                 f"{self.guarantee!r}: choose NoFalseClaim(max_false) alone, or a share or "
@@ -290,8 +290,8 @@ class ConformalFilter(Settings):
         steps = guarantee.steps(risk, labels, view.passed.offsets)
         answers = answer_scores(risk, labels, view.passed.offsets)
         named = with_names(view, guarantee)
-        claims = guarantee.claims(risk, named)
-        guarantee.refuse_company(named, claims)
+        claims = guarantee.path_risks(risk, named)
+        guarantee.refuse_dependence(named, claims)
         rounding = measured_rounding(self._confidence_alone, view.passed, confidence)
         tables = view.passed, view.seen
         least = resolution_of(self.scorer_, tables, confidence)
@@ -304,7 +304,7 @@ class ConformalFilter(Settings):
         guarantee = deepcopy(self._resolved())  # what the caller holds may change
         rows, self.left_over_ = part.choose(guarantee, self._level(None), fewest)
         part = part[rows]
-        calibration = guarantee.calibrate(part.steps, part.claims())
+        calibration = guarantee.calibrate(part.steps, part.path_risks())
         self._warn(calibration, self._level(None))
         scores = calibration.scores  # sorted already, where there is nothing else
         self.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
@@ -825,7 +825,7 @@ class ConformalFilter(Settings):
         view = self._look(X, accept_origin, y=y)
         risk = self._risk(self._confidence(view), view.passed)
         risk = path_risk(risk, self._graphs(view))
-        guarantee = self.calibration_.promise  # the caller's may have changed
+        guarantee = self.calibration_.guarantee  # the caller's may have changed
         if (
             self.guarantee is not None
             and self.guarantee.functions != guarantee.functions
@@ -834,7 +834,7 @@ class ConformalFilter(Settings):
                 "guarantee has other functions for by or weight than at calibration: call "
                 "calibrate or fit again"
             )
-        return guarantee.claims(risk, with_names(view, guarantee)), view
+        return guarantee.path_risks(risk, with_names(view, guarantee)), view
 
     # -------------------------------------------------------------------------- levels
 
@@ -897,7 +897,7 @@ class ConformalFilter(Settings):
         if self.guarantee is not None:
             other.guarantee = self.guarantee.for_level(alpha)
         other.calibration_ = copy(self.calibration_)
-        other.calibration_.promise = deepcopy(other._resolved())
+        other.calibration_.guarantee = deepcopy(other._resolved())
         other._calibrated_as = other._settings()
         other._alpha_of_fit = alpha if self.scorer_.uses_alpha else None
         other._warn(other.calibration_, other._level(None))
@@ -921,14 +921,14 @@ class ConformalFilter(Settings):
         return edges, self.ties, described(self.guarantee)
 
     def _warn(self, calibration, level):
-        if level > 0.5 and calibration.promise.is_probability:
+        if level > 0.5 and calibration.guarantee.is_probability:
             warn(
                 f"alpha = {level:g} allows a false claim in {level:.0%} of the problems: "
                 f"alpha is the share of errors. Was {1 - level:.3g} meant?"
             )
-        lacking = calibration.lacking(level)
-        if lacking:
-            warn(lacking, CalibrationWarning)
+        shortage = calibration.shortage(level)
+        if shortage:
+            warn(shortage, CalibrationWarning)
 
     @property
     def coef_(self) -> NDArray[np.float64]:

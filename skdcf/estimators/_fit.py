@@ -216,7 +216,7 @@ def _fit_cross(filters, fit):
         if learning:
             filter.features_ = columns
         filter._store(_part_of_counts(scores), fewest=False)
-        filter._calibrated, filter.calibration_.proven = fit.seen.sorted(), 2.0
+        filter._calibrated, filter.calibration_.folds = fit.seen.sorted(), len(scores)
 
 
 def _folds(code, rng):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import without_places
-from ..guarantees import Claims
+from ..guarantees import PathRisks
 from ..ops.holdout import choose_fewest, choose_one_each
 from ..ops.risk_control import Steps
 from ._origin import Seen
@@ -105,15 +105,15 @@ class CalibrationPart:
             seen=self.seen[rows],
         )
 
-    def claims(self) -> Claims:
+    def path_risks(self) -> PathRisks:
         """Weights and groups, as a guarantee takes them.
 
         Returns
         -------
-        Claims
+        PathRisks
         """
         none, bounds = np.empty(0), np.zeros(len(self) + 1, dtype=np.int64)
-        return Claims(none, bounds, self.weights, self.groups)
+        return PathRisks(none, bounds, self.weights, self.groups)
 
     def choose(self, guarantee, level, fewest):
         """Which problems calibrate, and which are left over.

@@ -216,7 +216,7 @@ def _warn_of_abstention(filters, splits, alphas, protocol):
         if not low or repr(promise) in told:
             continue
         told.add(repr(promise))
-        whose = "" if promise.crosses else f" by filter {name!r}"
+        whose = "" if promise.combines_folds else f" by filter {name!r}"
         warn(
             f"{n} calibration problems per split are too few for alpha = "
             f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept{whose}. "

@@ -4,18 +4,15 @@
 whom. A guarantee of your own derives from `Guarantee`.
 """
 
-from ._calibration import Calibration, Claims, Controlled, OneThreshold
+from ._calibration import Calibration, Controlled, OneThreshold, PathRisks
 from ._expected_false import ExpectedFalse
-from ._groups import PerGroup
-from ._needed import problems_needed
-from ._no_false_claim import NoFalseClaim
-from ._overlap import Overlapping
+from ._groups import Overlapping, PerGroup
+from ._no_false_claim import NoFalseClaim, problems_needed
 from ._protocol import Guarantee
 from ._shift import LikelihoodRatio, describe_problems, estimate_ratio
 
 __all__ = [
     "Calibration",
-    "Claims",
     "Controlled",
     "ExpectedFalse",
     "Guarantee",
@@ -23,6 +20,7 @@ __all__ = [
     "NoFalseClaim",
     "OneThreshold",
     "Overlapping",
+    "PathRisks",
     "PerGroup",
     "describe_problems",
     "estimate_ratio",

@@ -10,27 +10,27 @@ LARGEST = 512  # problems that are looked at
 TOLERATED = 1e-5  # of the largest weight
 
 
-def refuse_company(promise, batch, claims):
+def refuse_dependence(guarantee, batch, risks):
     """ValueError if the group or weight of a problem is another in another batch.
 
     Parameters
     ----------
-    promise : Guarantee
+    guarantee : Guarantee
     batch : GraphBatch
-    claims : Claims
+    risks : PathRisks
         Of the whole batch.
     """
     rows = np.unique(
         np.linspace(0, len(batch) - 1, min(len(batch), LARGEST)).astype(int)
     )
-    if promise.by is None and promise.weight is None:
+    if guarantee.by is None and guarantee.weight is None:
         return
     for some in (rows[:1], rows[1:2], rows[2 : 2 + len(rows) // 3]):
         if 0 < len(some) < len(batch):
             part = batch[some]
-            alone = promise.claims(np.zeros(part.n_claims), part)
-            _compare_groups(promise.by, alone.groups, claims.groups, batch, some)
-            _compare_weights(alone.weights, claims.weights, batch, some)
+            alone = guarantee.path_risks(np.zeros(part.n_claims), part)
+            _compare_groups(guarantee.by, alone.groups, risks.groups, batch, some)
+            _compare_weights(alone.weights, risks.weights, batch, some)
 
 
 def _compare_groups(by, alone, together, batch, rows):
@@ -56,10 +56,10 @@ def _compare_weights(alone, together, batch, rows):
         )
 
 
-def functions_of(promise):
+def functions_of(guarantee):
     """The plain functions that say groups and weights; they are compared as objects."""
     found = []
-    for value in (promise.by, promise.weight):
+    for value in (guarantee.by, guarantee.weight):
         several = value if isinstance(value, (list, tuple)) else [value]
         found += [one for one in several if isinstance(one, FunctionType)]
     return found

@@ -13,8 +13,8 @@ from ..ops.risk_control import Steps, staircase
 
 
 @dataclass(frozen=True)
-class Claims:
-    """What a calibration looks at in new problems.
+class PathRisks:
+    """Path risks of problems, with their weights and groups.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ class Claims:
 
         Returns
         -------
-        Claims
+        PathRisks
         """
-        return Claims(
+        return PathRisks(
             self.path_risk[self.rows(problems)],
             offsets_of(np.diff(self.offsets)[problems]),
             None if self.weights is None else self.weights[problems],
@@ -76,7 +76,7 @@ class Calibration(metaclass=ABCMeta):
     ----------
     n : int
         Number of calibration problems.
-    promise : Guarantee
+    guarantee : Guarantee
         What they were calibrated for.
     scores : ndarray of shape (n,) or None
         Their nonconformity scores, sorted, where these are all that is known of them.
@@ -86,16 +86,16 @@ class Calibration(metaclass=ABCMeta):
 
     folds: int = 1
     n: int
-    promise: Any
+    guarantee: Any
     scores: np.ndarray | None = None
 
     @abstractmethod
-    def levels(self, claims: Claims, keep_equal: bool = False) -> np.ndarray:
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> np.ndarray:
         """Smallest level at which each claim is kept, shape (n_claims,).
 
         Parameters
         ----------
-        claims : Claims
+        risks : PathRisks
         keep_equal : bool
             Whether a claim is kept when its path risk equals the threshold.
 
@@ -105,12 +105,12 @@ class Calibration(metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def thresholds(self, claims: Claims, level: float) -> np.ndarray | float:
+    def thresholds(self, risks: PathRisks, level: float) -> np.ndarray | float:
         """Claims with a smaller path risk are kept.
 
         Parameters
         ----------
-        claims : Claims
+        risks : PathRisks
         level : float
 
         Returns
@@ -119,7 +119,7 @@ class Calibration(metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def lacking(self, level: float) -> str | None:
+    def shortage(self, level: float) -> str | None:
         """Why nothing can be kept at a level, and what it takes; None where it can.
 
         Parameters
@@ -155,12 +155,14 @@ class Calibration(metaclass=ABCMeta):
         -------
         str
         """
-        short, needed = self.lacking(level), self.promise.problems_needed(level)
-        said = self.promise.describe(self.proven_level(level))
+        short, needed = self.shortage(level), self.guarantee.problems_needed(level)
+        said = self.guarantee.describe(self.proven_level(level))
         if not short:
             return said
         if not self.keeps_nothing(level):
-            return f"{said}; nothing is kept where fewer than {needed} problems calibrate"
+            return (
+                f"{said}; nothing is kept where fewer than {needed} problems calibrate"
+            )
         if self.n < needed:
             return f"keeps nothing until it has {needed} calibration problems; it has {self.n}"
         return f"keeps nothing: {short}"
@@ -176,7 +178,7 @@ class Calibration(metaclass=ABCMeta):
         -------
         bool
         """
-        return self.lacking(level) is not None
+        return self.shortage(level) is not None
 
     def proven_level(self, level: float) -> float:
         """The level at which the guarantee is proven.
@@ -224,27 +226,27 @@ class OneThreshold(Calibration):
     Parameters
     ----------
     scores : ndarray of shape (n_problems,)
-    promise : NoFalseClaim
+    guarantee : NoFalseClaim
         What the scores are those of.
     """
 
-    def __init__(self, scores: np.ndarray, promise: Any) -> None:
+    def __init__(self, scores: np.ndarray, guarantee: Any) -> None:
         self.scores, self.n = np.sort(scores), len(scores)
-        self.promise, self.delta = promise, promise.delta
+        self.guarantee, self.delta = guarantee, guarantee.delta
 
-    def levels(self, claims, keep_equal=False):
-        return claim_alpha(self.scores, claims.path_risk, keep_equal, self.delta)
+    def levels(self, risks, keep_equal=False):
+        return claim_alpha(self.scores, risks.path_risk, keep_equal, self.delta)
 
-    def thresholds(self, claims, level):
+    def thresholds(self, risks, level):
         return self.threshold(level)
 
     def threshold(self, level):
         return conformal_threshold(self.scores, level, self.delta)
 
-    def lacking(self, level):
+    def shortage(self, level):
         if conformal_rank(self.n, level, self.delta):
             return None
-        return self.promise.needed(self.n, level)
+        return self.guarantee.needed(self.n, level)
 
     def coverage_law(self, level):
         if self.folds != 1:
@@ -261,22 +263,24 @@ class Controlled(Calibration):
     steps : Steps
         Of the calibration problems.
     weights : ndarray of shape (n_problems,) or None
-    promise : Guarantee
+    guarantee : Guarantee
         What the steps are those of.
     """
 
-    def __init__(self, steps: Steps, weights: np.ndarray | None, promise: Any) -> None:
+    def __init__(
+        self, steps: Steps, weights: np.ndarray | None, guarantee: Any
+    ) -> None:
         self.position, self.sums = staircase(steps, weights)
-        self.n, self.promise, self.weighted = steps.n, promise, weights is not None
+        self.n, self.guarantee, self.weighted = steps.n, guarantee, weights is not None
         self.weight = float(steps.n if weights is None else weights.sum())
         self.typical = 1.0 if weights is None else self.weight / max(self.n, 1)
 
-    def levels(self, claims, keep_equal=False):
+    def levels(self, risks, keep_equal=False):
         weight = 1.0
-        if claims.weights is not None:
-            weight = claims.weights[segment_ids(claims.offsets)]
-        own = self.promise.largest_loss(claims.path_risk, claims.offsets)
-        below = np.searchsorted(self.position, claims.path_risk, side="right")
+        if risks.weights is not None:
+            weight = risks.weights[segment_ids(risks.offsets)]
+        own = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
+        below = np.searchsorted(self.position, risks.path_risk, side="right")
         return self._level(own, self.sums[below], weight)
 
     def _level(self, own, sums, weight):
@@ -286,18 +290,18 @@ class Controlled(Calibration):
         mean = (weight * own + sums) / np.where(known, total, 1.0)
         return np.where(known, mean, np.inf)
 
-    def thresholds(self, claims, level):
-        weights = np.ones(len(claims)) if claims.weights is None else claims.weights
-        own = self.promise.largest_loss(claims.path_risk, claims.offsets)
+    def thresholds(self, risks, level):
+        weights = np.ones(len(risks)) if risks.weights is None else risks.weights
+        own = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
         if np.ndim(own) == 0:
             return self._order_statistic(own, weights, level)
-        dropped = self.levels(claims) > level
-        smallest = np.where(dropped, claims.path_risk, np.inf)
-        out = segment_min(smallest, claims.offsets)
+        dropped = self.levels(risks) > level
+        smallest = np.where(dropped, risks.path_risk, np.inf)
+        out = segment_min(smallest, risks.offsets)
         return np.where(self._level(1.0, 0.0, weights) > level, -np.inf, out)
 
     def threshold(self, level):
-        own = self.promise.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
+        own = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
         if self.weighted or np.ndim(own):
             return np.nan
         return float(self._order_statistic(own, np.ones(1), level)[0])
@@ -315,7 +319,7 @@ class Controlled(Calibration):
         ends = np.concatenate([[-np.inf], self.position, [np.inf]])
         return ends[low + 1]
 
-    def lacking(self, level):
+    def shortage(self, level):
         if self.n and not self.weight:
             return (
                 f"all {self.n} calibration problems have weight 0, so that nothing is known "
@@ -323,4 +327,4 @@ class Controlled(Calibration):
             )
         if self.n and self.typical / (self.typical + self.weight) <= level:
             return None
-        return self.promise.needed(self.n, level)
+        return self.guarantee.needed(self.n, level)

@@ -107,7 +107,7 @@ class ExpectedFalse(Guarantee):
     def describe(self, level: float) -> str:
         return (
             f"the mean {self.of} of false claims among those kept is at most "
-            f"{level:g}{self.whom}"
+            f"{level:g}{self.scope}"
         )
 
     def scores(

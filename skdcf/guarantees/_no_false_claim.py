@@ -1,20 +1,22 @@
 """At most so many false claims, with a probability."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import check_alpha
 from .._parameters import Fraction, Number
 from ..graphs.ragged import segment_ids
-from ..ops.conformal import conformal_rank, leave_one_out_alpha, problems_needed
+from ..ops.conformal import conformal_rank, leave_one_out_alpha
+from ..ops.conformal import problems_needed as needed_in_one
 from ..ops.hard import allowing_scores, segment_sum
 from ..ops.risk_control import Steps
-from ._calibration import Calibration, Claims, OneThreshold
-from ._groups import rows_of_groups
-from ._overlap import Overlapping
+from ._calibration import Calibration, OneThreshold, PathRisks
+from ._groups import Overlapping, rows_of_groups
 from ._protocol import Guarantee
 
 
@@ -97,7 +99,7 @@ class NoFalseClaim(Guarantee):
             )
 
     @property
-    def crosses(self) -> bool:
+    def combines_folds(self) -> bool:
         return self.delta is None and self.by is None and self.weight is None
 
     def scores(
@@ -130,13 +132,13 @@ class NoFalseClaim(Guarantee):
         """
         return segment_sum(kept & (labels != 1), offsets) > self.max_false
 
-    def leave_one_out(self, steps: Steps, claims: Claims) -> NDArray[np.float64]:
+    def leave_one_out(self, steps: Steps, risks: PathRisks) -> NDArray[np.float64]:
         """Level of each claim when all other problems calibrate it.
 
         Parameters
         ----------
         steps : Steps
-        claims : Claims
+        risks : PathRisks
             Of the same problems, without weights, and in groups that do not overlap.
 
         Returns
@@ -148,22 +150,20 @@ class NoFalseClaim(Guarantee):
         ValueError
             With weights, or groups that overlap.
         """
-        if claims.weights is not None:
-            return super().leave_one_out(steps, claims)
-        if claims.groups is not None:
-            return self._within_groups(steps, claims)
-        problem = segment_ids(claims.offsets)
-        return leave_one_out_alpha(
-            steps.position, claims.path_risk, problem, self.delta
-        )
+        if risks.weights is not None:
+            return super().leave_one_out(steps, risks)
+        if risks.groups is not None:
+            return self._within_groups(steps, risks)
+        problem = segment_ids(risks.offsets)
+        return leave_one_out_alpha(steps.position, risks.path_risk, problem, self.delta)
 
-    def _within_groups(self, steps, claims):
-        if any(isinstance(group, frozenset) for group in claims.groups):
-            return super().leave_one_out(steps, claims)
-        out = np.empty(len(claims.path_risk))
-        for rows in rows_of_groups(claims.groups).values():
-            part = claims.take(rows)
-            out[claims.rows(rows)] = self.leave_one_out(steps[rows], part)
+    def _within_groups(self, steps, risks):
+        if any(isinstance(group, frozenset) for group in risks.groups):
+            return super().leave_one_out(steps, risks)
+        out = np.empty(len(risks.path_risk))
+        for rows in rows_of_groups(risks.groups).values():
+            part = risks.take(rows)
+            out[risks.rows(rows)] = self.leave_one_out(steps[rows], part)
         return out
 
     def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
@@ -171,14 +171,14 @@ class NoFalseClaim(Guarantee):
             return super().calibrate_one(steps, weights)
         return OneThreshold(steps.position, self)
 
-    def _overlapping(self, steps, claims):
-        if self.delta is not None or claims.weights is not None:
+    def _overlapping(self, steps, risks):
+        if self.delta is not None or risks.weights is not None:
             raise ValueError(
                 f"by={self.by!r} gives groups that overlap, where neither delta nor "
                 "weight is known to hold: let each problem be in one group, or leave "
                 "both at None"
             )
-        return Overlapping(self, steps, claims)
+        return Overlapping(self, steps, risks)
 
     def describe(self, level: float) -> str:
         what = f"at most {self.max_false} of the kept claims are false"
@@ -187,7 +187,7 @@ class NoFalseClaim(Guarantee):
             f" (for {1 - self.delta:g} of all calibration sets)" if self.delta else ""
         )
         sure = f"{1 - level:.6g}"
-        return f"with a probability of at least {sure}{sets}, {what}{self.whom}"
+        return f"with a probability of at least {sure}{sets}, {what}{self.scope}"
 
     def needed(self, n: int, level: float) -> str:
         if self.delta is None:
@@ -206,4 +206,55 @@ class NoFalseClaim(Guarantee):
         return conformal_rank(n, level, self.delta)
 
     def problems_needed(self, level: float) -> int:
-        return problems_needed(level, self.delta)
+        return needed_in_one(level, self.delta)
+
+
+def problems_needed(
+    alpha: float,
+    delta: float | None = None,
+    by: Mapping[Any, float] | Iterable[Any] | None = None,
+) -> int:
+    """The number of calibration questions from which on anything can be kept.
+
+    Several answers to one question count as one (see `~skdcf.graphs.question_groups`).
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+    delta : float in (0, 1), optional
+        As in `NoFalseClaim`.
+    by : mapping from group to share, or iterable with a group per problem, optional
+        How questions are distributed over the groups that the promise is made in. The
+        result is then what it takes until the smallest group has enough, on average.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If alpha, delta or a share is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from skdcf.guarantees import problems_needed
+    >>> problems_needed(0.1), problems_needed(0.1, delta=0.05)
+    (9, 29)
+    >>> problems_needed(0.1, by={"short": 0.9, "long": 0.1})
+    90
+    """
+    if delta is not None and not 0 < delta < 1:
+        raise ValueError(f"delta is {delta!r}, but must be between 0 and 1")
+    needed = needed_in_one(check_alpha(alpha), delta)
+    return needed if by is None else ceil(needed / _smallest_share(by) - 1e-9)
+
+
+def _smallest_share(by):
+    if not isinstance(by, Mapping):
+        groups = list(by)
+        by = {group: groups.count(group) for group in set(groups)}
+    shares = {group: share / sum(by.values()) for group, share in by.items()}
+    if not shares or not all(share > 0 for share in shares.values()):
+        raise ValueError(f"by is {by!r}: every group needs a share above 0")
+    return min(shares.values())

@@ -14,8 +14,8 @@ from ..graphs.grouping import read_groups
 from ..ops.conformal import problems_needed
 from ..ops.holdout import whole_count
 from ..ops.risk_control import Steps
-from ._alone import functions_of, refuse_company
-from ._calibration import Calibration, Claims, Controlled
+from ._alone import functions_of, refuse_dependence
+from ._calibration import Calibration, Controlled, PathRisks
 from ._groups import PerGroup
 from ._shift import checked_weights
 
@@ -40,7 +40,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         What happens to problems of a group that calibration has not seen.
     is_probability : bool
         Whether losses are 0 or 1, so that the level is a probability.
-    crosses : bool
+    combines_folds : bool
         Whether scores of several folds may be counted together.
 
     Examples
@@ -81,7 +81,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     @property
-    def crosses(self) -> bool:
+    def combines_folds(self) -> bool:
         """Whether scores of several folds may be counted together."""
         return False
 
@@ -167,7 +167,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return self
 
-    def claims(self, path_risk: NDArray, batch: GraphBatch) -> Claims:
+    def path_risks(self, path_risk: NDArray, batch: GraphBatch) -> PathRisks:
         """What calibration and prediction look at.
 
         Parameters
@@ -177,7 +177,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        Claims
+        PathRisks
 
         Raises
         ------
@@ -186,43 +186,43 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         groups = None if self.by is None else read_groups(self.by, batch)[0]
         weights = None if self.weight is None else checked_weights(self.weight, batch)
-        return Claims(path_risk, batch.offsets, weights, groups, batch.name_of)
+        return PathRisks(path_risk, batch.offsets, weights, groups, batch.name_of)
 
-    def refuse_company(self, batch: GraphBatch, claims: Claims) -> None:
+    def refuse_dependence(self, batch: GraphBatch, risks: PathRisks) -> None:
         """Raise ValueError if groups or weights depend on the rest of the batch.
 
         Parameters
         ----------
         batch : GraphBatch
-        claims : Claims
+        risks : PathRisks
             Of this batch.
         """
-        refuse_company(self, batch, claims)
+        refuse_dependence(self, batch, risks)
 
     @property
     def functions(self) -> list:
         """Plain functions among by and weight, which are compared as objects."""
         return functions_of(self)
 
-    def calibrate(self, steps: Steps, claims: Claims) -> Calibration:
+    def calibrate(self, steps: Steps, risks: PathRisks) -> Calibration:
         """What the calibration problems say.
 
         Parameters
         ----------
         steps : Steps
             Of the calibration problems.
-        claims : Claims
+        risks : PathRisks
             Weights and groups of the same problems.
 
         Returns
         -------
         Calibration
         """
-        if claims.groups is None:
-            return self.calibrate_one(steps, claims.weights)
-        if any(isinstance(group, frozenset) for group in claims.groups):
-            return self._overlapping(steps, claims)
-        return PerGroup(self, steps, claims)
+        if risks.groups is None:
+            return self.calibrate_one(steps, risks.weights)
+        if any(isinstance(group, frozenset) for group in risks.groups):
+            return self._overlapping(steps, risks)
+        return PerGroup(self, steps, risks)
 
     def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
         """The calibration of problems that are all of one group.
@@ -238,7 +238,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return Controlled(steps, weights, self)
 
-    def _overlapping(self, steps, claims):
+    def _overlapping(self, steps, risks):
         raise ValueError(
             f"by={self.by!r} gives groups that overlap, for which {type(self).__name__} "
             "has no thresholds: let each problem be in one group"
@@ -258,13 +258,13 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return 1.0
 
-    def leave_one_out(self, steps: Steps, claims: Claims) -> NDArray[np.float64]:
+    def leave_one_out(self, steps: Steps, risks: PathRisks) -> NDArray[np.float64]:
         """Level of each claim when all other problems calibrate it.
 
         Parameters
         ----------
         steps : Steps
-        claims : Claims
+        risks : PathRisks
             Of the same problems.
 
         Returns
@@ -292,10 +292,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         -------
         str
         """
-        return f"the mean loss of {self!r} is at most {level:g}{self.whom}"
+        return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
 
     @property
-    def whom(self) -> str:
+    def scope(self) -> str:
         """For which new answers the promise is made, as the end of a sentence."""
         if self.by is not None:
             return f", in every group by {self.by!r}"

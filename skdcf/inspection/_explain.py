@@ -72,7 +72,7 @@ def _explain_all(filter, X, y):
     margin = _flat(filter.decision_function(batch))  # warns if nothing can be kept
     risk, levels = _flat(filter.path_risk(batch)), _levels(filter, batch)
     seen, confidence = filter.columns(batch), filter.confidence(batch)
-    promise = filter.calibration_.promise
+    promise = filter.calibration_.guarantee
     never = levels >= 1 if promise.is_probability else np.isinf(levels)
     columns = {
         "kept": margin > 0,

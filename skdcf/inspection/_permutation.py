@@ -63,7 +63,7 @@ def permutation_importance(
         raise ValueError(f"n_repeats is {n_repeats!r}, but must be at least 1")
     filter, X = unwrap(filter, X)
     batch, labels = filter.check(X, y)
-    level = [filter.calibration_.promise.level(alpha, filter.alpha)]
+    level = [filter.calibration_.guarantee.level(alpha, filter.alpha)]
     rng = check_random_state(random_state)
 
     def retention(problems):

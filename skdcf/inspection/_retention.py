@@ -164,7 +164,7 @@ def retention_by(
         counts[f"n_{word}"] = np.bincount(code[chosen], minlength=len(kinds))
         both = chosen & kept
         counts[f"kept_{word}"] = np.bincount(code[both], minlength=len(kinds))
-    level = filter.calibration_.promise.level(alpha, filter.alpha)
+    level = filter.calibration_.guarantee.level(alpha, filter.alpha)
     return RetentionReport(by=name, kind=kinds, alpha=level, **counts)
 
 

@@ -258,7 +258,7 @@ class ConformalFactualityPipeline(Settings):
 
     def _level(self, alpha):
         filter = filter_of(self.filter_)
-        return filter.calibration_.promise.level(alpha, filter.alpha)
+        return filter.calibration_.guarantee.level(alpha, filter.alpha)
 
     def _ask(self, problems):
         sample = self.extractor.sample

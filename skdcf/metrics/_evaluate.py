@@ -82,7 +82,7 @@ def evaluate_filter(
         "laws": [calibration.coverage_law(a) for a in alphas],
         "n_calibration": filter.n_calibration_,
     }
-    tally = Tally(calibration.promise, alphas, kept, labels, batch, claim_weight)
+    tally = Tally(calibration.guarantee, alphas, kept, labels, batch, claim_weight)
     return tally.report(theory, check_groups(groups, len(batch)), by)
 
 
@@ -136,8 +136,8 @@ def leave_one_out(
         raise ValueError("leave-one-out evaluation needs at least two problems")
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
     scores = filter.calibration_scores(batch, labels)
-    promise = filter.calibration_.promise
-    steps, claims = Steps.of_scores(scores), promise.claims(risk, batch)
+    promise = filter.calibration_.guarantee
+    steps, claims = Steps.of_scores(scores), promise.path_risks(risk, batch)
     levels = promise.leave_one_out(steps, claims)
     one, whole = claims.groups is None, promise.calibrate(steps, claims)
     fewer = promise.calibrate_one(steps[np.arange(1, len(batch))], None)
@@ -152,7 +152,7 @@ def leave_one_out(
 
 def levels_of(filter, alphas):
     """Levels as the filter's guarantee understands them, each of them once."""
-    promise = filter.calibration_.promise
+    promise = filter.calibration_.guarantee
     levels = [promise.level(a, filter.alpha) for a in np.atleast_1d(alphas).tolist()]
     if not levels:
         raise ValueError("alphas is empty: at least one level is needed")

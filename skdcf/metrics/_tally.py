@@ -29,7 +29,7 @@ class Tally:
     def __init__(self, promise, alphas, kept, labels, batch, claim_weight=None):
         offsets, true = batch.offsets, labels == 1
         weight = None if claim_weight is None else claim_weights(claim_weight, batch)
-        self.promise, self.alphas, self.batch = promise, alphas, batch
+        self.guarantee, self.alphas, self.batch = promise, alphas, batch
         self.loss = np.array([promise.loss(labels, k, offsets) for k in kept], float)
         self.retention = self._sums(kept & true, offsets)
         self.nonempty = self._sums(kept, offsets) > 0
@@ -62,7 +62,7 @@ class Tally:
         own = {name: getattr(self, name)[:, rows] for name in COUNTED}
         if groups is not None:
             groups = np.unique(groups[rows], return_inverse=True)[1]
-        probability = self.promise.is_probability
+        probability = self.guarantee.is_probability
         with np.errstate(invalid="ignore"):
             among = 1 - (own["loss"] * own["nonempty"]).sum(1) / own["nonempty"].sum(1)
         return FilterReport(

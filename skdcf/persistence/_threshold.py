@@ -164,7 +164,7 @@ def load_threshold(path: str | os.PathLike) -> CalibratedThreshold:
 
 
 def _of_filter(filter, alpha):
-    alpha = filter.calibration_.promise.level(alpha, filter.alpha)
+    alpha = filter.calibration_.guarantee.level(alpha, filter.alpha)
     threshold = filter.threshold(alpha)
     if np.ndim(threshold):
         raise ValueError(

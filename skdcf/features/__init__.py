@@ -3,6 +3,7 @@
 from ._agreement import AgreementFeatures
 from ._base import GraphUnion
 from ._claims import ClaimTransformer
+from ._context import ContextFeatures, find_support
 from ._domains import DomainIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
@@ -12,12 +13,14 @@ from ._text import TextFeatures
 __all__ = [
     "AgreementFeatures",
     "ClaimTransformer",
+    "ContextFeatures",
     "DomainIndicators",
     "FrequencyFeature",
     "GraphFeatures",
     "GraphUnion",
     "SemanticFeatures",
     "TextFeatures",
+    "find_support",
     "paper_features",
     "reasoning_features",
 ]

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from math import log, log1p
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from ..graphs import GraphBatch, as_batch
+from ..graphs import GraphBatch
 from ..ops.ancestors import pass_on
-from ..ops.texts import check_claim_texts, clean_words, find_numbers
+from ..ops.texts import clean_words, find_numbers
 from ._answers import find_answer, normalise_answer
-from ._base import Graphs, GraphTransformer
+from ._base import OptionalTexts
 from ._equations import find_results, split_clauses
 from ._reading import LONG_WORD, find_quantities, read_claim, read_question
 
@@ -35,14 +35,13 @@ _PER_CLAIM = (
     "has_results",
     "words_agreement",
 )
-COLUMNS = (*_PER_PROBLEM, *_PER_CLAIM, "numbers_agreement_above")
 _NEUTRAL = 0.5  # share of alternatives where there is nothing to compare
 _MOST_SENTENCES = 200  # of one alternative
 _REMEMBERED = 1024  # texts: alternatives to one answer are often those to another
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
 
-class AgreementFeatures(GraphTransformer):
+class AgreementFeatures(OptionalTexts):
     r"""How far the other answers to the question, ``alternatives``, agree.
 
     Texts are cleaned and numbers are read as in `TextFeatures`. *New* numbers are those
@@ -124,11 +123,17 @@ class AgreementFeatures(GraphTransformer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
+        **OptionalTexts._parameter_constraints,
         "answer": [callable, None],
-        "optional": ["boolean"],
     }
     learns: ClassVar[bool] = False
 
+    field: ClassVar[str] = "alternatives"
+    columns: ClassVar[tuple[str, ...]] = (
+        *_PER_PROBLEM,
+        *_PER_CLAIM,
+        "numbers_agreement_above",
+    )
     reads_edges: ClassVar[bool] = True  # numbers_agreement_above
     looks_ahead: ClassVar[frozenset[str]] = frozenset(_PER_PROBLEM[:3])
 
@@ -138,50 +143,10 @@ class AgreementFeatures(GraphTransformer):
         *,
         optional: bool = False,
     ):
+        super().__init__(optional=optional)
         self.answer = answer
-        self.optional = optional
 
-    def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Look whether there are alternatives; nothing is learned from them.
-
-        Parameters
-        ----------
-        X : GraphBatch or sequence of ReasoningGraph
-        y : ignored
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If the alternatives of a problem are not known.
-        """
-        batch = as_batch(X)
-        self.used_ = not self.optional or batch.alternatives is not None
-        return super().fit(batch)
-
-    def _own_names(self) -> tuple[str, ...]:
-        return COLUMNS if self.used_ else ()
-
-    def _check(self, batch: GraphBatch) -> None:
-        if not self.used_:
-            return
-        check_claim_texts(batch)
-        for i in range(len(batch)):
-            if batch.alternatives is None or batch.alternatives[i] is None:
-                raise ValueError(
-                    f"the alternatives of {batch.name_of(i)} are not known (None), but "
-                    "its agreement with other answers is a feature: a filter that was "
-                    "calibrated with other answers promises nothing without them. Give "
-                    "alternatives=[...], drawn as those of the calibration problems, "
-                    "or alternatives=() where drawing them has led to none"
-                )
-
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        if not self.used_:
-            return np.empty((batch.n_claims, 0))
+    def _used_columns(self, batch: GraphBatch) -> np.ndarray:
         conclude = self.answer or find_answer
         read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
         rows = []
@@ -196,7 +161,9 @@ class AgreementFeatures(GraphTransformer):
                 (*per_problem, *_compare_claim(read_claim(text), known, others))
                 for text in texts
             ]
-        table = np.array(rows, dtype=float).reshape(batch.n_claims, len(COLUMNS) - 1)
+        table = np.array(rows, dtype=float).reshape(
+            batch.n_claims, len(self.columns) - 1
+        )
         return np.column_stack([table, _find_lowest(batch, table)])
 
 

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_choice
 from .._parameters import HasMethods, Settings
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
+from ..ops.texts import check_claim_texts
 
 # Claims that are worked on together: few enough that all members of a union find what one
 # of them has read, and, where there are processes, enough to be worth sending.
@@ -239,6 +240,73 @@ class GraphTransformer(KeepsGraphs):
             return np.concatenate([self._own_columns(part) for part in parts])
         tasks = [delayed(self._own_columns)(part) for part in parts]
         return np.concatenate(Parallel(n_jobs=n_jobs)(tasks))
+
+
+class OptionalTexts(GraphTransformer):
+    """Columns that compare claims with texts which some problems bring.
+
+    Subclasses say which texts (`field`), name the columns and make them
+    (`_used_columns`).
+    """
+
+    field: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    _parameter_constraints: ClassVar[dict[str, list]] = {"optional": ["boolean"]}
+
+    def __init__(self, *, optional: bool = False):
+        self.optional = optional
+
+    def fit(self, X: Graphs, y: Any = None) -> Self:
+        """Look whether there are such texts; nothing is learned from them.
+
+        Parameters
+        ----------
+        X : GraphBatch or sequence of ReasoningGraph
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the texts of a problem are not known.
+        """
+        batch = as_batch(X)
+        self.used_ = not self.optional or getattr(batch, self.field) is not None
+        return super().fit(batch)
+
+    def _own_names(self) -> tuple[str, ...]:
+        return self.columns if self.used_ else ()
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        return (
+            self._used_columns(batch) if self.used_ else np.empty((batch.n_claims, 0))
+        )
+
+    def _used_columns(self, batch: GraphBatch) -> np.ndarray:
+        """The columns, shape (n_claims, n_columns)."""
+        raise NotImplementedError
+
+    def _check(self, batch: GraphBatch) -> None:
+        if not self.used_:
+            return
+        check_claim_texts(batch)
+        given = getattr(batch, self.field)
+        for i in range(len(batch)):
+            if given is None or given[i] is None:
+                raise ValueError(
+                    f"{self.field} of {batch.name_of(i)}: not known (None), but columns "
+                    "are made from it, and a filter that was calibrated with it promises "
+                    f"nothing without. Give {self.field}=[...], texts that were got as "
+                    f"those of the calibration problems, or {self.field}=() where there "
+                    "are none"
+                )
+            self._check_texts(batch.name_of(i), given[i])
+
+    def _check_texts(self, name: str, texts: tuple[str, ...]) -> None:
+        """Raise ValueError if the texts of the problem of that name are too much."""
 
 
 def _cut(batch, n_workers):

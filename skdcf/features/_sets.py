@@ -6,6 +6,7 @@ from typing import Literal
 from .._checks import check_choice
 from ._agreement import AgreementFeatures
 from ._base import GraphUnion
+from ._context import ContextFeatures
 from ._domains import DomainIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
@@ -83,6 +84,7 @@ def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
             ("graph", GraphFeatures(_STRUCTURE)),
             ("text", TextFeatures()),
             ("agreement", AgreementFeatures(optional=True)),
+            ("context", ContextFeatures(optional=True)),
         ],
         n_jobs=n_jobs,
     )

@@ -1,0 +1,290 @@
+"""How far the passages of an answer support a claim: no model, no label."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain, groupby, pairwise
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..graphs import GraphBatch
+from ..ops.texts import find_numbers
+from ._base import OptionalTexts
+from ._reading import find_quantities
+
+_LONGEST = 2_000_000  # characters of one context: a few seconds, some 200 MB
+_REMEMBERED = 10_000  # characters; of longer passages nothing is kept in mind
+_MOST_WORDS = 1000  # of one claim
+_MOST_SENTENCES = 10_000  # of one passage
+# A sentence ends at a full stop before a blank, at a blank line, or before a mark of a list.
+_END = re.compile(
+    r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
+)
+# A word is a run of letters and digits, or one character of Chinese or Japanese.
+_WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+")
+_BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
+
+
+class ContextFeatures(OptionalTexts):
+    """How far the passages that an answer has to be supported by, ``context``, do that.
+
+    Words are compared in lower case. The n-grams of a claim are its runs of n words; a
+    claim of fewer words is one n-gram. Something is *found* if one of the passages holds
+    it.
+
+    ========================  =========================================================
+    column                    value for claim v
+    ========================  =========================================================
+    ``context_words``         share of its different words that are found
+    ``context_bigrams``       share of its runs of two words that are found
+    ``context_trigrams``      share of its runs of three words that are found
+    ``context_numbers``       share of its numbers, read as in `TextFeatures`, that are
+                              found; 1 if it has none
+    ``context_names``         share of its words with an upper-case letter, but the
+                              first, that are found in any case; 1 if it has none
+    ``context_sentence``      largest share of its different words that one sentence of
+                              a passage holds
+    ``context_longest_run``   length of its longest run of words that is found, as a
+                              share of its words; runs of one word count as none
+    ========================  =========================================================
+
+    Without passages, ``context=()``, nothing is found.
+
+    Parameters
+    ----------
+    optional : bool, default=False
+        Whether to add no column, instead of raising an error, where no problem seen in
+        `fit` has a context. `reasoning_features` sets it.
+
+    Attributes
+    ----------
+    used_ : bool
+        Whether columns are added.
+
+    Raises
+    ------
+    ValueError
+        If a problem's context is not known (None), whereas an empty tuple says that there
+        is none; if it has more than 2,000,000 characters; if a claim has no text.
+
+    Notes
+    -----
+    Passages are part of the problem: calibration and use must retrieve them in the same
+    way. Time is linear in the length of the passages, which are read once however many
+    answers share them, and for a claim proportional to its words and to the sentences.
+    Of a claim the first 1,000 words are compared, with 10,000 sentences of a passage.
+
+    No language is assumed, but something is lost in some. German writes all nouns in
+    upper case, so that ``context_names`` is a share of nouns. Chinese and Japanese do
+    without blanks, so that each character counts as a word, and without upper case, so
+    that ``context_names`` is 1. Where words are inflected, another form is another word.
+
+    Copying is a strong sign of truth where answers quote their passages, and a weak one
+    where they put things in their own words.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import ContextFeatures
+    >>> graph = ReasoningGraph(
+    ...     None,
+    ...     claims=["The bridge opened in 1932.", "It was built by John Bradfield."],
+    ...     context=["The bridge, which took eight years to build, opened in 1932."],
+    ... )
+    >>> batch = ContextFeatures().fit_transform([graph])
+    >>> for name in "context_words", "context_trigrams", "context_numbers":
+    ...     print(name, batch.features[:, batch.feature_names.index(name)].round(2))
+    context_words [1. 0.]
+    context_trigrams [0.33 0.  ]
+    context_numbers [1. 1.]
+    """
+
+    field: ClassVar[str] = "context"
+    columns: ClassVar[tuple[str, ...]] = (
+        "context_words",
+        "context_bigrams",
+        "context_trigrams",
+        "context_numbers",
+        "context_names",
+        "context_sentence",
+        "context_longest_run",
+    )
+
+    def _check_texts(self, name: str, texts: tuple[str, ...]) -> None:
+        if sum(map(len, texts)) > _LONGEST:
+            k = max(range(len(texts)), key=lambda k: len(texts[k]))
+            raise ValueError(
+                f"the context of {name} has {sum(map(len, texts)):,} characters, of which "
+                f"{len(texts[k]):,} are in passage {k}, but at most {_LONGEST:,} are read: "
+                "pass the passages that the retrieval found, not what it searched"
+            )
+
+    def _used_columns(self, batch: GraphBatch) -> np.ndarray:
+        table = np.zeros((batch.n_claims, len(self.columns)))
+        bounds = list(pairwise(batch.offsets.tolist()))
+        read = lru_cache(4)(_Passage)  # long passages, for this call only
+        # Answers to the same passages follow each other.
+        for i in sorted(range(len(batch)), key=batch.context.__getitem__):
+            passages = [
+                _read_short(text) if len(text) <= _REMEMBERED else read(text)
+                for text in batch.context[i]
+            ]
+            for v in range(*bounds[i]):
+                table[v] = _compare(batch.claims[v], passages)
+        return table
+
+
+class _Passage:
+    """What a passage holds."""
+
+    __slots__ = ("numbers", "pairs", "sentences", "text", "triples", "words")
+
+    def __init__(self, text):
+        text = text.casefold()
+        sentences = [_split(part) for part in _END.split(text, _MOST_SENTENCES - 1)]
+        words = list(chain.from_iterable(sentences))
+        self.sentences = [frozenset(sentence) for sentence in sentences]
+        self.words = frozenset(words)
+        self.pairs = frozenset(pairwise(words))
+        self.triples = frozenset(_list_triples(words))
+        self.numbers = _find_numbers(text, self.words)
+        self.text = f" {' '.join(words)} "
+
+    def find_overlap(self, words):
+        """The largest number of the words that one sentence holds."""
+        return max(map(len, map(words.__and__, self.sentences)))
+
+    def find_longest_run(self, words, triples):
+        """Length of the longest run of at least three words that it holds, or 0."""
+        longest = 0
+        if self.triples.isdisjoint(triples):
+            return longest
+        there = [triple in self.triples for triple in triples]
+        for is_there, places in groupby(range(len(there)), there.__getitem__):
+            if is_there:
+                places = list(places)
+                run = words[places[0] : places[-1] + 3]
+                longest = max(
+                    longest, len(run) if self._holds(run) else self._slide(run)
+                )
+        return longest
+
+    def _slide(self, words):
+        """As `find_longest_run` where each three words in a row are there."""
+        start, size = 0, 3
+        while start + size < len(words):
+            if self._holds(words[start : start + size + 1]):
+                size += 1
+            else:
+                start += 1
+        return size
+
+    def _holds(self, words):
+        return f" {' '.join(words)} " in self.text
+
+
+_read_short = lru_cache(64)(_Passage)  # some 150 KB for 600 words
+
+
+def _split(text):
+    return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
+
+
+def _list_triples(words):
+    return list(zip(words, words[1:], words[2:], strict=False))
+
+
+def _find_numbers(text, words):
+    return frozenset(find_numbers(text) + find_quantities(words))
+
+
+def _compare(text, passages):
+    """The columns of one claim."""
+    written = _split(text)[:_MOST_WORDS]
+    words = " ".join(written).casefold().split(" ")
+    if not written or not passages:
+        return 0.0
+    names = {b for a, b in zip(written[1:], words[1:], strict=True) if a != b}
+    different, pairs = frozenset(words), list(pairwise(words))
+    triples = _list_triples(words)
+    numbers = _find_numbers(text.casefold(), different)
+    in_words = _share_found(different, [p.words for p in passages])
+    in_pairs = _share_found(pairs, [p.pairs for p in passages]) if pairs else in_words
+    in_triples = in_pairs
+    if triples:
+        in_triples = _share_found(triples, [p.triples for p in passages])
+    longest = max([p.find_longest_run(words, triples) for p in passages])
+    if pairs and in_pairs:
+        longest = max(longest, 2)
+    return (
+        in_words,
+        in_pairs,
+        in_triples,
+        _share_found(numbers, [p.numbers for p in passages]),
+        _share_found(names, [p.words for p in passages]),
+        max([p.find_overlap(different) for p in passages]) / len(different),
+        longest / len(words),
+    )
+
+
+def _share_found(wanted, sets):
+    """Share of what is wanted that one of the sets holds; 1 where nothing is."""
+    missing = wanted
+    for some in sets:
+        missing = [item for item in missing if item not in some]
+    return 1 - len(missing) / len(wanted) if wanted else 1.0
+
+
+class Support(NamedTuple):
+    """The sentence of a context that has most words in common with a claim."""
+
+    passage: int  # number of the passage, from 0
+    start: int  # the sentence is context[passage][start:stop]
+    stop: int
+    share: float  # of the claim's different words that it holds
+
+
+def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:
+    """The sentence of a context that supports each claim best, by words in common.
+
+    Parameters
+    ----------
+    claims : sequence of str
+    context : sequence of str
+        Passages.
+
+    Returns
+    -------
+    list of Support or None
+        For each claim the passage, from 0, the place of the sentence in it, and the share
+        of the claim's different words that it holds, which is ``context_sentence`` of
+        `ContextFeatures`. None where no sentence holds a word of the claim. Of equally
+        good sentences the shortest counts.
+
+    Examples
+    --------
+    >>> from skdcf.features import find_support
+    >>> context = ["Sydney has a bridge. It opened in 1932, and trams crossed it."]
+    >>> (found,) = find_support(["The bridge opened in 1932."], context)
+    >>> context[found.passage][found.start : found.stop]
+    'It opened in 1932, and trams crossed it.'
+    """
+    sentences = []
+    for k, text in enumerate(context):
+        stops = [m.start() + len(m[0].rstrip()) for m in _END.finditer(text)]
+        bounds = [0, *stops[: _MOST_SENTENCES - 1], len(text)]
+        for a, b in pairwise(bounds):
+            a += len(text[a:b]) - len(text[a:b].lstrip())
+            sentences.append((frozenset(_split(text[a:b].casefold())), k, a, b))
+    return [_find_best(claim, sentences) for claim in claims]
+
+
+def _find_best(claim, sentences):
+    words = frozenset(_split(claim.casefold()))
+    best = max(sentences, key=lambda s: (len(words & s[0]), -len(s[0])), default=None)
+    if best is None or words.isdisjoint(best[0]):
+        return None
+    return Support(*best[1:], len(words & best[0]) / len(words))

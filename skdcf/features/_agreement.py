@@ -126,7 +126,6 @@ class AgreementFeatures(OptionalTexts):
         **OptionalTexts._parameter_constraints,
         "answer": [callable, None],
     }
-    learns: ClassVar[bool] = False
 
     field: ClassVar[str] = "alternatives"
     columns: ClassVar[tuple[str, ...]] = (
@@ -134,7 +133,6 @@ class AgreementFeatures(OptionalTexts):
         *_PER_CLAIM,
         "numbers_agreement_above",
     )
-    reads_edges: ClassVar[bool] = True  # numbers_agreement_above
     looks_ahead: ClassVar[frozenset[str]] = frozenset(_PER_PROBLEM[:3])
 
     def __init__(

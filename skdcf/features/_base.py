@@ -249,6 +249,7 @@ class OptionalTexts(GraphTransformer):
     (`_used_columns`).
     """
 
+    learns = False
     field: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
     _parameter_constraints: ClassVar[dict[str, list]] = {"optional": ["boolean"]}

@@ -102,6 +102,7 @@ class ContextFeatures(OptionalTexts):
     context_numbers [1. 1.]
     """
 
+    reads_edges = False
     field: ClassVar[str] = "context"
     columns: ClassVar[tuple[str, ...]] = (
         "context_words",

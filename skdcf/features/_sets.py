@@ -57,7 +57,8 @@ def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     and the 23 of `TextFeatures`. No model is called and no column of the data
     is needed; columns that are there (such as ``frequency-score``) stay. Where the
     problems seen in ``fit`` have alternatives, the columns of `AgreementFeatures` join
-    them, and from then on every problem must say what alternatives it has.
+    them, and from then on every problem must say what alternatives it has; likewise those
+    of `ContextFeatures` where they have a context.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     Returns
     -------
     GraphUnion
-        With the members ``graph``, ``text`` and ``agreement``.
+        With the members ``graph``, ``text``, ``agreement`` and ``context``.
 
     Examples
     --------

@@ -133,7 +133,6 @@ class TextFeatures(GraphTransformer):
     unsupported_numbers [0.  1.1]
     """
 
-    reads_edges: ClassVar[bool] = True
     looks_ahead: ClassVar[frozenset[str]] = frozenset(
         ("relative_position", "log_n_claims", "question_unused")
     )

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._names import Names
-from .steps import Level, Path, Walk, find_steps
 from ._structure import find_closure, find_depth, find_levels
 from .bit_rows import Lineage
 from .ragged import offsets_of, ranges, segment_ids
+from .steps import Level, Path, Walk, find_steps
 
 Step = Level | Walk | Path
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,

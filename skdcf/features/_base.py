@@ -297,10 +297,11 @@ class OptionalTexts(GraphTransformer):
         given = getattr(batch, self.field)
         for i in range(len(batch)):
             if given is None or given[i] is None:
+                is_unknown = "are unknown" if self.field[-1] == "s" else "is unknown"
                 raise ValueError(
-                    f"{self.field} of {batch.name_of(i)}: not known (None), but columns "
-                    "are made from it, and a filter that was calibrated with it promises "
-                    f"nothing without. Give {self.field}=[...], texts that were got as "
+                    f"the {self.field} of {batch.name_of(i)} {is_unknown} (None), but "
+                    "columns are made from it, and a filter that was calibrated with it "
+                    f"promises nothing without. Give {self.field}=[...], texts that were got as "
                     f"those of the calibration problems, or {self.field}=() where there "
                     "are none"
                 )

@@ -7,7 +7,7 @@ import pytest
 from random_graphs import ancestors_by_walking, chain, random_edges
 
 from skdcf import GraphBatch
-from skdcf.graphs import _derived, _steps, bit_rows
+from skdcf.graphs import _derived, bit_rows, steps
 from skdcf.ops.ancestors import (
     count_ancestors,
     count_descendants,
@@ -72,7 +72,7 @@ def bounds(request, monkeypatch):
     small, block, rows, narrow, dense, long = {
         "as it is": (
             *(_derived.SMALL, bit_rows.BLOCK, bit_rows._ROWS),
-            *(_steps.NARROW, _derived.DENSE, _steps._LONG),
+            *(steps.NARROW, _derived.DENSE, steps._LONG),
         ),
         "all large": (0, bit_rows.BLOCK, bit_rows._ROWS, 0, 0, 1),
         "narrow bounds": (5, 8, 3, 2, 1, 2),
@@ -80,11 +80,11 @@ def bounds(request, monkeypatch):
         "none": (10**9, 8, 1, 0, 0, 1),
     }[request.param]
     monkeypatch.setattr(_derived, "DENSE", dense)
-    monkeypatch.setattr(_steps, "_LONG", long)
+    monkeypatch.setattr(steps, "_LONG", long)
     monkeypatch.setattr(_derived, "SMALL", small)
     monkeypatch.setattr(bit_rows, "BLOCK", block)
     monkeypatch.setattr(bit_rows, "_ROWS", rows)
-    monkeypatch.setattr(_steps, "NARROW", narrow)
+    monkeypatch.setattr(steps, "NARROW", narrow)
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def test_sums_along_a_path_are_those_of_one_step_after_the_other(monkeypatch):
     values = np.random.default_rng(7).normal(size=n)
     total = list(accumulate(values.tolist()))
     assert pass_on(np.add, values, batch).tolist() == total
-    assert [type(step) for step in batch.steps] == [_steps.Path]
-    monkeypatch.setattr(_steps, "_LONG", 10**9)
+    assert [type(step) for step in batch.steps] == [steps.Path]
+    monkeypatch.setattr(steps, "_LONG", 10**9)
     assert pass_on(np.add, values, batch[[0]]).tolist() == total
 
 
@@ -159,7 +159,7 @@ def test_closure_lists_the_sets(batch):
 def test_depth_is_the_longest_path(bounds, monkeypatch):
     from skdcf.graphs import _structure
 
-    monkeypatch.setattr(_structure, "NARROW", _steps.NARROW)
+    monkeypatch.setattr(_structure, "NARROW", steps.NARROW)
     for batch, sets in (ALL, FORWARD):
         check_depth(batch[np.arange(len(batch))], sets)
 

@@ -42,7 +42,7 @@ def labels(oracle):
     return [np.array(p["label"]) for p in oracle["problems"]]
 
 
-def make(beta, edges="given", noise=None):
+def make(beta, coherent=True, noise=None):
     """A filter whose risk is 6 - frequency, plus twice the noise of the problem."""
     frequency = FrequencyScorer(float(beta), "children")
 

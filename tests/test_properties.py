@@ -61,7 +61,7 @@ filters = st.builds(
     HardCF,
     st.just(0),
     alpha=st.floats(0.01, 0.99),
-    coherent=st.booleans(),
+    edges=st.sampled_from(["given", "none"]),
     ties=st.sampled_from(["exclude", "include", "jitter"]),
     random_state=st.just(0),
 )

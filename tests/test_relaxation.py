@@ -50,7 +50,7 @@ LETTERS = {
 }
 
 
-def reference_loss(relaxation, problems, alpha, edges="given", **halves):
+def reference_loss(relaxation, problems, alpha, coherent=True, **halves):
     """The loss as a function of the flat risk, by loops that share no code."""
     setting = {
         letter: getattr(relaxation, name)
@@ -79,7 +79,7 @@ def relaxation(request):
     return RELAXATIONS[request.param]
 
 
-def both(relaxation, problems, risk, alpha, edges="given", **halves):
+def both(relaxation, problems, risk, alpha, coherent=True, **halves):
     batch = problems.batch if coherent else problems.batch.without_edges()
     plan = relaxation.plan(batch, problems.labels)
     return value_and_grad(lambda r: relaxation.loss(r, plan, alpha, **halves))(risk)

@@ -47,16 +47,15 @@ from sklearn.model_selection import GroupShuffleSplit
 
 from skdcf import CoherentConformalFilter
 from skdcf.features import reasoning_features
-from skdcf.pipeline import make_filter_pipeline
 
 split = GroupShuffleSplit(1, test_size=0.4, random_state=0)
 known, new = next(split.split(data.graphs, groups=data.groups))
 labels = [data.labels[i] for i in known]
-model = make_filter_pipeline(
-    reasoning_features(), CoherentConformalFilter(alpha=0.1, random_state=0)
+model = CoherentConformalFilter(
+    features=reasoning_features(), alpha=0.1, random_state=0
 )
 model.fit(data.graphs[known], labels, groups=data.groups[known])
-print(f"{model[-1].n_calibration_} problems calibrated")
+print(f"{model.n_calibration_} problems calibrated")
 
 # %%
 # Filter

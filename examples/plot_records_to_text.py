@@ -69,10 +69,9 @@ graphs[0]
 
 from skdcf import CoherentConformalFilter
 from skdcf.features import reasoning_features
-from skdcf.pipeline import make_filter_pipeline
 
-pipe = make_filter_pipeline(
-    reasoning_features(), CoherentConformalFilter(alpha=0.1, random_state=0)
+pipe = CoherentConformalFilter(
+    features=reasoning_features(), alpha=0.1, random_state=0
 )
 pipe.fit(graphs, labels)
 answers = [to_graph(record) for record in new]

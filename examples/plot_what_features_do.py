@@ -17,13 +17,13 @@ are claims lost? All answers of this page are generated, so that it runs anywher
 from skdcf import CoherentConformalFilter
 from skdcf.datasets import make_word_problems
 from skdcf.features import AgreementFeatures
-from skdcf.pipeline import make_filter_pipeline
+from skdcf.inspection import explain
 
 answers, truth = make_word_problems(400, random_state=0, return_X_y=True)
-reader = make_filter_pipeline(
-    AgreementFeatures(), CoherentConformalFilter("linear", alpha=0.1, random_state=0)
+reader = CoherentConformalFilter(
+    "linear", features=AgreementFeatures(), alpha=0.1, random_state=0
 ).fit(answers[:300], truth[:300])
-explained = reader.explain(answers[324], truth[324])
+explained = explain(reader, answers[324], truth[324])
 explained
 
 # %%

@@ -28,7 +28,7 @@ FLOORS = [
     {"evaluation", "metrics"},
     {"inspection", "plots"},
     {"adapters", "datasets", "labelling", "llm", "monitoring", "partitions"}
-    | {"persistence", "pipeline", "reporting"},
+    | {"persistence", "reporting"},
     {"__main__", "cli", "service"},
 ]
 

@@ -14,8 +14,6 @@ from ..estimators import CoherentConformalFilter
 from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
 from ..labelling import describe_labels
-from ..metrics import filter_of, unwrap
-from ..pipeline import FilterPipeline
 from ..scorers import ClassifierScorer
 from ._files import (
     check_folder,
@@ -59,32 +57,30 @@ def fit(options):
         edges="none" if options.no_edges else "given",
         calibration_size=int(size) if size is not None and size >= 1 else size,
     )
-    if features := wanted_features(options.features, data.graphs):
-        model = FilterPipeline([("features", features), ("filter", model)])
+    model.features = wanted_features(options.features, data.graphs)
     with ticking(f"fitting on {len(data.graphs)} problems"):
         model.fit(data.graphs, data.labels, data.groups)
     alone = (
         "" if len(data.graphs.edges) else ", without edges: every claim stands alone"
     )
     inform(f"fitted on {len(data.graphs)} problems{alone}")
-    return _save(model, filter_of(model), data, options)
+    return _save(model, data, options)
 
 
 def calibrate(options):
     """Calibrate a saved filter again and save it."""
     check_folder(options.output)
-    model = load(options.model)
+    filter = load(options.model)
     data = read_problems(options.problems, labelled=True)
-    filter, graphs = unwrap(model, data.graphs)
     if options.alpha is not None:
         promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
         filter.set_params(alpha=options.alpha, guarantee=promised)
     with ticking(f"calibrating on {len(data.graphs)} problems"):
-        filter.calibrate(graphs, data.labels)
-    return _save(model, filter, data, options)
+        filter.calibrate(data.graphs, data.labels, data.groups)
+    return _save(filter, data, options)
 
 
-def _save(model, filter, data, options):
+def _save(filter, data, options):
     """Save what can keep something, and say what it promises."""
     n, kind = filter.n_calibration_, filter.calibration_.guarantee
     level = kind.level(None, filter.alpha)
@@ -100,17 +96,16 @@ def _save(model, filter, data, options):
             "--alpha, or save it all the same with --force"
         )
         return KEEPS_NOTHING
-    save(model, options.output)
+    save(filter, options.output)
     inform(f"saved as {options.output}")
 
 
 def filter_problems(options):
     """Write each problem with the mask of what is kept, its level per claim and the text."""
-    model = load(options.model)
-    filter = filter_of(model)
+    filter = load(options.model)
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     counts = Counter()
-    rows = filtered(model, iter_jsonl(source(options.problems)), alpha)
+    rows = filtered(filter, iter_jsonl(source(options.problems)), alpha)
     rows = _counted(rows, counts)
     lines = _texts(rows, options.empty) if options.text else _lines(rows, alpha)
     write_lines(options.output, lines)
@@ -122,7 +117,7 @@ def filter_problems(options):
 
 def filtered(model, rows, alpha):
     """Yield each `Problem` of ``rows`` with the mask and the levels of its claims."""
-    rows, model = iter(rows), FilterPipeline.of(model)
+    rows = iter(rows)
     # None shows progress where somebody watches, and is silent in a pipe.
     with tqdm(unit=" problems", disable=None) as bar:
         while chunk := list(islice(rows, _CHUNK)):

@@ -28,7 +28,7 @@ from .._parameters import (
 )
 from ..exceptions import CalibrationWarning
 from ..features.columns import apply_columns
-from ..graphs import GraphBatch, answer_text, question_groups
+from ..graphs import GraphBatch, answer_text
 from ..guarantees import Guarantee, NoFalseClaim
 from ..ops.hard import answer_scores, path_risk, path_risk_of_errors, segment_sum
 from ..scorers import Task
@@ -41,7 +41,7 @@ from ._door import (
     with_missing_verdicts,
     with_names,
 )
-from ._fit import CROSS, at_level, fit_together
+from ._fit import CROSS, at_level, fit_together, refuse_empty_promise
 from ._labels import flat_labels, rows_that_count, warn_of_labels
 from ._origin import Seen, compare_origin, origin_of, refuse_trained
 from ._parts import CalibrationPart, described, part_settings, probes_of, refuse_part
@@ -49,7 +49,7 @@ from ._rounding import confidence_of, lowered, measured_rounding, resolution_of
 from ._ties import TIES, jittered
 
 if TYPE_CHECKING:
-    from ..graphs import Labels, Problems, ReasoningGraph
+    from ..graphs import Labels, Problems
     from ..guarantees import Calibration
     from ..relaxation import Relaxation
     from ..scorers import Scorer
@@ -119,35 +119,14 @@ class ConformalFilter(Settings):
 
     def _task(self, groups, rng):
         settings = self.relaxation, self.training, self.verbose
-        return Task(self.alpha, groups, rng, *settings)
+        least = max(self.alpha, 1e-9)  # below, training could only overflow
+        return Task(least, groups, rng, *settings)
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
         check_alpha(self.alpha)
         super().validate()
-        if self.guarantee is not None:
-            self.guarantee.validate()
-            if TIES[self.ties].keep_equal:
-                raise ValueError(
-                    f'ties="{self.ties}" has no guarantee where scores are tied, so that '
-                    f"guarantee={self.guarantee!r} would be an empty promise: leave "
-                    'guarantee at None, or choose ties="exclude" or "jitter"'
-                )
-        if self.calibration_size == CROSS:
-            self._refuse_cross()
-
-    def _refuse_cross(self):
-        if self.ties != "exclude":
-            raise ValueError(
-                f'calibration_size="{CROSS}" counts problems, and has no use for '
-                f"ties={self.ties!r}: leave ties at its default"
-            )
-        if self.guarantee is not None and not self.guarantee.combines_folds:
-            raise ValueError(
-                f'calibration_size="{CROSS}" has no theory for guarantee='
-                f"{self.guarantee!r}: choose NoFalseClaim(max_false) alone, or a share or "
-                "number of problems for calibration_size"
-            )
+        refuse_empty_promise(self)
 
     # ---------------------------------------------------------------- fit and calibrate
 
@@ -273,7 +252,7 @@ class ConformalFilter(Settings):
         """What calibrates, of problems that come in by the door of `calibrate`."""
         view = self._look(X, accept_origin, y=y, new=True)
         view = view.take(rows_that_count(view.passed, view.labels))
-        seen = Seen.of(view.passed, question_groups(view.passed, groups))
+        seen = Seen.of(view.passed, groups)
         refuse_trained(view.passed, seen, self._trained)
         warn_of_labels(view.passed, view.labels, self._level(None))
         return self._part(view, seen)
@@ -292,9 +271,11 @@ class ConformalFilter(Settings):
         named = with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
         guarantee.refuse_dependence(named, claims)
-        rounding = measured_rounding(self._confidence_alone, view.passed, confidence)
-        tables = view.passed, view.seen
-        least = resolution_of(self.scorer_, tables, confidence)
+        alone = self._confidence_alone
+        if self.scorer_.exact and self.features is None:
+            alone = None
+        rounding = measured_rounding(alone, view.passed, confidence)
+        least = resolution_of(self.scorer_, (view.passed, view.seen), confidence)
         if not TIES[self.ties].keep_equal:
             steps = replace(steps, position=lowered(steps.position, least, rounding))
         answers = lowered(answers, least, rounding)
@@ -329,8 +310,7 @@ class ConformalFilter(Settings):
             what ``guarantee`` makes of these. +inf where every threshold is safe.
         """
         view = self._look(X, y=y)
-        seen = Seen.of(view.passed, question_groups(view.passed, False))
-        return self._part(view, seen).scores
+        return self._part(view, Seen.of(view.passed)).scores
 
     def calibration_part(
         self,
@@ -565,7 +545,7 @@ class ConformalFilter(Settings):
         """
         check_is_fitted(self)
         batch = self.check(X)
-        here = Seen.of(batch, question_groups(batch, groups))
+        here = Seen.of(batch, groups)
         return here.among(self._trained), here.among(self._calibrated)
 
     # ------------------------------------------------------------------ filter problems
@@ -709,27 +689,14 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha, accept_origin)
         return view.shaped(margin)
 
-    @overload
     def filter(
         self,
         X: Problems,
         alpha: float | None = None,
         *,
-        output: Literal["graphs"] = "graphs",
+        output: Literal["graphs", "text"] = "graphs",
         accept_origin: str | None = None,
-    ) -> list[ReasoningGraph]: ...
-
-    @overload
-    def filter(
-        self,
-        X: Problems,
-        alpha: float | None = None,
-        *,
-        output: Literal["text"],
-        accept_origin: str | None = None,
-    ) -> list[str]: ...
-
-    def filter(self, X, alpha=None, *, output="graphs", accept_origin=None):
+    ) -> list[Any]:
         """The problems with their kept claims only.
 
         Parameters

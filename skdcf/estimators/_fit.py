@@ -18,7 +18,6 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from ..features.columns import fit_columns, learns
-from ..graphs import question_groups
 from ..ops.holdout import hold_out, holdout_count, number_groups
 from ..ops.risk_control import Steps
 from ..scorers import CrossScorer, Scorer, as_scorer, does_learn
@@ -26,6 +25,7 @@ from ._door import View, admit, needs_edges
 from ._labels import flat_labels, judged_problems, rows_that_count, warn_of_labels
 from ._origin import Seen, compare_origin, origin_of
 from ._parts import CalibrationPart
+from ._ties import TIES
 
 CROSS = "cross"
 FOLDS = 10
@@ -83,7 +83,7 @@ def fit_together(filters, X, y, groups, accept_origin):
     compare_origin(first, origin, accept_origin, new=True)
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
     seen, rows = (
-        Seen.of(batch, question_groups(batch, groups)),
+        Seen.of(batch, groups),
         rows_that_count(batch, labels),
     )
     fit = _Fit(View(batch, batch, is_table, labels).take(rows), seen[rows], rows)
@@ -239,6 +239,32 @@ def _part_of_counts(scores):
     alone = np.zeros(len(scores), dtype=np.uint64), np.zeros(len(scores), dtype=bool)
     seen = Seen(-1 - np.arange(len(scores)), *alone)
     return CalibrationPart(Steps.of_scores(counts), answers, seen=seen)
+
+
+def refuse_empty_promise(filter):
+    """ValueError where nothing is known that a filter with these settings could promise."""
+    guarantee = filter.guarantee
+    if guarantee is not None:
+        guarantee.validate()
+        if TIES[filter.ties].keep_equal:
+            raise ValueError(
+                f'ties="{filter.ties}" has no guarantee where scores are tied, so that '
+                f"guarantee={guarantee!r} would be an empty promise: leave guarantee at "
+                'None, or choose ties="exclude" or "jitter"'
+            )
+    if filter.calibration_size != CROSS:
+        return
+    if filter.ties != "exclude":
+        raise ValueError(
+            f'calibration_size="{CROSS}" counts problems, and has no use for '
+            f"ties={filter.ties!r}: leave ties at its default"
+        )
+    if guarantee is not None and not guarantee.combines_folds:
+        raise ValueError(
+            f'calibration_size="{CROSS}" has no theory for guarantee={guarantee!r}: choose '
+            "NoFalseClaim(max_false) alone, or a share or number of problems for "
+            "calibration_size"
+        )
 
 
 def at_level(filter, alpha):

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._checks import warn
-from ..graphs import GraphBatch
+from ..graphs import GraphBatch, question_groups
 from ._ties import hash_rows, hash_text, mix
 
 #: Whether these are there has to be as it was at calibration, problem by problem.
@@ -178,8 +179,11 @@ class Seen:
     asked: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, batch: GraphBatch, question: NDArray) -> Seen:
-        """The hashes of problems."""
+    def of(
+        cls, batch: GraphBatch, groups: ArrayLike | Literal[False] | None = False
+    ) -> Seen:
+        """The hashes of problems; ``groups`` as in `~skdcf.graphs.question_groups`."""
+        question = question_groups(batch, groups)
         asked = np.zeros(len(batch), dtype=bool)
         if batch.problems is not None:
             asked = np.array([bool(text and text.strip()) for text in batch.problems])

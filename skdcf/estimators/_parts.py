@@ -134,7 +134,7 @@ class CalibrationPart:
         rows = choose_one_each(self.seen.question, order, part_of)
         if overlap or not fewest:
             return rows, rows[:0]
-        return choose_fewest(rows, order, part_of, lambda n: guarantee.rank(n, level))
+        return choose_fewest(rows, order, part_of, lambda n: guarantee.fewest(n, level))
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:

@@ -43,8 +43,9 @@ def measured_rounding(confidence_alone, batch, confidence):
 
     Parameters
     ----------
-    confidence_alone : callable
-        From a batch to its confidences, columns computed anew.
+    confidence_alone : callable or None
+        From a batch to its confidences, columns computed anew; None where these are the
+        same in every batch.
     batch : GraphBatch
         Problems as they were passed.
     confidence : ndarray of shape (n_claims,)
@@ -60,7 +61,7 @@ def measured_rounding(confidence_alone, batch, confidence):
     ValueError
         If columns or scorer look at other problems of the batch too.
     """
-    if not len(confidence):
+    if confidence_alone is None or not len(confidence):
         return 0.0
     bound = TOLERATED * max(np.abs(confidence).max(), 1.0)
     worst = 0.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._checks import check_alpha
 from .._parameters import Fraction, Number
 from ..graphs.ragged import segment_ids
-from ..ops.conformal import conformal_rank, leave_one_out_alpha
+from ..ops.conformal import fewest_of_rank, leave_one_out_alpha
 from ..ops.conformal import problems_needed as needed_in_one
 from ..ops.hard import allowing_scores, segment_sum
 from ..ops.risk_control import Steps
@@ -200,10 +200,8 @@ class NoFalseClaim(Guarantee):
             f"calibration_size holds out, or alpha >= {least:.4g}."
         )
 
-    def rank(self, n: int, level: float) -> int | None:
-        if self.weight is not None:
-            return None
-        return conformal_rank(n, level, self.delta)
+    def fewest(self, n: int, level: float) -> int:
+        return n if self.weight is not None else fewest_of_rank(n, level, self.delta)
 
     def problems_needed(self, level: float) -> int:
         return needed_in_one(level, self.delta)

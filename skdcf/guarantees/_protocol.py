@@ -334,10 +334,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return problems_needed(level)
 
-    def rank(self, n: int, level: float) -> int | None:
-        """The rank of the score that n calibration problems make the threshold.
+    def fewest(self, n: int, level: float) -> int:
+        """The smallest number of calibration problems that does as well as n.
 
-        Filters calibrate on no more problems than it takes for the rank of all of them.
+        Where the threshold is a score of some rank, it is the smallest with that rank.
 
         Parameters
         ----------
@@ -346,9 +346,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        int, or None where every problem is of use
+        int
+            n itself where every problem is of use.
         """
-        return None
+        return n
 
     def calibration_count(self, n: int, alpha: float) -> int:
         """How many of n problems to hold out for calibration.

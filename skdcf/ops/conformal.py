@@ -5,6 +5,8 @@ less cautious the larger the threshold: t_alpha is the k-th *smallest* of n scor
 k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest.
 """
 
+from bisect import bisect_left
+from fractions import Fraction
 from math import floor, inf, log, log1p
 
 import numpy as np
@@ -106,6 +108,8 @@ def _rank_by_levels(n, alpha, delta):
 
 def problems_needed(alpha, delta=None):
     """Compute the smallest number of calibration problems that can keep anything."""
+    if alpha < 1e-300:  # the quotient is no float
+        return int((1 if delta is None else -log(delta)) / Fraction(alpha))
     few = 1 / alpha - 1 if delta is None else log(delta) / log1p(-alpha)
     if few >= MOST:
         return MOST
@@ -113,6 +117,14 @@ def problems_needed(alpha, delta=None):
     while conformal_rank(n, alpha, delta) == 0:
         n += 1
     return n
+
+
+def fewest_of_rank(n, alpha, delta=None):
+    """Compute the smallest number of problems with the rank of n; n where that is 0."""
+    k = conformal_rank(n, alpha, delta)
+    if not k:
+        return n
+    return bisect_left(range(n), k, key=lambda m: conformal_rank(m, alpha, delta))
 
 
 def conformal_threshold(scores, alpha, delta=None):

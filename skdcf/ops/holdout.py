@@ -1,6 +1,5 @@
 """Random parts of a set of problems that keep groups together."""
 
-from bisect import bisect_left
 from math import ceil
 from numbers import Integral, Real
 
@@ -51,6 +50,8 @@ def whole_count(n, alpha):
     int
         About 0.3 n where n is too small for that: more than 0.6 n would be needed.
     """
+    if alpha * n < 1:  # two ranks would take more than there are
+        return max(1, round(0.3 * n))
     k = max(2, round(0.4 * alpha * n))
     if k / alpha > n + 1:  # or infinite
         return max(1, round(0.3 * n))
@@ -108,7 +109,7 @@ def choose_one_each(groups, order, part_of):
     return np.sort(by[new[: len(by)]])
 
 
-def choose_fewest(rows, order, part_of, rank):
+def choose_fewest(rows, order, part_of, fewest):
     """Of some problems the smallest number, in each part, with the rank of all of them.
 
     Parameters
@@ -117,9 +118,8 @@ def choose_fewest(rows, order, part_of, rank):
         Positions.
     order, part_of : ndarray of shape (n,)
         A hash by which problems are chosen, and the part that each is in.
-    rank : callable
-        The rank that a number of problems reaches, which grows with it; None where there
-        is none, so that all problems are of use.
+    fewest : callable
+        From a number of problems to the smallest that does as well.
 
     Returns
     -------
@@ -128,9 +128,7 @@ def choose_fewest(rows, order, part_of, rank):
     chosen = []
     for part in np.unique(part_of[rows]).tolist():
         own = rows[part_of[rows] == part]
-        whole, count = rank(len(own)), len(own)
-        if whole:
-            count = bisect_left(range(len(own)), whole, key=rank)
+        count = fewest(len(own))
         chosen.append(own[np.argsort(order[own], kind="stable")[:count]])
     chosen = np.sort(np.concatenate([rows[:0], *chosen]))
     return chosen, np.setdiff1d(rows, chosen)

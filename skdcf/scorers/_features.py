@@ -36,6 +36,7 @@ class FeatureScorer(Scorer):
     """
 
     learns = False
+    exact = True
 
     def __init__(self, feature: str | int) -> None:
         self.feature = feature

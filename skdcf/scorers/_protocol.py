@@ -75,6 +75,9 @@ class Scorer(Settings, metaclass=ABCMeta):
         then holds the problems that it calibrates on out of `fit`. False declares that
         `fit` learns nothing from problems; it then sees all of them, and all labels as
         unknown.
+    exact : bool
+        Whether the confidence of a claim is the same to the bit in every batch, as a
+        column is. It is not measured then.
     uses_alpha : bool
         Whether another alpha would give another scorer.
     uses_relaxation : bool
@@ -99,6 +102,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     """
 
     learns: bool | None = None
+    exact = False
     uses_alpha = False
     uses_relaxation = False
     resolution = 1e-10

@@ -41,7 +41,7 @@ from ._door import (
     with_missing_verdicts,
     with_names,
 )
-from ._fit import CROSS, at_level, fit_together, refuse_empty_promise
+from ._fit import CROSS, at_level, fit_together, refuse_without_theory
 from ._labels import flat_labels, rows_that_count, warn_of_labels
 from ._origin import Seen, compare_origin, origin_of, refuse_trained
 from ._parts import CalibrationPart, described, part_settings, probes_of, refuse_part
@@ -126,7 +126,7 @@ class ConformalFilter(Settings):
         """Raise ValueError unless all parameters are as declared, and of use."""
         check_alpha(self.alpha)
         super().validate()
-        refuse_empty_promise(self)
+        refuse_without_theory(self)
 
     # ---------------------------------------------------------------- fit and calibrate
 

@@ -241,7 +241,7 @@ def _part_of_counts(scores):
     return CalibrationPart(Steps.of_scores(counts), answers, seen=seen)
 
 
-def refuse_empty_promise(filter):
+def refuse_without_theory(filter):
     """ValueError where nothing is known that a filter with these settings could promise."""
     guarantee = filter.guarantee
     if guarantee is not None:

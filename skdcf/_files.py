@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import json
 import os
 import stat
 import uuid
@@ -85,3 +86,39 @@ def _remove_parts(path):
                 part.unlink()
             finally:
                 os.close(lock)
+
+
+def open_journal(path):
+    """The lines of a file that only grows, which is made, for its owner, if there is none.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    list of bytes
+        The last one may be half of a line, of a process that was killed.
+    """
+    with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
+        lines = file.read().split(b"\n")
+        if lines[-1]:
+            file.write(b"\n")
+    return lines
+
+
+def append_journal(path, entry, *, sync=True):
+    """Write a line of JSON; it is on disk, or with the system, before this returns.
+
+    Parameters
+    ----------
+    path : path-like
+    entry : dict
+    sync : bool
+        Whether it has to outlive the machine, and not this process alone.
+    """
+    with open(path, "ab") as file:
+        file.write(json.dumps(entry).encode("ascii") + b"\n")
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())

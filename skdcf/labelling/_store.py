@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from .._files import append_journal, open_journal
 from ..graphs import GraphBatch, ReasoningGraph
 from ._sources import LabelSource, get_label_sources, set_label_sources
 
@@ -79,18 +80,9 @@ class LabelStore:
         self._edges: dict[tuple[str, str], list] = {}
         #: Grows with every change, so that a page knows whether it is up to date.
         self.version = 0
-        self._open()
-
-    def _open(self):
-        descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
-        with open(descriptor, "rb") as file:
-            lines = file.read().split(b"\n")
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(open_journal(self.path), start=1):
             if line:
                 self._read(line, number)
-        if lines[-1]:  # of a program that was killed while it wrote
-            with open(self.path, "ab") as file:
-                file.write(b"\n")
 
     def _read(self, line, number):
         try:
@@ -217,11 +209,8 @@ class LabelStore:
 
     def _save(self, event, by):
         event |= {"by": by, "when": LabelSource.now("human", by).when}
-        line = json.dumps(event) + "\n"
-        with self._lock, open(self.path, "ab") as file:
-            file.write(line.encode("ascii"))
-            file.flush()
-            os.fsync(file.fileno())
+        with self._lock:
+            append_journal(self.path, event)
             self._apply(event)
 
     def said(self, problem: int, by: str) -> list[str | None]:

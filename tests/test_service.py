@@ -1,0 +1,421 @@
+"""The service: over real connections to a process of its own, and called in this one."""
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="starlette is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+import skdcf
+from skdcf.cli import main
+from skdcf.datasets import format_jsonl, make_reasoning_graphs
+from skdcf.monitoring import CoverageMonitor
+from skdcf.service import create_app
+
+DATA = make_reasoning_graphs(400, random_state=0)
+GRAPHS = [
+    graph.replace(claims=[f"claim {v} of {i}" for v in range(graph.n_claims)])
+    for i, graph in enumerate(DATA.graphs)
+]
+Y = DATA.labels
+TOKEN = "a-secret-of-the-service-24680"
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS[:200], Y[:200])
+
+
+@pytest.fixture(scope="module")
+def model(fitted, tmp_path_factory):
+    path = tmp_path_factory.mktemp("service") / "m.skops"
+    skdcf.save(fitted, path)
+    return path
+
+
+def body_of(graph):
+    return next(format_jsonl([graph])).encode()
+
+
+# --- called in this process, as any ASGI server calls it
+
+
+def call(app, path, content=b"", method="POST", **headers):
+    """Status, headers and body; no lifespan is ever sent."""
+    headers = {"host": "127.0.0.1:1", "content_type": "application/json", **headers}
+    pairs = [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]
+    pieces = [content[k : k + 65536] for k in range(0, len(content), 65536)] or [b""]
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "scheme": "http",
+        "query_string": b"",
+        "headers": [pair for pair in pairs if pair[1] != b"-"],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 1),
+    }
+    sent, taken = [], []
+
+    async def receive():
+        piece = pieces.pop(0)
+        taken.append(piece)
+        return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    raw = b"".join(m.get("body", b"") for m in sent[1:])
+    head = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
+    text = raw.decode()
+    reply = json.loads(text) if head["content-type"] == "application/json" else text
+    return sent[0]["status"], reply, head
+
+
+def test_answers_are_those_of_the_filter(fitted):
+    app = create_app(fitted)
+    masks, strict = (
+        fitted.predict(GRAPHS[200:220]),
+        fitted.predict(GRAPHS[200:220], 0.1),
+    )
+    names = set()
+    for graph, mask, less in zip(GRAPHS[200:220], masks, strict, strict=True):
+        status, reply, _ = call(app, "/v1/filter", body_of(graph))
+        assert status == 200
+        assert reply["mask"] == mask.tolist() and reply["alpha"] == 0.2
+        kept = [c for c, keep in zip(graph.claims, mask, strict=True) if keep]
+        assert reply["text"].split("\n") == kept or not kept
+        assert len(reply["reasons"]) == (~mask).sum()
+        assert reply["text_promise"] == "claims"
+        names.add(reply["id"])
+        other = json.loads(body_of(graph)) | {"alpha": 0.1}
+        _, reply, _ = call(app, "/v1/filter", json.dumps(other, indent=1).encode())
+        assert reply["mask"] == less.tolist() and reply["alpha"] == 0.1
+    assert len(names) == 20
+
+
+def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp_path):
+    app, judged, masks = create_app(fitted, folder=tmp_path), [], []
+    for i in range(200, 260):
+        _, reply, _ = call(app, "/v1/filter", body_of(GRAPHS[i]))
+        labels = [int(v) for v in Y[i]]
+        drawn = "random" if i % 3 else None
+        said = {"id": reply["id"], "labels": labels, "drawn": drawn}
+        assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200
+        assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200
+        other = said | {"labels": [1 - v for v in labels]}
+        assert call(app, "/v1/labels", json.dumps(other).encode())[0] == 409
+        short = said | {"labels": [*labels, 1]}
+        assert call(app, "/v1/labels", json.dumps(short).encode())[0] == 400
+        if drawn:
+            judged.append(labels)
+            masks.append(np.array(reply["mask"]))
+    asked = json.loads(body_of(GRAPHS[300])) | {"alpha": 0.1}
+    _, reply, _ = call(app, "/v1/filter", json.dumps(asked).encode())
+    said = {"id": reply["id"], "labels": [0] * len(reply["mask"]), "drawn": "random"}
+    assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200  # another alpha
+    unknown = {"id": "nobody", "labels": [1]}
+    assert call(app, "/v1/labels", json.dumps(unknown).encode())[0] == 404
+    expected = CoverageMonitor(0.2).update(judged, masks).summary()
+    for again in (app, create_app(fitted, folder=tmp_path)):
+        _, text, _ = call(again, "/metrics", method="GET")
+        rows = dict(line.rsplit(" ", 1) for line in text.splitlines())
+        assert int(rows["skdcf_answers_judged_total"]) == len(judged) == 40
+        assert int(rows["skdcf_answers_with_error_total"]) == expected["n_errors"]
+        assert float(rows["skdcf_monitor_wealth"]) == pytest.approx(expected["wealth"])
+    other = skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS[50:300], Y[50:300])
+    _, text, _ = call(create_app(other, folder=tmp_path), "/metrics", method="GET")
+    assert "skdcf_answers_judged_total 0\n" in text
+    content = (tmp_path / "journal.jsonl").read_text()
+    assert "claim" not in content
+    if os.name == "posix":
+        assert (tmp_path / "journal.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+GOOD = body_of(GRAPHS[200])
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[1]", 400),
+        (b"[" * 100_000, 400),
+        (b'{"claims": ["a"]', 400),
+        (b'{"claims": [NaN]}', 400),
+        (b'{"claims": "a"}', 400),
+        (b'{"claims": ["a"], "edges": [[0, 0]]}', 400),
+        (b'{"claims": ["a"], "features": [["x"]]}', 400),
+        (GOOD[:-1] + b', "alpha": "0.1"}', 400),
+        (GOOD[:-1] + b', "alpha": 2}', 400),
+        (GOOD[:-1] + b', "alpha": true}', 400),
+        (GOOD[:-1] + b', "stream": true}', 400),
+        (b'{"claims": ["' + b"x" * (9 * 2**20) + b'"]}', 413),
+        (b"\xff\xfe", 400),
+    ],
+)
+def test_bad_requests_are_answered_with_a_sentence(fitted, content, status):
+    app = create_app(fitted)
+    given, reply, _ = call(app, "/v1/filter", content)
+    assert (given, list(reply)) == (status, ["error"]) and reply["error"]
+    assert call(app, "/v1/filter", GOOD)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"id": 1, "labels": [1]},
+        {"id": "x"},
+        {"id": "x", "labels": "1"},
+        {"id": "x", "labels": [2]},
+        {"id": "x", "labels": [0.5]},
+        {"id": "x", "labels": [1], "drawn": "chosen"},
+    ],
+)
+def test_bad_labels_are_refused(fitted, record):
+    status, reply, _ = call(
+        create_app(fitted), "/v1/labels", json.dumps(record).encode()
+    )
+    assert status == 400 and "error" in reply
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 403),
+        ({"host": "127.0.0.1.evil.example:80"}, 403),
+        ({"host": "-"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"content_type": "text/plain"}, 415),
+        ({"content_type": "application/x-www-form-urlencoded"}, 415),
+        ({"host": "localhost:80"}, 200),
+        ({"host": "[::1]:80"}, 200),
+        ({"host": "127.0.0.1"}, 200),
+    ],
+)
+def test_without_a_token_only_this_machine_is_answered(fitted, headers, status):
+    assert call(create_app(fitted), "/v1/filter", GOOD, **headers)[0] == status
+
+
+@pytest.mark.parametrize("path", ["/v1/filter", "/v1/labels", "/metrics"])
+@pytest.mark.parametrize(
+    "given", ["-", "", "Bearer", "Bearer wrong", TOKEN, "Bearer é"]
+)
+def test_with_a_token_nobody_else_is_answered(fitted, path, given):
+    app = create_app(fitted, token=TOKEN)
+    method = "GET" if path == "/metrics" else "POST"
+    status, reply, head = call(app, path, GOOD, method, authorization=given)
+    assert (
+        status == 401 and "mask" not in reply and head["www-authenticate"] == "Bearer"
+    )
+    assert TOKEN not in json.dumps(reply)
+    own = {"authorization": f"Bearer {TOKEN}", "host": "service.example"}
+    assert call(app, "/v1/filter", GOOD, **own)[0] == 200
+    assert call(app, "/health", method="GET", host="service.example")[0] == 200
+
+
+def test_paths_and_methods_that_there_are_none(fitted):
+    app = create_app(fitted)
+    for path, method, status in (
+        ("/", "GET", 404),
+        ("/v1/filter", "GET", 405),
+        ("/metrics", "POST", 405),
+        ("/../etc/passwd", "GET", 404),
+    ):
+        given, reply, _ = call(app, path, method=method)
+        assert (given, list(reply)) == (status, ["error"])
+    for bad in ("", "two\nlines", "umläut"):
+        with pytest.raises(ValueError, match="token"):
+            create_app(fitted, token=bad)
+
+
+def test_too_many_requests_are_asked_to_come_later(fitted, monkeypatch):
+    monkeypatch.setattr("skdcf.service._app._WAITING", 0)
+    status, reply, head = call(create_app(fitted), "/v1/filter", GOOD)
+    assert status == 503 and "come again" in reply["error"]
+    assert head["retry-after"] == "1"
+
+
+def test_a_fault_inside_shows_no_text(fitted, monkeypatch, caplog):
+    def broken(*_, **__):
+        raise RuntimeError("claim 0 of 200 is private")
+
+    monkeypatch.setattr("skdcf.service._app.explain", broken)
+    status, reply, _ = call(create_app(fitted), "/v1/filter", GOOD)
+    assert status == 500 and "private" not in json.dumps(reply)
+    assert "RuntimeError" in caplog.text and "private" not in caplog.text
+
+
+def test_health_says_what_runs(fitted):
+    _, reply, _ = call(create_app(fitted), "/health", method="GET")
+    assert reply["status"] == "ok" and reply["alpha"] == 0.2
+    assert reply["n_calibration"] == fitted.n_calibration_
+    assert "nothing false is kept" in reply["promise"]
+
+
+# --- a process of its own
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+
+class Serving:
+    """``skdcf serve`` in another process; ``before`` is run in it first."""
+
+    def __init__(self, model, *options, before="", **environment):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        program = f"import sys\n{before}\nfrom skdcf.cli import main\nsys.exit(main())"
+        command = [sys.executable, "-c", program, "serve", str(model)]
+        command += ["--port", str(self.port), *map(str, options)]
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, env=os.environ | environment, text=True
+        )
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
+            try:
+                if self.ask("GET", "/health")[0] == 200:
+                    return
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("the service did not start")
+
+    def ask(self, method, path, record=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        content = None if record is None else json.dumps(record)
+        headers = {"Content-Type": "application/json", **headers}
+        try:
+            connection.request(method, path, content, headers)
+            reply = connection.getresponse()
+            return reply.status, reply.read()
+        finally:
+            connection.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+async def at_once(port, contents):
+    """All requests are sent before any reply is read."""
+
+    async def one(content):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        head = (
+            "POST /v1/filter HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+            "Content-Type: application/json\r\n"
+            f"Content-Length: {len(content)}\r\n\r\n"
+        )
+        writer.write(head.encode() + content)
+        await writer.drain()
+        reply = await reader.read()
+        writer.close()
+        top, _, body = reply.partition(b"\r\n\r\n")
+        return int(top.split()[1]), json.loads(body)
+
+    return await asyncio.gather(*(one(content) for content in contents))
+
+
+@POSIX
+def test_1000_at_once_are_neither_lost_nor_mixed_up(fitted, model, tmp_path):
+    numbers = [200 + i % 200 for i in range(1000)]
+    masks = fitted.predict(GRAPHS[200:])
+    contents = [body_of(GRAPHS[i]) for i in numbers]
+    with Serving(model, "--folder", tmp_path) as serving:
+        replies = asyncio.run(at_once(serving.port, contents))
+        for i, (status, reply) in zip(numbers, replies, strict=True):
+            mask = masks[i - 200]
+            assert status == 200 and reply["mask"] == mask.tolist()
+            kept = [c for c, k in zip(GRAPHS[i].claims, mask, strict=True) if k]
+            assert reply["text"] == "\n".join(kept)
+        assert len({reply["id"] for _, reply in replies}) == 1000
+        text = serving.ask("GET", "/metrics")[1].decode()
+        assert 'skdcf_requests_total{route="/v1/filter",status="200"} 1000\n' in text
+    assert len((tmp_path / "journal.jsonl").read_text().splitlines()) == 1000
+
+
+@POSIX
+def test_kill_9_loses_no_label(model, tmp_path):
+    rng = np.random.default_rng(0)
+    saved = []
+    for _ in range(3):
+        with Serving(model, "--folder", tmp_path) as serving:
+            end = time.monotonic() + rng.uniform(0.1, 0.5)
+            while time.monotonic() < end or not saved:
+                i = int(rng.integers(200, 400))
+                _, reply = serving.ask(
+                    "POST", "/v1/filter", json.loads(body_of(GRAPHS[i]))
+                )
+                labels = [int(v) for v in Y[i]]
+                said = {"id": json.loads(reply)["id"], "labels": labels}
+                said["drawn"] = "random"
+                assert serving.ask("POST", "/v1/labels", said)[0] == 200
+                saved.append(said)
+            serving.process.send_signal(signal.SIGKILL)
+        with open(
+            tmp_path / "journal.jsonl", "ab"
+        ) as file:  # cut in the middle of a line
+            file.write(b'{"id": "half')
+    with Serving(model, "--folder", tmp_path) as serving:
+        for said in saved:
+            status, reply = serving.ask("POST", "/v1/labels", said)
+            assert status == 200 and b"were known" in reply
+        text = serving.ask("GET", "/metrics")[1].decode()
+        assert f"skdcf_answers_judged_total {len(saved)}\n" in text
+
+
+@POSIX
+def test_what_runs_is_finished_and_no_secret_is_logged(model):
+    slow = (
+        "import time, skdcf.service._app as app\nplain = app.explain\n"
+        "def explain(*a, **k): time.sleep(2); return plain(*a, **k)\n"
+        "app.explain = explain"
+    )
+    options = ["--token-variable", "SERVICE_TOKEN"]
+    with Serving(model, *options, before=slow, SERVICE_TOKEN=TOKEN) as serving:
+        content = body_of(GRAPHS[200])
+        with socket.create_connection(
+            ("127.0.0.1", serving.port), timeout=60
+        ) as client:
+            head = (
+                "POST /v1/filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                f"Authorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(content)}\r\n\r\n"
+            )
+            client.sendall(head.encode() + content)
+            time.sleep(0.5)
+            serving.process.send_signal(signal.SIGTERM)
+            reply = b""
+            while piece := client.recv(65536):
+                reply += piece
+        assert reply.startswith(b"HTTP/1.1 200") and b'"mask"' in reply
+        _, said = serving.process.communicate(timeout=60)
+        assert TOKEN not in said and "claim" not in said
+
+
+def test_without_a_token_it_stays_on_this_machine(model, capsys, monkeypatch):
+    assert main(["serve", str(model), "--host", "0.0.0.0"]) == 2
+    assert "without a token only this machine" in capsys.readouterr().err
+    monkeypatch.setenv("EMPTY", " ")
+    assert main(["serve", str(model), "--token-variable", "EMPTY"]) == 2
+    assert "EMPTY is empty" in capsys.readouterr().err

@@ -432,12 +432,12 @@ def test_nothing_to_judge_where_all_is_known():
 
 def test_the_riskiest_claim_comes_first():
     filter, graphs = scored(
-        [[0.1, 0.3, 0.2, 9.0]] + [[8.0]] * 9, [[-1] * 4] + [[0]] * 9, 0.1
+        [[0.1, 0.3, 0.2, 9.0]] + [[8.0]] * 8, [[-1] * 4] + [[0]] * 8, 0.1
     )
-    [only] = next_to_label(filter, graphs, [[-1] * 4] + [[0]] * 9)
+    [only] = next_to_label(filter, graphs, [[-1] * 4] + [[0]] * 8)
     assert only.claims == (0,)
-    y = [[1, -1, -1, -1]] + [[0]] * 9
-    filter, graphs = scored([[0.1, 0.2, 0.2, 9.0]] + [[8.0]] * 9, y, 0.1)
+    y = [[1, -1, -1, -1]] + [[0]] * 8
+    filter, graphs = scored([[0.1, 0.2, 0.2, 9.0]] + [[8.0]] * 8, y, 0.1)
     assert next_to_label(filter, graphs, y)[0].claims == (1, 2)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..graphs import Labels
+from ..guarantees import NoFalseClaim
 from ..metrics import unwrap
 from ..ops.conformal import conformal_threshold
 
@@ -73,7 +74,8 @@ def next_to_label(
     -----
     The threshold is the k-th smallest score. It rises if one of the k smallest scores
     rises above it, to the next larger score or to the new one. A problem whose known
-    false claims hold its score down is left out, whatever else is unknown in it.
+    false claims hold its score down is left out, whatever else is unknown in it, and so is
+    one that would not calibrate, as another answer to its question does.
 
     Examples
     --------
@@ -93,18 +95,22 @@ def next_to_label(
         )
     batch, labels = filter.check(X, y)
     alpha = filter.alpha if alpha is None else alpha
-    now = filter.calibration_scores(batch, labels)
-    hoped = filter.calibration_scores(batch, np.where(labels == -1, 1, labels))
+    # One answer per question calibrates, and of the questions no more than are needed.
+    part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
+    rows, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
+    now = filter.calibration_scores(batch, labels)[rows]
+    hoped = filter.calibration_scores(batch, np.where(labels == -1, 1, labels))[rows]
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
     ordered = np.sort(now)
     threshold = conformal_threshold(ordered, alpha)
     found = []
-    for i in np.flatnonzero((now <= threshold) & (hoped > threshold)).tolist():
-        rows = slice(batch.offsets[i], batch.offsets[i + 1])
-        claims = _to_judge(labels[rows], risk[rows], now[i], threshold)
-        others = np.delete(ordered, np.searchsorted(ordered, now[i]))
-        moved = conformal_threshold(np.sort(np.append(others, hoped[i])), alpha)
-        found.append(NextProblem(i, claims, _rise(moved, threshold)))
+    for at in np.flatnonzero((now <= threshold) & (hoped > threshold)).tolist():
+        i = int(rows[at])
+        claims = slice(batch.offsets[i], batch.offsets[i + 1])
+        wanted = _to_judge(labels[claims], risk[claims], now[at], threshold)
+        others = np.delete(ordered, np.searchsorted(ordered, now[at]))
+        moved = conformal_threshold(np.sort(np.append(others, hoped[at])), alpha)
+        found.append(NextProblem(i, wanted, _rise(moved, threshold)))
     return sorted(found, key=lambda n: (len(n.claims), -n.gain, n.problem))
 
 

@@ -31,13 +31,12 @@ class Journal:
         filter = filter_of(filter)
         content = pickle.dumps((repr(filter), filter.calibration_))
         self.digest = hashlib.sha256(content).hexdigest()[:16]
-        self.alpha = filter.calibration_.promise.level(None, filter.alpha)
+        self.alpha = filter.calibration_.guarantee.level(None, filter.alpha)
         self.n_calibration = filter.n_calibration_
         self.answers: dict[str, dict[str, Any]] = {}
         self.lock = threading.Lock()
-        self.monitor = CoverageMonitor(
-            min(self.alpha * filter.calibration_.proven, 0.99)
-        )
+        proven = filter.calibration_.proven_level(self.alpha)
+        self.monitor = CoverageMonitor(min(proven, 0.99))
         self.path = folder and Path(folder) / "journal.jsonl"
         for line in open_journal(self.path) if self.path else ():
             self._read(line)

@@ -1,15 +1,17 @@
 """Kill whatever writes, at random moments: nothing half-written is ever trusted.
 
-    python benchmarks/kills.py [--kills 50] [--seed 0]
+    python benchmarks/kills.py [--kills 50] [--seed 0] [--only commands]
 
-Each job is killed 50 times (half of them by SIGINT, half by SIGKILL) while it writes, and
-what it left is looked at each time. Then two downloads run at once, and, where a small
-disk can be mounted (root on Linux), everything is written to a full and to a read-only
-one. Prints a table; the exit code is 1 if anything was wrong.
+The commands fit, calibrate, filter, report, extract and label are killed while they run again
+and again, as are the functions that write. Each job is killed 50 times (half of them by SIGINT,
+half by SIGKILL) while it writes, and what it left is looked at each time. Then two downloads run
+at once, and, where a small disk can be mounted (root on Linux), everything is written to a full
+and to a read-only one. Prints a table; the exit code is 1 if anything was wrong.
 """
 
 import argparse
 import contextlib
+import functools
 import hashlib
 import http.server
 import io
@@ -28,7 +30,10 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
 import skdcf
+from skdcf.cli import main as skdcf_command
 from skdcf.datasets import _files, make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.datasets._sources import Source
 from skdcf.evaluation import compare_filters
@@ -147,6 +152,81 @@ def run_kills(name, job, check, folder, longest, kills, rng):
     print(f"{name:12} {caught} kills, nothing wrong ({left} hidden parts left behind)")
 
 
+def command(path, *arguments):
+    """Run a command again and again, writing to the same place."""
+    while True:
+        with contextlib.redirect_stdout(io.StringIO()):
+            assert skdcf_command([*map(str, arguments), "-o", str(path)]) == 0
+
+
+def check_model(path):
+    if os.path.exists(path):
+        assert len(skdcf.load(path).predict(GRAPHS)) == len(GRAPHS)
+
+
+def check_lines(n, path):
+    if os.path.exists(path):
+        assert len(read_jsonl(path).graphs) == n
+
+
+def check_page(path):
+    if os.path.exists(path):
+        text = Path(path).read_text("utf-8")
+        assert text.startswith("<!DOCTYPE html>") and "</html>" in text[-20:]
+
+
+def run_commands(folder, kills, rng):
+    """Kill each command, and look at what it left; then let it end once."""
+    from chat_server import ChatServer
+    from scripted_model import ScriptedModel
+
+    place = Path(folder)
+    graphs = [
+        graph.replace(claims=[f"claim {v}" for v in range(graph.n_claims)])
+        for graph in GRAPHS
+    ]
+    old, new, model = place / "old.jsonl", place / "new.jsonl", place / "model.skops"
+    write_jsonl(old, graphs[:150], Y[:150])
+    write_jsonl(new, graphs[150:], Y[150:])
+    skdcf.save(skdcf.HardCF(0, alpha=0.2).fit(graphs[:150], Y[:150]), model)
+    answers = place / "answers.jsonl"
+    answers.write_text('{"problem": "What is 1 + 2?", "answer": "1 + 2 = 3."}\n' * 5)
+    with ChatServer(ScriptedModel()) as server:
+        os.environ["OPENAI_API_KEY"] = "sk-kills"
+        endpoint = ["--model", "m", "--base-url", server.url, "--cache"]
+        endpoint += [place / "cache", "--yes"]
+        jobs = {
+            "fit": (["fit", old, "--scorer", "logistic", "--alpha", 0.2], check_model),
+            "calibrate": (["calibrate", model, new], check_model),
+            "filter": (["filter", model, new], functools.partial(check_lines, 150)),
+            "report": (["report", model, new], check_page),
+            "extract": (
+                ["extract", answers, *endpoint],
+                functools.partial(check_lines, 5),
+            ),
+            "label": (
+                ["label", new, "--no-page", "--annotator", "ann"],
+                functools.partial(check_lines, 150),
+            ),
+        }
+        for name, (arguments, check) in jobs.items():
+            path = place / f"out-{name}"
+            job = functools.partial(run_command_at, arguments)
+            caught = 0
+            while caught < kills:
+                caught += killed(job, path, rng, 2.0)
+                check(path)
+            with contextlib.redirect_stderr(io.StringIO()):
+                assert skdcf_command([*map(str, arguments), "-o", str(path)]) == 0
+            check(path)
+            assert not list(place.glob(f".{path.name}.*.part"))
+            print(f"{name:12} {caught} kills, nothing wrong, no parts left behind")
+
+
+def run_command_at(arguments, path):
+    command(path, *arguments)
+
+
 def run_compare(folder, kills, rng):
     """The kills of many runs, each of which ends with the report of no kill at all."""
     start = time.perf_counter()
@@ -234,8 +314,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=("commands", "functions"))
     options = parser.parse_args()
     rng = random.Random(options.seed)
+    if options.only != "functions":
+        with tempfile.TemporaryDirectory() as folder:
+            run_commands(folder, options.kills, rng)
+    if options.only == "commands":
+        return
     serve()
     with tempfile.TemporaryDirectory() as folder:
         run_kills(

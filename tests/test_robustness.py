@@ -24,7 +24,7 @@ def run(name, *arguments):
 def test_nothing_half_written_is_trusted():
     pytest.importorskip("pooch")
     pytest.importorskip("skops")
-    done = run("kills", "--kills", "3", "--seed", "1")
+    done = run("kills", "--kills", "3", "--seed", "1", "--only", "functions")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "two downloads of one file at once: both succeed" in done.stdout
     assert done.stdout.count("kills") == 4
@@ -77,3 +77,11 @@ def test_fuzz_notices(tmp_path):
 def test_what_a_million_inputs_did():
     found = json.loads(FOUND.read_text())["targets"]
     assert all(target["faults"] == [] for target in found.values())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills of POSIX")
+def test_commands_that_are_killed_leave_nothing_half_written():
+    pytest.importorskip("openai")
+    done = run("kills", "--kills", "2", "--seed", "2", "--only", "commands")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("2 kills, nothing wrong, no parts left behind") == 6

@@ -36,8 +36,7 @@ from skdcf.adapters import (
     from_verdicts,
 )
 from skdcf.datasets import read_jsonl, write_jsonl
-from skdcf.datasets._files import local_file
-from skdcf.datasets._sources import SOURCES
+from skdcf.datasets._fetch import SOURCES, local_file
 from skdcf.evaluation._resume import ResumeFile
 from skdcf.persistence import _archive, load_threshold, save_threshold
 
@@ -342,7 +341,7 @@ class Cache:
             path = self.folder / self.name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(rng.randbytes(rng.randrange(200)))
-            local_file(self.name, self.folder, download_if_missing=False)
+            local_file(self.name, data_home=self.folder, download_if_missing=False)
             raise SilentError("a damaged download was taken")
         self.resume.write_bytes(changed_bytes(self.content, rng))
         found = ResumeFile(self.resume, self.key)

@@ -49,19 +49,19 @@ p         Of all groups being covered alike by one threshold (Wald's test, by qu
 
 
 def cell(batch):
-    """Context and model."""
-    return [f"{about['context']}, {about['model']}" for about in batch.metadata]
+    """Setting and model."""
+    return [f"{about['setting']}, {about['model']}" for about in batch.metadata]
 
 
 DOMAINS = ["math", "reasoning", "science", "wk"]
 SUBJECTS = ["math", "biology", "chemistry", "medicine", "physics", "logic"]
-CONTEXTS = ["accurate_context", "noisy_context", "zero_context"]
-CROSSED = {"contexts": "context", "models": "model", "contexts x models": cell}
+SETTINGS = ["accurate_context", "noisy_context", "zero_context"]
+CROSSED = {"settings": "setting", "models": "model", "settings x models": cell}
 PRMBENCH = partial(fetch_prmbench, kinds="all")
 DATA = {  # how it is fetched, its parts, and its tables
     "FELM": (fetch_felm, DOMAINS, {"domains": "domain"}),
     "Mr-Ben": (fetch_mr_ben, SUBJECTS, {"models": "model"}),
-    "RefChecker": (fetch_refchecker, CONTEXTS, CROSSED),
+    "RefChecker": (fetch_refchecker, SETTINGS, CROSSED),
     "PRMBench": (PRMBENCH, ["train", "test"], {"kinds": "kind"}),
 }
 

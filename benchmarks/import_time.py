@@ -17,7 +17,7 @@ CODE = "import time; t = time.process_time(); import {}; print(time.process_time
 ENV = {
     key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
 }
-HEAVY = ("autograd", "matplotlib", "networkx", "pandas", "pooch", "xgboost")
+HEAVY = ("autograd", "matplotlib", "networkx", "pandas", "xgboost")
 
 
 def seconds(module):

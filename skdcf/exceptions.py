@@ -9,4 +9,8 @@ class LabelWarning(UserWarning):
     """The labels that calibrate are all a model's, or missing in too many problems."""
 
 
-__all__ = ["CalibrationWarning", "LabelWarning"]
+class KeyWarning(UserWarning):
+    """A key of a line looks like one of the format, and may be a slip."""
+
+
+__all__ = ["CalibrationWarning", "KeyWarning", "LabelWarning"]

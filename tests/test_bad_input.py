@@ -20,7 +20,6 @@ from skdcf import (
     SingleFeatureCF,
 )
 from skdcf.adapters import from_lm_polygraph, from_verdicts
-from skdcf.datasets import question_groups
 from skdcf.features import reasoning_features
 from skdcf.graphs import as_batch, pack_labels
 from skdcf.metrics import (
@@ -326,13 +325,11 @@ def test_bad_label_sequences(y, message):
 
 
 @pytest.mark.parametrize("missing", [None, np.nan])
-def test_missing_groups_and_questions_are_named(problems, missing):
+def test_missing_groups_are_named(problems, missing):
     graphs, y = problems
     groups = [*range(7), missing, *range(8, 20)]
     with pytest.raises(ValueError, match="problem 7 has no group"):
         HardCF("a").fit(graphs, y, groups=groups)
-    with pytest.raises(ValueError, match="question 1 is"):
-        question_groups(["Why?", missing])
 
 
 def test_missing_label_of_a_row():

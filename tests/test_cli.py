@@ -200,11 +200,13 @@ def test_report_counts_what_nobody_judged_as_coverage_does(files, tmp_path):
 
 def test_check_says_what_is_wrong_where_no_line_is_right(tmp_path, capsys):
     (tmp_path / "own.jsonl").write_text('{"question": "?", "steps": ["a"]}\n' * 3)
-    assert run("check", tmp_path / "own.jsonl") == 2
-    said = capsys.readouterr().err
-    assert "3 were dropped" in said
-    assert "unknown keys ['question', 'steps']" in said
-    assert 'the steps are "claims"' in said
+    assert run("check", tmp_path / "own.jsonl") == 1
+    said = capsys.readouterr().out
+    assert "0 problems" in said and "3 broken lines" in said
+    assert "line 3: there are neither claims nor features, only" in said
+    assert "--map steps=claims" in said
+    assert run("check", tmp_path / "own.jsonl", "--json") == 1
+    assert len(json.loads(capsys.readouterr().out)["broken_lines"]) == 3
 
 
 def test_compare_shows_one_row_per_scorer_and_level(files, capsys):

@@ -3,9 +3,9 @@
 import copy
 import hashlib
 import http.server
+import inspect
 import json
 import re
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.datasets import _files as files
+from skdcf.datasets import _fetch as files
 from skdcf.datasets import (
     fetch_coherent_math,
     fetch_conformal_factuality,
@@ -25,17 +25,16 @@ from skdcf.datasets import (
     fetch_prm800k,
     fetch_prmbench,
     fetch_process_bench,
+    fetch_qags,
     fetch_refchecker,
     get_data_home,
     labels_from_first_error,
-    question_groups,
     read_jsonl,
     write_jsonl,
 )
-from skdcf.datasets._common import other_answers
-from skdcf.datasets._sources import SOURCES, Source
+from skdcf.datasets._fetch import SOURCES, Source, other_answers, text_code
 from skdcf.edges import chain_edges, number_flow_edges
-from skdcf.graphs import pack_labels
+from skdcf.graphs import pack_labels, question_groups
 from skdcf.ops.hard import nonconformity_scores, path_risk
 
 COHERENT = "coherent_factuality/MATH_annotations.json"
@@ -234,6 +233,10 @@ LARGE = {
     "prmbench": lambda **kw: fetch_prmbench("train", "all", **kw),
     "gsm8k_solutions": fetch_gsm8k_solutions,
     "mr_ben": lambda **kw: fetch_mr_ben("math", **kw),
+    "mr_ben/biology": lambda **kw: fetch_mr_ben("biology", **kw),
+    "mr_ben/chemistry": lambda **kw: fetch_mr_ben("chemistry", **kw),
+    "qags/cnndm": lambda **kw: fetch_qags("cnndm", **kw),
+    "qags/xsum": lambda **kw: fetch_qags("xsum", **kw),
     "process_bench": lambda **kw: fetch_process_bench("gsm8k", **kw),
     "refchecker": lambda **kw: fetch_refchecker(TWO_CONTEXTS, **kw),
 }
@@ -244,8 +247,9 @@ def large(data_home):
     """Load a larger set, or skip where its files are not there."""
 
     def fetch(name, **options):
-        if not (data_home / name).is_dir():
-            pytest.skip(f"no real data: SKDCF_DATA has no {name}/")
+        folder = name.partition("/")[0]
+        if not (data_home / folder).is_dir():
+            pytest.skip(f"no real data: SKDCF_DATA has no {folder}/")
         options |= {"data_home": data_home, "download_if_missing": False}
         return LARGE[name](**options)
 
@@ -257,7 +261,11 @@ def large(data_home):
     [
         ("prmbench", (4744, 77206, 72462, 7119, 1541), 323, 401),
         ("gsm8k_solutions", (5228, 16681, 12099, 7783, 1994), 0, 1318),
-        ("mr_ben", (918, 6280, 5362, 769, 149), 3052, 303),
+        ("mr_ben", (918, 7148, 6230, 769, 149), 3783, 303),
+        ("mr_ben/biology", (1033, 6287, 5254, 416, 617), 1411, 345),
+        ("mr_ben/chemistry", (848, 5518, 4670, 466, 382), 1752, 279),
+        ("qags/cnndm", (235, 714, 0, 183, 113), 0, 235),
+        ("qags/xsum", (239, 239, 0, 123, 116), 0, 239),
         ("process_bench", (400, 2082, 1682, 207, 193), 514, 375),
         ("refchecker", (1400, 7414, 0, 481, 927), 804, 200),
     ],
@@ -272,7 +280,10 @@ def test_large_counts(large, name, expected, unknown, questions):
     assert len(set(data.groups.tolist())) == questions
     assert data.feature_names is None
     assert "Source: https://" in data.DESCR
-    assert len(data.dropped) == (48 if name == "gsm8k_solutions" else 0)
+    dropped = {"gsm8k_solutions": 48, "mr_ben/biology": 2}
+    assert len(data.dropped) == dropped.get(name, 0)
+    assert [row["group"] for row in data.metadata] == data.groups.tolist()
+    assert data.graphs.edges_known.all()
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -426,6 +437,7 @@ def mr_ben_answer(first, lines, model="a"):
 
 def test_mr_ben_made_up_quirks(place):
     lines = ["Well.", "Step 1: a", "", "more", "Step 3: b", "  ", "Solution: Choice_A"]
+    lines.append("(by far)")
     answers = [mr_ben_answer("3", lines, "b"), mr_ben_answer("N/A", lines[:2], "c")]
     answers += [mr_ben_answer("2", lines, "a")]
     home = place("mr_ben/math.json", {"u": answers})
@@ -433,10 +445,11 @@ def test_mr_ben_made_up_quirks(place):
     assert data.graphs[0].claims == (
         "Well.",
         "Step 1: a\nmore",
-        "Step 3: b\nSolution: Choice_A",
+        "Step 3: b",
+        "Solution: Choice_A\n(by far)",
     )
     assert data.graphs[0].problem == "Why?\nA: x"
-    assert [y.tolist() for y in data.labels] == [[1, 1, 0], [1, 1]]
+    assert [y.tolist() for y in data.labels] == [[1, 1, 0, -1], [1, 1]]
     name, reason = data.dropped[0]
     assert name == "mr_ben/math/u/2"
     assert "the first error is step 2, but steps are" in reason
@@ -469,9 +482,14 @@ def test_refchecker_neutral_is_unknown(place):
     assert data.groups[0] == data.groups[1]
     assert data.metadata[1] == {
         "model": "gpt4",
-        "context": "zero_context",
+        "setting": "zero_context",
         "question": "7",
+        "group": data.groups[1],
     }
+    alone = fetch_refchecker(
+        "zero_context", alternatives=False, data_home=home, on_invalid="drop"
+    )
+    assert alone.graphs.alternatives is None
 
 
 def prm800k_line(steps, ratings, problem="Why?"):
@@ -529,17 +547,10 @@ def test_the_same_questions_in_other_sets(large, data_home):
 
 def test_other_answers_in_the_order_of_their_keys():
     groups, keys = [7, 8, 7, 7, 9, 7], ["b", "a", "c", "a", "a", "b"]
-    others = other_answers(groups, "uvwxyz", keys)
-    assert others == [
-        ("x", "z", "w"),
-        (),
-        ("x", "u", "z"),
-        ("u", "z", "w"),
-        (),
-        ("x", "u", "w"),
-    ]
+    others = other_answers(groups, keys, "uvwxyz")
+    assert list(map("".join, others)) == ["xzw", "", "xuz", "uzw", "", "xuw"]
     with pytest.raises(ValueError, match="zip"):
-        other_answers(groups, "uv", keys)
+        other_answers(groups, keys, "uv")
 
 
 # --- labels up to the first error -----------------------------------------------------
@@ -607,7 +618,7 @@ def test_groups_are_questions_across_files(data_home):
 
 
 def test_groups_ignore_case_and_white_space():
-    a, b, c = question_groups(["What  is\n2?", " what is 2? ", "What is 3?"])
+    a, b, c = map(text_code, ["What  is\n2?", " what is 2? ", "What is 3?"])
     assert a == b != c
     assert a > 0
 
@@ -680,7 +691,7 @@ def test_perl_refuses_a_step_that_is_judged_twice(data_home, place):
     judged = records[3]["error_annotation"]["error_annotations"]["step_level"]
     judged.insert(1, judged[0])
     n = len(judged) - 1
-    with pytest.raises(ValueError, match=rf"/3.*labels of shape \({n + 1},\) but {n}"):
+    with pytest.raises(ValueError, match=rf"/3.*: {n + 1} labels, but {n}"):
         fetch_perl("gsm8k", "negatives", data_home=place(name, records))
     data = fetch_perl(
         "gsm8k", "negatives", on_invalid="drop", data_home=place(name, records)
@@ -879,7 +890,7 @@ def test_felm_broken_lines(place):
     assert data.labels[0].tolist() == [1, 0]
     assert data.graphs[0].claims == ("a\\nb", "c")
     assert len(data.dropped) == 2
-    assert data.metadata == [{"domain": "math"}]
+    assert data.metadata == [{"domain": "math", "group": text_code("?")}]
 
 
 def test_conformal_factuality_verdicts(place):
@@ -910,7 +921,8 @@ def test_conformal_factuality_verdicts(place):
         (lambda: fetch_prmbench(kinds="redundancy"), "kinds is 'redundancy'"),
         (lambda: fetch_mr_ben("coding"), "subjects is 'coding'"),
         (lambda: fetch_process_bench("omnimath"), "subset is 'omnimath'"),
-        (lambda: fetch_refchecker("no_context"), "context is 'no_context'"),
+        (lambda: fetch_refchecker("no_context"), "setting is 'no_context'"),
+        (lambda: fetch_qags("cnn"), "subset is 'cnn'"),
         (lambda: fetch_prm800k(graph="tree"), "graph is 'tree'"),
         (lambda: fetch_felm("maths"), "domains is 'maths'"),
         (lambda: fetch_felm(graph="tree"), "graph is 'tree'"),
@@ -935,7 +947,7 @@ def test_data_home(monkeypatch, tmp_path):
 
 
 def test_every_source_is_pinned():
-    assert len(SOURCES) == 11 + 9 + 24 + 1 + 6 + 1 + 21 + 2 + 1
+    assert len(SOURCES) == 11 + 9 + 24 + 1 + 6 + 1 + 21 + 2 + 1 + 2
     by_sha1 = [name for name, source in SOURCES.items() if len(source.checksum) == 40]
     assert by_sha1 == ["mr_ben/logic.json"]
     for name, source in SOURCES.items():
@@ -961,9 +973,8 @@ def test_files_at_hand_have_the_pinned_checksums(data_home):
         )
 
 
-def test_a_cached_file_needs_no_pooch_and_nothing_is_written(place, monkeypatch):
+def test_where_a_file_is_cached_nothing_is_written(place):
     home = place(LLAMA, {"data": [open_problem([[0]])]})
-    monkeypatch.setitem(sys.modules, "pooch", None)
     before = sorted((p, p.stat().st_mtime_ns) for p in home.rglob("*"))
     (home / "coherent_factuality").chmod(0o555)
     home.chmod(0o555)
@@ -975,12 +986,9 @@ def test_a_cached_file_needs_no_pooch_and_nothing_is_written(place, monkeypatch)
     assert sorted((p, p.stat().st_mtime_ns) for p in home.rglob("*")) == before
 
 
-def test_missing_file(tmp_path, monkeypatch):
+def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"is missing.*https://raw\.github"):
         fetch_coherent_math(data_home=tmp_path, download_if_missing=False)
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match="pip install pooch"):
-        fetch_coherent_math(data_home=tmp_path)
 
 
 @pytest.mark.parametrize("subset", ["gsm8k", "math", "metamathqa", "orcamath"])
@@ -1005,30 +1013,34 @@ def test_every_version_has_a_source(tmp_path, version, file):
 
 
 @pytest.mark.parametrize(
-    ("module", "fetch", "content"),
+    ("folder", "fetch", "content"),
     [
-        ("_prmbench", lambda: fetch_prmbench("all", "all"), ""),
-        ("_mr_ben", lambda: fetch_mr_ben("all"), "{}"),
-        ("_process_bench", fetch_process_bench, "[]"),
-        ("_refchecker", fetch_refchecker, "[]"),
-        ("_gsm8k_solutions", fetch_gsm8k_solutions, ""),
-        ("_prm800k", fetch_prm800k, ""),
+        ("prmbench", lambda: fetch_prmbench("all", "all"), ""),
+        ("mr_ben", lambda: fetch_mr_ben("all"), "{}"),
+        ("process_bench", fetch_process_bench, "[]"),
+        ("refchecker", fetch_refchecker, "[]"),
+        ("gsm8k_solutions", fetch_gsm8k_solutions, ""),
+        ("prm800k", fetch_prm800k, ""),
+        ("perl", lambda: fetch_perl("all"), "[]"),
+        ("felm", fetch_felm, ""),
+        ("qags", fetch_qags, ""),
     ],
 )
-def test_all_sources_are_read(tmp_path, monkeypatch, module, fetch, content):
+def test_all_sources_are_read(tmp_path, monkeypatch, folder, fetch, content):
     """Neither is a file without a source asked for, nor is one forgotten."""
-    asked, path = [], tmp_path / "empty.json"
-    path.write_text(content)
+    asked = []
 
-    def local_file(name, *where):
+    def local_file(name, **options):
         asked.append(name)
+        path = tmp_path / Path(name).name
+        path.write_text(content)
         return path
 
-    monkeypatch.setattr(f"skdcf.datasets.{module}.local_file", local_file)
+    monkeypatch.setattr("skdcf.datasets._fetch.local_file", local_file)
     with pytest.raises(ValueError, match="there is no problem in the data"):
         fetch()
     assert len(set(asked)) == len(asked)
-    assert set(asked) == {n for n in SOURCES if n.startswith(module[1:] + "/")}
+    assert set(asked) == {n for n in SOURCES if n.startswith(folder + "/")}
 
 
 def test_a_file_known_by_its_git_blob(place, monkeypatch):
@@ -1038,7 +1050,8 @@ def test_a_file_known_by_its_git_blob(place, monkeypatch):
     source = Source("http://127.0.0.1:9/none", blob)
     monkeypatch.setitem(SOURCES, "mr_ben/logic.json", source)
     data = fetch_mr_ben("logic", data_home=home, download_if_missing=False)
-    assert data.metadata == [{"model": "a", "subject": "logic", "topic": "s"}]
+    about = {"model": "a", "subject": "logic", "topic": "s", "group": text_code("Why?")}
+    assert data.metadata == [about]
     (home / "mr_ben/logic.json").write_bytes(content + b" ")
     with pytest.raises(OSError, match=r"has checksum [0-9a-f]{40}, expected"):
         fetch_mr_ben("logic", data_home=home, download_if_missing=False)
@@ -1089,7 +1102,6 @@ def serve(server, monkeypatch, content, sha256=None):
 
 
 def test_download(server, monkeypatch, tmp_path):
-    pytest.importorskip("pooch")
     serve(server, monkeypatch, {"data": [open_problem([[0]])]})
     for _ in range(2):
         data = fetch_coherent_math("llama", data_home=tmp_path / "new")
@@ -1100,36 +1112,158 @@ def test_download(server, monkeypatch, tmp_path):
 
 
 def test_download_replaces_a_changed_file(server, monkeypatch, tmp_path):
-    pytest.importorskip("pooch")
     serve(server, monkeypatch, {"data": [open_problem([[0]])]})
     path = tmp_path / LLAMA
     path.parent.mkdir()
     path.write_text("half a fi")
-    assert len(fetch_coherent_math("llama", data_home=tmp_path).graphs) == 1
+    with pytest.warns(UserWarning, match="re-downloading"):
+        assert len(fetch_coherent_math("llama", data_home=tmp_path).graphs) == 1
 
 
-def test_download_with_another_checksum(server, monkeypatch, tmp_path):
-    pytest.importorskip("pooch")
-    serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * 64)
-    with pytest.raises(ValueError, match="does not match"):
+@pytest.mark.parametrize("digits", [40, 64])
+def test_download_with_another_checksum(server, monkeypatch, tmp_path, digits):
+    serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * digits)
+    with pytest.raises(OSError, match=r"could not be downloaded \(.*differs from"):
         fetch_coherent_math("llama", data_home=tmp_path)
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 
-def test_download_with_another_git_blob(server, monkeypatch, tmp_path):
-    pytest.importorskip("pooch")
-    serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * 40)
-    with pytest.raises(ValueError, match="does not match"):
-        fetch_coherent_math("llama", data_home=tmp_path)
-    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+def test_download_that_fails_is_tried_again(server, monkeypatch, tmp_path):
+    source = Source(f"{server[1]}/nothing.json", "0" * 64)
+    monkeypatch.setitem(SOURCES, LLAMA, source)
+    options = {"data_home": tmp_path, "n_retries": 2, "delay": 0.01}
+    with pytest.warns(UserWarning, match="Retry"), pytest.raises(OSError, match="404"):
+        fetch_coherent_math("llama", **options)
+    assert len([line for line in server[2] if "404" in line and "GET" in line]) == 3
 
 
 def test_download_into_a_read_only_directory(monkeypatch, tmp_path):
-    pooch = pytest.importorskip("pooch")
-
-    def refuse(*args, **options):
+    def refuse(*args):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(pooch, "retrieve", refuse)
+    monkeypatch.setattr("sklearn.datasets.fetch_file", refuse)
     with pytest.raises(PermissionError, match="choose another data_home"):
         fetch_coherent_math(data_home=tmp_path)
+
+
+# --- what all of them take and give ------------------------------------------------------
+
+ALL = [
+    fetch_coherent_math,
+    fetch_conformal_factuality,
+    fetch_felm,
+    fetch_gsm8k_solutions,
+]
+ALL += [fetch_mr_ben, fetch_perl, fetch_prm800k, fetch_prmbench, fetch_process_bench]
+ALL += [fetch_qags, fetch_refchecker]
+
+
+@pytest.mark.parametrize("fetch", ALL)
+def test_options_are_those_of_scikit_learn(fetch, tmp_path):
+    parameters = inspect.signature(fetch).parameters
+    shown = {p.name: p.default for p in parameters.values()}
+    assert shown["n_retries"] == 3
+    assert shown["delay"] == 1.0
+    assert not shown["return_X_y"] and not shown["return_groups"]
+    assert not any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    with pytest.raises(TypeError, match="unexpected keyword argument 'retries'"):
+        fetch(retries=3)
+    with pytest.raises(FileNotFoundError, match="is missing"):
+        fetch(data_home=tmp_path, download_if_missing=False)
+
+
+def test_groups_beside_graphs_and_labels(data_home):
+    graphs, labels, groups = fetch_perl(
+        data_home=data_home, return_X_y=True, return_groups=True
+    )
+    assert len(graphs) == len(labels) == len(groups) == 294
+    assert len(set(groups.tolist())) == 206
+    assert (groups == question_groups(graphs)).all()
+    with pytest.raises(ValueError, match="return_groups=True adds groups to"):
+        fetch_perl(data_home=data_home, return_groups=True)
+
+
+def without_group(graphs):
+    return graphs.replace_metadata(
+        [{k: v for k, v in row.items() if k != "group"} for row in graphs.metadata]
+    )
+
+
+def test_groups_with_and_without_the_key(large):
+    """Empty questions, questions in other words, and one instruction for all."""
+    refchecker = large("refchecker")
+    assert len(set(question_groups(refchecker.graphs).tolist())) == 200
+    alone = without_group(refchecker.graphs)
+    assert len(set(question_groups(alone).tolist())) == 1400
+    same = alone.from_arrays(
+        None,
+        alone.offsets,
+        (),
+        claims=alone.claims,
+        problems=[""] * 1400,
+        metadata=refchecker.graphs.metadata,
+    )
+    assert len(set(question_groups(same).tolist())) == 200
+    assert len(set(question_groups(without_group(same)).tolist())) == 1400
+
+    prmbench = large("prmbench")
+    assert len(set(question_groups(prmbench.graphs).tolist())) == 401
+    texts = {" ".join(t.split()).casefold() for t in prmbench.graphs.problems}
+    found = question_groups(without_group(prmbench.graphs))
+    assert len(set(found.tolist())) == len(texts) > 401
+
+    qags = large("qags/cnndm")
+    assert len(set(question_groups(qags.graphs).tolist())) == 235
+    by_context = question_groups(without_group(qags.graphs))
+    assert len(set(by_context.tolist())) == 235
+    told = qags.graphs.from_arrays(
+        None,
+        qags.graphs.offsets,
+        (),
+        claims=qags.graphs.claims,
+        problems=["Summarize the article."] * 235,
+        context=qags.graphs.context,
+        metadata=qags.graphs.metadata,
+    )
+    assert len(set(question_groups(told).tolist())) == 235
+    with pytest.raises(ValueError, match="Is it an instruction"):
+        question_groups(without_group(told))
+
+
+# --- QAGS ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("subset", ["cnndm", "xsum"])
+def test_qags_against_the_records(large, data_home, subset):
+    data = large(f"qags/{subset}")
+    path = data_home / f"qags/mturk_{subset}.jsonl"
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    for graph, y, row, record in zip(
+        data.graphs, data.labels, data.metadata, records, strict=True
+    ):
+        assert graph.context == (record["article"],)
+        assert graph.problem is None and graph.features is None
+        assert graph.claims == tuple(s["sentence"] for s in record["summary_sentences"])
+        votes = [
+            sum(r["response"] == "yes" for r in s["responses"])
+            for s in record["summary_sentences"]
+        ]
+        assert y.tolist() == [int(n >= 2) for n in votes]
+        assert row["label_meaning"] == "supported" and row["subset"] == subset
+
+
+def test_qags_broken_records(place):
+    def record(*words):
+        said = [{"worker_id": k, "response": word} for k, word in enumerate(words)]
+        return {
+            "article": "A.",
+            "summary_sentences": [{"sentence": "s", "responses": said}],
+        }
+
+    rows = [record("yes", "no", "yes"), record("yes", "no"), record("maybe")]
+    home = place("qags/mturk_xsum.jsonl", rows, lines=True)
+    with pytest.raises(ValueError, match='"qags/xsum/1": claim 0: as many yes as no'):
+        fetch_qags("xsum", data_home=home)
+    data = fetch_qags("xsum", data_home=home, on_invalid="drop")
+    assert data.labels[0].tolist() == [1]
+    assert "response is 'maybe'" in data.dropped[1][1]

@@ -22,7 +22,6 @@ def run(name, *arguments):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked and killed")
 def test_nothing_half_written_is_trusted():
-    pytest.importorskip("pooch")
     pytest.importorskip("skops")
     done = run("kills", "--kills", "3", "--seed", "1", "--only", "functions")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,30 +1,50 @@
 """Tables with one row per claim, of any data-frame library that narwhals knows."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from ..edges import no_edges
-from ..graphs import GraphBatch, ReasoningGraph, as_batch
-from ._cells import known_texts, parent_edges, read_texts, row_order, values_of
-from .collect import (
+from .._checks import is_missing
+from ..datasets.records import build_dataset, plain, spread
+from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
+from ..graphs.ragged import offsets_of, segment_ids
+from ._shared import (
     EdgeRule,
     Labels,
     Missing,
+    add_edges,
     fill_missing,
-    label_array,
-    label_arrays,
     may_be_feature,
-    narwhals,
-    per_problem,
 )
 
 # Names of the columns that are looked for unless the caller names others.
-_RESERVED = ("problem", "claim", "text", "question", "alternatives", "parents", "label")
+_NAMES = "text question alternatives context group metadata parents label"
+_RESERVED = ["problem", "claim", *_NAMES.split()]
+_OF_PROBLEMS = ["question", "alternatives", "context", "group", "metadata"]
+#: What stands in the cells of parents where nobody knows them.
+_UNKNOWN = "?"
+
+
+class Columns(TypedDict, total=False):
+    """The columns of a table, by what they hold."""
+
+    problem: str
+    claim: str | None
+    text: str | None
+    question: str | None
+    alternatives: str | None
+    context: str | None
+    group: str | None
+    metadata: str | None
+    parents: str | None
+    label: str | None
 
 
 def to_frame(
@@ -47,10 +67,11 @@ def to_frame(
     Returns
     -------
     data frame
-        Columns ``problem`` (its id, or its number), ``claim`` (position), ``text`` and
-        ``question`` where known, ``alternatives`` where known (a list in JSON) and
-        ``parents`` where the edges are known (positions as in "0 2"), both so that the
-        table survives a CSV file, ``label`` where given, and one column per feature.
+        Columns ``problem`` (its id, or its number), ``claim`` (position), ``label`` where
+        given, one column per feature, and where they are known ``text``, ``question``,
+        ``alternatives`` and ``context`` (lists in JSON), ``group``, ``metadata`` (an object
+        in JSON) and ``parents`` (positions as in "0 2", and "?" where only others' edges
+        are known), so that the table survives a CSV file.
 
     Raises
     ------
@@ -68,44 +89,43 @@ def to_frame(
     0        0      0              1        5.0
     1        0      1       0      0        1.0
     """
-    nw = narwhals()
+    nw = _narwhals()
 
     batch = as_batch(graphs)
-    columns = {"problem": _problem_names(batch)[batch.problem_of]}
-    columns["claim"] = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
+    rows = batch.problem_of
+    columns = {"problem": _problem_names(batch)[rows]}
+    columns["claim"] = np.arange(batch.n_claims) - batch.offsets[rows]
     if batch.claims is not None:
         columns["text"] = batch.claims
     if batch.problems is not None:
-        columns["question"] = batch.problems[batch.problem_of]
-    if batch.alternatives is not None:
-        known = [
-            texts if texts is None else json.dumps(texts)
-            for texts in batch.alternatives
-        ]
-        columns["alternatives"] = np.array(known, dtype=object)[batch.problem_of]
+        columns["question"] = batch.problems[rows]
+    for name in ("alternatives", "context"):
+        if (texts := getattr(batch, name)) is not None:
+            columns[name] = _as_json(texts)[rows]
+    if batch.metadata is not None:
+        metadata = [plain(dict(row or {})) for row in batch.metadata]
+        groups = [row.pop("group", None) for row in metadata]
+        for name, values in (("group", groups), ("metadata", metadata)):
+            if any(value not in (None, {}) for value in values):
+                values = _as_json(values) if name == "metadata" else values
+                columns[name] = np.fromiter(values, object, len(batch))[rows]
     if batch.edges_known.any():
         columns["parents"] = _parents_as_text(batch)
     if labels is not None:
-        rows = label_arrays(per_problem(labels, batch), batch.sizes)
-        columns["label"] = np.concatenate(rows)
+        columns["label"] = pack_labels(labels, batch).astype(np.int64)
     columns |= _feature_columns(batch)
-    columns = {name: _plain(values) for name, values in columns.items()}
+    columns = {name: plain(values) for name, values in columns.items()}
     return nw.from_dict(columns, backend=backend).to_native()
 
 
+@spread(Columns, **dict(zip(_RESERVED, _RESERVED, strict=True)))
 def from_frame(
     frame: Any,
     *,
     features: Sequence[str] | None = None,
-    problem: str = "problem",
-    claim: str | None = "claim",
-    text: str | None = "text",
-    question: str | None = "question",
-    alternatives: str | None = "alternatives",
-    parents: str | None = "parents",
-    label: str | None = "label",
     edges: EdgeRule | None = None,
     missing: Missing = "raise",
+    **columns: Unpack[Columns],
 ) -> Bunch:
     """Problems from a table with one row per claim.
 
@@ -120,7 +140,7 @@ def from_frame(
         of any case: label, labels, gold, gold_label, annotation, manual_annotation,
         correct, is_correct, truth, ground_truth, verdict, optimal-score, removed,
         original_response, id, problem, problem_id, claim, claim_id, claim_idx, parents, deps,
-        verdicts, is_true, index, level_0, unnamed: 0.
+        verdicts, is_true, index, level_0, group, unnamed: 0.
     problem : str
         Column that says which problem a claim belongs to, for every row. Problems come
         in order of their first row; their rows need not be together. Each answer is a
@@ -128,13 +148,15 @@ def from_frame(
     claim : str or None
         Column with the position of the claim in its problem, 0 to n - 1; without such
         a column the order of the rows counts.
-    text, question, alternatives, parents, label : str or None
-        Columns that are used where they are there. ``alternatives`` holds the texts of
-        other answers, as a list or as JSON, in the first row of the problem;
-        ``parents`` holds positions, as in "0 2" or [0, 2], or nothing; ``label`` is 1
-        (true), 0 (false) or -1 (nobody judged the claim). Nothing in ``question`` or
-        ``alternatives`` (None, NaN, NA, null) means that they are not known, and
-        nothing in ``text`` that no text of that problem is.
+    text, question, alternatives, context, group, metadata, parents, label : str or None
+        Columns that are used where they are there. What belongs to the whole problem is
+        read from its first row: ``alternatives`` holds the texts of other answers and
+        ``context`` the passages that the answer has to be supported by, each as a list or
+        in JSON, and a context also as one text; ``group`` is equal where answers belong to
+        one question; ``metadata`` is a dict, also in JSON. ``parents`` holds positions, as
+        in "0 2" or [0, 2], or nothing where there are none, or "?" where they are not
+        known; ``label`` is 1 (true), 0 (false) or -1 (nobody judged the claim). Elsewhere
+        nothing (None, NaN, NA, null) means that it is not known.
     edges : callable, optional
         ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
     missing : {"raise", "mean", "median"} or float
@@ -145,14 +167,16 @@ def from_frame(
     -------
     Bunch
         ``graphs`` (GraphBatch; ids are the values of ``problem``), ``labels`` (list of
-        int arrays or None), ``dropped`` (empty).
+        int arrays or None), ``groups`` (array or None), ``metadata`` (list of dict, or
+        None), ``dropped`` (empty).
 
     Raises
     ------
     ValueError
         If a column is missing, a row has no problem, some claims of a problem have a
         text and some have none, or positions, parents or labels make no sense. Rows
-        are named by their place in the table, counted from 0.
+        are named by their place in the table, or by problem and position, all counted
+        from 0.
 
     Notes
     -----
@@ -174,49 +198,70 @@ def from_frame(
     if not (edges is None or callable(edges)):
         raise ValueError(f"edges is {edges!r}, but must be a function of skdcf.edges")
     frame = _eager(frame)
-    special = (problem, claim, text, question, alternatives, parents, label)
-    _check_named(frame, special)
-    features = _feature_names(frame, features, special)
-    order, offsets, ids = row_order(frame, problem, claim)
-    column = {
-        name: values_of(frame[name])[order] for name in special if name in frame.columns
+    named: dict[str, Any] = {name: columns[name] for name in _RESERVED}
+    _check_named(frame, named)
+    features = _feature_names(frame, features, named)
+    order, offsets, ids = _row_order(frame, named["problem"], named["claim"])
+    cells = {
+        key: _values(frame[name])[order]
+        for key, name in named.items()
+        if name in frame.columns and key not in ("problem", "claim")
     }
     table = [_floats(frame, name)[order] for name in features]
-    table = np.array(table, dtype=float).reshape(len(features), len(order)).T.copy()
+    table = np.array(table, dtype=float).reshape(len(features), len(order)).T
     place = [f"row {row}" for row in order].__getitem__
-    guess = edges not in (None, no_edges)
-    texts, questions = column.get(text), column.get(question)
-    if texts is not None:
-        texts = known_texts(texts, offsets, order, required=guess or not features)
-    if questions is not None:
-        questions = questions[offsets[:-1]]
-    others = column.get(alternatives)
-    if others is not None:
-        others = map(read_texts, others[offsets[:-1]], order[offsets[:-1]])
-    pairs = () if edges is no_edges else None
-    if guess:
-        pairs = _guessed(edges, texts, questions, offsets)
-    elif edges is None and parents in column:
-        pairs = parent_edges(column[parents], offsets, order)
-    batch = GraphBatch.from_arrays(
-        fill_missing(table, features, missing, place) if features else None,
-        offsets,
-        pairs,
-        claims=texts,
-        problems=questions,
-        alternatives=others,
-        feature_names=features or None,
-        ids=ids,
-    )
-    labels = None
-    if label in column:
-        labels = list(batch.split(label_array(column[label], place)))
-    return Bunch(graphs=batch, labels=labels, dropped=[])
+    table = fill_missing(table, features, missing, place)
+    records = {}
+    for id, rows in zip(ids, map(slice, offsets[:-1], offsets[1:]), strict=True):
+        record = _record(
+            {key: values[rows] for key, values in cells.items()}, order[rows]
+        )
+        if features:
+            record |= {"features": table[rows], "feature_names": list(features)}
+        records[id] = record
+    return build_dataset(records, partial(add_edges, edges))
+
+
+def _record(cells, rows):
+    """What the cells of one problem hold, in the form of a line."""
+    record = {key: cells[key][0] for key in _OF_PROBLEMS if key in cells}
+    record["problem"] = record.pop("question", None)
+    for key in ("alternatives", "context", "metadata"):
+        record[key] = _read_json(record.get(key))
+    if "group" in record and any(group != record["group"] for group in cells["group"]):
+        raise ValueError(
+            f"row {rows[0]}: its group is {record['group']!r}, but other rows of the problem "
+            "have another one; a group is one of whole problems"
+        )
+    if isinstance(record.get("group"), float):
+        record["group"] = _whole(record["group"], "the group", rows[0])
+    if any(text is not None for text in cells.get("text", ())):
+        record["claims"] = list(cells["text"])
+    if "label" in cells:
+        record["labels"] = cells["label"]
+    parents = cells.get("parents", [_UNKNOWN])
+    if not any(isinstance(entry, str) and entry == _UNKNOWN for entry in parents):
+        record["parents"] = [
+            [_whole(value, "a parent", row) for value in _listed(entry)]
+            for row, entry in zip(rows, parents, strict=True)
+        ]
+    return record
+
+
+def _narwhals():
+    """The library that reads data frames of many kinds."""
+    try:
+        import narwhals as nw
+    except ImportError as error:
+        raise ImportError(
+            "data frames are read and made by narwhals: pip install narwhals"
+        ) from error
+    return nw
 
 
 def _eager(frame):
     """A data frame with rows, of whatever library."""
-    nw = narwhals()
+    nw = _narwhals()
 
     try:
         frame = nw.from_native(frame, eager_only=True)
@@ -232,9 +277,9 @@ def _eager(frame):
     return frame
 
 
-def _check_named(frame, special):
+def _check_named(frame, named):
     """The columns that the caller names are there."""
-    for name, default in zip(special, _RESERVED, strict=True):
+    for default, name in named.items():
         needed = default == "problem" or name not in (None, default)
         if needed and name not in frame.columns:
             raise ValueError(
@@ -245,48 +290,39 @@ def _check_named(frame, special):
 def _floats(frame, name):
     """A column as an array of floats."""
     try:
-        return frame[name].cast(narwhals().Float64).to_numpy()
+        return frame[name].cast(_narwhals().Float64).to_numpy()
     except Exception as error:  # every library has its own
         raise ValueError(f"column {name!r} holds no numbers: {error}") from error
 
 
-def _feature_names(frame, features, special):
+def _feature_names(frame, features, named):
     """Names of the columns to use as features."""
-    nw = narwhals()
+    nw = _narwhals()
     if features is None:
         numeric = frame.select(nw.selectors.numeric() | nw.selectors.boolean()).columns
         numeric = filter(may_be_feature, numeric)
-        return [name for name in numeric if name not in special]
+        return [name for name in numeric if name not in named.values()]
     if isinstance(features, str):
         raise ValueError(f"features is {features!r}: pass a list of names")
     absent = [name for name in features if name not in frame.columns]
     if absent:
         raise ValueError(f"no columns {absent}, only {frame.columns}")
-    *_, label = special
-    if label in features:
+    if (label := named["label"]) in features:
         raise ValueError(f"{label!r} holds the labels and cannot be a feature as well")
     return features
 
 
-def _guessed(edges, texts, questions, offsets):
-    if texts is None:
-        raise ValueError(
-            "edges are to be made from the texts of claims, but there are none: pass "
-            "edges=no_edges where no claim builds on another"
-        )
-    pairs = []
-    for i, start in enumerate(offsets[:-1]):
-        claims = list(texts[start : offsets[i + 1]])
-        found = edges(claims, None if questions is None else questions[i])
-        pairs += [(start + parent, start + child) for parent, child in found]
-    return pairs
+def _as_json(values):
+    texts = (None if value is None else json.dumps(value) for value in values)
+    return np.fromiter(texts, dtype=object, count=len(values))
 
 
 def _parents_as_text(batch):
     parents = batch.edges[:, 0] - batch.offsets[batch.problem_of[batch.edges[:, 1]]]
     bounds = np.searchsorted(batch.edges[:, 1], np.arange(batch.n_claims + 1))
-    words = parents.astype(str)
-    return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
+    words, known = parents.astype(str), batch.edges_known[batch.problem_of]
+    ranges = zip(pairwise(bounds), known, strict=True)
+    return [" ".join(words[a:b]) if known else _UNKNOWN for (a, b), known in ranges]
 
 
 def _feature_columns(batch):
@@ -316,5 +352,70 @@ def _problem_names(batch):
     return batch.ids
 
 
-def _plain(values):
-    return values.tolist() if isinstance(values, np.ndarray) else values
+def _values(series):
+    """A column as an object array of Python values, None where nothing stands."""
+    values = (None if is_missing(value) else value for value in series.to_list())
+    return np.fromiter(values, dtype=object, count=len(series))
+
+
+def _row_order(frame, problem, claim):
+    """Order of the rows by problem and position, offsets, and names of the problems."""
+    names = _values(frame[problem])
+    nameless = [row for row, name in enumerate(names) if name is None]
+    if nameless:
+        shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
+        raise ValueError(
+            f"rows {shown} have no {problem!r}: name them or drop them, for problems "
+            "are what the guarantee counts, so it must be known which rows are one"
+        )
+    try:
+        number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    except TypeError as error:
+        raise ValueError(f"{problem!r} holds what cannot be a name: {error}") from error
+    of_row = np.array([number[name] for name in names], dtype=np.int64)
+    offsets = offsets_of(np.bincount(of_row, minlength=len(number)))
+    if claim not in frame.columns:
+        return np.argsort(of_row, kind="stable"), offsets, list(number)
+    cells = enumerate(_values(frame[claim]))
+    position = np.array([_whole(value, claim, row) for row, value in cells])
+    order = np.lexsort((position, of_row))
+    expected = np.arange(len(order)) - offsets[segment_ids(offsets)]
+    wrong = np.flatnonzero(position[order] != expected)
+    if wrong.size:
+        row = order[wrong[0]]
+        raise ValueError(
+            f"problem {names[row]!r}: positions in {claim!r} must be 0, 1, ..., but "
+            f"{position[row]} stands where {expected[wrong[0]]} should"
+        )
+    return order, offsets, list(number)
+
+
+def _read_json(entry):
+    """What a text holds as JSON, into which lists turn on their way through files."""
+    if isinstance(entry, str) and entry.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(entry)
+        except ValueError:
+            pass
+    return entry
+
+
+def _listed(entry):
+    if entry is None:
+        return []
+    if isinstance(entry, str):
+        return entry.strip(" []()").replace(",", " ").split()
+    return [entry] if np.ndim(entry) == 0 else entry
+
+
+def _whole(value, what, row):
+    """A position, which may have become a float or a text on its way through files."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = 0.5
+    if not number.is_integer():
+        raise ValueError(
+            f"row {row}: {what} is {value!r}, a position (0, 1, ...) is due"
+        )
+    return int(number)

@@ -1,22 +1,21 @@
 """Files of the two studies that this package builds on, as they were published."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_list
-from ..graphs import ReasoningGraph
-from .collect import EdgeRule, build_all, pack
+from ..datasets.records import build_dataset
+from ..datasets.scored import ANNOTATIONS, MATRICES, SCORES, parse_scored
+from ._shared import EdgeRule
 
 _Source = str | PathLike | dict[str, Any] | list[dict[str, Any]]
-_SCORES = ("frequency-score", "gpt-score")
-#: Values of ``annotation`` that the authors count as true and as false.
-_VERDICTS = {"Y": 1, "S": 1, "N": 0, "U": 0}
 
 
 def from_coherent_factuality_json(
@@ -25,7 +24,7 @@ def from_coherent_factuality_json(
     graph: str = "dep_graph",
     label: str | None = "manual_annotation",
     features: str | Sequence[str] | None = "default",
-    on_invalid: str = "raise",
+    on_invalid: Literal["raise", "drop"] = "raise",
     name: str = "problem",
 ) -> Bunch:
     """Read problems as the authors of coherent factuality store them.
@@ -51,8 +50,8 @@ def from_coherent_factuality_json(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of 0/1 int arrays, or None),
-        ``dropped`` (list of (id, reason)).
+        As from `skdcf.datasets.build_dataset`: ``graphs`` (GraphBatch), ``labels`` (list
+        of 0/1 int arrays, or None), ``groups``, ``dropped`` (list of (id, reason)).
 
     Raises
     ------
@@ -71,16 +70,12 @@ def from_coherent_factuality_json(
     >>> data.graphs[0].edges.tolist(), data.labels[0].tolist()
     ([[0, 1]], [1, 0])
     """
-    check_choice("graph", graph, ("dep_graph", "gold_graph"))
-    check_choice("label", label, ("manual_annotation", "annotation", None))
-
-    def build(record, id):
-        fields = _fields(record, features)
-        matrix, table = record[graph], fields.pop("features")
-        made = ReasoningGraph.from_adjacency(matrix, table, id=id, **fields)
-        return made, _labels(record["claims"], label)
-
-    return _read(source, build, on_invalid, name, label)
+    check_choice("graph", graph, MATRICES)
+    check_choice("label", label, (*ANNOTATIONS, None))
+    scores = SCORES if features == "default" else features
+    records = _records(source, name)
+    parse = lambda record: parse_scored(record, scores, label, graph)  # noqa: E731
+    return build_dataset(records, parse, on_invalid=on_invalid)
 
 
 def from_conformal_factuality_json(
@@ -89,7 +84,7 @@ def from_conformal_factuality_json(
     edges: EdgeRule | None = None,
     features: str | Sequence[str] | None = "default",
     label: bool = True,
-    on_invalid: str = "raise",
+    on_invalid: Literal["raise", "drop"] = "raise",
     name: str = "problem",
 ) -> Bunch:
     """Read problems as the authors of conformal factuality store them: no graphs.
@@ -115,8 +110,8 @@ def from_conformal_factuality_json(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of 0/1 int arrays, or None),
-        ``dropped`` (list of (id, reason)).
+        As from `skdcf.datasets.build_dataset`: ``graphs`` (GraphBatch), ``labels`` (list
+        of 0/1 int arrays, or None), ``groups``, ``dropped`` (list of (id, reason)).
 
     Raises
     ------
@@ -132,18 +127,18 @@ def from_conformal_factuality_json(
     >>> data.graphs[0].features.tolist(), data.labels[0].tolist()
     ([[5.0, 1.0]], [1])
     """
-    key = "annotation" if label else None
+    scores = SCORES if features == "default" else features
 
-    def build(record, id):
-        fields = _fields(record, features)
-        pairs = None if edges is None else edges(fields["claims"], fields["problem"])
-        made = ReasoningGraph(fields.pop("features"), pairs, id=id, **fields)
-        return made, _labels(record["claims"], key)
+    def parse(record):
+        out = parse_scored(record, scores, "annotation" if label else None)
+        if edges is not None:
+            out["edges"] = edges(out["claims"], out["problem"])
+        return out
 
-    return _read(source, build, on_invalid, name, key)
+    return build_dataset(_records(source, name), parse, on_invalid=on_invalid)
 
 
-def _read(source, build, on_invalid, name, label):
+def _records(source, name):
     if isinstance(source, (str, PathLike)):
         source = json.loads(Path(source).read_text("utf-8"))
     if isinstance(source, dict):
@@ -151,46 +146,4 @@ def _read(source, build, on_invalid, name, label):
             raise ValueError(f"there is no list of problems 'data', only {[*source]}")
         source = source["data"]
     check_list("the source", source)
-    records = ((f"{name}/{i}", record) for i, record in enumerate(source))
-    graphs, labels, dropped = build_all(records, build, on_invalid)
-    return pack(graphs, None if label is None else labels, dropped)
-
-
-def _fields(record, features):
-    """Constructor arguments of the graph; the fields named in ``features`` only."""
-    claims = record["claims"]
-    fields = {"claims": [claim["subclaim"] for claim in claims]}
-    fields |= {"problem": record["prompt"], "features": None}
-    if features is not None:
-        names = _SCORES if features == "default" else tuple(features)
-        table = [[claim[name] for name in names] for claim in claims]
-        fields["features"] = np.array(table, dtype=np.float64)
-        fields["feature_names"] = names
-    return fields
-
-
-def _labels(claims, label):
-    if label is None:
-        return None
-    read = _verdict if label == "annotation" else _binary
-    return np.array([read(claim[label], v) for v, claim in enumerate(claims)])
-
-
-def _verdict(text, v):
-    """Y, S, N or U; one of the published files pads a Y with hundreds of blanks."""
-    verdict = str(text).strip()
-    check_choice(f"claim {v}: annotation", verdict, _VERDICTS)
-    return _VERDICTS[verdict]
-
-
-def _binary(text, v):
-    """'1.0', '0.0', '1' or '0'; another number is a slip of the annotator."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = None
-    if value not in (0.0, 1.0):
-        raise ValueError(
-            f"claim {v}: manual_annotation is {text!r}, but must be 0 or 1"
-        )
-    return int(value)
+    return {f"{name}/{i}": record for i, record in enumerate(source)}

@@ -1,35 +1,39 @@
 """Claim-level estimates of LM-Polygraph, taken as they come out of it."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_list
-from .collect import (
+from ..datasets.records import Problem, as_bunch, spread
+from ._shared import (
     EdgeRule,
+    Given,
     Missing,
     check_parallel,
     claim_places,
-    from_scores,
-    pack,
-    score,
+    make_problems,
+    read_score,
 )
 
 _CLAIMS = 'manager.stats["claims"], which UEManager(..., save_stats=["claims"]) keeps'
 
 
+@spread(Given)
 def from_lm_polygraph(
     claims: Sequence[Sequence[Any]],
     estimates: Mapping[Any, Sequence],
     *,
     labels: Mapping[Any, Sequence] | Sequence | None = None,
-    problems: Sequence[str | None] | None = None,
     edges: EdgeRule | Sequence | None = None,
     missing: Missing = "raise",
     undecided: str = "unknown",
     name: str = "lm_polygraph",
+    **given: Unpack[Given],
 ) -> Bunch:
     """Take over the claim-level estimates of LM-Polygraph.
 
@@ -53,9 +57,19 @@ def from_lm_polygraph(
         decided.
     problems : list of str, optional
         The prompts, ``manager.stats["input_texts"]``.
+    alternatives : list of lists of str, optional
+        Texts of other answers to each question.
+    context : list of str or list of str, optional
+        Per generation the passages that it has to be supported by; None where they are
+        not known.
+    groups : list of str or int, optional
+        Per generation its question, where a question was answered more than once.
+    metadata : list of dict, optional
+        Per generation what else belongs to it.
     edges : callable or list, optional
         ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
-        generation. None: no dependencies.
+        generation. None: they are not known. `skdcf.edges.no_edges` says that there are
+        none.
     missing : {"raise", "mean", "median"} or float
         What to put for features that are NaN or infinite; mean and median are those of
         the finite values. A number is used as it is, so it is minus the estimate.
@@ -70,7 +84,8 @@ def from_lm_polygraph(
     -------
     Bunch
         ``graphs`` (GraphBatch), ``labels`` (list of int arrays or None: 1 true, 0
-        false, -1 unknown), ``dropped`` (empty).
+        false, -1 unknown), ``groups`` (array or None), ``metadata`` (list of dict, or
+        None), ``dropped`` (empty).
 
     Raises
     ------
@@ -93,8 +108,6 @@ def from_lm_polygraph(
     """
     check_choice("undecided", undecided, ("unknown", "false", "drop", "raise"))
     texts = _texts(claims)
-    check_parallel("problems", problems, len(texts))
-    check_parallel("lists of edges", edges, len(texts))
     columns = {
         f"neg_{key}": -np.array(_scores(values, texts, key))
         for key, values in _claim_level(estimates, "estimates").items()
@@ -102,12 +115,13 @@ def from_lm_polygraph(
     known = None
     if labels is not None:
         labels, known = _labels(labels, texts, undecided)
-    data = from_scores(texts, columns, problems, labels, edges, missing, name)
+    given |= {"labels": labels}
+    data = make_problems(texts, columns, given, edges=edges, missing=missing, name=name)
     if known is None or known.all() or undecided != "drop":
         return data
     masks = data.graphs.split(known)
-    graphs = [g.subgraph(m) for g, m in zip(data.graphs, masks, strict=True)]
-    return pack(graphs, [y[m] for y, m in zip(data.labels, masks, strict=True)])
+    rows = zip(data.graphs, data.labels, masks, strict=True)
+    return as_bunch([Problem.of(graph.subgraph(m), y[m]) for graph, y, m in rows])
 
 
 def _texts(claims):
@@ -188,4 +202,4 @@ def _scores(values, texts, name):
     n_claims = sum(map(len, texts))
     if len(values) != n_claims:
         raise ValueError(f"{len(values)} values of {name} but {n_claims} claims")
-    return [score(value, name, place(v)) for v, value in enumerate(values)]
+    return [read_score(value, name, place(v)) for v, value in enumerate(values)]

@@ -1,13 +1,15 @@
 """Graphs of networkx."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
-from ..graphs import ReasoningGraph
-from .collect import label_array, pack
+from ..datasets.records import Problem, as_bunch
+from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
 
 def from_networkx(
@@ -25,8 +27,10 @@ def from_networkx(
     ----------
     graphs : iterable of networkx.DiGraph
         The order of the nodes is the order of the claims. Node attribute ``claim`` is
-        the text; graph attributes ``problem`` and ``id`` name question and problem. A
-        graph without nodes is a problem without claims.
+        the text; graph attributes ``problem`` and ``id`` name question and problem, and
+        ``alternatives``, ``context`` and ``metadata`` are read, too. A graph without nodes
+        is a problem without claims, and one without edges has none, unless its attribute
+        ``edges_known`` is false.
     features : list of str, optional
         Node attributes to use as features. None reads the node attribute ``features``
         and the graph attribute ``feature_names``, as ``ReasoningGraph.to_networkx``
@@ -38,8 +42,8 @@ def from_networkx(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays or None), ``dropped``
-        (empty).
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays or None), ``groups`` (array
+        or None), ``metadata`` (list of dict, or None), ``dropped`` (empty).
 
     Raises
     ------
@@ -71,9 +75,13 @@ def from_networkx(
         if not len(graph):
             made.insert(i, _empty(graph, features, like))
     nodes = [data for graph in graphs for _, data in graph.nodes(data=True)]
-    if not any(label in data for data in nodes):
-        return pack(made, None)
-    return pack(made, [_labels(graph, i, label) for i, graph in enumerate(graphs)])
+    rows = [Problem.of(graph) for graph in made]
+    if any(label in data for data in nodes):
+        columns = (_attribute(graph, i, label) for i, graph in enumerate(graphs))
+        labels = pack_labels(list(columns), GraphBatch.pack(made)).astype(np.int64)
+        parts = GraphBatch.pack(made).split(labels)
+        rows = [row._replace(labels=y) for row, y in zip(rows, parts, strict=True)]
+    return as_bunch(rows)
 
 
 def _graph(graph, i, features):
@@ -94,13 +102,6 @@ def _empty(graph, features, like):
         table = np.empty((0, len(names)))
     fields = {"claims": (), "features": table, "feature_names": names}
     return ReasoningGraph.from_networkx(graph, **fields)
-
-
-def _labels(graph, i, label):
-    nodes = list(graph.nodes)
-    return label_array(
-        _attribute(graph, i, label), lambda v: f"problem {i}, node {nodes[v]!r}"
-    )
 
 
 def _attribute(graph, i, name):

@@ -1,33 +1,35 @@
 """Claim scores of UQLM, taken as they come out of it."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from sklearn.utils import Bunch
 
 from .._checks import is_missing
-from .collect import (
+from ..datasets.records import spread
+from ._shared import (
     EdgeRule,
+    Given,
     Labels,
     Missing,
-    check_parallel,
-    from_scores,
     is_number,
-    label_arrays,
+    make_problems,
     may_be_feature,
 )
 
 
+@spread(Given)
 def from_uqlm(
     result: Any,
     *,
     scorers: Sequence[str] | None = None,
-    problems: Sequence[str | None] | None = None,
-    alternatives: Sequence[Sequence[str] | None] | None = None,
     labels: Labels | None = None,
     edges: EdgeRule | Sequence | None = None,
     missing: Missing = "raise",
     name: str = "uqlm",
+    **given: Unpack[Given],
 ) -> Bunch:
     """Take over the claim scores of UQLM's long-text scorers.
 
@@ -51,12 +53,20 @@ def from_uqlm(
     alternatives : list of lists of str, optional
         Texts of other answers to each question. None takes the sampled responses of the
         result, where it holds them.
+    context : list of str or list of str, optional
+        Per response the passages that it has to be supported by; None where they are not
+        known.
+    groups : list of str or int, optional
+        Per response its question, where a question was answered more than once.
+    metadata : list of dict, optional
+        Per response what else belongs to it.
     labels : list of arrays, optional
         Per response one label for each claim *that is part of the answer*: 1 true, 0
         false, -1 unknown.
     edges : callable or list, optional
         ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
-        response, numbering the claims of the answer. None: no dependencies.
+        response, numbering the claims of the answer. None: they are not known.
+        `skdcf.edges.no_edges` says that there are none.
     missing : {"raise", "mean", "median"} or float
         What to put for scores that are NaN, None, absent or infinite.
     name : str
@@ -65,8 +75,8 @@ def from_uqlm(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays or None), ``dropped``
-        (empty).
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays or None), ``groups`` (array
+        or None), ``metadata`` (list of dict, or None), ``dropped`` (empty).
 
     Raises
     ------
@@ -87,11 +97,6 @@ def from_uqlm(
     'Tell me about Paris.'
     """
     claims_data, prompts, sampled = _parts(result)
-    problems = prompts if problems is None else problems
-    alternatives = sampled if alternatives is None else alternatives
-    check_parallel("problems", problems, len(claims_data))
-    check_parallel("lists of alternatives", alternatives, len(claims_data))
-    check_parallel("lists of edges", edges, len(claims_data))
     _check_claims(claims_data)
     answers = [list(filter(_in_answer, claims)) for claims in claims_data]
     every = [claim for claims in answers for claim in claims]
@@ -103,10 +108,10 @@ def from_uqlm(
         raise ValueError(f"no claim has {unknown}; there are {_number_keys(every)}")
     texts = [[_text(claim) for claim in claims] for claims in answers]
     columns = {key: [claim.get(key) for claim in every] for key in names}
-    if labels is not None:
-        labels = label_arrays(labels, list(map(len, texts)))
-    more = (problems, labels, edges, missing, name, alternatives)
-    return from_scores(texts, columns, *more)
+    given = {"problems": prompts, "alternatives": sampled, "labels": labels} | {
+        key: value for key, value in given.items() if value is not None
+    }
+    return make_problems(texts, columns, given, edges=edges, missing=missing, name=name)
 
 
 def _parts(result):

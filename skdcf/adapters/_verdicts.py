@@ -1,13 +1,16 @@
 """Verdicts of fact checkers, with their reasons, as labels."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from sklearn.utils import Bunch
 
 from .._checks import check_list, is_missing
-from ..graphs import LABEL_WORDS, ReasoningGraph
-from .collect import EdgeRule, check_parallel, is_number, label_array, pack
+from ..datasets.records import spread
+from ..graphs import LABEL_WORDS
+from ._shared import EdgeRule, Given, check_parallel, is_number, make_problems
 
 #: Where results hold their claims, and claims their parts; the first one found is read.
 _LISTS = ("statements", "claim_level_factuality", "detail", "claims")
@@ -15,15 +18,17 @@ _TEXTS = ("claim", "statement")
 _VERDICTS = ("verdict", "factuality", "label")
 _REASONS = ("reason", "reasoning")
 _QUESTIONS = ("prompt", "question", "user_input")
+_CONTEXTS = ("retrieved_contexts", "contexts", "context")
 
 
+@spread(Given)
 def from_verdicts(
     results: Any,
     *,
-    problems: Sequence[str | None] | None = None,
     edges: EdgeRule | Sequence | None = None,
     values: Mapping[Any, int] | None = None,
     name: str = "verdicts",
+    **given: Unpack[Given],
 ) -> Bunch:
     """Take over claims that a fact checker judged, with its reasons.
 
@@ -40,8 +45,19 @@ def from_verdicts(
         a data frame), and lists of dicts with ``claim`` and ``verdict`` of any origin.
     problems : list of str, optional
         The questions. None takes those that the results hold.
+    alternatives : list of lists of str, optional
+        Texts of other answers to each question.
+    context : list of str or list of str, optional
+        The passages that each answer has to be supported by. None takes those that the
+        results hold (``retrieved_contexts``, ``contexts``).
+    groups : list of str or int, optional
+        The question of each answer, where one was answered more than once.
+    metadata : list of dict, optional
+        What else belongs to each answer, such as ``{"label_meaning": "supported"}`` where
+        verdicts say whether passages support a claim.
     edges : callable or list, optional
-        As for `from_uqlm`. None: no dependencies.
+        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
+        None: they are not known.
     values : dict, optional
         What further verdicts mean: 1 true, 0 false, -1 unknown. Known are true and 1,
         false and 0, what is missing, and words such as "supported", "refuted" and "not
@@ -54,8 +70,8 @@ def from_verdicts(
     -------
     Bunch
         ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
-        arrays: 1 true, 0 false, -1 unknown), ``metadata`` (list of dict with
-        ``reasons``, one or None per claim), ``dropped`` (empty).
+        arrays: 1 true, 0 false, -1 unknown), ``groups`` (array or None), ``metadata``
+        (list of dict with ``reasons``, one or None per claim), ``dropped`` (empty).
 
     Raises
     ------
@@ -76,24 +92,21 @@ def from_verdicts(
     if isinstance(results, dict):
         results = results.get("detailed_information", [results])
     results = [_plain(result) for result in check_list("results", results)]
-    check_parallel("problems", problems, len(results))
-    check_parallel("lists of edges", edges, len(results))
+    check_parallel("lists of metadata", given.get("metadata"), len(results))
     meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
-    graphs, labels, metadata = [], [], []
-    for i, result in enumerate(results):
+    found = {"problems": _QUESTIONS, "context": _CONTEXTS}
+    columns = {key: [_beside(r, keys) for r in results] for key, keys in found.items()}
+    columns |= {key: value for key, value in given.items() if value is not None}
+    texts, labels, metadata = [], [], []
+    own = columns.get("metadata") or [None] * len(results)
+    for i, (result, more) in enumerate(zip(results, own, strict=True)):
         rows, where = _rows(result, i), f"problem {i}, claim {{}}".format
-        claims = [_part(row, _TEXTS, where(v)) for v, row in enumerate(rows)]
-        problem = _problem(result) if problems is None else problems[i]
-        pairs = None
-        if edges is not None:
-            pairs = edges(claims, problem) if callable(edges) else edges[i]
-        id = f"{name}/{i}"
-        graph = ReasoningGraph(None, pairs, claims=claims, problem=problem, id=id)
-        graphs.append(graph)
-        found = [_label(row, meaning, where(v)) for v, row in enumerate(rows)]
-        labels.append(label_array(found, where))
-        metadata.append({"reasons": [_part(row, _REASONS) for row in rows]})
-    return Bunch(**pack(graphs, labels), metadata=metadata)
+        texts.append([_part(row, _TEXTS, where(v)) for v, row in enumerate(rows)])
+        labels.append([_label(row, meaning, where(v)) for v, row in enumerate(rows)])
+        reasons = [_part(row, _REASONS) for row in rows]
+        metadata.append({"reasons": reasons} | dict(more or {}))
+    columns |= {"labels": labels, "metadata": metadata}
+    return make_problems(texts, None, columns, edges=edges, name=name)
 
 
 def _plain(result):
@@ -103,8 +116,9 @@ def _plain(result):
     return result.to_dict("records") if hasattr(result, "columns") else result
 
 
-def _problem(result):
-    return _part(result, _QUESTIONS) if isinstance(result, dict) else None
+def _beside(result, keys):
+    """What a result holds beside its claims, such as the question."""
+    return _part(result, keys) if isinstance(result, dict) else None
 
 
 def _rows(result, i):

@@ -41,11 +41,19 @@ _DOUBLINGS, _DRAWS = 6, 10
 
 def check(options):
     """Print what there is, and each line that breaks the format."""
-    data = read_jsonl(source(options.problems), on_invalid="drop")
-    summary = _summary(data)
+    try:
+        data = read_jsonl(source(options.problems), on_invalid="drop")
+        summary, dropped = _summary(data), data.dropped
+    except ValueError as error:
+        if not (dropped := getattr(error, "dropped", None)):
+            raise
+        summary = {"problems": 0}
+    summary["broken_lines"] = [
+        {"line": number, "reason": reason} for number, reason in dropped
+    ]
     text = "\n".join(_describe(options.problems, summary))
     show(summary if options.json else text, options.json)
-    return FOUND_BROKEN_LINES if data.dropped else 0
+    return FOUND_BROKEN_LINES if dropped else 0
 
 
 def _summary(data):
@@ -67,13 +75,22 @@ def _summary(data):
         },
         "groups": 0 if data.groups is None else len(set(data.groups.tolist())),
         "metadata": sorted({key for row in data.metadata or [] for key in row or {}}),
-        "broken_lines": [
-            {"line": number, "reason": reason} for number, reason in data.dropped
-        ],
     }
 
 
 def _describe(name, summary):
+    if summary["problems"]:
+        yield from _describe_problems(name, summary)
+    else:
+        yield f"{name}: 0 problems"
+    if broken := summary["broken_lines"]:
+        yield f"{len(broken)} broken lines:"
+        yield from (f"  line {b['line']}: {b['reason']}" for b in broken[:_SHOWN])
+        if len(broken) > _SHOWN:
+            yield f"  and {len(broken) - _SHOWN} more"
+
+
+def _describe_problems(name, summary):
     alone = "" if summary["edges"] else ": every claim stands alone"
     yield (
         f"{name}: {summary['problems']} problems, {summary['claims']} claims, "
@@ -94,11 +111,6 @@ def _describe(name, summary):
     }
     for title, value in rows.items():
         yield f"  {title:13} {value or 'none'}"
-    if broken := summary["broken_lines"]:
-        yield f"{len(broken)} broken lines:"
-        yield from (f"  line {b['line']}: {b['reason']}" for b in broken[:_SHOWN])
-        if len(broken) > _SHOWN:
-            yield f"  and {len(broken) - _SHOWN} more"
 
 
 def add_features(options):

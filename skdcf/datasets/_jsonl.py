@@ -1,18 +1,19 @@
 """JSON Lines: one problem per line, for other programs and other languages.
 
-The format is published as a JSON schema inside the package, see `jsonl_schema`. Lines
-stand alone, so that files can be cut, joined and read as a stream.
+The format is published as a JSON schema inside the package, see `jsonl_schema`, and lines
+are checked by that schema. Lines stand alone, so that files can be cut, joined and read
+as a stream.
 """
 
-import json
-import math
+from __future__ import annotations
+
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
-from importlib.resources import files
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import zip_longest
+from numbers import Integral
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,31 +21,14 @@ from sklearn.utils import Bunch
 
 from .._checks import check_choice
 from .._files import replaced
-from ..adapters.collect import pack, per_problem
-from ..graphs import ReasoningGraph
-from ._jsonl_line import VERSION, Problem, format_line, parse
+from .._lines import is_plain, iter_objects, name_of
+from ..graphs import GraphBatch, ReasoningGraph
+from .records import BROKEN, Problem, as_bunch, format_problem, read_problem
+
+_END = object()
 
 #: What there is one of per problem, in the order of the fields of `Problem`.
 _COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")
-_END = object()
-_BROKEN = (ValueError, TypeError, RecursionError, OverflowError)
-
-
-def jsonl_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of one line.
-
-    Returns
-    -------
-    dict
-
-    Examples
-    --------
-    >>> from skdcf.datasets import jsonl_schema
-    >>> jsonl_schema()["properties"]["labels"]["description"]
-    'Per claim 1 or true, 0 or false, and -1 where nobody judged it.'
-    """
-    path = files("skdcf.datasets").joinpath(f"schema/problem-{VERSION}.json")
-    return json.loads(path.read_text("utf-8"))
 
 
 def write_jsonl(
@@ -135,7 +119,7 @@ def format_jsonl(
     ValueError
         At once where a column is no iterable; at its line where a problem is bad.
     """
-    labels, masks = per_problem(labels, graphs), per_problem(masks, graphs)
+    labels, masks = _per_problem(labels, graphs), _per_problem(masks, graphs)
     columns = zip(_COLUMNS, (graphs, labels, masks, groups, metadata), strict=True)
     given = {k: v for k, v in columns if v is not None or k == "graphs"}
     for name, values in given.items():
@@ -146,14 +130,43 @@ def format_jsonl(
     return _lines(given)
 
 
+def _per_problem(values, graphs):
+    """One flat array over all claims of a batch as one array per problem."""
+    flat = isinstance(values, np.ndarray) and values.dtype != object
+    if not (flat and values.ndim == 1 and isinstance(graphs, GraphBatch)):
+        return values
+    if values.shape != (graphs.n_claims,):
+        raise ValueError(f"{len(values)} values but {graphs.n_claims} claims")
+    return graphs.split(values)
+
+
+def _lines(given):
+    """The text of each problem, from columns of what is known about all."""
+    for number, row in enumerate(zip_longest(*given.values(), fillvalue=_END)):
+        row = dict(zip(given, row, strict=True))
+        if short := [name for name, value in row.items() if value is _END]:
+            raise ValueError(f"there are only {number} {' and '.join(short)}")
+        try:
+            yield format_problem(Problem(*map(row.get, _COLUMNS)))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"problem {number}: {error}") from error
+
+
 def read_jsonl(
-    path: str | os.PathLike | BinaryIO, *, on_invalid: str = "raise"
+    path: str | os.PathLike | BinaryIO,
+    *,
+    rename: Mapping[str, str] | None = None,
+    on_invalid: Literal["raise", "drop"] = "raise",
 ) -> Bunch:
     """Read problems that `write_jsonl` or another program wrote.
 
     Parameters
     ----------
     path : path-like or binary file
+        The text may be compressed by gzip. It is UTF-8, or UTF-16 if its mark says so.
+    rename : dict, optional
+        From the keys of the file to those of the format, as in
+        ``{"steps": "claims", "verdicts": "labels"}``.
     on_invalid : {"raise", "drop"}
         Stop at the first line that breaks the format, or leave such lines out.
 
@@ -164,49 +177,46 @@ def read_jsonl(
         unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one array
         or dictionary per problem), ``dropped`` (list of (line number, reason)). What
         no line has is None. If only some lines have it, the others have labels of -1
-        throughout, which says that nobody judged them, and None for the rest.
+        throughout, which says that nobody judged them, and None for the rest. The group
+        of a line is also the key ``group`` of its metadata. Keys that the format does
+        not know are kept there too, and written where they stood.
 
     Raises
     ------
     ValueError
         Naming the line, counted from 1, and what is wrong with it. Also if there is no
         problem in the file, or if its problems differ in their features; `iter_jsonl`
-        reads those.
+        reads those. Where every line was dropped, the attribute ``dropped`` of the error
+        lists them.
+
+    Warns
+    -----
+    KeyWarning
+        If an unknown key looks like a known one that the line has as well. Where the
+        line lacks that one, it is an error.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    dropped = []
-    rows = list(read_rows(path, on_invalid=on_invalid, dropped=dropped))
-    return rows_as_bunch(rows, _name_of(path), dropped)
-
-
-def rows_as_bunch(rows, where, dropped=()):
-    """What `read_jsonl` returns, of rows that were read."""
-    graphs, labels, masks, groups, metadata = (
-        _column([row[k] for row in rows]) for k in range(len(_COLUMNS))
-    )
-    if labels is not None:
-        labels = [
-            np.full(row.graph.n_claims, -1) if row.labels is None else row.labels
-            for row in rows
-        ]
-    try:
-        data = pack(graphs, labels, list(dropped))
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from error
-    groups = None if groups is None else _group_array(groups)
-    return Bunch(**data, masks=masks, groups=groups, metadata=metadata)
+    dropped: list[tuple[int, str]] = []
+    rows = list(_read_rows(path, rename, on_invalid, dropped))
+    return _as_bunch(rows, name_of(path), dropped)
 
 
 def iter_jsonl(
-    path: str | os.PathLike | BinaryIO, *, on_invalid: str = "raise"
+    path: str | os.PathLike | BinaryIO,
+    *,
+    rename: Mapping[str, str] | None = None,
+    on_invalid: Literal["raise", "drop"] = "raise",
 ) -> Iterator[Problem]:
     """Read problems one at a time, in constant memory.
 
     Parameters
     ----------
     path : path-like or binary file
-    on_invalid : {"raise", "drop"}
         As for `read_jsonl`.
+    rename : dict, optional
+        From the keys of the file to those of the format.
+    on_invalid : {"raise", "drop"}
+        Stop at the first line that breaks the format, or leave such lines out.
 
     Returns
     -------
@@ -216,62 +226,128 @@ def iter_jsonl(
         hold is None. Problems may differ in their features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    return read_rows(path, on_invalid=on_invalid, dropped=[])
+    return _read_rows(path, rename, on_invalid, [])
 
 
-def read_rows(
-    path, start=0, stop=math.inf, first_line=1, *, on_invalid="raise", dropped=None
-):
-    """The problems between two bytes of a file, one at a time."""
-    with _opened(path, start) as file:
-        for number, line in enumerate(file, start=first_line):
-            start += len(line)
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if line.strip():
-                try:
-                    yield parse(line)
-                except _BROKEN as error:
-                    if on_invalid == "raise":
-                        where = f"{_name_of(path)}, line {number}"
-                        raise ValueError(f"{where}: {error}") from error
-                    dropped.append((number, str(error)))
-            if start >= stop:
-                return
-
-
-def _opened(path, start):
-    """A file, or a stream that somebody else opened and will close."""
-    stream = getattr(path, "buffer", path)  # of standard input, which is text
-    if hasattr(stream, "read"):
-        return nullcontext(stream)
-    file = open(path, "rb")  # noqa: SIM115  (closed by the caller)
-    file.seek(start)
-    return file
-
-
-def _name_of(path):
-    return getattr(path, "name", "a stream") if hasattr(path, "read") else path
-
-
-def _lines(given):
-    """The text of each problem, from columns of what is known about all."""
-    for number, row in enumerate(zip_longest(*given.values(), fillvalue=_END)):
-        row = dict(zip(given, row, strict=True))
-        if short := [name for name, value in row.items() if value is _END]:
-            raise ValueError(f"there are only {number} {' and '.join(short)}")
+def _read_rows(path, rename, on_invalid, dropped, *part):
+    """The problems of a file, or of a part of it, one at a time."""
+    warned: set[str] = set()
+    for number, record in iter_objects(path, *part):
         try:
-            yield format_line(Problem(*map(row.get, _COLUMNS)))
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"problem {number}: {error}") from error
+            if isinstance(record, ValueError):
+                raise record
+            row = read_problem(record, rename, warned)
+        except BROKEN as error:
+            if on_invalid == "raise":
+                where = f"{name_of(path)}, line {number}"
+                raise ValueError(f"{where}: {error}") from error
+            dropped.append((number, str(error)))
+        else:
+            yield row
 
 
-def _column(values):
-    """The values, or None where there are none at all."""
-    return None if all(value is None for value in values) else values
+def _as_bunch(rows, where, dropped):
+    try:
+        return as_bunch(rows, dropped)
+    except ValueError as error:
+        failure = ValueError(f"{where}: {error}")
+        failure.dropped = dropped  # type: ignore[attr-defined]
+        raise failure from error
 
 
-def _group_array(groups):
-    """Whole numbers as int64, as those of the data sets; anything else as it is."""
-    small = all(type(group) is int and abs(group) < 2**63 for group in groups)
-    return np.fromiter(groups, np.int64 if small else object, count=len(groups))
+# --- parts of a file --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JsonlPartition:
+    """Some consecutive lines of a JSON Lines file.
+
+    It holds no problems, only where they are, so that it costs nothing to send it to
+    another process, which then reads the lines itself.
+
+    Parameters
+    ----------
+    path : str
+    start, stop : int
+        First byte, and the one after the last.
+    first_line : int, default=1
+        Number of the first line, for messages.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skdcf.datasets import jsonl_partitions, make_reasoning_graphs, write_jsonl
+    >>> graphs, labels = make_reasoning_graphs(10, random_state=0, return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_jsonl(f"{folder}/a.jsonl", graphs, labels)
+    ...     parts = jsonl_partitions(path, 4)
+    ...     [len(part.read().graphs) for part in parts]
+    [4, 4, 2]
+    """
+
+    path: str
+    start: int
+    stop: int
+    first_line: int = 1
+
+    def read(self) -> Bunch:
+        """Read the lines.
+
+        Returns
+        -------
+        Bunch
+            As `read_jsonl` returns it.
+
+        Raises
+        ------
+        ValueError
+            Naming the line and what is wrong with it.
+        """
+        part = self.start, self.stop, self.first_line
+        rows = list(_read_rows(self.path, None, "raise", [], *part))
+        return _as_bunch(rows, f"{self.path}, from line {self.first_line}", [])
+
+
+def jsonl_partitions(
+    path: str | os.PathLike, n_problems: int = 10_000
+) -> list[JsonlPartition]:
+    """Cut a JSON Lines file into parts, without reading more than where lines end.
+
+    Parameters
+    ----------
+    path : path-like
+    n_problems : int, default=10_000
+        Of each part but the last. Some thousand bytes of memory are used for each.
+
+    Returns
+    -------
+    list of JsonlPartition
+
+    Raises
+    ------
+    ValueError
+        If there is no problem in the file, or it is compressed or UTF-16.
+    """
+    if not isinstance(n_problems, Integral) or n_problems < 1:
+        raise ValueError(f"n_problems is {n_problems!r}, but must be at least 1")
+    path, cuts, filled = os.fspath(path), [], 0
+    if not is_plain(path):
+        raise ValueError(
+            f"{path} is compressed or UTF-16, so that no part can be read by itself: "
+            "unpack it, or make it UTF-8"
+        )
+    with open(path, "rb") as file:
+        place = 0
+        for number, line in enumerate(file, start=1):
+            if line.strip(b"\xef\xbb\xbf \t\r\n"):
+                if filled % n_problems == 0:
+                    cuts.append((place, number))
+                filled += 1
+            place += len(line)
+    if not cuts:
+        raise ValueError(f"{path}: there is no problem in the file")
+    stops = [start for start, _ in cuts[1:]] + [place]
+    return [
+        JsonlPartition(path, start, stop, number)
+        for (start, number), stop in zip(cuts, stops, strict=True)
+    ]

@@ -1,0 +1,528 @@
+"""Answers of which people judged every claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, Unpack
+
+from .._checks import check_choice
+from ._fetch import FetchOptions, chosen, fetcher, load, rows
+from .scored import ANNOTATIONS, MATRICES, SCORES, parse_scored
+
+_PERL_SUBSETS = ("gsm8k", "math", "metamathqa", "orcamath")
+_PERL_KINDS = ("negatives", "positives", "positives_perturbed")
+_VERSIONS = {
+    "gpt": "MATH_annotations.json",
+    "llama": "MATH_open_subclaims_with_scores.json",
+    "llama-uncorrected": "misc/MATH_open_subclaims_with_scores.json",
+    "llama-unscored": "MATH_open_annotations.json",
+}
+_SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
+_DOMAINS = ("math", "reasoning", "science", "wk")
+#: What files of a setting begin with: where its questions come from.
+_SETTINGS = {
+    "accurate_context": "dolly",
+    "noisy_context": "msmarco",
+    "zero_context": "nq",
+}
+_MODELS = (
+    "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
+)
+_ENTAILED = {"Entailment": 1, "Neutral": -1, "Contradiction": 0}
+
+
+@fetcher()
+def fetch_coherent_math(
+    version: str = "gpt",
+    *,
+    graph: str = "dep_graph",
+    label: str = "manual_annotation",
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load 50 answers to MATH problems with claims, graphs, scores and labels.
+
+    Parameters
+    ----------
+    version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
+        Who answered, and which state of the file; see ``DESCR``.
+    graph : {"dep_graph", "gold_graph"}
+        Graphs by a language model, or by hand (first ten problems only: use
+        ``on_invalid="drop"``).
+    label : {"manual_annotation", "annotation"}
+        Right as a step, or true on its own (version "gpt" only).
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a problem with a cyclic graph or an unknown label.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int arrays),
+        ``groups`` (a number per question), ``feature_names``, ``dropped`` (list of
+        (id, reason)), ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+    OSError
+        If the file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Rubin-Toles, Gambhir, Ramji, Roth, Goel, *Conformal Language Model Reasoning with
+    Coherent Factuality*, ICLR 2025.
+    """
+    check_choice("version", version, _VERSIONS)
+    check_choice("graph", graph, MATRICES)
+    check_choice("label", label, ANNOTATIONS)
+    scores = None if version == "llama-unscored" else SCORES
+    file = _VERSIONS[version]
+    return load(
+        "coherent_math",
+        rows(f"coherent_factuality/{file}", f"coherent_math/{version}/{{i}}", options),
+        lambda record: parse_scored(record, scores, label, graph),
+        options,
+        matrix=graph,
+        version=version,
+        label=label,
+        file=Path(file).name,
+    )
+
+
+@fetcher()
+def fetch_conformal_factuality(
+    subset: str = "factscore",
+    *,
+    graph: str | Callable = "none",
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load 50 answers with scored and labelled claims, without graphs.
+
+    Parameters
+    ----------
+    subset : {"factscore", "nq", "math"}
+        Biographies, Natural Questions or MATH problems.
+    graph : {"none", "chain"} or callable
+        The claims stand alone, each builds on the one before it, or
+        ``graph(claims, problem)`` gives pairs (parent, child), as in `skdcf.edges`.
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a problem with an unknown label.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int arrays),
+        ``groups`` (a number per question), ``feature_names``, ``dropped`` (list of
+        (id, reason)), ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+    OSError
+        If the file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Mohri, Hashimoto, *Language Models with Conformal Factuality Guarantees*, 2024,
+    arXiv:2402.10978.
+    """
+    check_choice("subset", subset, _SUBSETS)
+    file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"  # but it is one object
+    of = "conformal_factuality"
+    return load(
+        of,
+        rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options),
+        lambda record: parse_scored(record, SCORES, "annotation"),
+        options,
+        graph=graph,
+        subset=subset,
+        file=file,
+    )
+
+
+@fetcher()
+def fetch_felm(
+    domains: str | Sequence[str] = _DOMAINS,
+    *,
+    graph: str | Callable = "chain",
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load FELM: answers to questions of five domains, with labelled segments.
+
+    Parameters
+    ----------
+    domains : {"math", "reasoning", "science", "wk", "writing_rec", "all"} or list
+        Without "writing_rec", as in studies of reasoning, unless asked for.
+    graph : {"chain", "none"} or callable
+        No graph is published. "chain" assumes that each segment builds on the one
+        before it; "none" that they stand alone; ``graph(claims, problem)`` gives pairs
+        (parent, child), as the functions of `skdcf.edges` do.
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a problem whose labels and segments differ in number.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
+        0/1 int arrays), ``groups`` (a number per prompt), ``metadata`` (list of
+        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+    OSError
+        If the file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Chen et al., *FELM: Benchmarking Factuality Evaluation of Large Language Models*,
+    NeurIPS 2023 Datasets and Benchmarks, arXiv:2310.00741.
+    """
+    domains = chosen("domains", domains, (*_DOMAINS, "writing_rec"))
+    found = rows("felm/all.jsonl", "felm/{domain}/{index}", options)
+    records = (row for row in found if row[1]["domain"] in domains)
+    words = {"domains": ", ".join(domains)}
+    return load("felm", records, _parse_felm, options, graph=graph, **words)
+
+
+def _parse_felm(record):
+    claims, labels = record["segmented_response"], record["labels"]
+    if len(claims) != len(labels):
+        raise ValueError(f"{len(claims)} segments but {len(labels)} labels")
+    if not all(isinstance(label, bool) for label in labels):
+        raise ValueError(f"labels are {labels}, expected true or false")
+    return {
+        "problem": record["prompt"],
+        "claims": claims,
+        "labels": labels,
+        "metadata": {"domain": record["domain"]},
+    }
+
+
+@fetcher()
+def fetch_refchecker(
+    setting: str | Sequence[str] = "all",
+    *,
+    alternatives: bool = True,
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load RefChecker: answers of seven models, with triplets judged by people.
+
+    Parameters
+    ----------
+    setting : {"accurate_context", "noisy_context", "zero_context", "all"} or list
+        What the models were given beside the question.
+    alternatives : bool
+        Whether each problem has the answers of the other six models.
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to an answer with an unknown label.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        As from `fetch_mr_ben`; graphs have neither problems nor edges.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken answer with ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Hu et al., *RefChecker: Reference-based Fine-grained Hallucination Checker and
+    Benchmark for Large Language Models*, 2024, arXiv:2405.14486.
+    """
+    settings = chosen("setting", setting, _SETTINGS)
+    records = (
+        row
+        for place in settings
+        for row in rows(
+            f"refchecker/{place}/{_SETTINGS[place]}_{{model}}_answers.json",
+            "refchecker/{setting}/{model}/{i}",
+            options,
+            setting=[place],
+            model=_MODELS.split(),
+        )
+    )
+    return load(
+        "refchecker",
+        records,
+        _parse_refchecker,
+        options,
+        answer=(lambda r: (_place(r), r["model"], r["response"]))
+        if alternatives
+        else None,
+        settings=", ".join(settings),
+    )
+
+
+def _place(record):
+    return f"{record['setting']}/{record['id']}"
+
+
+def _parse_refchecker(record):
+    triplets = record["claude2_response_kg"]
+    for v, entry in enumerate(triplets):
+        check_choice(f"claim {v}: human_label", entry["human_label"], _ENTAILED)
+    return {
+        "claims": [" ".join(entry["triplet"]) for entry in triplets],
+        "labels": [_ENTAILED[entry["human_label"]] for entry in triplets],
+        "group": _place(record),
+        "metadata": {
+            "model": record["model"],
+            "setting": record["setting"],
+            "question": record["id"],
+        },
+    }
+
+
+@fetcher()
+def fetch_qags(
+    subset: str | Sequence[str] = "all",
+    *,
+    graph: str | Callable = "none",
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load QAGS: summaries whose sentences were judged by people against the article.
+
+    Parameters
+    ----------
+    subset : {"cnndm", "xsum", "all"} or list of them
+        Where the articles come from: CNN/DailyMail, three sentences a summary, or XSum,
+        one sentence a summary.
+    graph : {"none", "chain"} or callable
+        The sentences stand alone, each builds on the one before it, or
+        ``graph(claims, None)`` gives pairs (parent, child), as in `skdcf.edges`.
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a summary that is not judged as it should be.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with sentences as claims, the article as context, and
+        without features), ``labels`` (list of 0/1 int arrays: 1 where the article
+        supports the sentence), ``groups`` (a number per article), ``metadata`` (list of
+        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken summary with ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Wang, Cho, Lewis, *Asking and Answering Questions to Evaluate the Factual Consistency
+    of Summaries*, ACL 2020, arXiv:2004.04228.
+    """
+    subsets = chosen("subset", subset, ("cnndm", "xsum"))
+    records = rows(
+        "qags/mturk_{subset}.jsonl", "qags/{subset}/{i}", options, subset=subsets
+    )
+    words = {"subsets": ", ".join(subsets)}
+    return load("qags", records, _parse_qags, options, graph=graph, **words)
+
+
+def _parse_qags(record):
+    sentences = record["summary_sentences"]
+    return {
+        "claims": [entry["sentence"] for entry in sentences],
+        "context": [record["article"]],
+        "labels": [
+            _majority(entry["responses"], v) for v, entry in enumerate(sentences)
+        ],
+        "group": record["article"],
+        "metadata": {"label_meaning": "supported", "subset": record["subset"]},
+    }
+
+
+def _majority(responses, v):
+    said = [one["response"] for one in responses]
+    for word in said:
+        check_choice(f"claim {v}: response", word, ("yes", "no"))
+    if 2 * said.count("yes") == len(said):
+        raise ValueError(f"claim {v}: as many yes as no among {len(said)} responses")
+    return int(2 * said.count("yes") > len(said))
+
+
+@fetcher()
+def fetch_perl(
+    subset: str | Sequence[str] = ("gsm8k", "math"),
+    kind: str | Sequence[str] = "all",
+    label: Literal["native", "any"] = "native",
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load PERL: solutions of word problems with premise links and step errors.
+
+    Parameters
+    ----------
+    subset : {"gsm8k", "math", "metamathqa", "orcamath", "all"} or list of them
+        Where the questions come from.
+    kind : {"negatives", "positives", "positives_perturbed", "all"} or list of them
+        Solutions with a wrong final answer, with a right one, with a planted error.
+    label : {"native", "any"}
+        Whether a step that is valid but builds on an error counts as true ("native")
+        or false ("any"). Together with the graph, "native" is what a filter needs.
+    data_home : path-like, optional
+        See `get_data_home`. Files lie there as ``perl/gsm8k/gsm8k_negatives.json``.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a problem whose links or labels make no sense.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
+        0/1 int arrays), ``groups`` (a number per question), ``metadata`` (list of
+        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Mukherjee et al., *Premise-Augmented Reasoning Chains Improve Error Identification
+    in Math Reasoning with LLMs*, 2025, arXiv:2502.02362.
+    """
+    check_choice("label", label, ("native", "any"))
+    of = {
+        "subset": chosen("subset", subset, _PERL_SUBSETS),
+        "kind": chosen("kind", kind, _PERL_KINDS),
+    }
+    return load(
+        "perl",
+        rows(
+            "perl/{subset}/{subset}_{kind}.json",
+            "perl/{subset}_{kind}/{i}",
+            options,
+            **of,
+        ),
+        lambda record: _parse_perl(record, label),
+        options,
+        files=", ".join(f"{s}_{k}.json" for s in of["subset"] for k in of["kind"]),
+        label=label,
+    )
+
+
+def _parse_perl(record, label):
+    """Only question, steps, premise links and step errors are read."""
+    steps = record["steps"]
+    return {
+        "problem": record["question"],
+        "claims": steps,
+        "edges": _premise_edges(record["premise_annotation"]["steps"], len(steps)),
+        "labels": _perl_labels(record["error_annotation"], len(steps), label),
+        "metadata": {key: record[key] for key in ("subset", "kind")},
+    }
+
+
+def _premise_edges(entries, n_steps):
+    """Links by position: the numbers that a text prints may skip some."""
+    entries = [entry for entry in entries if entry["step_number"] != 0]
+    position = {entry["step_number"]: v for v, entry in enumerate(entries)}
+    if len(position) != n_steps or len(entries) != n_steps:
+        raise ValueError(
+            f"{n_steps} steps, but premises for the steps {list(position)}"
+        )
+    cited = [(p[0], e["step_number"]) for e in entries for p in e["premises"] if p[0]]
+    if unknown := [pair for pair in cited if pair[0] not in position]:
+        parent, child = unknown[0]
+        raise ValueError(f"step {child} cites step {parent}, which does not exist")
+    return sorted({(position[parent], position[child]) for parent, child in cited})
+
+
+def _perl_labels(annotation, n_steps, label):
+    entries = annotation["error_annotations"]["step_level"]
+    entries = sorted(entries, key=lambda entry: entry["step_number"])
+    if len({entry["step_number"] for entry in entries}) != n_steps:
+        raise ValueError(f"{n_steps} steps, but error entries for {len(entries)}")
+    return [int(not _is_false(entry, label)) for entry in entries]
+
+
+def _is_false(entry, label):
+    types = [error["error_type"] for error in entry["errors"]]
+    if entry["has_error"] is not bool(types):
+        raise ValueError(
+            f"step {entry['step_number']} has has_error {entry['has_error']!r} but "
+            f"{len(types)} errors"
+        )
+    return any(label == "any" or kind != "Accumulation_Error" for kind in types)

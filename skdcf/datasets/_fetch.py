@@ -1,0 +1,298 @@
+"""Find published files in the data directory or download them: once for all data sets.
+
+Most of the sources state no licence, so the files are downloaded from upstream on the
+user's behalf and none is part of this package. ``sources.json`` says where they are: each
+folder below the data directory mirrors one at an address that is pinned by a commit, and
+each file has its SHA-256, or where only that is known (40 digits) the SHA-1 of its git
+blob. ``descr`` holds what users are told of each data set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from functools import partial
+from importlib.resources import files
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypedDict,
+)
+
+from .._checks import check_choice
+from .._lines import iter_objects
+from ..edges import chain_edges, no_edges
+from .records import build_dataset, spread
+
+
+class Source(NamedTuple):
+    """One published file."""
+
+    url: str
+    checksum: str
+
+
+def _read_sources():
+    folders = json.loads(files(__package__).joinpath("sources.json").read_text("utf-8"))
+    return {
+        f"{folder}/{name}": Source(f"{place['url']}/{name}", checksum)
+        for folder, place in folders.items()
+        for name, checksum in place["files"].items()
+    }
+
+
+#: Path below the data directory -> where the file comes from.
+SOURCES = _read_sources()
+
+
+class FetchOptions(TypedDict, total=False):
+    """What every ``fetch_*`` function takes besides its own parameters."""
+
+    data_home: str | PathLike | None
+    download_if_missing: bool
+    n_retries: int
+    delay: float
+    on_invalid: Literal["raise", "drop"]
+    return_X_y: bool
+    return_groups: bool
+
+
+_DEFAULTS: dict[str, Any] = {
+    "data_home": None,
+    "download_if_missing": True,
+    "n_retries": 3,
+    "delay": 1.0,
+    "on_invalid": "raise",
+    "return_X_y": False,
+    "return_groups": False,
+}
+
+
+#: Gives a function all options of `FetchOptions`.
+fetcher = partial(spread, FetchOptions, **_DEFAULTS)
+
+
+def get_data_home(data_home: str | PathLike | None = None) -> Path:
+    """The directory in which data sets are kept.
+
+    Parameters
+    ----------
+    data_home : str or path-like, optional
+        Without it, the environment variable ``SKDCF_DATA``, and without that
+        ``~/.cache/skdcf``.
+
+    Returns
+    -------
+    pathlib.Path
+        It need not exist yet.
+
+    Examples
+    --------
+    >>> from skdcf.datasets import get_data_home
+    >>> get_data_home("some/where").name
+    'where'
+    """
+    if data_home is None:
+        data_home = os.environ.get("SKDCF_DATA") or Path.home() / ".cache" / "skdcf"
+    return Path(data_home).expanduser()
+
+
+def local_file(
+    name,
+    *,
+    data_home=None,
+    download_if_missing=True,
+    n_retries=3,
+    delay=1.0,
+    on_invalid="raise",
+    **_,
+):
+    """The path of the file called ``name`` in `SOURCES`, checked by its checksum.
+
+    Raises
+    ------
+    OSError
+        If the file is not there and may not be or cannot be downloaded.
+    """
+    check_choice("on_invalid", on_invalid, ("raise", "drop"))
+    source, path = SOURCES[name], get_data_home(data_home) / name
+    found = checksum_of(path, source) if path.is_file() else "missing"
+    if found == source.checksum:
+        return path
+    if not download_if_missing:
+        state = "is missing" if found == "missing" else f"has checksum {found}"
+        raise FileNotFoundError(
+            f"{path} {state}, expected {source.checksum}; allow the download "
+            f"(download_if_missing=True) or put {source.url} there"
+        )
+    _download(source, path, n_retries, delay)
+    return path
+
+
+def checksum_of(path, source):
+    """Checksum of a file as hexadecimal digits, of the kind that its source has."""
+    content = Path(path).read_bytes()
+    if len(source.checksum) == 64:
+        return hashlib.sha256(content).hexdigest()
+    # Git puts a header before what it hashes. Only the name in git is known here.
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _download(source, path, n_retries, delay):
+    """Download a file beside the target, check it and rename it, as scikit-learn does."""
+    from sklearn.datasets import fetch_file
+
+    sha256 = source.checksum if len(source.checksum) == 64 else None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if sha256 is None:  # a file that is there would be taken for the right one
+            path.unlink(missing_ok=True)
+        fetch_file(source.url, path.parent, path.name, sha256, n_retries, delay)
+        if checksum_of(path, source) != source.checksum:
+            path.unlink()
+            raise OSError(f"its checksum differs from the expected {source.checksum}")
+    except PermissionError as error:
+        raise PermissionError(
+            f"{path} is not there and its directory cannot be written to: choose "
+            "another data_home (or SKDCF_DATA), or have the file put there"
+        ) from error
+    except OSError as error:
+        raise OSError(
+            f"{source.url} could not be downloaded ({error}): check the connection, or put "
+            f"the file at {path} yourself"
+        ) from error
+
+
+def read(name, options):
+    """The content of a published file: of JSON Lines a list with one object per line."""
+    path = local_file(name, **options)
+    if path.suffix != ".jsonl" or name.startswith("conformal_factuality/"):
+        return json.loads(path.read_text("utf-8"))
+    records = [record for _, record in iter_objects(path, nan=True)]
+    for record in records:
+        if isinstance(record, ValueError):
+            raise record
+    return records
+
+
+def rows(pattern, id, options, **choices):
+    """The records of several files, with their ids, one at a time.
+
+    ``pattern`` and ``id`` are filled with every combination of the ``choices``, which each
+    record gets, too; ``id`` also with the number of the record, ``i``, and its fields.
+    """
+    for values in product(*choices.values()):
+        of = dict(zip(choices, values, strict=True))
+        content = read(pattern.format(**of), options)
+        content = content["data"] if isinstance(content, dict) else content
+        for i, record in enumerate(content):
+            record = record | of
+            yield id.format(**record | {"i": i}), record
+
+
+def chosen(name, value, choices):
+    """A name, "all", or a list of names as a list of distinct names."""
+    if isinstance(value, str):
+        value = list(choices) if value == "all" else [value]
+    value = list(dict.fromkeys(value))
+    if not value:
+        raise ValueError(f"{name} is empty: some of {sorted(choices)} expected")
+    for item in value:
+        check_choice(name, item, choices)
+    return value
+
+
+def edge_rule(graph):
+    """The function behind "none", "chain" or a callable, and its name."""
+    if callable(graph):
+        return graph, getattr(graph, "__name__", type(graph).__name__)
+    check_choice("graph", graph, ("none", "chain"))
+    return {"none": no_edges, "chain": chain_edges}[graph], graph
+
+
+def load(name, records, parse, options, *, graph="none", answer=None, **words):
+    """What a ``fetch_*`` function returns, from the records of its files.
+
+    Parameters
+    ----------
+    name : str
+        Of the data set, and of its description, into which ``words`` are put.
+    records : dict from id to record, or pairs of them
+    parse : callable
+        ``parse(record)`` as for `build_dataset`. ``group`` may be any text; where there is
+        none, the question tells problems apart.
+    options : dict
+        Values of `FetchOptions`.
+    graph : str or callable
+        As the functions have it: where ``parse`` gives no edges.
+    answer : callable, optional
+        ``answer(record)`` gives (question, model, text) where questions have several
+        answers. Broken records are no problems, but answers they are.
+    """
+    rule, words["rule"] = edge_rule(graph)
+    records = dict(records)
+    others = [None] * len(records)
+    if answer is not None and records:
+        others = other_answers(*zip(*map(answer, records.values()), strict=True))
+
+    def line(pair):
+        record, alternatives = pair
+        out = {"alternatives": alternatives} | parse(record)
+        out["group"] = text_code(out.get("group", out.get("problem")))
+        if "edges" not in out:
+            out["edges"] = list(map(list, rule(out["claims"], out.get("problem"))))
+        return out
+
+    descr = files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
+    return build_dataset(
+        zip(records, zip(records.values(), others, strict=True), strict=True),
+        line,
+        descr=descr.format(**words),
+        **{key: options[key] for key in ("on_invalid", "return_X_y", "return_groups")},
+    )
+
+
+def text_code(text):
+    """A number for a text, the same in every data set and session.
+
+    White space and case are ignored, as in questions.
+    """
+    cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(cleaned).digest()[:8], "big") >> 1
+
+
+def other_answers(
+    groups: Iterable[Hashable], keys: Iterable[str], texts: Iterable[str]
+) -> list[list[str]]:
+    """The other answers to each problem's question.
+
+    Parameters
+    ----------
+    groups : iterable of hashable
+        The question of each problem.
+    keys : iterable of str
+        Who gave the answer. Others come in the order of their keys, and in that of the
+        problems where keys are equal.
+    texts : iterable of str
+        The answer of each problem, as one text.
+
+    Returns
+    -------
+    list of list of str
+        Per problem the texts of the other problems of its group.
+    """
+    rows = list(zip(groups, keys, texts, strict=True))
+    members = defaultdict(list)
+    for i in sorted(range(len(rows)), key=lambda i: rows[i][1]):
+        members[rows[i][0]].append(i)
+    return [
+        [rows[j][2] for j in members[group] if j != i]
+        for i, (group, _, _) in enumerate(rows)
+    ]

@@ -1,0 +1,503 @@
+"""Solutions step by step: errors were planted or derived, or only the first is known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import chain, pairwise
+from typing import Any, Unpack
+
+import numpy as np
+
+from .._checks import check_choice
+from ..graphs import labels_from_first_error
+from ._fetch import FetchOptions, chosen, edge_rule, fetcher, load, read, rows
+
+_PRM_PARTS = {
+    "train": ["prm800k_train_p1_first400_4o"],
+    "test": ["prm800k_test_p1_4o", "prm800k_test_p2_4o"],
+}
+_SEVERAL = "multi_solutions"
+_LOGIC = (
+    "circular",
+    "step_contradiction",
+    "counterfactual",
+    "domain_inconsistency",
+    "missing_condition",
+    "deception",
+    _SEVERAL,
+)
+_PRM_KINDS = (*_LOGIC, "redundency", "confidence")
+_PRM_RATINGS = {1: 1, 0: 1, -1: 0, None: -1}
+_SUBJECTS = ("math", "biology", "chemistry", "medicine", "physics")
+_STEP = re.compile(r"\s*(?:Step\s+(\d+)|Solution\s*:)")
+_MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
+# <<16-3=13>>: what is calculated, and the result.
+_CALCULATION = re.compile(r"<<([^<>=]+)=\s*(-?[\d.,]+)\s*>>")
+_ANNOTATION = re.compile(r"<<[^<>]*>>")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@fetcher()
+def fetch_prmbench(
+    split: str | Sequence[str] = "all",
+    kinds: str | Sequence[str] = _LOGIC,
+    *,
+    originals: bool = True,
+    graph: str | Callable = "chain",
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load PRMBench: solutions of math problems with planted errors, step by step.
+
+    Parameters
+    ----------
+    split : {"train", "test", "all"} or list of them
+        Which part of PRM800K the solutions come from.
+    kinds : "all", str or list of str
+        Of errors: "circular", "step_contradiction", "counterfactual",
+        "domain_inconsistency", "missing_condition", "deception"; "multi_solutions",
+        which has none; and "redundency" and "confidence", which are matters of style
+        and left out by default.
+    originals : bool
+        Whether the solutions before the change are problems, too, each wording once.
+    graph : {"chain", "none"} or callable
+        No graph is published; as for `fetch_felm`.
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a broken problem. Published ones are not.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
+        arrays: 1 true, 0 false, -1 unknown), ``groups`` (a number per question),
+        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of
+        (id, reason)), ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Song et al., *PRMBench: A Fine-grained and Challenging Benchmark for Process-Level
+    Reward Models*, ACL 2025, arXiv:2501.03124.
+    """
+    kinds = chosen("kinds", kinds, _PRM_KINDS)
+    edge_rule(graph)
+    stems = {
+        part: _prm_stems(part, kinds) for part in chosen("split", split, _PRM_PARTS)
+    }
+    found = (
+        rows(
+            "prmbench/{stem}.jsonl",
+            "prmbench/{stem}/{i}",
+            options,
+            stem=some,
+            split=[part],
+        )
+        for part, some in stems.items()
+    )
+    records = dict(chain.from_iterable(found))
+    if originals:
+        records |= _originals(records)
+    files = ", ".join(f"{stem}.jsonl" for some in stems.values() for stem in some)
+    return load("prmbench", records, _parse_prm, options, graph=graph, files=files)
+
+
+def _prm_stems(part, kinds):
+    stems = [f"{p}_{k}" for p in _PRM_PARTS[part] for k in kinds if k != _SEVERAL]
+    several = part == "test" and _SEVERAL in kinds
+    return stems + ["prm_test_p12_multi_solutions"] * several
+
+
+def _originals(records):
+    """The solutions before the change as records of their own, each wording once."""
+    first = {}
+    for name, record in records.items():
+        wording = (record["original_question"], *record["original_process"])
+        first.setdefault(wording, name)
+    return {
+        f"{name}/original": records[name]
+        | {"classification": "original", "error_steps": []}
+        | {
+            f"modified_{k}": records[name][f"original_{k}"]
+            for k in ("question", "process")
+        }
+        for name in first.values()
+    }
+
+
+def _parse_prm(record):
+    steps, before = record["modified_process"], set(record["original_process"])
+    changed = [v for v, step in enumerate(steps) if step not in before]
+    false = [k - 1 for k in record["error_steps"] if 1 <= k <= len(steps)]
+    labels = np.full(len(steps), -1 if record["error_steps"] and not false else 1)
+    labels[false] = 0
+    return {
+        "problem": record["modified_question"],
+        "claims": steps,
+        "labels": labels,
+        "group": record.get("question", record["original_question"]),
+        "metadata": {key: record[key] for key in ("split", "idx")}
+        | {"kind": record["classification"], "changed": changed},
+    }
+
+
+@fetcher()
+def fetch_prm800k(
+    *, graph: str | Callable = "chain", **options: Unpack[FetchOptions]
+) -> Any:
+    """Load PRM800K (second phase, test part): solutions judged up to the first error.
+
+    Parameters
+    ----------
+    graph : {"chain", "none"} or callable
+        No graph is published; as for `fetch_mr_ben`.
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a solution that was not judged as it stands.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        As from `fetch_prmbench`.
+
+    Raises
+    ------
+    ValueError
+        On a broken solution with ``on_invalid="raise"``.
+    OSError
+        If the file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Lightman et al., *Let's Verify Step by Step*, 2023, arXiv:2305.20050.
+    """
+    records = rows("prm800k/phase2_test.jsonl", "prm800k/{i}", options)
+    return load("prm800k", records, _parse_prm800k, options, graph=graph)
+
+
+def _parse_prm800k(record):
+    steps = record["question"]["pre_generated_steps"]
+    labels = np.full(len(steps), -1)
+    for v, judged in enumerate(record["label"]["steps"]):
+        # The first one is the model's own step, others were sampled in its place.
+        own = judged["completions"][0]
+        if v >= len(steps) or own["text"] != steps[v]:
+            raise ValueError(f"the judged step {v} is not the one of the solution")
+        check_choice(f"step {v}: rating", own["rating"], list(_PRM_RATINGS))
+        labels[v] = _PRM_RATINGS[own["rating"]]
+    several = ("is_quality_control_question", "is_initial_screening_question")
+    return {
+        "problem": record["question"]["problem"],
+        "claims": steps,
+        "labels": labels,
+        "metadata": {key: record[key] for key in ("generation", *several)},
+    }
+
+
+@fetcher()
+def fetch_process_bench(
+    subset: str | Sequence[str] = "all",
+    *,
+    graph: str | Callable = "chain",
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load ProcessBench: answers to math problems, with the first wrong step marked.
+
+    Parameters
+    ----------
+    subset : {"gsm8k", "math", "all"} or list of them
+        Where the questions come from.
+    graph : {"chain", "none"} or callable
+        No graph is published; as for `fetch_mr_ben`.
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to an answer whose first error is no step.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        As from `fetch_mr_ben`.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken answer with ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Zheng et al., *ProcessBench: Identifying Process Errors in Mathematical Reasoning*,
+    2024, arXiv:2412.06559.
+    """
+    subsets = chosen("subset", subset, ("gsm8k", "math"))
+    of = "process_bench/{subset}"
+    return load(
+        "process_bench",
+        rows(f"{of}.json", f"{of}/{{i}}", options, subset=subsets),
+        _parse_process,
+        options,
+        graph=graph,
+        answer=lambda r: (r["problem"], r["generator"], "\n".join(r["steps"])),
+        subsets=", ".join(subsets),
+    )
+
+
+def _parse_process(record):
+    return {
+        "problem": record["problem"],
+        "claims": record["steps"],
+        "labels": labels_from_first_error(len(record["steps"]), record["label"]),
+        "metadata": {"model": record["generator"], "subset": record["subset"]},
+    }
+
+
+@fetcher(on_invalid="drop")
+def fetch_mr_ben(
+    subjects: str | Sequence[str] = _SUBJECTS,
+    *,
+    graph: str | Callable = "chain",
+    **options: Unpack[FetchOptions],
+) -> Any:
+    """Load Mr-Ben: answers to exam questions, with the first wrong step marked.
+
+    Parameters
+    ----------
+    subjects : "all", str or list of str
+        Of "math", "biology", "chemistry", "medicine", "physics" and "logic".
+    graph : {"chain", "none"} or callable
+        No graph is published; as for `fetch_felm`. Without a chain the unknown labels
+        after the first error count as false.
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to an answer whose first error is no step.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts, the other models' answers as alternatives, and
+        without features), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown),
+        ``groups`` (a number per question), ``metadata`` (list of dict),
+        ``feature_names`` (None), ``dropped`` (list of (id, reason)),
+        ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, or a broken answer with ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Zeng et al., *MR-Ben: A Meta-Reasoning Benchmark for Evaluating System-2 Thinking in
+    LLMs*, NeurIPS 2024, arXiv:2406.13975.
+    """
+    subjects = chosen("subjects", subjects, (*_SUBJECTS, "logic"))
+    records = (
+        (f"mr_ben/{subject}/{uuid}/{k}", answer | {"file": subject})
+        for subject in subjects
+        for uuid, answers in read(f"mr_ben/{subject}.json", options).items()
+        for k, answer in enumerate(answers)
+    )
+    return load(
+        "mr_ben",
+        records,
+        _parse_mr_ben,
+        options,
+        graph=graph,
+        answer=lambda record: (
+            record["Question_UUID"],
+            record["Sampled_Model"],
+            "\n".join(record["Model_Solution_Steps"]),
+        ),
+        subjects=", ".join(subjects),
+    )
+
+
+def _parse_mr_ben(record):
+    numbers, claims = [], []
+    for line in filter(str.strip, record["Model_Solution_Steps"]):
+        begins = _STEP.match(line)
+        if begins or not claims:
+            numbers.append(begins and begins[1])
+            claims.append(line)
+        else:
+            claims[-1] += "\n" + line
+    first = record["Model_Solution_First_Error_Step"]
+    if first != "N/A" and first not in numbers:
+        raise ValueError(f"the first error is step {first}, but steps are {numbers}")
+    error = None if first == "N/A" else numbers.index(first)
+    return {
+        "problem": f"{record['Question']}\n{record['Options']}",
+        "claims": claims,
+        "labels": labels_from_first_error(len(claims), error),
+        "group": record["Question"],
+        "metadata": {
+            "model": record["Sampled_Model"],
+            "subject": record["file"],
+            "topic": record["Subject"],
+        },
+    }
+
+
+@fetcher(on_invalid="drop")
+def fetch_gsm8k_solutions(**options: Unpack[FetchOptions]) -> Any:
+    """Load solutions of grade-school problems by four models, with exact graphs.
+
+    **The labels are derived** from final answers and reference solutions: nobody judged
+    the steps. ``DESCR`` says how.
+
+    Parameters
+    ----------
+    data_home : path-like, optional
+        See `get_data_home`.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a solution without a calculation, of which the file has 48.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts, the other models' solutions as alternatives,
+        and without features), ``labels`` (list of 0/1 int arrays), ``groups`` (a number
+        per question), ``metadata`` (list of dict), ``feature_names`` (None),
+        ``dropped`` (list of (id, reason)), ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On a solution without a calculation, with ``on_invalid="raise"``.
+    OSError
+        If the file is missing and cannot be downloaded.
+
+    References
+    ----------
+    Cobbe et al., *Training Verifiers to Solve Math Word Problems*, 2021,
+    arXiv:2110.14168.
+    """
+    lines = read("gsm8k_solutions/example_model_solutions.jsonl", options)
+    records = {
+        f"gsm8k_solutions/{model}/{i}": line | line[model] | {"model": model}
+        for i, line in enumerate(lines)
+        for model in _MODELS
+    }
+    return load(
+        "gsm8k_solutions",
+        records,
+        _parse_gsm8k,
+        options,
+        answer=lambda record: (
+            record["question"],
+            record["model"],
+            _ANNOTATION.sub("", record["solution"]),
+        ),
+    )
+
+
+def _parse_gsm8k(record):
+    marks = list(_CALCULATION.finditer(record["solution"]))
+    if not marks:
+        raise ValueError("there is no calculation in the solution")
+    results = [_value(mark[2]) for mark in marks]
+    return {
+        "problem": record["question"],
+        "claims": _cut(record["solution"], marks),
+        "edges": _operand_edges([mark[1] for mark in marks], results),
+        "labels": _derived_labels(results, record),
+        "metadata": {"model": record["model"]},
+    }
+
+
+def _value(numeral):
+    """The number, rounded so that 0.1 + 0.2 is 0.3."""
+    return round(float(numeral.replace(",", "")), 6)
+
+
+def _operand_edges(terms, results):
+    edges, latest = set(), {}
+    for v, (term, result) in enumerate(zip(terms, results, strict=True)):
+        operands = map(_value, _NUMBER.findall(term.replace(",", "")))
+        edges |= {(latest[x], v) for x in operands if x in latest}
+        latest[result] = v
+    return sorted(edges)
+
+
+def _cut(solution, marks):
+    """The text of each calculation, from the end of the one before it."""
+    ends = []
+    for mark, following in pairwise(marks):
+        line_end = solution.find("\n", mark.end())
+        if not mark.end() <= line_end < following.start():  # both on one line
+            line_end = re.compile(r"\S*").match(solution, mark.end()).end()
+            line_end = min(line_end, following.start())
+        ends.append(line_end)
+    pairs = zip([0, *ends], [*ends, len(solution)], strict=True)
+    return [_ANNOTATION.sub("", solution[a:b]).strip() for a, b in pairs]
+
+
+def _derived_labels(results, record):
+    if record["is_correct"]:
+        return [1] * len(results)
+    reference = {_value(m[2]) for m in _CALCULATION.finditer(record["ground_truth"])}
+    labels = [int(result in reference) for result in results]
+    return [*labels[:-1], 0] if all(labels) else labels

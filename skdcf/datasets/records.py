@@ -1,0 +1,376 @@
+"""From records to problems: what a line of JSON Lines and a published record have in common.
+
+A record is a dictionary in the form that `jsonl_schema` describes. It is checked by that
+schema, here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from functools import lru_cache, wraps
+from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from .._checks import check_choice, printable, warn
+from ..exceptions import KeyWarning
+from ..graphs import GraphBatch, ReasoningGraph, question_groups, read_labels
+from ._schema import VERSION, check_context, check_values, parts_of_schema
+
+_F = TypeVar("_F", bound=Callable)
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+#: The key of the metadata that lists those of its keys that stood beside it in the line.
+OWN = "own_keys"
+BROKEN = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+)
+_PLAIN = {str, int, float, bool, type(None)}
+#: Two names of one thing, of which a line has one.
+_SAME = {"question": "problem", "parents": "edges"}
+
+
+def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
+    """Show options in the signature of a function that takes them as ``**options``.
+
+    Parameters
+    ----------
+    options : TypedDict class
+    **defaults
+        Of the options; None where none is said.
+    """
+
+    def decorate(function):
+        signature = inspect.signature(function)
+        *own, _ = signature.parameters.values()
+        shown = [
+            inspect.Parameter(
+                name, _KEYWORD, default=defaults.get(name), annotation=hint
+            )
+            for name, hint in get_type_hints(options).items()
+        ]
+        signature = signature.replace(parameters=[*own, *shown])
+
+        @wraps(function)
+        def call(*args, **kwargs):
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return function(*bound.args, **bound.kwargs)
+
+        call.__signature__ = signature
+        return call
+
+    return decorate
+
+
+class Problem(NamedTuple):
+    """What a line holds; None stands for what it does not."""
+
+    graph: ReasoningGraph
+    labels: np.ndarray | None = None
+    mask: np.ndarray | None = None
+    group: str | int | None = None
+    metadata: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, graph, labels=None):
+        """A problem whose group and metadata are those of its graph."""
+        group = (graph.metadata or {}).get("group")
+        return cls(graph, labels, None, group, graph.metadata)
+
+
+def build_dataset(
+    records: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+    parse: Callable[[Any], dict[str, Any]],
+    *,
+    descr: str = "",
+    on_invalid: Literal["raise", "drop"] = "raise",
+    return_X_y: bool = False,
+    return_groups: bool = False,
+) -> Any:
+    """Make a data set from records of any form.
+
+    Every ``fetch_*`` function ends here.
+
+    Parameters
+    ----------
+    records : dict from id to record, or iterable of (id, record)
+        The id of a record becomes that of its problem, and names it in messages.
+    parse : callable
+        ``parse(record)`` gives a dictionary with the keys of a line of JSON Lines, as
+        `jsonl_schema` describes them: ``claims``, ``problem``, ``edges`` or ``parents``,
+        ``features``, ``labels``, ``group``, ``metadata`` and so on. Where the record is
+        broken it raises ValueError, LookupError, TypeError, AttributeError or
+        OverflowError.
+    descr : str
+        What users should know of the data.
+    on_invalid : {"raise", "drop"}
+        Stop at the first broken record, or leave broken records out.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``, with the groups that
+        `skdcf.graphs.question_groups` finds. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1
+        unknown), ``groups`` (array with the group of each problem), ``masks`` and
+        ``metadata`` (lists), ``feature_names``, ``dropped`` (list of (id, reason)),
+        ``DESCR``. What no record has is None.
+
+    Raises
+    ------
+    ValueError
+        On a broken record with ``on_invalid="raise"``, if no record is left, or if groups
+        are asked for and it cannot be told which answers belong to one question.
+
+    Examples
+    --------
+    >>> from skdcf.datasets import build_dataset
+    >>> records = [{"steps": ["2 + 2 = 4", "so 5"], "right": [True, False], "of": "q"}]
+    >>> def parse(record):
+    ...     return {"claims": record["steps"], "parents": [[], [0]],
+    ...             "labels": record["right"], "group": record["of"]}
+    >>> data = build_dataset(enumerate(records), parse)
+    >>> data.graphs, data.labels
+    (GraphBatch(n_graphs=1, n_claims=2, n_edges=1), [array([1, 0])])
+    """
+    check_choice("on_invalid", on_invalid, ("raise", "drop"))
+    if return_groups and not return_X_y:
+        raise ValueError("return_groups=True adds groups to return_X_y=True: set both")
+    rows, dropped = [], []
+    items = records.items() if isinstance(records, Mapping) else records
+    for name, record in items:
+        try:
+            id = name if isinstance(name, str | int) else str(name)
+            rows.append(read_problem(plain(parse(record), list) | {"id": id}))
+        except BROKEN as error:
+            reason = _reason(error, name)
+            if on_invalid == "raise":
+                message = f'problem "{printable(name)}": {reason}'
+                raise ValueError(message) from error
+            dropped.append((name, reason))
+    data = as_bunch(rows, dropped)
+    if return_X_y:
+        groups = [question_groups(data.graphs)] if return_groups else []
+        return (data.graphs, data.labels, *groups)
+    return Bunch(**data, DESCR=descr)
+
+
+def _reason(error, name):
+    if isinstance(error, KeyError):
+        return f"the field {error.args[0]!r} is missing"
+    return str(error).removeprefix(f'problem "{printable(name)}": ')
+
+
+def as_bunch(rows, dropped=()):
+    """What readers return, from the `Problem` of each record that is not ``dropped``."""
+    if not rows:
+        if not dropped:
+            raise ValueError("there is no problem in the data")
+        raise ValueError(
+            f"no problem is left: {len(dropped)} were dropped, the first for this reason: "
+            f"{dropped[0][1]}"
+        )
+    graphs, labels, masks, groups, metadata = zip(*rows, strict=True)
+    batch = GraphBatch.pack(graphs)
+    if any(row is not None for row in labels):
+        unknown = [np.full(graph.n_claims, -1) for graph in graphs]
+        labels = [u if y is None else y for u, y in zip(unknown, labels, strict=True)]
+    small = all(type(group) is int and abs(group) < 2**63 for group in groups)
+    of = np.int64 if small else object
+    return Bunch(
+        graphs=batch,
+        labels=_column(labels),
+        groups=_column(groups) and np.fromiter(groups, of, len(groups)),
+        masks=_column(masks),
+        metadata=_column(metadata),
+        feature_names=batch.feature_names and list(batch.feature_names),
+        dropped=list(dropped),
+    )
+
+
+def _column(values):
+    """A list of the values, or None where there are none at all."""
+    return None if all(value is None for value in values) else list(values)
+
+
+def read_problem(record, rename=None, warned=None):
+    """The `Problem` in an object of the format; ValueError where it is broken.
+
+    Parameters
+    ----------
+    record : dict
+    rename : dict, optional
+        From other keys to those of the format.
+    warned : set of str, optional
+        Keys of which the user was warned already.
+    """
+    record = _renamed(record, rename or {})
+    own = [key for key in record if key not in parts_of_schema()]
+    record = {k: v for k, v in record.items() if v is not None or k in own}
+    for key in own:
+        _check_near(key, record, set() if warned is None else warned)
+    check_values(record)
+    labels, mask = record.pop("labels", None), record.pop("mask", None)
+    metadata = _merge(record, {key: record.pop(key) for key in own})
+    group = (metadata or {}).get("group")
+    graph = _graph(record, metadata)
+    _check_lengths(graph, labels=labels, mask=mask)
+    return Problem(
+        graph,
+        None
+        if labels is None
+        else read_labels(labels, "claim {}".format).astype(np.int64),
+        None if mask is None else np.array(mask, dtype=bool),
+        group,
+        metadata,
+    )
+
+
+def format_problem(problem):
+    """A `Problem` as a line of ASCII; other characters are escaped, as JSON allows."""
+    graph, labels, mask, group, metadata = problem
+    if not isinstance(graph, ReasoningGraph):
+        raise ValueError(f"a {type(graph).__name__} instead of a ReasoningGraph")
+    record = {"version": VERSION, **graph.to_dict()}
+    if not isinstance(metadata, Mapping | None):
+        raise ValueError("metadata must be an object")
+    said = metadata is not None or graph.metadata is not None
+    metadata = {**record.pop("metadata", {}), **(metadata or {})}
+    known = metadata.pop("group", None)
+    own = {key: metadata.pop(key) for key in metadata.pop(OWN, ()) if key in metadata}
+    record |= {"group": known if group is None else group}
+    record["metadata"] = metadata if said else None
+    columns = {"labels": _per_claim(labels), "mask": _per_claim(mask)}
+    _check_lengths(graph, **columns)
+    features, edges = record.pop("features", None), record.pop("edges", None)
+    record = plain(record | own) | columns | {"features": features, "edges": edges}
+    record = {k: v for k, v in record.items() if v is not None or k in own}
+    check_values(record)
+    check_context(record.get("context"))
+    text = json.dumps(record, allow_nan=False)
+    back = json.loads(text) if own or metadata else record
+    if wrong := [key for key in ("metadata", *own) if back.get(key) != record.get(key)]:
+        raise ValueError(
+            f"{wrong[0]} would not be read as it is: JSON has neither tuples nor keys "
+            "that are no strings"
+        )
+    return text
+
+
+def plain(value, tuples=tuple):
+    """What numpy arrays and scalars stand for, also those in lists and dictionaries.
+
+    ``tuples`` is what tuples become.
+    """
+    if isinstance(value, dict):
+        return {key: plain(item, tuples) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        kind = list if isinstance(value, list) else tuples
+        if set(map(type, value)) <= _PLAIN:
+            return kind(value)
+        return kind(plain(item, tuples) for item in value)
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _renamed(record, rename):
+    """The record with the keys of the format."""
+    out: dict[str, Any] = {}
+    for key, value in record.items():
+        new = rename.get(key, key)
+        new = "problem" if new == "question" else new
+        if new in out and value is not None and out[new] is not None:
+            raise ValueError(f"{new!r} is given twice, the second time as {key!r}")
+        if out.get(new) is None:
+            out[new] = value
+    return out
+
+
+def _check_near(key, record, warned):
+    """Warn or raise ValueError where a key may be a slip."""
+    near = _near(key)
+    if near is None:
+        return
+    slip = f'the key "{printable(key)}" is not known: did you mean "{near}"?'
+    if _SAME.get(near, near) not in {_SAME.get(k, k) for k in record}:
+        raise ValueError(
+            f'{slip} Rename it (rename={{"{printable(key)}": "{near}"}}), or put what is '
+            'your own into an object called "metadata"'
+        )
+    if key not in warned:
+        warned.add(key)
+        warn(f"{slip} It is kept with the metadata", KeyWarning)
+
+
+@lru_cache(1000)
+def _near(key):
+    """The key of the format that differs by a letter or two, or None."""
+    known = [name for name in parts_of_schema() if len(name) > 3]
+    close = get_close_matches(key.lower(), known, 1, 0.8)
+    return close[0] if close and abs(len(close[0]) - len(key)) < 2 else None
+
+
+def _merge(record, own):
+    """The metadata with the group and the keys of the user's own that stood beside it."""
+    said = "metadata" in record
+    metadata = dict(record.pop("metadata", {}))
+    beside = own | ({"group": record.pop("group")} if "group" in record else {})
+    for key, value in beside.items():
+        if metadata.setdefault(key, value) != value:
+            raise ValueError(
+                f"{key!r} is {value!r}, but {metadata[key]!r} in the metadata"
+            )
+    if own:
+        metadata[OWN] = [*metadata.get(OWN, ()), *own]
+    group = metadata.get("group")
+    if type(group) not in (str, int, type(None)):
+        raise ValueError(
+            f"group must be {parts_of_schema()['group']['title']}, but is {group!r}"
+        )
+    return metadata if metadata or said else None
+
+
+def _graph(record, metadata):
+    record.pop("version", None)
+    if "claims" not in record and "features" not in record:
+        keys = sorted({*record, *(metadata or {}).get(OWN, ())})
+        raise ValueError(
+            f"there are neither claims nor features, only {keys}: give one or both. Keys "
+            'of other names are renamed by rename={"steps": "claims"}, or --map '
+            "steps=claims on the command line"
+        )
+    if "context" in record:
+        record["context"] = check_context(record["context"])
+    parents = record.pop("parents", None)
+    if parents is None:
+        return ReasoningGraph.from_dict(record | {"metadata": metadata})
+    if "edges" in record:
+        raise ValueError("edges and parents are both given: one of them says it all")
+    features = record.pop("features", None)
+    record.pop("n_features", None)
+    return ReasoningGraph.from_parents(parents, features, metadata=metadata, **record)
+
+
+def _per_claim(values):
+    """Labels or a mask as a list of plain values, whole numbers as such."""
+    if values is None:
+        return None
+    values = plain(np.asarray(values, dtype=object).tolist())
+    return [int(x) if type(x) is float and x in (0, 1, -1) else x for x in values]
+
+
+def _check_lengths(graph, **columns):
+    for name, values in columns.items():
+        if values is not None and len(values) != graph.n_claims:
+            raise ValueError(f"{len(values)} {name}, but {graph.n_claims} claims")

@@ -226,9 +226,7 @@ def request(server, path, *, method="GET", data=None, **headers):
 JUDGEMENT = {"problem": 0, "claim": 0, "label": "true"}
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/problems", "/version", "/labels.jsonl", "/none"]
-)
+@pytest.mark.parametrize("path", ["/", "/problems", "/version", "/none"])
 @pytest.mark.parametrize("token", [None, "", "wrong", "\u00e9"])
 def test_no_token_no_answer(store, path, token):
     with LabelServer(store, "ann") as server:
@@ -323,16 +321,6 @@ def test_long_requests_are_not_read(store):
             server, "/label", method="POST", data=JUDGEMENT, Content_Length=str(2**40)
         )
         assert status == 400
-
-
-def test_files_for_other_programs(store):
-    store.label(0, 0, "false", by="ann")
-    with LabelServer(store, "ann") as server:
-        _, lines, _ = request(server, "/labels.jsonl")
-        _, tasks, _ = request(server, "/label-studio.json")
-    assert [len(json.loads(line)["labels"]) for line in lines.splitlines()] == [8, 7, 5]
-    assert len(json.loads(tasks)) == 20
-    assert np.sum([len(t.get("annotations", [])) for t in json.loads(tasks)]) == 1
 
 
 # --- what is asked for, and in what order

@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import Bunch
 
 from .. import datasets
@@ -26,21 +27,29 @@ def demo(options):
     print(
         f"{len(data.graphs)} problems ({options.data}), {data.graphs.n_claims} claims"
     )
-    fit, test = halves(data.groups, options.seed)
-    filters = fit_filters(data, fit, options.alpha, options.seed)
+    cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
+    fit, test = next(cut.split(data.groups, groups=data.groups))
+    common = {"alpha": options.alpha, "ties": "jitter", "random_state": options.seed}
+    filters = {
+        kind.__name__: kind(**common).fit(
+            data.graphs[fit], [data.labels[i] for i in fit], data.groups[fit]
+        )
+        for kind in (IndependentFactuality, HardCF, CoherentConformalFilter)
+    }
     held = data.graphs[test], [data.labels[i] for i in test]
     alphas = sorted({*ALPHAS, options.alpha})
     evaluate = leave_one_out if len(test) < _MOST else evaluate_filter
     reports = {name: evaluate(f, *held, alphas) for name, f in filters.items()}
     for name, report in reports.items():
         print(f"\n{name}\n{report}")
-    print("\n" + "\n".join(describe(reports, options.alpha, len(fit))) + "\n")
-    shown = show_answer(filters[LEARNT], *held)
+    print("", *sentences(reports, options.alpha), "", sep="\n")
+    show_answer(filters[LEARNT], *held)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    write_pictures(reports, shown, folder)
     report = write_report(folder / "report.html", filters[LEARNT], *held, alphas=alphas)
-    print(f"wrote {report}: what came out, and why claims were dropped; for a browser")
+    print(
+        f"\nwrote {report}: what came out, and why claims were dropped; for a browser"
+    )
 
 
 def _words(n_problems, seed):
@@ -63,28 +72,8 @@ SOURCES = {
 }
 
 
-def fit_filters(data, fit, alpha, seed):
-    """The filters that the demonstration compares, by name."""
-    common = {"alpha": alpha, "ties": "jitter", "random_state": seed}
-    filters = {
-        "IndependentFactuality": IndependentFactuality(**common),
-        PLAIN: HardCF(**common),
-        LEARNT: CoherentConformalFilter(**common),
-    }
-    labels, groups = [data.labels[i] for i in fit], data.groups[fit]
-    return {k: f.fit(data.graphs[fit], labels, groups) for k, f in filters.items()}
-
-
-def halves(groups, seed):
-    """Positions of two random halves that share no question."""
-    code = np.unique(groups, return_inverse=True)[1]
-    order = np.random.default_rng(seed).permutation(code.max() + 1)
-    first = np.isin(code, order[: len(order) // 2])
-    return np.flatnonzero(first), np.flatnonzero(~first)
-
-
-def describe(reports, alpha, n_fit):
-    """What was promised and what came out, in sentences."""
+def sentences(reports, alpha):
+    """Say what was promised and what came out."""
     learnt, plain = reports[LEARNT], reports[PLAIN]
     j = int(np.flatnonzero(learnt.alpha == alpha)[0])
     low, high = learnt.coverage_band[j]
@@ -94,54 +83,20 @@ def describe(reports, alpha, n_fit):
     )
     yield (
         f"Came out: {learnt.coverage[j]:.1%}, with {learnt.retention[j]:.2f} true claims "
-        f"kept per answer ({plain.retention[j]:.2f} by {PLAIN})."
+        f"kept per answer ({plain.retention[j]:.2f} by {PLAIN}, standard errors "
+        f"{learnt.retention_error[j]:.2f} and {plain.retention_error[j]:.2f})."
     )
-    short = plain.retention - learnt.retention
-    error = np.hypot(plain.retention_error, learnt.retention_error)
-    for i in np.flatnonzero(short > 0):
-        chance = short[i] < 2 * error[i]
-        reason = "it may be chance" if chance else f"{n_fit} problems teach too little"
-        yield (
-            f"At alpha = {learnt.alpha[i]:g} {LEARNT} keeps {short[i]:.2f} claims fewer "
-            f"than {PLAIN} (standard error {error[i]:.2f}): {reason}."
-        )
 
 
 def show_answer(filter, graphs, labels):
-    """Print one answer before and after, and return it with its mask and labels."""
+    """Print one answer, of about 8 claims, of which true ones are kept and false ones not."""
     masks = filter.predict(graphs)
-    truth = [np.asarray(y) == 1 for y in labels]
-    i = max(range(len(masks)), key=lambda j: _instructive(masks[j], truth[j]))
-    graph, mask = graphs[i], masks[i]
+
+    def instructive(i):
+        mask, true = masks[i], np.asarray(labels[i]) == 1
+        typical = not (mask & ~true).any() and (~true).any()
+        return typical, bool((mask & true).any()), -abs(8 - len(mask)), mask.sum()
+
+    i = max(range(len(masks)), key=instructive)
     print(f"One answer (kept at alpha = {filter.alpha:g}):")
-    show_claims(graph, mask, labels[i])
-    print()
-    return graph, mask, labels[i]
-
-
-def _instructive(mask, truth):
-    """Kept true claims next to dropped false ones, in a problem of about 8 claims."""
-    typical = not (mask & ~truth).any() and (~truth).any()
-    return typical, bool((mask & truth).any()), -abs(8 - len(mask)), mask.sum()
-
-
-def write_pictures(reports, shown, folder):
-    """Save both pictures, or say what is missing for that."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("No pictures: pip install matplotlib")
-        return
-    matplotlib.use("Agg")
-    from ..plots import FilterReportDisplay, ReasoningGraphDisplay
-
-    graph, mask, label = shown
-    pictures = {
-        "coverage_and_retention.png": FilterReportDisplay.from_reports(reports),
-        "one_answer.png": ReasoningGraphDisplay.from_graph(
-            graph, kept=mask, labels=label
-        ),
-    }
-    for name, display in pictures.items():
-        display.figure_.savefig(folder / name, dpi=120)
-        print(f"wrote {folder / name}")
+    show_claims(graphs[i], masks[i], labels[i])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
+from ..graphs import GraphBatch, Labels, as_batch, pack_labels
 from ..metrics import coverage_interval
 
 _LEVEL = 0.95
@@ -89,15 +89,8 @@ def cohen_kappa(first: Labels, second: Labels) -> Kappa:
     total = tables.sum(axis=0)
     kappa = float(_kappa(total))
     low, high = _jackknife(kappa, _kappa(total - tables))
-    return Kappa(
-        kappa=kappa,
-        low=low,
-        high=high,
-        agreement=float(np.trace(total) / total.sum()),
-        n_claims=int(total.sum()),
-        n_problems=len(codes),
-        n_unknown=int((~both).sum()),
-    )
+    agree, n = float(np.trace(total) / total.sum()), int(total.sum())
+    return Kappa(kappa, low, high, agree, n, len(codes), int((~both).sum()))
 
 
 def _kappa(tables):
@@ -145,16 +138,16 @@ def list_disagreements(
     """
     batch = as_batch(graphs)
     a, b = pack_labels(first, batch), pack_labels(second, batch)
-    rows = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
-    return [_describe(batch, row, a[row], b[row]) for row in rows.tolist()]
-
-
-def _describe(batch, row, a, b):
-    i = int(batch.problem_of[row])
-    v = row - int(batch.offsets[i])
-    graph: ReasoningGraph = batch[i]
-    name = i if graph.id is None else graph.id
-    return name, v, graph.claims and graph.claims[v], int(a), int(b)
+    found = []
+    for row in np.flatnonzero((a >= 0) & (b >= 0) & (a != b)).tolist():
+        i = int(batch.problem_of[row])
+        v, graph = row - int(batch.offsets[i]), batch[i]
+        name, text = (
+            i if graph.id is None else graph.id,
+            graph.claims and graph.claims[v],
+        )
+        found.append((name, v, text, int(a[row]), int(b[row])))
+    return found
 
 
 @dataclass(frozen=True)
@@ -194,11 +187,8 @@ class ModelAgreement:
     n_problems: int
 
     def __str__(self):
-        (a, b), (c, d), (e, f) = (
-            self.found_interval,
-            self.alarms_interval,
-            self.overlooked_interval,
-        )
+        (a, b), (c, d) = self.found_interval, self.alarms_interval
+        e, f = self.overlooked_interval
         return (
             f"{self.kappa}\n"
             f"false claims that the model finds: {self.found:.0%} of {self.n_false} "
@@ -246,25 +236,21 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     false, true = int((h == 0).sum()), int((h == 1).sum())
     found, alarms = int(((h == 0) & (m != 1)).sum()), int(((h == 1) & (m == 0)).sum())
     return ModelAgreement(
-        kappa=cohen_kappa(model, human),
-        found=_share(found, false),
-        found_interval=_interval(found, false),
-        alarms=_share(alarms, true),
-        alarms_interval=_interval(alarms, true),
-        n_false=false,
-        n_true=true,
-        overlooked=_share(len(missed), len(problems)),
-        overlooked_interval=_interval(len(missed), len(problems)),
-        n_problems=len(problems),
+        cohen_kappa(model, human),
+        *_share(found, false),
+        *_share(alarms, true),
+        false,
+        true,
+        *_share(len(missed), len(problems)),
+        len(problems),
     )
 
 
 def _share(k, n):
-    return k / n if n else float("nan")
-
-
-def _interval(k, n):
-    return tuple(map(float, coverage_interval(k, n))) if n else (0.0, 1.0)
+    """A share with its interval."""
+    if not n:
+        return float("nan"), (0.0, 1.0)
+    return k / n, tuple(map(float, coverage_interval(k, n)))
 
 
 def _side_by_side(first, second):

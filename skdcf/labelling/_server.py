@@ -18,8 +18,6 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from .._checks import check_choice
-from ..datasets import format_jsonl
-from ._exchange import to_label_studio
 from ._math import split_formulas
 from ._next import Order
 from ._store import LabelStore
@@ -232,8 +230,6 @@ class _Handler(BaseHTTPRequestHandler):
             "/": self._page,
             "/problems": lambda: self._json(self.server.problems()),
             "/version": lambda: self._json({"version": self.server.store.version}),
-            "/labels.jsonl": self._jsonl,
-            "/label-studio.json": self._label_studio,
         }
         routes.get(path, lambda: self._send(404, "text/plain", b"not found"))()
 
@@ -312,16 +308,6 @@ class _Handler(BaseHTTPRequestHandler):
         )
         body = text.replace("__NONCE__", nonce).encode()
         self._send(200, "text/html; charset=utf-8", body, policy)
-
-    def _jsonl(self):
-        data = self.server.store.export(self.server.annotator)
-        lines = format_jsonl(list(data.graphs), data.labels)
-        body = "".join(line + "\n" for line in lines).encode()
-        self._send(200, "application/jsonl", body)
-
-    def _label_studio(self):
-        data = self.server.store.export(self.server.annotator)
-        self._json(to_label_studio(data.graphs, data.words))
 
     def _json(self, value):
         self._send(200, "application/json", json.dumps(value).encode())

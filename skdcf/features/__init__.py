@@ -4,9 +4,11 @@ from ._agreement import AgreementFeatures
 from ._base import GraphUnion
 from ._claims import ClaimTransformer
 from ._context import ContextFeatures, find_support
-from ._domains import DomainIndicators
+from ._domains import DomainIndicators, MetadataIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
+from ._models import PairFeature, StepReward
+from ._options import OptionFeatures
 from ._sets import paper_features, reasoning_features
 from ._text import TextFeatures
 
@@ -18,7 +20,11 @@ __all__ = [
     "FrequencyFeature",
     "GraphFeatures",
     "GraphUnion",
+    "MetadataIndicators",
+    "OptionFeatures",
+    "PairFeature",
     "SemanticFeatures",
+    "StepReward",
     "TextFeatures",
     "find_support",
     "paper_features",

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from ..graphs import GraphBatch
+from .._checks import is_missing, warn
+from .._parameters import StrOptions
+from ..graphs import GraphBatch, as_batch
 from ..ops.texts import clean
-from ._base import GraphTransformer, list_columns
+from ._base import Graphs, GraphTransformer, list_columns
 
 # One regular expression per domain, searched in the clean question. They rather say
 # no, but for word_problems, which is what everyday nouns betray.
@@ -175,3 +177,133 @@ class DomainIndicators(GraphTransformer):
                 text = clean(batch.problems[i])[:_LONGEST]
                 flags[i] = [bool(_PATTERNS[name].search(text)) for name in names]
         return flags[batch.problem_of]
+
+
+class MetadataIndicators(GraphTransformer):
+    """Flags for what the metadata of a problem say, such as which model wrote the answer.
+
+    Parameters
+    ----------
+    keys : sequence of str, or mapping
+        Keys of the metadata. A mapping gives the values of each key that get a column,
+        ``{"model": ["a", "b"]}``, and nothing is learned; else those seen in `fit` do.
+    unseen : {"other", "raise"}
+        What happens to a value without a column: all columns of its key are 0, with a
+        warning that names it, or a ValueError.
+
+    Attributes
+    ----------
+    values_ : dict
+        The values of each key, in the order of their columns.
+
+    Raises
+    ------
+    ValueError
+        If a problem lacks a key, or, where ``unseen="raise"``, has a value without a
+        column.
+
+    Notes
+    -----
+    How often a model is wrong is no evidence about a single claim, but strong: with the
+    model's name a filter keeps 17 to 30 % more at strict levels where answers of many
+    models are mixed. It has to be known in use, and what calibrates must be drawn as what
+    is filtered: a model that calibration has not seen gets no promise.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import MetadataIndicators
+    >>> graphs = [
+    ...     ReasoningGraph(None, claims=["a"], metadata={"model": name}) for name in "xyx"
+    ... ]
+    >>> batch = MetadataIndicators(["model"]).fit([graphs[0], graphs[1]]).transform(graphs)
+    >>> batch.feature_names
+    ('model=x', 'model=y')
+    >>> batch.features[:, 0]
+    array([1., 0., 1.])
+    """
+
+    reads_edges = False
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "keys": [Mapping, list, tuple],
+        "unseen": [StrOptions({"other", "raise"})],
+    }
+
+    def __init__(
+        self,
+        keys: Sequence[str] | Mapping[str, Sequence[Any]] = ("model",),
+        *,
+        unseen: Literal["other", "raise"] = "other",
+    ):
+        self.keys = keys
+        self.unseen = unseen
+
+    @property
+    def learns(self) -> bool:  # type: ignore[override]
+        """Whether the values are taken from the problems of `fit`."""
+        return not isinstance(self.keys, Mapping)
+
+    def fit(self, X: Graphs, y: Any = None) -> Self:
+        """List the values, where they are not given.
+
+        Parameters
+        ----------
+        X : GraphBatch or sequence of ReasoningGraph
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a problem lacks a key.
+        """
+        self.validate()
+        batch = as_batch(X)
+        self.values_ = {
+            key: sorted(set(self._read(batch, key)), key=str)
+            if self.learns
+            else list(self.keys[key])
+            for key in self.keys
+        }
+        return super().fit(batch)
+
+    def _own_names(self) -> tuple[str, ...]:
+        return tuple(f"{key}={v}" for key, some in self.values_.items() for v in some)
+
+    def _read(self, batch, key):
+        """The value of each problem, or a ValueError."""
+        given = [None] * len(batch) if batch.metadata is None else batch.metadata
+        for i, metadata in enumerate(given):
+            if is_missing((metadata or {}).get(key)):
+                raise ValueError(
+                    f"{batch.name_of(i)} has no metadata {key!r}, from which a column is "
+                    f"made: pass metadata={{{key!r}: ...}}"
+                )
+        return [metadata[key] for metadata in given]
+
+    def _check(self, batch: GraphBatch) -> None:
+        for key, known in self.values_.items():
+            unseen = {v for v in self._read(batch, key) if v not in known}
+            if unseen:
+                message = (
+                    f"metadata {key!r} has the values {sorted(unseen, key=str)}, which are "
+                    f"none of {known}"
+                )
+                if self.unseen == "raise":
+                    raise ValueError(f"{message}, those with a column")
+                warn(
+                    f"{message}: such problems count as others, and nothing is promised "
+                    "for them unless some of them calibrated"
+                )
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        flags = [
+            [value == one for value in self._read(batch, key)]
+            for key, known in self.values_.items()
+            for one in known
+        ]
+        table = np.array(flags, dtype=float).reshape(-1, len(batch)).T
+        return table[batch.problem_of]

@@ -7,9 +7,10 @@ from .._checks import check_choice
 from ._agreement import AgreementFeatures
 from ._base import GraphUnion
 from ._context import ContextFeatures
-from ._domains import DomainIndicators
+from ._domains import DomainIndicators, MetadataIndicators
 from ._given import FrequencyFeature, SemanticFeatures
 from ._graph import GraphFeatures
+from ._options import OptionFeatures
 from ._text import TextFeatures
 
 _STRUCTURE = (
@@ -50,7 +51,11 @@ _PAPER = {
 }
 
 
-def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
+def reasoning_features(
+    *,
+    metadata: Sequence[str] | Mapping[str, Sequence[str]] = (),
+    n_jobs: int | None = None,
+) -> GraphUnion:
     """The recommended features: all that question, claims and edges say by themselves.
 
     Twenty-nine columns: six of the graph (degrees, ancestors, depth, source, sink)
@@ -58,17 +63,22 @@ def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     is needed; columns that are there (such as ``frequency-score``) stay. Where the
     problems seen in ``fit`` have alternatives, the columns of `AgreementFeatures` join
     them, and from then on every problem must say what alternatives it has; likewise those
-    of `ContextFeatures` where they have a context.
+    of `ContextFeatures` where they have a context. Those of `OptionFeatures` join them
+    where a question has options.
 
     Parameters
     ----------
+    metadata : sequence of str, or mapping
+        Keys of the metadata that `MetadataIndicators` makes columns from, such as
+        ``["model"]``: which model wrote the answer.
     n_jobs : int, optional
         Processes, see `GraphUnion`.
 
     Returns
     -------
     GraphUnion
-        With the members ``graph``, ``text``, ``agreement`` and ``context``.
+        With the members ``graph``, ``text``, ``agreement``, ``context``, ``options``, and
+        ``metadata`` where keys are given.
 
     Examples
     --------
@@ -80,15 +90,16 @@ def reasoning_features(*, n_jobs: int | None = None) -> GraphUnion:
     >>> reasoning_features().fit_transform([graph])
     GraphBatch(n_graphs=1, n_claims=2, n_edges=1, n_features=29)
     """
-    return GraphUnion(
-        [
-            ("graph", GraphFeatures(_STRUCTURE)),
-            ("text", TextFeatures()),
-            ("agreement", AgreementFeatures(optional=True)),
-            ("context", ContextFeatures(optional=True)),
-        ],
-        n_jobs=n_jobs,
-    )
+    members = [
+        ("graph", GraphFeatures(_STRUCTURE)),
+        ("text", TextFeatures()),
+        ("agreement", AgreementFeatures(optional=True)),
+        ("context", ContextFeatures(optional=True)),
+        ("options", OptionFeatures(optional=True)),
+    ]
+    if metadata:
+        members.append(("metadata", MetadataIndicators(metadata)))
+    return GraphUnion(members, n_jobs=n_jobs)
 
 
 def paper_features(

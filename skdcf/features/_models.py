@@ -1,0 +1,392 @@
+"""Columns that a model makes: a verifier of pairs of texts, or rewards of steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._checks import printable
+from .._parameters import Number, StrOptions, positive
+from ..graphs import GraphBatch
+from ._base import GraphTransformer, check_claim_texts
+
+_WEB = ("http://", "https://")
+_N_PROBED = 8  # pairs that are asked for twice, in another order
+_TOLERANCE = 1e-3  # of numbers that padding may change
+
+
+class _ModelColumn(GraphTransformer):
+    """One column of a model's numbers, which are kept: no text is asked for twice.
+
+    Copies that scikit-learn makes share what is kept, as they share the model.
+    """
+
+    learns = False
+    per_problem: ClassVar[bool] = False  # the model decides what a number depends on
+
+    def __sklearn_clone__(self) -> Self:
+        copy = type(self)(**self.get_params(deep=False))
+        copy._kept = self._known()
+        return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in super().__getstate__().items() if k != "_kept"}
+
+    def _known(self) -> dict:
+        return vars(self).setdefault("_kept", {})
+
+    def _own_names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def _check(self, batch: GraphBatch) -> None:
+        self.validate()
+        check_claim_texts(batch)
+
+
+class PairFeature(_ModelColumn):
+    """What a model says of pairs of a text and a claim, such as entailment.
+
+    Parameters
+    ----------
+    score : callable
+        ``score(texts, claims)`` takes two lists of equal length, and returns one number
+        for each pair, in their order. For a cross-encoder of sentence-transformers that is
+        ``lambda texts, claims: model.predict(list(zip(texts, claims)))``.
+    over : {"context", "alternatives", "ancestors"}
+        The texts: the passages of the context, of which the largest number counts; the
+        other answers, whose mean counts; or the question with the claims that the claim
+        builds on, joined by line ends.
+    chunk_words : int, optional
+        A longer text is cut into chunks of that many words, and the largest number counts;
+        None cuts nothing.
+    batch_size : int, default=256
+        Largest number of pairs in one call.
+    missing : float, default=0.0
+        The value where there is no text.
+    name : str, default="pair_score"
+        Name of the column.
+
+    Raises
+    ------
+    ValueError
+        If the context or the alternatives of a problem are unknown; if ``score`` does not
+        return one finite number per pair, or other ones for the same pairs in another
+        order. The message names problem and text.
+
+    Notes
+    -----
+    A pair is scored once: the numbers are kept with the transformer and shared by its
+    clones, also where a later call fails. Numbers are kept by content, not saved.
+
+    Expect little of the cosines of a small sentence model: beside the columns of
+    `ContextFeatures` they gained nothing on two sets of summaries. A model trained to
+    verify claims against documents may.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import PairFeature
+    >>> def score(texts, claims):  # a model in its place
+    ...     return [float(claim in text) for text, claim in zip(texts, claims)]
+    >>> graph = ReasoningGraph(None, claims=["is red"], context=["The fox is red."])
+    >>> PairFeature(score).fit_transform([graph]).features
+    array([[1.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "score": [callable],
+        "over": [StrOptions({"context", "alternatives", "ancestors"})],
+        "chunk_words": [positive(Integral), None],
+        "batch_size": [positive(Integral)],
+        "missing": [Number(Real, None, None, closed="neither")],
+        "name": [str],
+    }
+
+    def __init__(
+        self,
+        score: Callable[[list[str], list[str]], ArrayLike],
+        *,
+        over: Literal["context", "alternatives", "ancestors"] = "context",
+        chunk_words: int | None = None,
+        batch_size: int = 256,
+        missing: float = 0.0,
+        name: str = "pair_score",
+    ):
+        self.score = score
+        self.over = over
+        self.chunk_words = chunk_words
+        self.batch_size = batch_size
+        self.missing = missing
+        self.name = name
+
+    @property
+    def reads_edges(self) -> bool:  # type: ignore[override]
+        """Whether the texts are those of ancestors."""
+        return self.over == "ancestors"
+
+    def _check(self, batch: GraphBatch) -> None:
+        super()._check(batch)
+        given = None if self.over == "ancestors" else getattr(batch, self.over)
+        for i in range(len(batch) if self.over != "ancestors" else 0):
+            if given is None or given[i] is None:
+                raise ValueError(
+                    f"{batch.name_of(i)}: its {self.over} is unknown (None), but a model "
+                    f"compares it with the claims. Give {self.over}=[...], or () where "
+                    "there is none"
+                )
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        texts = [list(map(self._cut, some)) for some in self._list_texts(batch)]
+        claims = () if batch.claims is None else batch.claims
+        wanted = {
+            (chunk, claim): batch.problem_of[v]
+            for v, (claim, some) in enumerate(zip(claims, texts, strict=True))
+            for chunks in some
+            for chunk in chunks
+        }
+        known = self._known()
+        pairs = [pair for pair in wanted if pair not in known]
+        for k in range(0, len(pairs), self.batch_size):
+            part = pairs[k : k + self.batch_size]
+            numbers = self._ask(part, batch, wanted)
+            if k == 0:
+                self._compare_orders(part[:_N_PROBED], batch, wanted)
+            known.update(zip(part, numbers, strict=True))
+        combine = np.mean if self.over == "alternatives" else np.max
+        return np.array(
+            [
+                combine([max(known[c, claim] for c in chunks) for chunks in some])
+                if some
+                else self.missing
+                for claim, some in zip(claims, texts, strict=True)
+            ],
+            dtype=float,
+        ).reshape(-1, 1)
+
+    def _list_texts(self, batch) -> Iterator[Sequence[str]]:
+        """The texts that each claim is compared with."""
+        for i, graph in enumerate(batch):
+            for v in range(graph.n_claims):
+                if self.over == "ancestors":
+                    above = [graph.claims[u] for u in graph.ancestors(v)]
+                    said = "\n".join([graph.problem or "", *above]).strip()
+                    yield [said] if said else []
+                else:
+                    yield [
+                        text for text in getattr(batch, self.over)[i] if text.strip()
+                    ]
+
+    def _cut(self, text):
+        if self.chunk_words is None:
+            return [text]
+        words = text.split()
+        starts = range(0, len(words), self.chunk_words)
+        return [" ".join(words[k : k + self.chunk_words]) for k in starts]
+
+    def _ask(self, pairs, batch, wanted):
+        """One number for each pair, or a ValueError."""
+        texts, claims = map(list, zip(*pairs, strict=True))
+        numbers = np.asarray(self.score(texts, claims))
+        if numbers.shape not in ((len(pairs),), (len(pairs), 1)):
+            raise ValueError(
+                f"score(texts, claims) gave an array of shape {numbers.shape} for "
+                f"{len(pairs)} pairs: one number per pair is needed"
+            )
+        numbers = numbers.reshape(-1).astype(np.float64)
+        wrong = np.flatnonzero(~np.isfinite(numbers))
+        if len(wrong):
+            text, claim = pair = pairs[wrong[0]]
+            raise ValueError(
+                f"score(texts, claims) gave {numbers[wrong[0]]} for the claim "
+                f"{printable(claim[:60])!r} of {batch.name_of(wanted[pair])} and the text "
+                f"{printable(text[:60])!r}: a finite number is needed"
+            )
+        return numbers.tolist()
+
+    def _compare_orders(self, pairs, batch, wanted):
+        """ValueError where the same pairs in another order get other numbers."""
+        there = np.array(self._ask(pairs, batch, wanted))
+        back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
+        if not np.allclose(there, back, rtol=_TOLERANCE, atol=_TOLERANCE):
+            raise ValueError(
+                f"score(texts, claims) gave {there.tolist()} for {len(pairs)} pairs and "
+                f"{back.tolist()} when they came in another order: it must return "
+                "numbers in the order of the pairs, each a function of its pair alone"
+            )
+
+
+class StepReward(_ModelColumn):
+    """What a process-reward model says of each claim, one request an answer.
+
+    Parameters
+    ----------
+    source : str or callable
+        The address of a server that speaks vLLM's ``/pooling``, such as
+        "http://localhost:8000/pooling", or ``source(question, claims)``, which returns one
+        number, or one row of numbers, per claim.
+    separator : str, default="<extra_0>"
+        What the model expects behind each step; it returns a number, or a row of them, for
+        each separator.
+    column : int, default=-1
+        Which number of a row: models often return the probabilities of "wrong" and "right".
+    task : str, optional
+        Passed on to the server, such as "token_classify".
+    model : str, optional
+        Name of the model, passed on to the server.
+    timeout : float, default=60.0
+        Seconds that a request may take.
+    name : str, default="reward"
+        Name of the column.
+
+    Raises
+    ------
+    ValueError
+        If the numbers are not one per claim and finite, or a claim contains the separator.
+    ConnectionError
+        If the server cannot be reached or refuses; the message names the problem. What it
+        answered before is kept, so that calling again asks for the rest only.
+
+    Notes
+    -----
+    ``HardCF("reward", features=StepReward(url))`` learns nothing, so that all labelled
+    problems calibrate. Beside other columns it is one more.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import StepReward
+    >>> def reward(question, claims):  # a model in its place
+    ...     return [[0.25, 0.75] for claim in claims]
+    >>> graph = ReasoningGraph(None, claims=["6 / 2 = 3"], problem="Half of 6?")
+    >>> StepReward(reward).fit_transform([graph]).features
+    array([[0.75]])
+    """
+
+    reads_edges = False
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "source": [str, callable],
+        "separator": [str],
+        "column": [Integral],
+        "task": [str, None],
+        "model": [str, None],
+        "timeout": [positive()],
+        "name": [str],
+    }
+
+    def __init__(
+        self,
+        source: str | Callable[[str, list[str]], ArrayLike],
+        *,
+        separator: str = "<extra_0>",
+        column: int = -1,
+        task: str | None = None,
+        model: str | None = None,
+        timeout: float = 60.0,
+        name: str = "reward",
+    ):
+        self.source = source
+        self.separator = separator
+        self.column = column
+        self.task = task
+        self.model = model
+        self.timeout = timeout
+        self.name = name
+
+    @property
+    def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
+        """The column: nothing says that a model reads steps in their order."""
+        return frozenset((self.name,))
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared.
+
+        Raises
+        ------
+        ValueError
+            With the name of the parameter, its value, and what it may be.
+        """
+        super().validate()
+        if isinstance(self.source, str) and not self.source.startswith(_WEB):
+            raise ValueError(
+                f"source is {self.source!r}, but an address begins with http:// or https://"
+            )
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        rows, known = [np.empty(0)], self._known()
+        for i, graph in enumerate(batch):
+            if graph.n_claims:
+                key = (graph.problem or "", graph.claims)
+                if key not in known:
+                    known[key] = self._ask(*key, batch.name_of(i))
+                rows.append(known[key])
+        return np.concatenate(rows).reshape(-1, 1)
+
+    def _ask(self, question, claims, name):
+        """One number per claim."""
+        if isinstance(self.source, str):
+            table = self._request(question, claims, name)
+        else:
+            table = self.source(question, list(claims))
+        try:
+            table = np.asarray(table, dtype=np.float64)
+        except (TypeError, ValueError):
+            table = np.empty(0)
+        if table.ndim == 2 and -table.shape[1] <= self.column < table.shape[1]:
+            table = table[:, self.column]
+        if table.shape != (len(claims),) or not np.isfinite(table).all():
+            raise ValueError(
+                f"{name}: the reward model gave {printable(str(table.tolist())[:80])}, an "
+                f"array of shape {table.shape}, for {len(claims)} claims: one finite number "
+                "per claim is needed. Is separator= what the model was trained with?"
+            )
+        return table
+
+    def _request(self, question, claims, name):
+        for claim in claims:
+            if self.separator in claim:
+                raise ValueError(
+                    f"{name}: the claim {printable(claim[:60])!r} contains the separator "
+                    f"{self.separator!r}, so that rewards could not be told apart"
+                )
+        steps = "".join(claim + self.separator for claim in claims)
+        body = {
+            "messages": [
+                {"role": "user", "content": question},
+                {"role": "assistant", "content": steps},
+            ]
+        }
+        body |= {k: v for k in ("model", "task") if (v := getattr(self, k)) is not None}
+        request = Request(
+            self.source,
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with urlopen(request, timeout=self.timeout) as reply:
+                content = reply.read()
+        except (URLError, OSError) as error:
+            said = (
+                error.read(200).decode(errors="replace")
+                if isinstance(error, HTTPError)
+                else ""
+            )
+            raise ConnectionError(
+                f"{name}: the reward model at {self.source} failed ({error}"
+                f"{': ' * bool(said)}{printable(said)}). What it answered before is kept: "
+                "call again to ask for the rest"
+            ) from error
+        try:
+            return json.loads(content)["data"][0]["data"]
+        except (ValueError, LookupError, TypeError):
+            raise ValueError(
+                f"{name}: the reward model at {self.source} replied "
+                f"{printable(content[:80].decode(errors='replace'))!r}, but "
+                '{"data": [{"data": [...]}]} is needed, as vLLM\'s /pooling replies'
+            ) from None

@@ -756,8 +756,6 @@ class ConformalFilter(Settings):
         weights = _check_sample_weight(
             sample_weight, kept, dtype=np.float64, ensure_non_negative=True
         )
-        if not weights.sum() > 0:
-            raise ValueError("sample_weight is 0 for all problems: no mean is defined")
         return float(np.average(kept, weights=weights))
 
     def _decision(self, X, alpha, accept_origin, y=None):

@@ -109,7 +109,7 @@ def _rank_by_levels(n, alpha, delta):
 def problems_needed(alpha, delta=None):
     """Compute the smallest number of calibration problems that can keep anything."""
     if alpha < 1e-300:  # the quotient is no float
-        return int((1 if delta is None else -log(delta)) / Fraction(alpha))
+        return int(Fraction(1 if delta is None else -log(delta)) / Fraction(alpha))
     few = 1 / alpha - 1 if delta is None else log(delta) / log1p(-alpha)
     if few >= MOST:
         return MOST

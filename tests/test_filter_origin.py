@@ -1,0 +1,446 @@
+"""What made the problems is compared at every door; one answer per question calibrates."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.ensemble import IsolationForest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.neighbors import KernelDensity, NearestNeighbors
+from threadpoolctl import threadpool_info
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.edges import chain_edges
+from skdcf.features import FrequencyFeature, GraphFeatures
+from skdcf.guarantees import NoFalseClaim
+from skdcf.scorers import ClassifierScorer, Scorer
+
+EDGES = {"given": [(0, 1)], "none": (), "unknown": None}
+
+
+def problem(edges="given", seed=0, n_claims=2, **more):
+    x = np.random.default_rng(seed).normal(size=(n_claims, 1))
+    edges = EDGES[edges] if n_claims > 1 else None
+    return ReasoningGraph(x, edges, **more)
+
+
+def problems(n, edges="given", **more):
+    return [problem(edges, seed, **more) for seed in range(n)], [[1, 1], [1, 0]] * (
+        n // 2
+    )
+
+
+# --- edges
+
+
+@pytest.mark.parametrize("calibrated", ["given", "none", "unknown"])
+@pytest.mark.parametrize("used", ["given", "none", "unknown"])
+def test_edges_known_and_unknown_do_not_mix(calibrated, used):
+    cf = HardCF(0).fit(*problems(20, calibrated))
+    others = [problem(calibrated, 50 + i) for i in range(999)]
+    for X in ([problem(used, 49)], [*others, problem(used, 49)]):
+        if (calibrated == "unknown") == (used == "unknown"):
+            cf.predict(X)
+        else:
+            for door in (cf.predict, cf.path_risk, cf.confidence, cf.filter):
+                with pytest.raises(ValueError, match="edges"):
+                    door(X)
+            with pytest.raises(ValueError, match="edges"):
+                cf.predict(X, accept_origin="it does not help")
+
+
+def test_a_mix_of_edges_cannot_calibrate():
+    X, y = problems(20)
+    with pytest.raises(ValueError, match="some have none"):
+        HardCF(0).fit([*X, problem("unknown")], [*y, [1, 1]])
+    HardCF(0).fit(
+        [*X, problem("unknown", n_claims=1)], [*y, [1]]
+    )  # one claim needs none
+
+
+def test_who_reads_no_edges_needs_none():
+    known, y = problems(20, claims=["a", "b"], feature_names=["frequency-score"])
+    new = [problem("unknown", 99, claims=["a", "b"], feature_names=["frequency-score"])]
+    for cf in (
+        HardCF(0, edges="none"),
+        HardCF(0, edges="none", features=FrequencyFeature()),
+        HardCF(0, edges=chain_edges),
+    ):
+        assert len(cf.fit(known, y, groups=False).predict(new)[0]) == 2
+    reads = HardCF(0, edges="none", features=GraphFeatures()).fit(
+        known, y, groups=False
+    )
+    with pytest.raises(ValueError, match="edges"):
+        reads.predict(new)
+
+
+@pytest.mark.parametrize("name", ["alternatives", "context"])
+def test_what_is_there_has_to_stay_there(name):
+    X, y = problems(20, **{name: ["another text"]})
+    cf = HardCF(0).fit(X, y, groups=False)
+    cf.predict([problem(seed=50, **{name: ()})])
+    with pytest.raises(ValueError, match=name):
+        cf.predict([*X, problem(seed=50)])
+    bare = HardCF(0).fit(*problems(20))
+    with pytest.raises(ValueError, match=name):
+        bare.predict(X[:1])
+
+
+# --- origin
+
+ORIGINS = {
+    "extraction": ({"model": "m", "samples": 5}, {"model": "m", "samples": 4}),
+    "edges_corrected": (True, False),
+    "label_meaning": ("true", "supported"),
+}
+
+
+@pytest.mark.parametrize("name", ORIGINS)
+def test_another_origin_is_refused_or_accepted_with_a_reason(name):
+    one, other = ORIGINS[name]
+    X, y = problems(20, metadata={name: one})
+    new, labels = problems(20, metadata={name: other})
+    cf = HardCF(0).fit(X, y)
+    for act in (
+        lambda **more: cf.predict(new, **more),
+        lambda **more: cf.calibrate(new, labels, **more),
+        lambda **more: HardCF(0).fit([*X, *new], [*y, *labels], **more),
+    ):
+        with pytest.raises(ValueError, match=f"{name}.*accept_origin") as info:
+            act()
+        assert (
+            str(other) in str(info.value)
+            or '"samples": 4' in str(info.value)
+            or (str(other).lower() in str(info.value))
+        )
+        with pytest.raises(ValueError, match="accept_origin is ''"):
+            act(accept_origin="")
+        act(accept_origin="measured alike")
+    assert "measured alike" in cf.origin_["accepted"][0]
+    cf.predict(new)  # calibrated on these now
+
+
+def test_known_against_unknown_warns_once_for_each_difference():
+    X, y = problems(20, metadata={"extraction": {"model": "m"}})
+    cf = HardCF(0).fit(X, y)
+    new = [problem(seed=i) for i in range(50, 60)]
+    with pytest.warns(UserWarning, match="extraction .* unknown") as found:
+        cf.predict(new)
+    assert len(found) == 1
+    plain = HardCF(0).fit(*problems(20))
+    with pytest.warns(UserWarning, match="extraction"):
+        plain.predict(X)
+
+
+def test_parts_are_compared_too():
+    X, y = problems(20, metadata={"extraction": {"model": "m"}})
+    new, labels = problems(20, metadata={"extraction": {"model": "n"}})
+    cf = HardCF(0).fit(X, y)
+    part = cf.calibration_part(new, labels, accept_origin="on another machine")
+    with pytest.raises(ValueError, match="extraction"):
+        cf.calibrate_parts([part])
+    cf.calibrate_parts([part], accept_origin="known")
+    assert cf.origin_["extraction"] == ['{"model": "n"}']
+
+
+# --- seen problems
+
+
+def asked(n, start=0):
+    X = [
+        ReasoningGraph([[i * 0.1]], claims=[f"claim {i}"], problem=f"question {i}")
+        for i in range(start, start + n)
+    ]
+    return X, [[i % 3 > 0] for i in range(n)]
+
+
+def test_problems_that_trained_do_not_calibrate():
+    X, y = asked(40)
+    cf = HardCF(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="trained the filter"):
+        cf.calibrate(X, y)
+    again = [ReasoningGraph([[9.0]], claims=["other"], problem=x.problem) for x in X]
+    with pytest.raises(ValueError, match="trained the filter"):
+        cf.calibrate(again, y)
+    trained, calibrated = cf.seen(X)
+    assert trained.sum() + calibrated.sum() == 40 and not (trained & calibrated).any()
+    cf.calibrate(*asked(40, 100))
+    assert cf.seen(asked(40, 100)[0])[1].sum() == cf.n_calibration_
+    fixed = HardCF(0).fit(X, y)  # nothing learns, so nothing has trained
+    assert fixed.calibrate(X, y).n_calibration_ == 39
+
+
+def test_copies_without_a_question_are_counted():
+    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    cf = HardCF(ClassifierScorer(), random_state=0, calibration_size=20).fit(X, y)
+    with pytest.warns(UserWarning, match="40 of 60 problems are exact copies"):
+        cf.calibrate(X, y)
+
+
+# --- one answer per question, and ranks
+
+
+def answers(n_questions, n_answers, seed, spread=0.1):
+    """Near-copies: answers to a question share most of their risk and their truth."""
+    rng = np.random.default_rng(seed)
+    question = np.repeat(np.arange(n_questions), n_answers)
+    common = rng.normal(size=n_questions)[question]
+    x = common + spread * rng.normal(size=len(question))
+    truth = common + spread * rng.normal(size=len(question)) > 0
+    return x[:, None], truth, question
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "alpha"), [(30, 2, 0.2), (30, 5, 0.1), (60, 4, 0.05), (15, 10, 0.2)]
+)
+def test_one_answer_of_a_new_question_misses_at_most_alpha(n, m, alpha):
+    missed = []
+    for seed in range(250):
+        X, y, groups = answers(n, m, seed)
+        cf = HardCF(lambda b: np.sin(7 * b.features[:, 0]), alpha=alpha)
+        cf.fit(X, y, groups=groups)
+        new, truth, _ = answers(200, 1, 10_000 + seed)
+        missed.append(np.mean(cf.predict(new) & ~truth))
+    error = np.std(missed) / len(missed) ** 0.5
+    assert np.mean(missed) < alpha + 3 * error
+
+
+def test_the_answer_is_chosen_by_its_content_and_by_no_seed():
+    X, y, groups = answers(30, 5, 0)
+    first = HardCF(0, random_state=0).fit(X, y, groups=groups)
+    order = np.random.default_rng(1).permutation(len(X))
+    for other in (
+        HardCF(0, random_state=7).fit(X, y, groups=groups),
+        HardCF(0).fit(X[order], y[order], groups=groups[order]),
+    ):
+        found = other.nonconformity_scores_
+        np.testing.assert_array_equal(found, first.nonconformity_scores_)
+    assert first.n_calibration_ == 29  # of rank 3, like 30
+    alone = HardCF(0).fit(X, y, groups=False)
+    assert alone.n_calibration_ == 149
+
+
+def test_one_answer_per_question_in_each_part_of_by():
+    X, y, groups = answers(40, 4, 0)
+    part = np.tile([0, 0, 1, 1], 40)
+    cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="part"))
+    batch = GraphBatch.from_arrays(
+        X,
+        np.arange(161),
+        metadata=[
+            {"part": int(p), "group": int(g)} for p, g in zip(part, groups, strict=True)
+        ],
+    )
+    cf.fit(batch, y.astype(int))
+    assert [one.n for one in cf.calibration_.parts] == [39, 39]
+
+
+def test_a_question_split_over_parts_counts_once():
+    X, y, groups = answers(99, 3, 0)
+    cf = HardCF(0).fit(*answers(20, 1, 5)[:2])
+    rows = np.array_split(np.random.default_rng(0).permutation(297), 4)
+    parts = [cf.calibration_part(X[r], y[r], groups[r]) for r in rows]
+    found = cf.calibrate_parts(parts).nonconformity_scores_
+    whole = HardCF(0).fit(X, y, groups=groups).nonconformity_scores_
+    np.testing.assert_allclose(found, whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("delta", [None, 0.1])
+def test_the_fewest_with_the_same_rank_calibrate(delta):
+    X, y, _ = answers(119, 1, 0)
+    cf = HardCF(0, alpha=0.1, guarantee=NoFalseClaim(delta=delta)).fit(X, y)
+    n, left = cf.n_calibration_, cf.left_over_
+    assert n + len(left) == 119
+    used = np.setdiff1d(np.arange(119), left)
+    for few, same in ((used, True), (used[:-1], False)):
+        sized = HardCF(
+            0, guarantee=NoFalseClaim(delta=delta), calibration_size=len(few)
+        )
+        law = sized.fit(np.r_[X[few], X[:1]], np.r_[y[few], y[:1]]).calibration_
+        assert (
+            law.coverage_law(0.1)[1] == cf.calibration_.coverage_law(0.1)[1]
+        ) == same
+
+
+def test_unjudged_answers_are_left_out_where_those_judged_were_drawn_blindly():
+    for drawn, n in (("random", 59), ("by risk", 99)):
+        X = [problem(seed=i, metadata={"drawn": drawn}) for i in range(100)]
+        y = [[1, 1] if i < 60 else [-1, -1] for i in range(100)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert HardCF(0).fit(X, y).n_calibration_ == n
+
+
+def test_a_claim_without_a_verdict_is_never_kept():
+    X, y = problems(20)
+    cf = HardCF(0, alpha=0.6)
+    with pytest.warns(UserWarning, match="alpha"):
+        cf.fit(X, [[1, 1]] * 20)
+    new = problem(seed=99, metadata={"no_verdict": [0]})
+    with pytest.warns(UserWarning, match="alpha"):
+        assert cf.predict([problem(seed=99), new])[0].all()
+        assert not cf.predict([new])[0].any()
+        assert np.isneginf(cf.decision_function([new])[0]).all()
+
+
+# --- scorers that follow what they are fitted to
+
+
+class Density(Scorer):
+    def fit(self, batch, labels, task=None):
+        self.density_ = KernelDensity(bandwidth=0.1).fit(batch.features)
+        return self
+
+    def confidence(self, batch):
+        return -self.density_.score_samples(batch.features)
+
+
+class Near(Density):
+    def fit(self, batch, labels, task=None):
+        self.near_ = NearestNeighbors(n_neighbors=1).fit(batch.features)
+        return self
+
+    def confidence(self, batch):
+        return self.near_.kneighbors(batch.features)[0][:, 0]
+
+
+class Forest(Density):
+    def fit(self, batch, labels, task=None):
+        self.forest_ = IsolationForest(n_estimators=20, random_state=0).fit(
+            batch.features
+        )
+        return self
+
+    def confidence(self, batch):
+        return -self.forest_.score_samples(batch.features)
+
+
+class Words(Density):
+    def fit(self, batch, labels, task=None):
+        texts = [" ".join(f"{v:.1f}" for v in row) for row in batch.features]
+        self.words_ = TfidfVectorizer(token_pattern=r"\S+").fit(texts)
+        return self
+
+    def confidence(self, batch):
+        known = self.words_.vocabulary_
+        rows = [[f"{v:.1f}" in known for v in row] for row in batch.features]
+        return -np.mean(rows, axis=1)
+
+
+@pytest.mark.parametrize("scorer", [Density(), Near(), Forest(), Words()], ids=str)
+def test_what_looks_at_problems_is_held_out_of_those_that_calibrate(scorer):
+    rng, missed = np.random.default_rng(0), []
+    for _ in range(40):
+        X, y = rng.normal(size=(300, 5)), rng.random(300) < 0.5
+        cf = HardCF(scorer, random_state=0).fit(X[:100], y[:100])
+        assert cf.n_calibration_ == 39
+        missed.append(np.mean(cf.predict(X[100:]) & ~y[100:]))
+    assert np.mean(missed) < 0.1 + 4 * np.std(missed) / 40**0.5
+
+
+def test_who_declares_to_learn_nothing_is_believed():
+    class Declared(Density):
+        learns = False
+
+    X = np.random.default_rng(0).normal(size=(59, 5))
+    assert HardCF(Declared()).fit(X, X[:, 0] > 0).n_calibration_ == 59
+
+
+# --- parts of another scorer
+
+
+class Table:
+    """A callable whose print says nothing of what it does."""
+
+    def __init__(self, sign):
+        self.sign = sign
+
+    def __call__(self, batch):
+        return self.sign * batch.features[:, 0]
+
+    def __repr__(self):
+        return "Table()"
+
+
+def closure_over(array):
+    return lambda batch: batch.features[:, 0] * array[2000]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [Table, lambda sign: closure_over(np.r_[np.zeros(2000), sign, np.zeros(2000)])],
+)
+def test_parts_of_another_scorer_do_not_calibrate(make):
+    X, y, _ = answers(50, 1, 0)
+    one, other = (HardCF(make(sign)).fit(X, y) for sign in (1.0, -1.0))
+    part = one.calibration_part(X, y)
+    one.calibrate_parts([part])
+    with pytest.raises(ValueError, match="another scorer, whose confidences differ"):
+        other.calibrate_parts([part])
+
+
+# --- levels
+
+
+def test_the_level_in_force_is_clear():
+    X, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    fixed = HardCF("frequency-score").fit(X, y).set_params(alpha=0.3)
+    assert fixed.threshold_ == fixed.threshold() == fixed.threshold(0.3)
+    trained = HardCF("linear", random_state=0).fit(X, y)
+    before = trained.threshold(0.3)
+    trained.set_params(alpha=0.3)
+    for act in (
+        trained.threshold,
+        lambda: trained.predict(X),
+        lambda: trained.threshold_,
+    ):
+        with pytest.raises(ValueError, match=r"alpha is 0.3, but .* trained for 0.1"):
+            act()
+    assert trained.threshold(0.3) == before
+
+
+@pytest.mark.parametrize("scorer", ["frequency-score", None, "linear"])
+@pytest.mark.parametrize("guarantee", [None, NoFalseClaim(delta=0.1)])
+def test_the_smallest_level_there_is(scorer, guarantee):
+    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    cf = HardCF(scorer, alpha=5e-324, guarantee=guarantee, random_state=0)
+    with pytest.warns(UserWarning, match="too few"):
+        assert not np.concatenate(list(cf.fit(X, y).predict(X))).any()
+
+
+def test_weights_of_scores_are_checked():
+    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    cf = HardCF("frequency-score").fit(X, y)
+    for bad in (-np.ones(60), np.full(60, np.nan), np.zeros(60), np.ones(59)):
+        with pytest.raises(ValueError, match=r"[Ss]ample.weight|Negative|NaN"):
+            cf.score(X, y, sample_weight=bad)
+
+
+@pytest.mark.parametrize("wrong", [{"claims": ["a"]}, "a text"])
+def test_a_dict_is_no_problem(wrong):
+    with pytest.raises(ValueError, match=r"ReasoningGraph\.from_dict"):
+        HardCF().fit([wrong], [[1]])
+
+
+# --- threads
+
+
+def test_threads_leave_the_limits_of_the_process_as_they_were():
+    X, y = make_reasoning_graphs(80, random_state=0, return_X_y=True)
+    before = [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
+    barrier = threading.Barrier(8)
+
+    def work(seed):
+        barrier.wait()
+        for _ in range(5):
+            HardCF(random_state=seed, alpha=0.2).fit(X, y).predict(X)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    after = [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
+    assert [p for p in after if p in before] == before

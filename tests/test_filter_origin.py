@@ -274,7 +274,7 @@ def test_unjudged_answers_are_left_out_where_those_judged_were_drawn_blindly():
 
 
 def test_a_claim_without_a_verdict_is_never_kept():
-    X, y = problems(20)
+    X, _ = problems(20)
     cf = HardCF(0, alpha=0.6)
     with pytest.warns(UserWarning, match="alpha"):
         cf.fit(X, [[1, 1]] * 20)

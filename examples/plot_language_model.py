@@ -94,6 +94,7 @@ out = pipeline.answer(questions[140:], answers[140:])
 shown = max(out, key=lambda a: (len(a.dropped) > 0, a.graph.n_claims))
 print(f"{shown.original.problem}\n")
 print(f"kept:     {shown.text}")
+print(f"excerpt:  {shown.excerpt}")
 for text, reason in shown.dropped:
     print(f"dropped:  {text}  ({reason})")
 

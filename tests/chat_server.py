@@ -103,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
             n = server.seen[key]
             server.seen[key] += 1
             server.requests.append(
-                (time.monotonic(), lowered(self.headers), json.loads(body))
+                (time.monotonic(), self.seen_headers(), json.loads(body))
             )
             server.in_flight += 1
             server.most_in_flight = max(server.most_in_flight, server.in_flight)
@@ -114,6 +114,11 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             with server.lock:
                 server.in_flight -= 1
+
+    def seen_headers(self):
+        """Headers, and under names that no header has, the path and the client's port."""
+        place = {":path": self.path, ":port": self.client_address[1]}
+        return lowered(self.headers) | place
 
     def answer(self, out):
         out = Say(out) if isinstance(out, str) else out
@@ -165,7 +170,10 @@ def completion(said):
     }
     if said.top_logprobs:
         rows = [
-            {"top_logprobs": [{"token": t, "logprob": p} for t, p in row.items()]}
+            {
+                "token": max(row, key=row.get),
+                "top_logprobs": [{"token": t, "logprob": p} for t, p in row.items()],
+            }
             for row in said.top_logprobs
         ]
         choice["logprobs"] = {"content": rows}

@@ -101,7 +101,8 @@ def test_every_step_can_be_a_function():
     assert graph.alternatives == ("Q",)
     np.testing.assert_array_equal(graph.features, [[4], [3]])
     assert graph.feature_names == ("length",)
-    assert extractor.describe()["steps"]["decompose"] == "split_sentences"
+    described = extractor.describe()["steps"]["decompose"]
+    assert described == {"function": "skdcf.llm.split_sentences"}
 
 
 def test_async_functions_are_awaited():

@@ -20,7 +20,6 @@ from skdcf.llm import (
     DomainFlags,
     Frequency,
     Merge,
-    PairFeature,
     Reply,
     SampleAnswers,
     SemanticJudge,
@@ -29,7 +28,7 @@ from skdcf.llm import (
     load_prompt,
     split_sentences,
 )
-from skdcf.llm._prompts import VERSIONS
+from skdcf.llm._calls import VERSIONS
 from skdcf.llm._reading import parse_object
 
 GRAPH = ReasoningGraph.from_parents(
@@ -138,11 +137,11 @@ def test_an_answer_without_text_has_no_claims_and_costs_no_call():
     ("bad", "complaint"),
     [
         ("I would rather not", "no JSON object"),
-        ({"claims": "a"}, "is no list"),
-        ({"claims": ["a", ""]}, "something else than a text"),
-        ({"claims": ["...", "..."]}, "says nothing"),
-        ({"claims": ["a", {"text": "b"}]}, "something else than a text"),
-        ({"claims": ["a"] * 4}, "has 4 entries, more than 3"),
+        ({"claims": "a"}, "should be a valid array"),
+        ({"claims": ["a", ""]}, "is empty"),
+        ({"claims": ["...", "..."]}, "say nothing"),
+        ({"claims": ["a", {"text": 7}]}, "should be a valid string"),
+        ({"claims": ["a"] * 4}, "has 4 claims, more than 3"),
     ],
 )
 def test_what_cannot_be_used_is_asked_for_again(bad, complaint):
@@ -195,8 +194,8 @@ def test_cited_premises_cost_no_call():
         (([3], [1], [2]), r"build on each other: \d -> "),
         (([], []), "says nothing of claim 3"),
         (([], [], [], []), "numbered from 1 to 3"),
-        (([], ["1"], []), "no list of whole numbers"),
-        (([], [True], []), "no list of whole numbers"),
+        (([], ["x"], []), "should be a valid integer"),
+        (([], 1, []), "should be a valid array"),
     ],
 )
 def test_a_malformed_graph_is_asked_for_again(parents, complaint):
@@ -279,7 +278,7 @@ def test_frequency_needs_alternatives():
 
 def test_frequency_refuses_other_words():
     bad = verdicts("supports", "silent", "TRUE, keep it")
-    with pytest.raises(CallError, match="must be one of"):
+    with pytest.raises(CallError, match="should be 'supports'"):
         run(Frequency(), GRAPH, model=Model(bad))
 
 
@@ -339,24 +338,7 @@ def test_verdicts_come_with_their_log_odds():
     np.testing.assert_array_equal(run(Verify(), GRAPH, model=one_sided), [[0, -14]] * 3)
     plain = run(Verify(log_odds=False), GRAPH, model=Model('"false"\nbecause ...'))
     np.testing.assert_array_equal(plain, [[0]] * 3)
-    with pytest.raises(CallError, match="neither true nor false"):
-        run(Verify(), GRAPH, model=Model("It depends"))
-
-
-def test_pair_scorers():
-    def length(premise, claim):
-        return len(premise)
-
-    table = run(PairFeature(length), GRAPH, model=Model("never"))
-    expected = ["What is a + b? a is 2", "What is a + b? a is 2 b is 3"]
-    assert table[1:, 0].tolist() == [len(text) for text in expected]
-    table = run(PairFeature(length, "alternatives"), GRAPH, model=Model("never"))
-    assert table[0, 0] == np.mean([len(text) for text in GRAPH.alternatives])
-    with pytest.raises(ValueError, match="no alternatives"):
-        step = PairFeature(length, "alternatives")
-        run(step, GRAPH.replace(alternatives=None), model=Model("never"))
-    with pytest.raises(ValueError, match="over"):
-        run(PairFeature(length, "children"), GRAPH, model=Model("never"))
+    assert np.isnan(run(Verify(), GRAPH, model=Model("It depends"))).all()
 
 
 def test_samples_need_a_question():
@@ -448,7 +430,6 @@ def test_steps_check_their_settings():
         SampleAnswers(temperature=3),
         Verify(log_odds="yes"),
         Merge(check=7),
-        PairFeature(7),
     ):
         with pytest.raises(ValueError, match=r"parameter of|must be"):
             step.apply(model="m", client=Model("never"))

@@ -6,21 +6,20 @@ endpoints. Keys are read from the environment when calls are made, and stored no
 """
 
 from ._answers import Answer, Extraction
-from ._calls import CallError, EndpointError, Reply, Usage
+from ._calls import CallError, EndpointError, Prompt, Reply, Usage, load_prompt
+from ._claims import (
+    Decompose,
+    DeducedGraph,
+    DeduceGraph,
+    SampleAnswers,
+    split_sentences,
+)
 from ._client import ChatClient
-from ._decompose import Decompose, split_sentences
-from ._deduce import DeducedGraph, DeduceGraph
-from ._estimate import Estimate
 from ._extractor import ClaimExtractor
-from ._judge import Frequency, SemanticJudge
-from ._labels import judge_labels
+from ._judges import DomainFlags, Frequency, SemanticJudge, Verify, judge_labels
 from ._merge import Merge, MergedText, join_claims
-from ._pair import PairFeature, PairScorer
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer
-from ._prompts import Prompt, load_prompt
-from ._sample import SampleAnswers
-from ._topics import DomainFlags
-from ._verify import Verify
+from ._step import Estimate
 
 __all__ = [
     "Answer",
@@ -39,8 +38,6 @@ __all__ = [
     "Frequency",
     "Merge",
     "MergedText",
-    "PairFeature",
-    "PairScorer",
     "Prompt",
     "Reply",
     "SampleAnswers",

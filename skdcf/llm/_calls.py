@@ -1,9 +1,30 @@
 """What is asked of a model, what comes back, and what can go wrong."""
 
+from __future__ import annotations
+
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+#: Version of each prompt that is used by default.
+VERSIONS = {
+    "answer": 1,
+    "decompose": 2,
+    "domain_flags": 1,
+    "entailment": 2,
+    "frequency": 2,
+    "graph": 1,
+    "labels": 2,
+    "merge": 2,
+    "semantic": 1,
+    "verdict": 2,
+    "verify": 2,
+    "verify_all": 1,
+}
 
 
 class CallError(RuntimeError):
@@ -14,8 +35,90 @@ class EndpointError(CallError):
     """No call can succeed: a wrong key, an unknown model, an endpoint that is down."""
 
 
+class UnreadableError(CallError):
+    """The endpoint answers, but not with what was asked for.
+
+    ``data`` is the last object that was found in a reply, None where there was none.
+    """
+
+    def __init__(self, message: str, data: Any = None):
+        super().__init__(message)
+        self.data = data
+
+
+class PassingError(Exception):
+    """A fault that may be gone next time; ``wait`` are the seconds a server asks for."""
+
+    def __init__(self, message, wait=None):
+        super().__init__(message)
+        self.wait = wait
+
+
 class NotCachedError(CallError):
     """A reply is not in the cache, and no call is to be made."""
+
+
+class Prompt(NamedTuple):
+    """What a model is told.
+
+    Parameters
+    ----------
+    name : str
+        Name and version, or a digest where the caller wrote it.
+    text : str
+    """
+
+    name: str
+    text: str
+
+
+@cache
+def load_prompt(name: str, version: int | None = None) -> Prompt:
+    """Read a prompt of the package.
+
+    A prompt is part of the call, and so of the name under which a reply is kept: another
+    prompt, another reply. What is asked about (questions, answers, claims) is never
+    written into a prompt. It follows as one JSON object.
+
+    Parameters
+    ----------
+    name : str
+        "answer", "decompose", "domain_flags", "entailment", "frequency", "graph",
+        "labels", "merge", "semantic", "verdict", "verify" or "verify_all".
+    version : int, optional
+        None is the newest.
+
+    Returns
+    -------
+    Prompt
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name and version.
+
+    Examples
+    --------
+    >>> from skdcf.llm import load_prompt
+    >>> load_prompt("merge").name
+    'merge-2'
+    """
+    full = f"{name}-{VERSIONS.get(name) if version is None else version}"
+    path = files("skdcf.llm").joinpath(f"prompts/{full}.txt")
+    if name not in VERSIONS or not path.is_file():
+        raise ValueError(f"there is no prompt {full!r}; names are {sorted(VERSIONS)}")
+    return Prompt(full, path.read_text("utf-8").strip())
+
+
+def resolve_prompt(name: str, own: str | Path | None) -> Prompt:
+    """The prompt of the package, or the caller's own: its text, or a Path to it."""
+    if own is None:
+        return load_prompt(name)
+    text = own.read_text("utf-8") if isinstance(own, Path) else own
+    if not text.strip():
+        raise ValueError(f"the prompt for {name!r} is empty")
+    digest = hashlib.sha256(text.strip().encode()).hexdigest()[:8]
+    return Prompt(f"{name}-own-{digest}", text.strip())
 
 
 @dataclass(frozen=True)
@@ -31,8 +134,8 @@ class Call:
     temperature : float
     seed : int or None
         Passed on to the model.
-    max_tokens : int
-        Of the reply.
+    max_tokens : int or None
+        Of the reply; None leaves it to the endpoint.
     logprobs : bool
         Whether the reply has to say how probable its words are.
     prompt : str
@@ -44,17 +147,17 @@ class Call:
     schema: str | None = None
     temperature: float = 0.0
     seed: int | None = 0
-    max_tokens: int = 4096
+    max_tokens: int | None = None
     logprobs: bool = False
     prompt: str = ""
 
-    def key(self, endpoint: str) -> str:
+    def key(self, endpoint: Any) -> str:
         """Name of the reply in a cache: a digest of all that the reply depends on.
 
         Parameters
         ----------
-        endpoint : str
-            Address of the model.
+        endpoint : JSON value
+            Address of the model, and what is sent there beside the call.
 
         Returns
         -------
@@ -72,12 +175,16 @@ class Reply:
     ----------
     text : str
     finish_reason : str
-        "stop" where the model ended by itself, "length" where it was cut off.
+        "stop" where the model ended by itself, "length" where it was cut off,
+        "content_filter" where somebody held it back.
     top_logprobs : list of dict
         For each word of the reply the log-probabilities of the likeliest words in its
-        place; empty where they were not asked for.
+        place; empty where they were not asked for, or cannot be read.
     prompt_tokens, completion_tokens : int
         As the endpoint counts them; 0 where it does not.
+    tokens : list of str
+        The words of the reply to which ``top_logprobs`` belong; where it is empty, each
+        is taken to be the likeliest one in its place.
     """
 
     text: str
@@ -85,6 +192,7 @@ class Reply:
     top_logprobs: list[dict[str, float]] = field(default_factory=list)
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    tokens: list[str] = field(default_factory=list)
 
     def to_json(self) -> str:
         """The reply as JSON text, for a cache.
@@ -96,7 +204,7 @@ class Reply:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> "Reply":
+    def from_json(cls, text: str) -> Reply:
         """Inverse of `to_json`.
 
         Parameters
@@ -124,6 +232,8 @@ class Usage:
         Requests that had to be made again.
     prompt_tokens, completion_tokens : int
         Of the calls, as the endpoint counts them.
+    cached_prompt_tokens, cached_completion_tokens : int
+        Of the replies from the cache, when they were paid for.
     """
 
     calls: int = 0
@@ -131,17 +241,40 @@ class Usage:
     retries: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    cached_completion_tokens: int = 0
 
-    def add(self, reply: Reply) -> None:
-        """Count a reply that a model gave.
+    def add(self, reply: Reply, *, cached: bool = False) -> None:
+        """Count a reply.
 
         Parameters
         ----------
         reply : Reply
+        cached : bool, default=False
+            Whether it came from the cache.
         """
-        self.calls += 1
-        self.prompt_tokens += reply.prompt_tokens
-        self.completion_tokens += reply.completion_tokens
+        before = "cached_" if cached else ""
+        self._increase("cached" if cached else "calls", 1)
+        self._increase(f"{before}prompt_tokens", reply.prompt_tokens)
+        self._increase(f"{before}completion_tokens", reply.completion_tokens)
+
+    @property
+    def all_prompt_tokens(self) -> int:
+        """Tokens of prompts, those of cached replies among them."""
+        return self.prompt_tokens + self.cached_prompt_tokens
+
+    @property
+    def all_completion_tokens(self) -> int:
+        """Tokens of replies, those of cached replies among them."""
+        return self.completion_tokens + self.cached_completion_tokens
+
+    def _increase(self, name, by):
+        setattr(self, name, getattr(self, name) + by)
+
+    def __iadd__(self, other):
+        for part in fields(self):
+            self._increase(part.name, getattr(other, part.name))
+        return self
 
     def cost(self, prices: tuple[float, float] | None) -> float | None:
         """What the calls cost.

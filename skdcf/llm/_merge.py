@@ -1,25 +1,26 @@
-"""Kept claims become text again, a text that adds nothing to them."""
+"""Kept claims become text again: as they stand, or written by a model that is checked."""
 
-import json
+from __future__ import annotations
+
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from .._parameters import Number
-from ._calls import CallError
-from ._chat import Chat
-from ._pair import PairScorer
-from ._prompts import load_prompt
-from ._reading import object_schema, read_choice, read_rows, read_texts, rows_schema
+from ._calls import CallError, load_prompt
+from ._reading import Text, number_rows, read_texts, verdicts_of
+from ._session import Chat
 from ._step import Expense, Size, Step, count_tokens
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
-_TEXT = json.dumps(object_schema(text={"type": "string"}))
-_ENTAILED = {"entailed": True, "not entailed": False}
-_VERDICTS = rows_schema("verdicts", verdict={"enum": list(_ENTAILED)})
+_ENTAILED = verdicts_of("entailed", "not entailed")
 _SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NAME = re.compile(
+    r"(?<!^)\b[^\W\d_a-z]\w+"
+)  # begins with a capital, within a sentence
 
 
 class MergedText(NamedTuple):
@@ -43,7 +44,7 @@ class MergedText(NamedTuple):
 def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
     """The claims as they stand, one after the other: no model, nothing added.
 
-    In the place of `Merge`.
+    The only text for which a filter's promise holds.
 
     Parameters
     ----------
@@ -68,10 +69,13 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
 class Merge(Step):
     """Write kept claims as fluent text, by a model, and check that nothing was added.
 
-    Every sentence of the model's text has to be entailed by the claims. If one is not,
-    the claims are given as they stand, and the sentence is reported. No claims give the
-    text for abstention, and a single claim is itself. `apply` takes lists of claims and
-    problems, and returns a `MergedText` for each.
+    Nothing is promised for such a text: a model writes it, and a model checks it. Every
+    sentence has to be entailed by the claims, to state none of the dropped ones, and to
+    hold no number and no name that the claims or the question do not hold. If one does
+    not, the claims are given as they stand, and the sentence is reported. No claims give
+    the text for abstention, and a single claim is itself. `apply` takes lists of claims
+    and problems, and, if there are some, of dropped claims, and returns a `MergedText` for
+    each.
 
     Parameters
     ----------
@@ -80,8 +84,9 @@ class Merge(Step):
         prompt "merge".
     model : str, optional
         Another model than that of the other steps.
-    check : PairScorer, optional
-        Says how far the claims entail a sentence. None: the model is asked.
+    check : callable, optional
+        ``check(claims, sentence)`` says how far a text of the claims entails a sentence,
+        as models for natural-language inference do. None: the model is asked.
     at_least : float, default=0.5
         Score of ``check`` from which on a sentence is entailed.
     abstention : str, optional
@@ -107,6 +112,7 @@ class Merge(Step):
     """
 
     _prompt_name = "merge"
+    _reply = Text
     _parameter_constraints: ClassVar[dict[str, list]] = {
         **Step._parameter_constraints,
         "check": [callable, None],
@@ -119,7 +125,7 @@ class Merge(Step):
         prompt: str | Path | None = None,
         *,
         model: str | None = None,
-        check: PairScorer | None = None,
+        check: Callable[[str, str], float] | None = None,
         at_least: float = 0.5,
         abstention: str = ABSTENTION,
     ):
@@ -129,16 +135,26 @@ class Merge(Step):
         self.at_least = at_least
         self.abstention = abstention
 
+    def _question(self, claims, problem, dropped=()):
+        return {"question": problem, "claims": list(claims)}
+
+    def _read(self, reply, claims, problem, dropped=()):
+        return read_texts([reply.text])[0]
+
     async def _run(
-        self, chat: Chat, claims: Sequence[str], problem: str | None
+        self,
+        chat: Chat,
+        claims: Sequence[str],
+        problem: str | None,
+        dropped: Sequence[str] = (),
     ) -> MergedText:
         if not claims:
             return MergedText(self.abstention)
         if len(claims) == 1:
             return MergedText(join_claims(claims))
         try:
-            text = await self._write(chat, claims, problem)
-            refused = await self._refused(chat, claims, text)
+            text = await super()._run(chat, claims, problem, dropped)
+            refused = await self._refused(chat, claims, problem, dropped, text)
         except CallError as error:
             return MergedText(join_claims(claims), flag=f"not merged: {error}")
         if refused:
@@ -146,38 +162,39 @@ class Merge(Step):
             return MergedText(join_claims(claims), tuple(refused), flag)
         return MergedText(text)
 
-    async def _write(self, chat, claims, problem):
-        def read(data: dict[str, Any]) -> str:
-            return read_texts([data["text"]], "text", 1)[0]
-
-        payload = {"question": problem, "claims": list(claims)}
-        return await chat.ask_object(self.told(), payload, _TEXT, read)
-
-    async def _refused(self, chat, claims, text):
+    async def _refused(self, chat, claims, problem, dropped, text):
         sentences = [part for part in _SENTENCE.split(text) if part.strip()]
+        known = " ".join([*claims, problem or ""])
         if self.check is not None:
             premise = join_claims(claims)
-            return [s for s in sentences if not self.check(premise, s) >= self.at_least]
-        entailed = await self._ask_entailed(chat, claims, sentences)
-        return [s for s, good in zip(sentences, entailed, strict=True) if not good]
+            good = [self.check(premise, s) >= self.at_least for s in sentences]
+        else:
+            good = await self._entailed(chat, claims, dropped, sentences)
+        pairs = zip(sentences, good, strict=True)
+        return [s for s, entailed in pairs if not entailed or _adds(s, known)]
 
-    async def _ask_entailed(self, chat, claims, sentences):
+    async def _entailed(self, chat, claims, dropped, sentences):
         numbered = [{"claim": i + 1, "text": s} for i, s in enumerate(sentences)]
-        payload = {"claims": list(claims), "sentences": numbered}
+        told = {"claims": list(claims), "sentences": numbered, "dropped": list(dropped)}
+        n = len(sentences)
 
-        def read(data: dict[str, Any]) -> list[bool]:
-            return read_rows(
-                data["verdicts"],
-                "verdicts",
-                len(sentences),
-                lambda row: read_choice(row, "verdict", _ENTAILED),
-            )
+        def read(reply):
+            return [row.verdict == "entailed" for row in number_rows(reply.verdicts, n)]
 
-        prompt = load_prompt("entailment")
-        return await chat.ask_object(prompt, payload, _VERDICTS, read)
+        return await chat.ask_object(
+            load_prompt("entailment"), told, _ENTAILED, read, n
+        )
 
     def _expect(self, size: Size) -> Expense:
         written = self._expense(1, size.problem + size.answer, size.answer)
         told = count_tokens(load_prompt("entailment").text)
-        check = Expense(1, told + 2 * size.answer, 15 * size.n_claims)
+        check = Expense(1, told + 2 * size.answer, 30 * size.n_claims)
         return written if self.check is not None else written + check
+
+
+def _adds(sentence, known):
+    """Whether a sentence holds a number or a name that is not known."""
+    numbers = set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(known))
+    words = {word.lower() for word in re.findall(r"\w+", known)}
+    names = {name.lower() for name in _NAME.findall(sentence)}
+    return bool(numbers or names - words)

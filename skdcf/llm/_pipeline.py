@@ -1,7 +1,9 @@
 """From a question to the text of what can be trusted of its answer."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,19 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import warn
+from .._checks import check_alpha
 from .._parameters import HasMethods, Settings
 from ..graphs import GraphBatch, Labels, ReasoningGraph
-from ..metrics import filter_of, unwrap
-from ._answers import Answer
-from ._chat import Chat
-from ._client import as_client
+from ..inspection import explain
+from ._answers import EXTRACTION, cut_answer, read_answers
+from ._calls import Usage
+from ._claims import SampleAnswers
+from ._client import adrive, as_client, drive
 from ._extractor import ClaimExtractor
-from ._merge import Merge, MergedText
-from ._plan import EXTRACTION
-from ._sample import SampleAnswers
+from ._merge import ABSTENTION, Merge, MergedText, join_claims
 from ._session import gather_all
-from ._step import Step, call_step, raise_first
+from ._step import (
+    Step,
+    call_step,
+    check_model,
+    raise_first,
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,16 @@ class FilteredAnswer:
         Text of each dropped claim, and why it was dropped.
     flags : tuple of str
         What was not as it should be on the way.
+    text_promise : {"claims", "none"}
+        What the promise says of the text. It is about claims as they were labelled, so it
+        covers a text of just these ("claims"); a text that a model wrote of them may say
+        more than they do, and nothing is promised for it ("none").
+    excerpt : str
+        The answer itself, without the sentences that are not all in words of kept claims.
+        It reads better than the claims, and nothing is promised for it: a sentence may
+        mean something else without those around it.
+    usage : Usage
+        What the answer cost.
     """
 
     text: str
@@ -56,11 +72,41 @@ class FilteredAnswer:
     alpha: float
     dropped: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
+    text_promise: str = "claims"
+    excerpt: str = ""
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def abstained(self) -> bool:
         """Whether nothing is kept."""
         return not self.kept.any()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as values of JSON.
+
+        Returns
+        -------
+        dict
+            Of the claims their texts, whether they are kept, and the reason where not.
+        """
+        reasons = iter(self.dropped)
+        claims = [
+            {"text": text, "kept": bool(keep)}
+            | ({} if keep else {"why": next(reasons)[1]})
+            for text, keep in zip(self.original.claims or (), self.kept, strict=True)
+        ]
+        return {
+            "id": self.original.id,
+            "problem": self.original.problem,
+            "text": self.text,
+            "text_promise": self.text_promise,
+            "alpha": self.alpha,
+            "abstained": self.abstained,
+            "claims": claims,
+            "excerpt": self.excerpt,
+            "flags": list(self.flags),
+            "usage": asdict(self.usage),
+        }
 
 
 class ConformalFactualityPipeline(Settings):
@@ -71,11 +117,11 @@ class ConformalFactualityPipeline(Settings):
     extractor : ClaimExtractor
         Turns answers into graphs; in use as in calibration.
     filter : filter of skdcf
-        Or a Pipeline that ends in one, such as
-        ``make_pipeline(reasoning_features(), HardCF())``.
+        With ``features=`` for columns beside those of the extractor.
     merge : Merge or callable, optional
-        ``merge(claims, problem)`` gives the text of the kept claims. None is `Merge`,
-        which asks the extractor's model; `join_claims` asks none.
+        ``merge(claims, problem)`` gives the text of the kept claims. None is
+        `join_claims`, the only text for which the promise holds; `Merge` lets the
+        extractor's model write one.
 
     Attributes
     ----------
@@ -84,29 +130,29 @@ class ConformalFactualityPipeline(Settings):
     Raises
     ------
     ValueError
-        On a wrong parameter, or problems that were extracted with other columns.
+        On a wrong parameter, or problems that were extracted with other columns, models
+        or prompts.
 
     Notes
     -----
     The promise is the filter's: with a probability of at least ``1 - alpha``, no false
-    claim is kept. Where a model fails on an answer, nothing of that answer is kept.
+    claim is kept, for claims as they were labelled. Where a model fails on an answer,
+    nothing of that answer is kept.
 
     Examples
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.edges import no_edges
     >>> from skdcf.llm import (
-    ...     ClaimExtractor, ConformalFactualityPipeline, join_claims, split_sentences
+    ...     ClaimExtractor, ConformalFactualityPipeline, split_sentences
     ... )
     >>> def sounds_sure(graph):
     ...     return [float("maybe" not in text) for text in graph.claims]
     >>> extractor = ClaimExtractor(
     ...     decompose=split_sentences, graph=no_edges, features=[("sure", sounds_sure)]
     ... )
-    >>> pipeline = ConformalFactualityPipeline(
-    ...     extractor, HardCF("sure", alpha=0.2), join_claims
-    ... )
-    >>> known = [("q", "It is 3.") if i % 2 else ("q", "maybe it is 5.") for i in range(20)]
+    >>> pipeline = ConformalFactualityPipeline(extractor, HardCF("sure", alpha=0.2))
+    >>> known = [(f"q{i}", "It is 3." if i % 2 else "maybe it is 5.") for i in range(20)]
     >>> pipeline = pipeline.fit(known, [[i % 2] for i in range(20)])
     >>> [answer] = pipeline.answer(["What is it?"], ["It is 7. Then maybe 8."])
     >>> answer.text
@@ -117,7 +163,7 @@ class ConformalFactualityPipeline(Settings):
 
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "extractor": [ClaimExtractor],
-        "filter": [HasMethods(["fit", "predict", "set_params"])],
+        "filter": [HasMethods(["fit", "predict", "predict_alpha", "set_params"])],
         "merge": [Step, callable, None],
     }
 
@@ -135,19 +181,18 @@ class ConformalFactualityPipeline(Settings):
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
         self.extractor.validate()
-        merge = self._merge()
-        if isinstance(merge, Step):
-            merge.validate()
-            if self.extractor.model is None and merge.model is None:
-                raise ValueError(
-                    "merge asks a model, but none is named: name one, or choose "
-                    "merge=join_claims"
-                )
+        if isinstance(self.merge, Step):
+            self.merge.validate()
+            check_model("merge", self.merge, self.extractor.model)
 
-    def _merge(self):
-        return Merge() if self.merge is None else self.merge
-
-    def fit(self, X: Iterable[Any], y: Labels, groups: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Iterable[Any],
+        y: Labels,
+        groups: ArrayLike | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> Self:
         """Fit the filter on labelled problems.
 
         Parameters
@@ -159,7 +204,10 @@ class ConformalFactualityPipeline(Settings):
         y : sequence of arrays, one per problem
             1 for a true claim, 0 for a false one, -1 for one that nobody judged.
         groups : array-like of shape (n_problems,), optional
-            Problems of one group (say, of the same question) are held out together.
+            Answers to the same question; see the filter's `fit`.
+        accept_origin : str, optional
+            The reason why problems may calibrate that were extracted with other models,
+            prompts or settings than new ones will be.
 
         Returns
         -------
@@ -171,24 +219,26 @@ class ConformalFactualityPipeline(Settings):
             If there are too few calibration problems.
         LabelWarning
             If a language model gave all the labels.
-        UserWarning
-            If problems were extracted with other models or prompts.
         """
         self.validate()
-        batch = self._admit(X)
-        named = {} if groups is None else {self._groups_name(): groups}
-        self.filter_ = clone(self.filter).fit(batch, y, **named)
+        batch = self._admit(X, accept_origin)
+        named = {"groups": groups, "accept_origin": accept_origin}
+        self.filter_ = clone(self.filter).fit(batch, y, **_given(named))
         return self
 
-    def _groups_name(self):
-        steps = getattr(self.filter, "steps", None)
-        return "groups" if steps is None else f"{steps[-1][0]}__groups"
-
-    def _admit(self, X):
+    def _admit(self, X, accept_origin):
         graphs = list(X)
         if not graphs or not isinstance(graphs[0], ReasoningGraph):
             return self.extractor.transform(graphs)
-        wanted = self.extractor.feature_names()
+        wanted, own = self.extractor.feature_names(), self.extractor.describe()
+        made = [(graph.metadata or {}).get(EXTRACTION) for graph in graphs]
+        other = [m for m in made if m is not None and m != own]
+        if other and accept_origin is None:
+            raise ValueError(
+                f"{len(other)} of {len(graphs)} problems were extracted with other models, "
+                f"prompts or settings, {other[0]}, than new ones will be, {own}: the "
+                "promise may not hold for these. If it does, say why: accept_origin=..."
+            )
         if wanted and all(graph.features is None for graph in graphs):
             return self.extractor.add_features(graphs)
         found = list(graphs[0].feature_names or ())
@@ -197,38 +247,29 @@ class ConformalFactualityPipeline(Settings):
                 f"the problems have the columns {found}, but the extractor makes {wanted}:"
                 " what calibrates has to be measured as what is filtered later"
             )
-        self._compare(graphs)
         return GraphBatch.pack(graphs)
-
-    def _compare(self, graphs):
-        own, other = self.extractor.describe(), 0
-        for graph in graphs:
-            made = (graph.metadata or {}).get(EXTRACTION)
-            other += made is not None and any(made.get(k) != own[k] for k in own)
-        if other:
-            warn(
-                f"{other} of {len(graphs)} problems were extracted with other models, "
-                "prompts or settings than new ones will be, so that new ones may not be "
-                "like those that calibrate: the promise may not hold"
-            )
 
     def answer(
         self,
-        problems: Sequence[str],
+        problems: Iterable[Any],
         answers: Sequence[str] | None = None,
         *,
         alpha: float | None = None,
+        accept_origin: str | None = None,
     ) -> list[FilteredAnswer]:
         """Keep of answers what can be trusted.
 
         Parameters
         ----------
-        problems : sequence of str
-            Questions.
+        problems : sequence of str, of (problem, answer), of dict, or of Answer
+            Questions, or all that `ClaimExtractor.extract` takes. Where the answer is
+            missing, the model is asked.
         answers : sequence of str, optional
-            An answer to each. None: the model is asked.
+            An answer to each question, where ``problems`` are texts.
         alpha : float in (0, 1), optional
             None is the filter's own.
+        accept_origin : str, optional
+            As in the filter's `predict`.
 
         Returns
         -------
@@ -241,95 +282,142 @@ class ConformalFactualityPipeline(Settings):
         CallError
             If no model can be reached, or gives no answer.
         """
+        client = as_client(self.extractor.client)
+        items = self._items(problems, answers, alpha)
+        return drive(client, self._answering(client, items, alpha, accept_origin))
+
+    async def aanswer(
+        self,
+        problems: Iterable[Any],
+        answers: Sequence[str] | None = None,
+        *,
+        alpha: float | None = None,
+        accept_origin: str | None = None,
+    ) -> list[FilteredAnswer]:
+        """Keep of answers what can be trusted, from within a loop; as `answer`.
+
+        Parameters
+        ----------
+        problems, answers, alpha, accept_origin
+            As for `answer`.
+
+        Returns
+        -------
+        list of FilteredAnswer
+        """
+        client = as_client(self.extractor.client)
+        items = self._items(problems, answers, alpha)
+        return await adrive(
+            client, self._answering(client, items, alpha, accept_origin)
+        )
+
+    def _items(self, problems, answers, alpha):
+        """All that could be wrong is found before the first call."""
         check_is_fitted(self, "filter_")
-        problems = _check_texts("problems", problems)
-        alpha = self._level(alpha)
+        self.extractor.validate()
+        if alpha is not None:
+            check_alpha(alpha)
+        if isinstance(problems, str):
+            raise ValueError("problems must be a list of texts, or of answers")
         if answers is None:
-            answers = self._ask(problems)
-        answers = _check_texts("answers", answers)
-        if len(answers) != len(problems):
-            raise ValueError(f"{len(answers)} answers but {len(problems)} problems")
-        if not problems:
+            return read_answers(problems, ask=True)
+        pairs = _check_texts("problems", problems), _check_texts("answers", answers)
+        if len(pairs[0]) != len(pairs[1]):
+            raise ValueError(f"{len(pairs[1])} answers but {len(pairs[0])} problems")
+        return read_answers(list(zip(*pairs, strict=True)))
+
+    def _answering(self, client, items, alpha, accept_origin) -> Generator:
+        if not items:
             return []
-        items = [Answer(*pair) for pair in zip(problems, answers, strict=True)]
-        extractor = clone(self.extractor).set_params(on_failure="abstain")
-        found = extractor.extract(items)
-        return self._finish(found, alpha)
+        asked, flags = yield self._asking(items), False
+        found = yield from self.extractor.extracting(client, asked, "abstain")
+        graphs = [one.graph for one in found]
+        batch = GraphBatch.pack(graphs)
+        named = _given({"alpha": alpha, "accept_origin": accept_origin})
+        told = explain(self.filter_, batch, **named)
+        named.pop("alpha", None)
+        levels = self.filter_.predict_alpha(batch, **named)
+        texts, usages = yield self._writing(graphs, told), False
+        parts = zip(found, told, levels, texts, usages, flags, strict=True)
+        return [self._finished(*part) for part in parts]
 
-    def _level(self, alpha):
-        filter = filter_of(self.filter_)
-        return filter.calibration_.guarantee.level(alpha, filter.alpha)
-
-    def _ask(self, problems):
+    def _asking(self, items):
+        """Ask for the answers that are missing; the items with them, and their flags."""
         sample = self.extractor.sample
         step = sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
-        return self._run(problems, lambda c, q: step._one(c.of(step.model), q, seed=0))
 
-    def _finish(self, found, alpha):
-        """Filter, and write the text of what is kept."""
-        graphs = [one.graph for one in found]
-        filter, batch = unwrap(self.filter_, GraphBatch.pack(graphs))
-        masks, levels = filter.predict(batch, alpha), filter.predict_alpha(batch)
-        kept = [g.subgraph(m) for g, m in zip(graphs, masks, strict=True)]
-        texts = self._write(kept)
-        return [
-            FilteredAnswer(
-                text.text,
-                few,
-                one.graph,
-                mask,
-                level,
-                alpha,
-                tuple(_explain(one.graph, mask, level, alpha)),
-                one.flags + _flags(text),
-            )
-            for text, few, one, mask, level in zip(
-                texts, kept, found, masks, levels, strict=True
-            )
-        ]
+        async def ask(chat, item):
+            if item.answer is not None:
+                return item, chat
+            text = await step.answer(chat.of(step.model), item.problem)
+            return item._replace(answer=text), chat
 
-    def _write(self, kept):
-        merge, items = self._merge(), [(list(g.claims), g.problem) for g in kept]
-        if isinstance(merge, Step):
-            return self._run(items, lambda c, item: call_step(merge, c, *item))
-        empty = MergedText(Merge().abstention)
-        return [MergedText(merge(*item)) if item[0] else empty for item in items]
-
-    def _run(self, items, work):
         async def main(session):
-            chat = Chat(session, self.extractor.model)
-            return await gather_all(session, items, lambda item: work(chat, item))
+            done = await gather_all(session, items, ask, self.extractor.model)
+            raise_first(done)
+            return [item for item, _ in done], [chat for _, chat in done]
 
-        results = as_client(self.extractor.client).run(main)
-        raise_first(results)
-        return results
+        return main
+
+    def _writing(self, graphs, told):
+        """Write the text of what is kept of each answer."""
+        merge = join_claims if self.merge is None else self.merge
+
+        async def write(chat, item):
+            graph, mask = item
+            claims = [c for c, keep in zip(graph.claims, mask, strict=True) if keep]
+            dropped = [
+                c for c, keep in zip(graph.claims, mask, strict=True) if not keep
+            ]
+            if isinstance(merge, Merge):
+                text = await call_step(merge, chat, claims, graph.problem, dropped)
+            elif not claims:
+                text = ABSTENTION
+            else:
+                text = await call_step(merge, chat, claims, graph.problem)
+            return text if isinstance(text, MergedText) else MergedText(
+                text
+            ), chat.usage
+
+        async def main(session):
+            items = [(g, e.kept) for g, e in zip(graphs, told, strict=True)]
+            done = await gather_all(session, items, write, self.extractor.model)
+            raise_first(done)
+            return [text for text, _ in done], [usage for _, usage in done]
+
+        return main
+
+    def _finished(self, one, told, level, text, usage, asked):
+        graph, mask = one.graph, told.kept
+        kept = graph.subgraph(mask)
+        usage += one.usage
+        usage += asked.usage
+        plain = text.text == join_claims(kept.claims)
+        refused = [f"refused: {sentence}" for sentence in text.refused]
+        flags = [*asked.flags, *one.flags, *filter(None, [text.flag]), *refused]
+        return FilteredAnswer(
+            text=text.text,
+            graph=kept,
+            original=graph,
+            kept=mask,
+            claim_alpha=level,
+            alpha=told.alpha,
+            dropped=tuple((graph.claims[v], why) for v, why in told.reasons.items()),
+            flags=tuple(flags),
+            text_promise="claims" if plain or not mask.any() else "none",
+            excerpt=cut_answer(graph, mask),
+            usage=usage,
+        )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "filter_")
+
+
+def _given(named):
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _check_texts(name, values):
     if isinstance(values, str) or not all(isinstance(v, str) for v in values):
         raise ValueError(f"{name} must be a list of texts")
     return list(values)
-
-
-def _explain(graph, mask, levels, alpha):
-    """Text of each dropped claim, and why it was dropped."""
-    for v in np.flatnonzero(~mask):
-        parents = graph.edges[graph.edges[:, 1] == v, 0]
-        lost = [int(u) for u in parents if not mask[u]]
-        if lost and levels[v] <= max(levels[u] for u in lost):
-            listed = ", ".join(str(u + 1) for u in lost)
-            reason = f"it builds on what was dropped: claim {listed}"
-        elif levels[v] >= 1:
-            reason = "it is riskier than any claim that may be kept at any level"
-        else:
-            reason = f"it may be kept from alpha = {levels[v]:.3g} on, not at {alpha:g}"
-        yield graph.claims[v], reason
-
-
-def _flags(text):
-    return (() if text.flag is None else (text.flag,)) + tuple(
-        f"refused: {sentence}" for sentence in text.refused
-    )

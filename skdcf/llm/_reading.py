@@ -1,122 +1,368 @@
-"""JSON in the replies of models, which may wrap it in all kinds of text.
+"""Replies of models: which JSON they hold, whether it is what was asked for, how sure.
 
-What a reply says is data: of an object only the expected fields are looked at, and every
-value has to be of the expected kind.
+What a reply says is data. It may quote the texts that it was asked about, and these may
+hold JSON of their own: so the last object counts, and two that differ are refused.
 """
 
+from __future__ import annotations
+
 import json
+import math
 import re
-from collections.abc import Callable
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, make_dataclass
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import Any, Literal
+
+from ._calls import EndpointError, PassingError, Reply, UnreadableError
 
 _FENCE = re.compile(r"```[a-zA-Z]*\n?")
 _TRAILING_COMMA = re.compile(r",\s*(?=[}\]])")
 _LONGEST = 400_000  # characters of a reply that are read
-_MOST_STARTS = 50  # places where an object may begin
+_MOST_STARTS = 200  # places where an object may begin
+_THOUGHT = "</think>"  # ends what some servers leave in the reply
+_SHORT = 300  # characters of a server's message that are shown
+_PASSING = (408, 409, 425, 429)  # and all from 500 on
+_HOPELESS = (401, 402, 403, 404)
+_FINISHED = ("stop", "length", "content_filter")
+_CERTAIN = 14.0  # log odds beyond which probabilities are rounding
+_VERDICT = re.compile(r'"verdict"\s*:\s*"\W*(true|false)\b', re.IGNORECASE)
+_WORD = re.compile(r"\b(true|false)\b", re.IGNORECASE)
+
+
+@dataclass(kw_only=True)
+class ClaimRow:
+    """A claim with the words of the answer that state it."""
+
+    span: str = ""
+    text: str
+
+
+def rows_of(name: str, **columns: Any) -> type:
+    """The type of a reply whose one field lists a row per claim, numbered from 1."""
+    row = make_dataclass("Row", [("claim", int), *columns.items()], kw_only=True)
+    return make_dataclass("Rows", [(name, list[row])])
+
+
+def verdicts_of(*words: str) -> type:
+    """The type of a reply that gives each claim one of several words."""
+    return rows_of("verdicts", why=str, verdict=Literal[words])
+
+
+Claims = make_dataclass("Claims", [("claims", list[ClaimRow])])
+Topics = make_dataclass("Topics", [("topics", list[str])])
+Text = make_dataclass("Text", [("text", str)])
+Verdict = make_dataclass(
+    "Verdict", [("why", str), ("verdict", Literal["true", "false"])]
+)
+Premises = rows_of("premises", builds_on=list[int])
+
+
+def read_object(text: str, kind: type, read: Callable[[Any], Any] | None = None) -> Any:
+    """The reply as the type that was asked for, or what ``read`` makes of it.
+
+    A ValueError says what is wrong with it; it keeps the object that was found as ``data``.
+    """
+    data = parse_object(text, list(kind.__dataclass_fields__)[-1])
+    try:
+        reply = _check(data, kind)
+        return reply if read is None else read(reply)
+    except ValueError as error:
+        error.data = data
+        raise
+
+
+def _check(data, kind):
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(kind).validate_json(json.dumps(_completed(data)))
+    except ValidationError as error:
+        first, *more = error.errors(include_url=False, include_input=False)
+        others = f", and {len(more)} more" if more else ""
+    place = ".".join(map(str, first["loc"]))
+    raise ValueError(f'"{place}": {first["msg"]}{others}')
+
+
+def _completed(value):
+    """Clean texts, words in lower case, and a "why" that may be missing."""
+    if isinstance(value, str):  # half characters and zeros fit into no file
+        return (
+            value.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
+        )
+    if isinstance(value, list):
+        return [_completed(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    out = {k: _completed(v) for k, v in value.items()}
+    if isinstance(out.get("claims"), list):
+        out["claims"] = [
+            {"text": c} if isinstance(c, str) else c for c in out["claims"]
+        ]
+    if "verdict" in out:
+        word = out["verdict"]
+        out["verdict"] = str(word).lower() if isinstance(word, str | bool) else word
+        out.setdefault("why", "")
+    return out
+
+
+@cache
+def _adapter(kind):
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+@cache
+def reply_schema(kind: type, n: int | None = None) -> str:
+    """JSON schema of a reply, as JSON; ``n`` is the number of rows that are wanted."""
+    schema = _adapter(kind).json_schema()
+    parts = schema.pop("$defs", {})
+
+    def closed(node):
+        if isinstance(node, list):
+            return [closed(v) for v in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return closed(parts[node["$ref"].rpartition("/")[2]])
+        node = {k: closed(v) for k, v in node.items() if k not in ("title", "default")}
+        if "properties" in node:
+            required = list(node["properties"])
+            node |= {"required": required, "additionalProperties": False}
+        return node
+
+    schema = closed(schema)
+    for field in schema["properties"].values():
+        if n is not None and field.get("type") == "array":
+            field |= {"minItems": n, "maxItems": n}
+    return json.dumps(schema)
 
 
 def parse_object(text: str, key: str) -> dict[str, Any]:
-    """The object with that key in a text; ValueError where there is none."""
+    """The last object with that key in a text; ValueError if it is not the only answer."""
     text = text[:_LONGEST]
-    if "</think>" in text:  # reasoning that some servers leave in the reply
-        text = text.rpartition("</think>")[2]
     for candidate in (text, _TRAILING_COMMA.sub("", _FENCE.sub("", text))):
-        found = _find(candidate, key)
-        if found is not None:
-            return found
-    raise ValueError(f'it holds no JSON object with "{key}"')
+        found = list(_objects(candidate))
+        cut = _end_of_thought(candidate, found)
+        good = [f for f in found if f[0] >= cut and key in f[2]]
+        opened = re.compile(r'\{[^{}"]*"' + re.escape(key) + r'"\s*:')
+        # What is broken after the last object was to be the answer: mend it, or refuse.
+        if good and not opened.search(candidate, good[-1][1]):
+            break
+    else:
+        raise ValueError(f'it holds no JSON object with "{key}" that can be read')
+    if any(value != good[-1][2] for _, _, value in good):
+        raise ValueError(f'it holds two objects with "{key}" that differ')
+    return good[-1][2]
 
 
-def _find(text, key):
+def _objects(text) -> Iterator[tuple[int, int, dict]]:
+    """Start, end and value of the objects in a text, not those inside of others."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
-    place = -1
+    place = text.find("{")
     for _ in range(_MOST_STARTS):
-        place = text.find("{", place + 1)
         if place < 0:
-            return None
+            return
         try:
-            value, _ = decoder.raw_decode(text, place)
+            value, end = decoder.raw_decode(text, place)
+            yield place, end, value
         except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and key in value:
-            return value
-    return None
+            end = place + 1
+        place = text.find("{", end)
 
 
 def _refuse(name):
     raise ValueError(f"{name} is no number")
 
 
-def read_texts(values: Any, what: str, most: int) -> list[str]:
-    """A list of texts that are not blank, of which one at least says something."""
-    if not isinstance(values, list):
-        raise ValueError(f'"{what}" is no list')
-    if len(values) > most:
-        raise ValueError(f'"{what}" has {len(values)} entries, more than {most}')
-    for value in values:
-        if not isinstance(value, str) or not value.strip():
-            raise ValueError(f'"{what}" holds something else than a text')
-    if values and not any(c.isalnum() for value in values for c in value):
-        raise ValueError(f'"{what}" says nothing')  # such as the "..." of an example
-    return [_printed(value.strip()) for value in values]
+def _end_of_thought(text, found):
+    """Where the model's thinking ends: not at a "</think>" that an object quotes."""
+    place = text.rfind(_THOUGHT)
+    while place >= 0 and any(start < place < end for start, end, _ in found):
+        place = text.rfind(_THOUGHT, 0, place)
+    return max(place, 0)
 
 
-def _printed(text):
-    """Without what JSON escapes can hold and no file can: half characters, zeros."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+def read_verdict(text: str) -> str:
+    """ "true" or "false": the verdict of an object, or one word that is not contradicted."""
+    try:
+        return read_object(text, Verdict).verdict
+    except ValueError as error:
+        words = [w.lower() for w in _WORD.findall(text.rpartition(_THOUGHT)[2])]
+        first = re.search(r"\w+", text.rpartition(_THOUGHT)[2])
+        said = first is not None and _WORD.fullmatch(first[0])
+        if "{" in text or not said or len(set(words)) != 1:
+            raise ValueError(
+                f"it is neither true nor false: {text.strip()[:50]!r}"
+            ) from error
+        return words[0]
 
 
-def read_rows(
-    values: Any, what: str, n: int, read: Callable[[dict[str, Any]], Any]
-) -> list[Any]:
-    """What the rows of a list say about each of ``n`` claims, numbered from 1."""
-    if not isinstance(values, list) or not all(isinstance(v, dict) for v in values):
-        raise ValueError(f'"{what}" is no list of objects')
+def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
+    """The rows about claims 1 to n, in order; rows that count from 0 are moved by one."""
+    if n and sorted(row.claim for row in rows) == list(range(n)):
+        for row in rows:
+            row.claim += 1
+            if hasattr(row, "builds_on"):
+                row.builds_on = [u + 1 for u in row.builds_on]
     out: dict[int, Any] = {}
-    for row in values:
-        v = row.get("claim")
-        if isinstance(v, bool) or not isinstance(v, int) or not 1 <= v <= n:
-            raise ValueError(f'"claim" is {v!r}, but claims are numbered from 1 to {n}')
-        if v in out:
-            raise ValueError(f'"{what}" speaks of claim {v} twice')
-        out[v] = read(row)
-    missing = [v for v in range(1, n + 1) if v not in out]
-    if missing:
-        raise ValueError(f'"{what}" says nothing of claim {missing[0]}')
+    for row in rows:
+        if not 1 <= row.claim <= n:
+            raise ValueError(
+                f'"claim" is {row.claim}, but claims are numbered from 1 to {n}'
+            )
+        if row.claim in out:
+            raise ValueError(f"it speaks of claim {row.claim} twice")
+        out[row.claim] = row
+    if missing := [v for v in range(1, n + 1) if v not in out]:
+        raise ValueError(f"it says nothing of claim {missing[0]}")
     return [out[v] for v in range(1, n + 1)]
 
 
-def read_choice(row: dict[str, Any], key: str, choices: dict[str, Any]) -> Any:
-    """The value that one of several words stands for."""
-    word = row.get(key)
-    if not isinstance(word, str) or word.strip().lower() not in choices:
-        raise ValueError(
-            f'"{key}" is {str(word)[:50]!r}, but must be one of {[*choices]}'
+def read_texts(values: Sequence[str]) -> list[str]:
+    """Texts that are not blank, of which one at least says something."""
+    if not all(values):
+        raise ValueError("one of its texts is empty")
+    if values and not any(c.isalnum() for value in values for c in value):
+        raise ValueError("its texts say nothing")  # such as the "..." of an example
+    return list(values)
+
+
+def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float | None]:
+    """Log odds of true for each verdict of a reply, in the order of its text.
+
+    They are read where the verdict stands: what is said before it, in thinking or as a
+    reason, speaks of true and false as well. Where that place is not found, or the odds
+    say the opposite of the verdict, there are none.
+    """
+    rows = reply.top_logprobs
+    tokens = reply.tokens or [max(row, key=row.__getitem__, default="") for row in rows]
+    said = "".join(tokens)
+    found = list(_VERDICT.finditer(said)) or list(_WORD.finditer(said))[-1:]
+    found = found[-len(verdicts) :] if len(found) >= len(verdicts) else []
+    out = []
+    for match, verdict in zip(found, verdicts, strict=False):
+        place = sum(1 for _ in _ends_before(tokens, match.start(1)))
+        odds = _odds(rows[place])
+        agrees = odds is not None and (odds > 0) == (verdict == "true")
+        out.append(odds if agrees and match[1].lower() == verdict else None)
+    return out or [None] * len(verdicts)
+
+
+def _ends_before(tokens, place):
+    """The tokens that end at that place of their text, or before it."""
+    end = 0
+    for token in tokens:
+        end += len(token)
+        if end > place:
+            return
+        yield token
+
+
+def _odds(row):
+    sides = {"true": 0.0, "false": 0.0}
+    for token, logprob in row.items():
+        word = re.sub(r"\W", "", token).lower()
+        for side in sides:
+            if word and (side.startswith(word) or word.startswith(side)):
+                sides[side] += math.exp(min(logprob, 0.0))
+    if not any(sides.values()):
+        return None
+    true, false = (math.log(max(p, 1e-300)) for p in sides.values())
+    return min(max(true - false, -_CERTAIN), _CERTAIN)
+
+
+def read_reply(body: bytes) -> Reply:
+    """The reply in the body of a response; a fault that may pass where it has none.
+
+    Its text is all that it needs: what is odd about the rest of a reply that was paid for
+    is no reason to ask again.
+    """
+    try:
+        data = json.loads(body)
+        if isinstance(data, dict) and data.get("error") and not data.get("choices"):
+            error = data["error"]
+            code = error.get("code") if isinstance(error, dict) else None
+            raise fault_of(code if isinstance(code, int) else 400, str(error), {})
+        choice = data["choices"][0]
+        text = _joined(choice["message"].get("content"))
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        problem = f"{type(error).__name__}: {error}"[:_SHORT]
+        raise PassingError(f"the response is no chat completion ({problem})") from None
+    reason = choice.get("finish_reason")
+    tokens, tops = _logprobs(choice.get("logprobs"))
+    usage = data.get("usage")
+    counts = (_count(usage, f"{name}_tokens") for name in ("prompt", "completion"))
+    return Reply(text, reason if reason in _FINISHED else "stop", tops, *counts, tokens)
+
+
+def _joined(content):
+    """The text of a message, which may come in parts."""
+    if isinstance(content, list):
+        content = "".join(p["text"] for p in content if p.get("type", "text") == "text")
+    if not isinstance(content, str | None):
+        raise TypeError("content is no text")
+    return content or ""
+
+
+def _count(usage, name):
+    value = usage.get(name) if isinstance(usage, dict) else 0
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _logprobs(logprobs):
+    """Words and likeliest words of a reply; none where they cannot be read."""
+    try:
+        rows = logprobs["content"]
+        tops = [
+            {str(t["token"]): float(t["logprob"]) for t in row["top_logprobs"]}
+            for row in rows
+        ]
+        tokens = [str(row["token"]) for row in rows if "token" in row]
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return [], []
+    return (tokens if len(tokens) == len(tops) else []), tops
+
+
+def fault_of(status: int, message: str, headers: dict) -> Exception:
+    """The error that a response stands for."""
+    said, lowered = f"status {status}: {message[:_SHORT]}", message.lower()
+    wait = read_retry_after(headers)
+    if 300 <= status < 400:
+        return EndpointError(
+            f"status {status}: the endpoint sends elsewhere, and redirects are not "
+            "followed, since texts and keys would go to another address: give the address "
+            "itself as base_url"
         )
-    return choices[word.strip().lower()]
+    empty = "quota" in lowered and wait is None and "per minute" not in lowered
+    spent = status == 429 and (empty or "insufficient_quota" in lowered)
+    if status in _HOPELESS or spent:
+        return EndpointError(said)
+    if status in _PASSING or status >= 500:
+        return PassingError(said, wait)
+    return UnreadableError(said)
 
 
-def read_number(row: dict[str, Any], key: str, low: float, high: float) -> float:
-    """A number between two bounds; true and false count as 1 and 0."""
-    value = row.get(key)
-    if not isinstance(value, (int, float)) or not low <= value <= high:
-        raise ValueError(
-            f'"{key}" is {str(value)[:50]!r}, but must be a number from {low} to {high}'
-        )
-    return float(value)
-
-
-def object_schema(**properties: Any) -> dict[str, Any]:
-    """JSON schema of an object with exactly these properties."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def rows_schema(name: str, **properties: Any) -> str:
-    """JSON schema of an object whose one property lists a row per claim."""
-    row = object_schema(claim={"type": "integer"}, **properties)
-    return json.dumps(object_schema(**{name: {"type": "array", "items": row}}))
+def read_retry_after(headers: dict) -> float | None:
+    """Seconds that a server asks to wait for, None where it does not say."""
+    headers = {name.lower(): value for name, value in headers.items()}
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            wait = float(headers.get(name, "")) / per_second
+            if 0 <= wait < float("inf"):
+                return wait
+    try:
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(date.timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,127 +1,359 @@
-"""Calls in flight: how many at once, each of them once, and what they cost."""
+"""Calls in flight: how many at once, each of them once, and what they cost.
+
+Replies are on disk as soon as they have been read with success, in one SQLite table from
+the digest of a call to the reply as JSON: what a killed program had is not asked for
+again, and what nobody could read is.
+
+A client keeps an `Engine` as long as it lives: one loop in a thread of its own, with warm
+connections, one bound of calls and one cache for whoever calls, from whatever thread. A
+`Session` is one run in it, and a `Chat` what one problem of the run asks.
+"""
+
+from __future__ import annotations
 
 import asyncio
-import inspect
+import json
+import logging
+import os
+import sqlite3
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from tqdm.auto import tqdm
 
-from ._cache import ReplyCache
-from ._calls import Call, CallError, EndpointError, NotCachedError, Reply
+from ._calls import (
+    Call,
+    CallError,
+    EndpointError,
+    NotCachedError,
+    Prompt,
+    Reply,
+    UnreadableError,
+    Usage,
+)
+from ._reading import read_object, reply_schema
 
 _PROBLEMS_PER_CALL = 2  # problems at work, for each call that may be in flight
+_MOST_ASKS = 3
+_SHOWN_BACK = 4000  # characters of a reply that could not be read
+_LOG = logging.getLogger("skdcf.llm")
 
 
-class CallableTransport:
-    """A function of the caller's in the place of an endpoint."""
+_PATIENCE = 60  # seconds for which another program may hold the file
+_TABLE = """
+PRAGMA journal_mode=WAL;
+PRAGMA synchronous=NORMAL;
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY, reply TEXT NOT NULL, prompt TEXT NOT NULL, time REAL NOT NULL
+)
+"""
 
-    key = ""
 
-    def __init__(self, function):
-        self._function = function
-        self.endpoint = f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+class ReplyCache:
+    """Replies by the digest of their call, in a file.
+
+    Several programs may use a file at once. Nobody but its owner may read it: texts of
+    users stand in it, though never a key.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        _make_private(Path(path))
         try:
-            parameters = inspect.signature(function).parameters.values()
-        except ValueError:  # of a function that is not written in Python
-            parameters = ()
-        self._takes_options = any(p.kind is p.VAR_KEYWORD for p in parameters)
+            self._db = _open(path)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"cache {os.fspath(path)!r} cannot be used ({error}): name another file, "
+                "or remove this one"
+            ) from error
 
-    async def complete(self, call: Call) -> Reply:
-        """What the function returns: a text or a Reply, at once or to be awaited."""
-        messages = [{"role": role, "content": text} for role, text in call.messages]
-        names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
-        options = {n: getattr(call, n) for n in names} if self._takes_options else {}
-        out = self._function(messages, **options)
-        if inspect.isawaitable(out):
-            out = await out
-        if isinstance(out, str):
-            return Reply(out)
-        if isinstance(out, Reply):
-            return out
-        raise CallError(f"the client returned a {type(out).__name__}, no text")
+    def get(self, key: str) -> str | None:
+        """The reply to a call, as JSON; None where there is none."""
+        query = "SELECT reply FROM replies WHERE key = ?"
+        row = self._db.execute(query, (key,)).fetchone()
+        return row and row[0]
 
-    async def close(self):
-        """Nothing to close."""
+    def put(self, key: str, reply: str, prompt: str) -> None:
+        """Store a reply; of two to the same call the last one stays."""
+        row = key, reply, prompt, time.time()
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
+
+    def purge(self, seconds: float) -> int:
+        """Remove replies that are older, from the disk as well; how many there were."""
+        with self._db:
+            query = "DELETE FROM replies WHERE time <= ?"
+            count = self._db.execute(query, (time.time() - seconds,)).rowcount
+        self._db.execute("VACUUM")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+def _open(path):
+    """The file with its table, once no other program is making that.
+
+    SQLite waits for locks by itself, but not while the kind of journal is changed.
+    """
+    end = time.monotonic() + _PATIENCE
+    while True:
+        db = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
+        try:
+            db.executescript(_TABLE)
+            return db
+        except sqlite3.Error as error:
+            db.close()
+            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+
+
+def _make_private(path):
+    """Make the file, or make it readable by its owner only; SQLite's others follow it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        if os.name == "posix":
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+class Engine:
+    """What a client keeps between its runs."""
+
+    def __init__(self, transport, cache: ReplyCache | None, in_flight: int):
+        self.transport, self.cache, self.in_flight = transport, cache, in_flight
+        self.free = asyncio.Semaphore(in_flight)
+        self.asked: dict[str, list[Any]] = {}  # key: task, how many wait for it
+        self.process = os.getpid()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._turn, daemon=True, name="skdcf.llm"
+        )
+        self._thread.start()
+
+    def _turn(self):
+        self._loop.run_forever()
+        self._loop.close()
+
+    def submit(self, work: Coroutine) -> Any:
+        """Start work in the loop; a future of `concurrent.futures`."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise ValueError(
+                "a function that a client calls cannot wait for a run of the same client"
+            )
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine) -> Any:
+        """Do work in the loop, and wait for it."""
+        future = self.submit(work)
+        try:
+            return future.result()
+        finally:
+            future.cancel()  # where the wait was interrupted, as by Ctrl-C
+
+    def close(self) -> None:
+        """End the loop and what runs in it; a copy in a forked process has none."""
+        if self.process != os.getpid() or not self._thread.is_alive():
+            return
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(5)
+
+    async def _end(self):
+        here = asyncio.current_task()
+        tasks = [task for task in asyncio.all_tasks() if task is not here]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(Exception):
+            await self.transport.close()
+        if self.cache is not None:
+            self.cache.close()
+        self._loop.call_soon(self._loop.stop)
 
 
 class Session:
-    """An open client: it asks, remembers, counts and gives up in time."""
+    """One run: it remembers, counts, and gives up in time."""
 
-    def __init__(self, transport, cache: ReplyCache, in_flight: int, dry: bool, usage):
-        self.transport, self.cache, self.usage = transport, cache, usage
-        self.in_flight, self._dry = in_flight, dry
-        self._free = asyncio.Semaphore(in_flight)
-        self._asked: dict[str, asyncio.Task] = {}
+    def __init__(self, engine: Engine, max_tokens: int | None, dry: bool):
+        self.engine, self.max_tokens, self._dry = engine, max_tokens, dry
+        self.usage = Usage()
+        self._known: dict[
+            str, str
+        ] = {}  # replies of this run, where no file keeps them
         self._failed_in_a_row, self._last_error = 0, ""
 
-    async def ask(self, call: Call) -> Reply:
-        """The reply to a call, from the cache where it is known."""
-        key = call.key(self.transport.endpoint)
-        known = self.cache.get(key)
+    async def ask(
+        self, call: Call, read: Callable, again: Callable, usage: Usage
+    ) -> Any:
+        """What ``read`` makes of the reply to a call, from the cache where it is known.
+
+        Where ``read`` raises ValueError, ``again(call, reply, problem)`` is asked; the
+        reply that is read at last is kept under the name of the first call.
+        """
+        engine, cache = self.engine, self.engine.cache
+        key = call.key(engine.transport.identity)
+        known = self._known.get(key) if cache is None else cache.get(key)
         if known is not None:
-            self.usage.cached += 1
-            return Reply.from_json(known)
+            with suppress(ValueError):
+                reply = Reply.from_json(known)
+                value = read(reply)
+                usage.add(reply, cached=True)
+                return value
         if self._dry:
             raise NotCachedError("the reply is not in the cache")
-        if key not in self._asked:  # the same call twice at once is made once
-            task = asyncio.create_task(self._fetch(key, call))
-            self._asked[key] = task
-            task.add_done_callback(lambda task: self._forget(key, task))
-        return await asyncio.shield(self._asked[key])
+        if key not in engine.asked:  # the same call twice at once is made once
+            task = asyncio.create_task(self._converse(key, call, read, again, usage))
+            engine.asked[key] = [task, 0]
+            task.add_done_callback(lambda task: _forget(engine.asked, key, task))
+        shared = engine.asked[key]
+        shared[1] += 1
+        try:
+            return await asyncio.shield(shared[0])
+        finally:
+            shared[1] -= 1
+            if not shared[1]:
+                shared[0].cancel()  # nobody waits for it any more
 
-    def _forget(self, key, task):
-        self._asked.pop(key, None)
-        if not task.cancelled():
-            task.exception()  # looked at, so that Python does not complain
+    async def _converse(self, key, call, read, again, usage):
+        first, data = call, None
+        for _ in range(_MOST_ASKS):
+            reply = await self._fetch(call, usage)
+            try:
+                value = read(reply)
+            except ValueError as error:
+                problem, data = str(error), getattr(error, "data", None)
+                call = again(first, reply, problem)
+                continue
+            if self.engine.cache is None:
+                self._known[key] = reply.to_json()
+            else:
+                self.engine.cache.put(key, reply.to_json(), call.prompt)
+            return value
+        raise UnreadableError(
+            f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}",
+            data,
+        )
 
-    async def _fetch(self, key, call):
-        async with self._free:
-            if self._failed_in_a_row >= self._patience:
+    async def _fetch(self, call, usage):
+        async with self.engine.free:
+            if self._failed_in_a_row >= max(10, 2 * self.engine.in_flight):
                 raise EndpointError(
                     f"the last {self._failed_in_a_row} calls have failed: no more are made. "
                     f"The last one: {self._last_error}"
                 )
+            begin, outcome, reply = time.monotonic(), "failed", Reply("")
             try:
-                reply = await self.transport.complete(call)
+                reply = await self.engine.transport.complete(call, usage)
+                outcome, self._failed_in_a_row = reply.finish_reason, 0
             except CallError as error:
                 self._failed_in_a_row += 1
                 self._last_error = str(error)
                 raise
-            self._failed_in_a_row = 0
-            reply = self._without_key(reply)
-            self.usage.add(reply)
-            self.cache.put(key, reply.to_json(), call.prompt)
+            finally:
+                _LOG.info(
+                    "call model=%s prompt=%s outcome=%s seconds=%.2f prompt_tokens=%d "
+                    "completion_tokens=%d",
+                    *(call.model, call.prompt, outcome, time.monotonic() - begin),
+                    *(reply.prompt_tokens, reply.completion_tokens),
+                )
+            usage.add(reply)
             return reply
 
-    @property
-    def _patience(self):
-        return max(10, 2 * self.in_flight)
 
-    def _without_key(self, reply):
-        """A server may say the key back; it is neither stored nor shown."""
-        key = self.transport.key
-        if key and key in reply.to_json():
-            return replace(reply, text=reply.text.replace(key, "***"), top_logprobs=[])
-        return reply
+def _forget(asked, key, task):
+    asked.pop(key, None)
+    if not task.cancelled():
+        task.exception()  # looked at, so that Python does not complain
 
-    async def close(self):
-        for task in list(self._asked.values()):
-            task.cancel()
-        await asyncio.gather(*self._asked.values(), return_exceptions=True)
-        await self.transport.close()
-        self.cache.close()
+
+class Chat:
+    """A session together with the model that is asked in it for one problem.
+
+    ``usage`` counts what the problem cost, and ``flags`` says what was not as it should be.
+    """
+
+    def __init__(self, session: Session, model: str | None):
+        self.session, self.model = session, model
+        self.usage, self.flags = Usage(), []
+
+    def of(self, model: str | None) -> Chat:
+        """The same problem with another model; None is this one."""
+        if model is None:
+            return self
+        other = Chat(self.session, model)
+        other.usage, other.flags = self.usage, self.flags
+        return other
+
+    def flag(self, text: str) -> None:
+        """Note something that is not as it should be, once."""
+        if text not in self.flags:
+            self.flags.append(text)
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        content: str | dict[str, Any],
+        read: Callable[[Reply], Any],
+        again: Callable | None = None,
+        **options: Any,
+    ) -> Any:
+        """What ``read`` makes of the reply to a text, or to an object."""
+        if isinstance(content, dict):
+            content = json.dumps(content, ensure_ascii=False)
+        messages = (("system", prompt.text), ("user", content))
+        options = {"max_tokens": self.session.max_tokens, **options}
+        call = Call(self.model or "", messages, prompt=prompt.name, **options)
+        return await self.session.ask(call, read, again or _complain, self.usage)
+
+    async def ask_object(
+        self,
+        prompt: Prompt,
+        payload: dict[str, Any],
+        kind: type,
+        read: Callable[[Any], Any],
+        n: int | None = None,
+    ) -> Any:
+        """What ``read`` makes of a reply of a type, with ``n`` rows where that is known."""
+
+        def understood(reply):
+            return read_object(reply.text, kind, read)
+
+        schema = reply_schema(kind, n)
+        return await self.ask(prompt, payload, understood, schema=schema)
+
+
+def _complain(call, reply, problem):
+    """The call with what is wrong with its reply: never with an empty turn of the model."""
+    if reply.finish_reason == "length":
+        problem += "; it was cut off, so be brief"
+    again = f"This reply cannot be used: {problem}. Reply again, as you were told."
+    system, (_, content) = call.messages
+    if not reply.text.strip():
+        return replace(call, messages=(system, ("user", f"{content}\n\n{again}")))
+    shown = ("assistant", reply.text[:_SHOWN_BACK])
+    return replace(call, messages=(*call.messages, shown, ("user", again)))
 
 
 async def gather_all(
     session: Session,
     items: Sequence[Any],
-    work: Callable[[Any], Awaitable[Any]],
+    work: Callable[[Chat, Any], Awaitable[Any]],
+    model: str | None,
     title: str | None = None,
 ) -> list[Any]:
-    """``work`` for each item, several at once.
+    """``work(chat, item)`` for each item, several at once.
 
     Returns
     -------
@@ -135,15 +367,18 @@ async def gather_all(
 
     async def worker():
         for i, item in todo:
+            chat = Chat(session, model)
             try:
-                results[i] = await work(item)
+                results[i] = await work(chat, item)
             except EndpointError:
                 raise
             except CallError as error:
                 results[i] = error
+            finally:
+                session.usage += chat.usage
             bar.update()
 
-    n = min(len(items), _PROBLEMS_PER_CALL * session.in_flight)
+    n = min(len(items), _PROBLEMS_PER_CALL * session.engine.in_flight)
     tasks = [asyncio.create_task(worker()) for _ in range(n)]
     try:
         await asyncio.gather(*tasks)
@@ -153,25 +388,3 @@ async def gather_all(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
     return results
-
-
-def run_coroutine(make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Run to the end, also where a loop runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(make())
-    outcome: dict[str, Any] = {}
-
-    def target():
-        try:
-            outcome["value"] = asyncio.run(make())
-        except BaseException as error:
-            outcome["error"] = error
-
-    thread = threading.Thread(target=target, daemon=True)
-    thread.start()
-    thread.join()
-    if "error" in outcome:
-        raise outcome["error"]
-    return outcome["value"]

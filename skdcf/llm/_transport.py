@@ -1,229 +1,341 @@
 """Requests over HTTP with the openai client, tried again where that may help.
 
-The client's own retries are switched off: a pause that a server asks for has to hold
-for all calls in flight, and each attempt needs one deadline that includes its body.
+Connections, timeouts and encodings are the client's. Its retries are switched off: a
+pause that a server asks for has to hold for all calls in flight, and each attempt needs
+one deadline that includes its body. Of the environment nothing is sent but what the
+caller names, and no redirect is followed: texts and keys stay with the host they are for.
 """
 
+from __future__ import annotations
+
 import asyncio
+import inspect
 import json
+import logging
 import os
 import random
+import re
 import time
-from email.utils import parsedate_to_datetime
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from .._checks import warn
-from ._calls import Call, CallError, EndpointError, Reply
+from ._calls import (
+    Call,
+    CallError,
+    EndpointError,
+    PassingError,
+    Reply,
+    UnreadableError,
+    Usage,
+)
+from ._reading import fault_of, read_reply
 
 _OPENAI = "https://api.openai.com/v1"
 _LONGEST_WAIT = 120.0  # seconds that a server may ask for before a call is given up
 _MOST_BYTES = 32 * 2**20  # of one reply
-_SHORT = 300  # characters of a server's message that are shown
-_PASSING = (408, 409, 425, 429)  # and all from 500 on
-_HOPELESS = (401, 403, 404)
-#: Parameters that not every model takes, and what is sent in their place.
-_OPTIONAL = {
-    "response_format": {"response_format": {"type": "json_object"}},
-    "max_tokens": {"max_completion_tokens": "max_tokens"},
-    "temperature": {},
-    "seed": {},
+_MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
+_SHORT = 300  # characters of an error that are shown
+#: What not every model takes: words by which a refusal speaks of it, and in how many ways
+#: it can be sent, of which the last is not at all.
+_OPTIONAL: dict[str, tuple[tuple[str, ...], int]] = {
+    "system": (("system role", "system message", "role 'system'", 'role "system"'), 2),
+    "response_format": (("schema", "response_format", "structured", "json_object"), 3),
+    "logprobs": (("logprob",), 2),
+    "max_tokens": (("max_tokens", "max_completion_tokens", "context length"), 3),
+    "temperature": (("temperature",), 2),
+    "seed": (("seed",), 2),
 }
+_TELL = {
+    "temperature": "replies are asked for without it",
+    "seed": "replies are asked for without it",
+    "logprobs": "log odds are +1 or -1, by the verdict",
+}
+#: Headers that a request may have beside those that the caller names.
+_HEADERS = re.compile(
+    "host|accept(-encoding)?|connection|user-agent|content-(type|length)"
+)
+_OWN_HEADERS = re.compile("openai-(organization|project)")  # for no other host
+_NO_KEY = "no-key-needed"
+_SHORTEST_SECRET = 8  # letters; "none" and the like, for servers without keys, are none
 
 
-class _PassingError(Exception):
-    """A fault that may be gone next time; ``wait`` are the seconds a server asks for."""
-
-    def __init__(self, message, wait=None):
-        super().__init__(message)
-        self.wait = wait
+class _Received(Exception):  # noqa: N818 - it carries any response past the client
+    """Status, body and headers of a response."""
 
 
-class OpenAITransport:
-    """Calls to an endpoint that speaks the chat-completions protocol."""
+class FunctionTransport:
+    """A function of the caller's in the place of an endpoint."""
 
-    def __init__(self, base_url, key_variable, timeout, max_retries, usage):
-        url = base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
-        self.endpoint, self.key = url.rstrip("/"), ""
-        self._key_variable = key_variable
-        self._max_retries, self._timeout, self._usage = max_retries, timeout, usage
-        self._dropped: dict[str, dict] = {}
-        self._resume = 0.0
-        self._client = None
+    def __init__(self, function: Callable):
+        self._function = function
+        module = getattr(function, "__module__", "")
+        self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except ValueError:  # of a function that is not written in Python
+            parameters = ()
+        self._takes_options = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
-    def _connect(self):
-        """What is in the cache needs neither a key nor the client."""
-        self.key = _find_key(self._key_variable, self.endpoint)
-        self._client = _openai().AsyncOpenAI(
-            api_key=self.key,
-            base_url=self.endpoint,
-            timeout=self._timeout,
-            max_retries=0,
-        )
+    async def complete(self, call: Call, usage: Usage) -> Reply:
+        """What the function returns: a text or a Reply, at once or to be awaited."""
+        messages = [{"role": role, "content": text} for role, text in call.messages]
+        names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
+        options = {n: getattr(call, n) for n in names} if self._takes_options else {}
+        out = self._function(messages, **options)
+        out = await out if inspect.isawaitable(out) else out
+        if not isinstance(out, str | Reply):
+            raise CallError(f"the client returned a {type(out).__name__}, no text")
+        return Reply(out) if isinstance(out, str) else out
 
     async def close(self):
+        """Nothing to close."""
+
+
+class Endpoint:
+    """Calls to an endpoint that speaks the chat-completions protocol."""
+
+    def __init__(self, settings: dict[str, Any]):
+        url = settings["base_url"]
+        self._settings, self._parts = settings, urlsplit(url)
+        self._extra = settings["extra"] or {}
+        #: Endpoint and extras as they stand in the names of replies.
+        self.identity = [url, self._extra] if self._extra else url
+        self._ways: dict[tuple[str, str], int] = {}
+        self._resume, self._client = 0.0, None
+        self._sent_headers: dict[str, str] = {}
+        self._secrets: list[str] = []
+
+    def _connect(self):
+        """Read keys; what is in the cache needs neither a key nor the client."""
+        variables = self._settings["headers"] or {}
+        headers = {name: self._read_key(v) for name, v in variables.items()}
+        if (key := self._find_key()) is not None:
+            headers = {"Authorization": f"Bearer {key}", **headers}
+        self._sent_headers = headers
+        self._secrets = [s for s in (key, *headers.values()) if _is_secret(s)]
+        if self._client is not None:
+            return
+        openai = import_openai()
+        hooks = {"request": [self._prepare], "response": [self._receive]}
+        self._client = openai.AsyncOpenAI(
+            api_key=key or _NO_KEY,
+            base_url=self._parts._replace(query="").geturl().rstrip("/"),
+            default_query=dict(parse_qsl(self._parts.query, keep_blank_values=True)),
+            timeout=self._settings["timeout"],
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False, event_hooks=hooks
+            ),
+        )
+        for logger in _their_loggers():
+            logger.addFilter(self._mask_record)
+
+    async def close(self):
+        """Close connections."""
         if self._client is not None:
             await self._client.close()
+            for logger in _their_loggers():
+                logger.removeFilter(self._mask_record)
 
-    async def complete(self, call: Call) -> Reply:
-        """The reply to a call; CallError where there is none after all attempts."""
-        if self._client is None:
-            self._connect()
-        problem = "no attempt was made"
-        for attempt in range(self._max_retries + 1):
-            await self._pause()
-            self._usage.retries += attempt > 0
-            try:
-                return await self._attempt(call)
-            except _PassingError as error:
-                problem = str(error)
-                if error.wait is not None and error.wait > _LONGEST_WAIT:
+    async def _prepare(self, request):
+        """Send no header but our own, whatever the client found in the environment."""
+        own = self._parts.hostname == urlsplit(_OPENAI).hostname
+        for name in set(request.headers):
+            if not (_HEADERS.fullmatch(name) or (own and _OWN_HEADERS.fullmatch(name))):
+                del request.headers[name]
+        request.headers.update(self._sent_headers)
+
+    async def _receive(self, response):
+        """Read a response as far as it is of use, and take it past the client."""
+        body, most = b"", _MOST_BYTES if response.is_success else _MOST_OF_ERROR
+        try:
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > most:
                     break
-                if error.wait is not None:  # holds for all calls
-                    self._resume = max(self._resume, time.monotonic() + error.wait)
-                elif attempt < self._max_retries:
-                    await asyncio.sleep(_back_off(attempt))
-        raise CallError(f"no reply after {attempt + 1} attempts: {problem}")
+        except Exception:
+            if response.is_success:  # of an error, what came is enough
+                raise
+        if response.is_success and len(body) > most:
+            raise PassingError(f"the response is longer than {most} bytes")
+        raise _Received(response.status_code, body[:most], dict(response.headers))
 
-    async def _pause(self):
-        while (wait := self._resume - time.monotonic()) > 0:
-            await asyncio.sleep(wait)
+    def _mask_record(self, record):
+        """A filter of log records, also of other packages: they hold no key."""
+        said = record.getMessage()
+        if (masked := self.mask(said)) != said:
+            record.msg, record.args = masked, ()
+        return True
+
+    def mask(self, text: str) -> str:
+        """A text without keys, also where JSON escapes letters of them."""
+        plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
+        plain = re.sub(r'\\(["\\/])', r"\1", plain)
+        if any(secret in plain for secret in self._secrets):
+            text = plain
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    async def complete(self, call: Call, usage: Usage) -> Reply:
+        """The reply to a call; CallError where there is none after all attempts."""
+        self._connect()
+        problem, most = "no attempt was made", self._settings["max_retries"]
+        for attempt in range(most + 1):
+            while (wait := self._resume - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+            usage.retries += attempt > 0
+            try:
+                return self._without_keys(await self._attempt(call))
+            except PassingError as error:
+                problem, wait = str(error), error.wait
+            if wait is not None and wait > _LONGEST_WAIT:
+                break
+            if wait is not None:  # holds for all calls
+                self._resume = max(self._resume, time.monotonic() + wait)
+            elif attempt < most:
+                await asyncio.sleep(_back_off(attempt))
+        raise CallError(f"no reply after {attempt + 1} attempts: {self.mask(problem)}")
+
+    def _without_keys(self, reply):
+        """A server may say a key back; it is neither stored nor shown."""
+        said = reply.text + "".join(reply.tokens)
+        if self.mask(said) == said:
+            return reply
+        return replace(reply, text=self.mask(reply.text), top_logprobs=[], tokens=[])
 
     async def _attempt(self, call):
-        """One request; without a parameter that the model refuses, another one."""
-        for _ in range(len(_OPTIONAL) + 2):
-            sent = self._parameters(call)
-            status, body, headers = await self._send(sent)
-            if status == 200:
+        """One request; without what the model refuses, another one."""
+        for _ in range(sum(ways for _, ways in _OPTIONAL.values())):
+            used = {name: self._ways.get((call.model, name), 0) for name in _OPTIONAL}
+            status, body, headers = await self._send(self._parameters(call, used))
+            if 200 <= status < 300:
                 return read_reply(body)
-            refused = self._refused(status, body, sent)
-            if refused is None:
-                raise _fault(status, body, headers, self.key)
-            self._drop(refused)
-        raise CallError("the endpoint refuses one parameter after the other")
+            message = self._message(body)
+            name = _refused(status, body, message.lower(), call, used)
+            if name is None:
+                raise fault_of(status, message, headers)
+            self._step_down(call.model, name, used[name], message.lower())
+        raise UnreadableError("the endpoint refuses one parameter after the other")
 
     async def _send(self, parameters):
         """Status, body and headers of one request."""
-        openai, outcome = _openai(), None
-        create = self._client.chat.completions.with_streaming_response.create
         try:
-            async with (
-                asyncio.timeout(self._timeout),
-                create(**parameters) as response,
-            ):
-                return response.status_code, await _read_body(response), {}
-        except openai.APIStatusError as error:
-            headers = dict(error.response.headers)
-            outcome = error.status_code, error.response.content, headers
-        except (CallError, _PassingError):
-            raise
+            async with asyncio.timeout(self._settings["timeout"]):
+                await self._client.chat.completions.create(**parameters)
+            problem = "no response was received"
         except Exception as error:  # of whichever HTTP library the client uses
-            outcome = f"{type(error).__name__} ({str(error)[:_SHORT]})"
-        if isinstance(outcome, str):
-            # Outside of "except": the client's errors hold the request with its key.
-            raise _PassingError(outcome.replace(self.key, "***"))
-        return outcome
+            for cause in (error, error.__cause__):
+                if isinstance(cause, _Received):
+                    return cause.args
+            cause = (
+                error.__cause__ if isinstance(error.__cause__, PassingError) else error
+            )
+            problem = f"{type(cause).__name__} ({str(cause)[:_SHORT]})"
+        # Outside of "except": the client's errors hold the request with its key.
+        raise PassingError(self.mask(problem))
 
-    def _parameters(self, call):
+    def _parameters(self, call, used):
         messages = [{"role": role, "content": text} for role, text in call.messages]
+        if used["system"] and len(messages) > 1:
+            first, second, *rest = messages
+            text = f"{first['content']}\n\n{second['content']}"
+            messages = [{"role": "user", "content": text}, *rest]
         out = {"model": call.model, "messages": messages}
-        out |= {"temperature": call.temperature, "max_tokens": call.max_tokens}
-        if call.seed is not None:
+        if not used["temperature"]:
+            out["temperature"] = call.temperature
+        if call.seed is not None and not used["seed"]:
             out["seed"] = call.seed
-        if call.schema is not None:
-            out["response_format"] = _structured(call.schema)
-        if call.logprobs:
+        if call.max_tokens is not None and used["max_tokens"] < 2:
+            name = ("max_tokens", "max_completion_tokens")[used["max_tokens"]]
+            out[name] = call.max_tokens
+        if call.schema is not None and used["response_format"] < 2:
+            forms = _structured(call.schema), {"type": "json_object"}
+            out["response_format"] = forms[used["response_format"]]
+        if call.logprobs and not used["logprobs"]:
             out |= {"logprobs": True, "top_logprobs": 5}
-        for name, instead in self._dropped.items():
-            if (value := out.pop(name, None)) is not None:
-                put = {k: value if v == name else v for k, v in instead.items()}
-                out |= put
-        return out
+        return out | ({"extra_body": self._extra} if self._extra else {})
 
-    def _refused(self, status, body, sent):
-        """Name of a parameter that the endpoint does not take, or None."""
-        if status not in (400, 422, 501):
-            return None
-        text = body.decode("utf-8", "replace").lower()
-        spoken_of = ("json_schema", "response_format", "structured output")
-        for name in _OPTIONAL:
-            words = spoken_of if name == "response_format" else (name,)
-            if name in sent and any(word in text for word in words):
-                return name
-        return None
+    def _step_down(self, model, name, way, message):
+        """Send a parameter in its next way from now on, calls in flight or not."""
+        following = 2 if name == "max_tokens" and "context" in message else way + 1
+        before = self._ways.get((model, name), 0)
+        self._ways[model, name] = max(before, following)
+        if before == 0 and name in _TELL:
+            warn(f"the endpoint refuses {name!r}: {_TELL[name]}")
 
-    def _drop(self, name):
-        """Leave a parameter out from now on."""
-        again = name == "response_format" and name in self._dropped
-        self._dropped[name] = {} if again else _OPTIONAL[name]
-        if name in ("temperature", "seed"):
-            warn(f"the endpoint refuses {name!r}: replies are asked for without it")
+    def _message(self, body):
+        """What a server says of an error, in one line and without keys."""
+        text = body.decode("utf-8", "replace")
+        with suppress(ValueError, RecursionError):
+            text = json.dumps(json.loads(text), ensure_ascii=False)
+        return " ".join(self.mask(text).split())
+
+    def _find_key(self):
+        """The key, which is nowhere but in the environment; None: none is to be sent."""
+        variable = self._settings["key_variable"]
+        there = variable is None or os.environ.get(variable, "").strip()
+        if not there and _is_local(self._parts.hostname):
+            return _NO_KEY
+        return None if variable is None else self._read_key(variable)
+
+    def _read_key(self, variable):
+        value = os.environ.get(variable, "").strip()
+        if not value:
+            raise EndpointError(
+                f"the environment variable {variable} is not set: it has to hold the key "
+                f"for {self._parts.hostname}. Where none is needed, pass key_variable=None"
+            )
+        if not (value.isascii() and value.isprintable() and " " not in value):
+            raise EndpointError(
+                f"the environment variable {variable} holds line ends, spaces or letters "
+                "that no header can hold: it is not sent"
+            )
+        return value
 
 
-def read_reply(body: bytes) -> Reply:
-    """The reply in the body of a response; a fault that may pass where it has none."""
+def _is_secret(value):
+    return value not in (None, _NO_KEY) and len(value) >= _SHORTEST_SECRET
+
+
+def _is_local(host):
     try:
-        data = json.loads(body)
-        choice = data["choices"][0]
-        text = choice["message"]["content"] or ""
-        usage = data.get("usage") or {}
-        tokens = [
-            int(usage.get(k) or 0) for k in ("prompt_tokens", "completion_tokens")
-        ]
-        tops = _top_logprobs(choice.get("logprobs"))
-        if not isinstance(text, str):
-            raise TypeError("content is no text")
-        reason = str(choice.get("finish_reason") or "stop")
-        return Reply(text, reason, tops, *tokens)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as e:
-        problem = f"{type(e).__name__}: {str(e)[:_SHORT]}"
-    raise _PassingError(f"the response is no chat completion ({problem})")
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
-def _top_logprobs(logprobs):
-    rows = (logprobs or {}).get("content") or []
-    return [
-        {str(top["token"]): float(top["logprob"]) for top in row["top_logprobs"]}
-        for row in rows
-    ]
+def _their_loggers():
+    """Loggers of the openai client and of what it sends with, which may log headers."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0].rstrip("2") in ("openai", "httpx", "httpcore"):
+            yield logging.getLogger(name)
 
 
-async def _read_body(response):
-    """The body, as long as it is of a sensible length."""
-    parts, size = [], 0
-    async for part in response.iter_bytes():
-        parts.append(part)
-        size += len(part)
-        if size > _MOST_BYTES:
-            raise _PassingError(f"the response is longer than {_MOST_BYTES} bytes")
-    return b"".join(parts)
-
-
-def _fault(status, body, headers, key):
-    text = " ".join(body.decode("utf-8", "replace").replace(key, "***").split())
-    message = f"status {status}: {text[:_SHORT]}"
-    if status in _HOPELESS:
-        return EndpointError(message)
-    if status in _PASSING or status >= 500:
-        return _PassingError(message, read_retry_after(headers))
-    return CallError(message)
-
-
-def read_retry_after(headers: dict) -> float | None:
-    """Seconds that a server asks to wait for, None where it does not say."""
-    headers = {name.lower(): value for name, value in headers.items()}
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
-        try:
-            wait = float(headers.get(name, ""))
-        except ValueError:
-            continue
-        if 0 <= wait < float("inf"):
-            return wait / per_second
-    try:
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(date.timestamp() - time.time(), 0.0)
-    except (ValueError, TypeError, OverflowError):
+def _refused(status, body, message, call, used):
+    """Name of a parameter that the endpoint does not take, or None."""
+    if status not in (400, 422, 500, 501):
         return None
+    with suppress(ValueError, LookupError, TypeError, RecursionError):
+        named = json.loads(body)["error"]["param"]
+        message = named.lower() if isinstance(named, str) and named else message
+    asked = {
+        "response_format": call.schema is not None,
+        "logprobs": call.logprobs,
+        "max_tokens": call.max_tokens is not None,
+        "seed": call.seed is not None,
+    }
+    for name, (words, ways) in _OPTIONAL.items():
+        sent = asked.get(name, True) and used[name] < ways - 1
+        may = status < 500 or name == "system"
+        if sent and may and any(word in message for word in words):
+            return name
+    return None
 
 
 def _back_off(attempt):
@@ -235,28 +347,13 @@ def _structured(schema):
     return {"type": "json_schema", "json_schema": form}
 
 
-def _find_key(variable, url):
-    """The key, which is nowhere but in the environment."""
-    key = os.environ.get(variable, "")
-    if key:
-        return key
-    if _is_local(urlsplit(url).hostname):
-        return "no-key-needed"
-    raise EndpointError(
-        f"the environment variable {variable} is not set: it has to hold the key for "
-        f"{url}. A model on this machine needs none: name its "
-        "address, base_url='http://127.0.0.1:8000/v1'"
-    )
+def find_url(base_url: str | None) -> str:
+    """The address that is given, or that of the environment, or OpenAI's."""
+    return (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI).rstrip("/")
 
 
-def _is_local(host):
-    try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False
-
-
-def _openai():
+def import_openai() -> Any:
+    """The openai client, or how to install it."""
     try:
         import openai
     except ImportError as error:

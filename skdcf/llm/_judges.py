@@ -1,0 +1,468 @@
+"""What a model judges: frequency score, semantic features, topics, verdicts, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from .._parameters import StrOptions
+from ..features import DomainIndicators
+from ..graphs import GraphBatch, ReasoningGraph
+from ..labelling import LabelSource, set_label_sources
+from ._calls import UnreadableError
+from ._reading import (
+    Topics,
+    Verdict,
+    log_odds,
+    number_rows,
+    read_object,
+    read_texts,
+    read_verdict,
+    reply_schema,
+    rows_of,
+    verdicts_of,
+)
+from ._session import Chat
+from ._step import (
+    Expense,
+    Size,
+    Step,
+    context_of,
+    gather_steps,
+    run_all,
+    table_tokens,
+    tabled,
+)
+
+_VOTES = {"supports": 1.0, "contradicts": -1.0, "silent": 0.0}
+_LABELS = {"true": 1, "false": 0, "unsure": -1}
+#: What is rated, from the smallest to the largest value.
+_RATINGS = {
+    "coherent_to_ancestors": (0, 1),
+    "inference_gap_size": (0, 5),
+    "has_missing_dependencies": (0, 1),
+    "has_unnecessary_dependencies": (0, 1),
+    "problem_relevance": (0, 1),
+    "uses_problem_data": (0, 1),
+    "is_well_formed": (0, 1),
+}
+_NO_ODDS = 1.0  # log odds, with the verdict's sign, where the endpoint gives none
+
+
+class JudgeStep(Step):
+    """A step that gives feature columns to the claims of a graph."""
+
+    names: tuple[str, ...]
+
+    def _rows(self, graph, *more):
+        return graph.n_claims
+
+
+class Frequency(JudgeStep):
+    """The frequency score: in how many other answers a claim comes back.
+
+    For each of the problem's ``alternatives`` a model says of each claim whether that
+    answer supports it (+1), contradicts it (-1) or is silent (0); the score is the sum.
+    One call per alternative. `apply` takes graphs, and returns an array of shape
+    (n_claims, 1) for each; the column is called ``frequency-score``.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "frequency".
+    model : str, optional
+        Another model than that of the other steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value, or the alternatives of a problem are not known.
+
+    Notes
+    -----
+    Base scoring of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix "Feature
+    Descriptions", summed as in the data of Rubin-Toles et al. (ICLR 2025).
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.llm import Frequency
+    >>> def complete(messages):
+    ...     return '{"verdicts": [{"claim": 1, "verdict": "supports"}]}'
+    >>> graph = ReasoningGraph(None, [], claims=["x = 2"], alternatives=["x is 2", "2"])
+    >>> Frequency().apply([graph], model="any", client=complete)
+    [array([[2.]])]
+    """
+
+    names = ("frequency-score",)
+    _prompt_name = "frequency"
+    _reply = verdicts_of(*_VOTES)
+
+    def _question(self, graph, other):
+        rows = [{"claim": v + 1, "text": t} for v, t in enumerate(graph.claims)]
+        return {
+            "question": graph.problem,
+            "claims": rows,
+            "other": other,
+            **context_of(graph),
+        }
+
+    def _read(self, reply, graph, other):
+        rows = number_rows(reply.verdicts, graph.n_claims)
+        return [_VOTES[row.verdict] for row in rows]
+
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+        if graph.alternatives is None:
+            raise ValueError(
+                f"{name_of(graph)} has no alternatives: the frequency score needs other "
+                "answers, sample=SampleAnswers() draws them"
+            )
+        others = graph.alternatives if graph.n_claims else ()
+        run = super()._run
+        votes = await gather_steps(*(run(chat, graph, other) for other in others))
+        total = np.zeros(graph.n_claims)
+        return (total + np.sum(votes, axis=0) if votes else total)[:, None]
+
+    def _expect(self, size: Size) -> Expense:
+        tokens, written = table_tokens(size)
+        return self._expense(size.n_alternatives, tokens + size.answer, written)
+
+
+class SemanticJudge(JudgeStep):
+    """The eight semantic features, seven rated by a model and one counted.
+
+    ``claim_index``, ``coherent_to_ancestors`` (0 to 1), ``inference_gap_size`` (0 to 5
+    missing steps), ``has_missing_dependencies``, ``has_unnecessary_dependencies``,
+    ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. One call
+    per problem. `apply` takes graphs, and returns an array of shape (n_claims, 8) for
+    each. `skdcf.features.SemanticFeatures` takes the columns from there.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "semantic".
+    model : str, optional
+        Another model than that of the other steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Notes
+    -----
+    The features are those of arXiv:2604.20098, appendix "Feature Descriptions"; their
+    scales and the prompt are ours.
+    """
+
+    names = ("claim_index", *_RATINGS)
+    _prompt_name = "semantic"
+    _reply = rows_of("ratings", **dict.fromkeys(_RATINGS, float))
+
+    def _question(self, graph):
+        return tabled(graph) if graph.n_claims else None
+
+    def _read(self, reply, graph):
+        rows = [] if reply is None else number_rows(reply.ratings, graph.n_claims)
+        for row in rows:
+            for name, (low, high) in _RATINGS.items():
+                if not low <= getattr(row, name) <= high:
+                    raise ValueError(
+                        f'"{name}" is {getattr(row, name)}, but must be from {low} to {high}'
+                    )
+        table = [[getattr(row, name) for name in _RATINGS] for row in rows]
+        rated = np.array(table).reshape(graph.n_claims, len(_RATINGS))
+        return np.column_stack([np.arange(graph.n_claims), rated])
+
+    def _expect(self, size: Size) -> Expense:
+        tokens, written = table_tokens(size)
+        return self._expense(1, tokens, 2 * written)
+
+
+class DomainFlags(JudgeStep):
+    """Which topics a question belongs to, by a model; the same for all of its claims.
+
+    One call per problem. `apply` takes graphs, and returns an array of shape (n_claims,
+    n_domains) for each. `skdcf.features.DomainIndicators` does it without a model.
+
+    Parameters
+    ----------
+    domains : sequence of str, optional
+        Topics, which name the columns. None: the twelve mathematical ones of the paper.
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "domain_flags".
+    model : str, optional
+        Another model than that of the other steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+    """
+
+    _prompt_name = "domain_flags"
+    _reply = Topics
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        **Step._parameter_constraints,
+        "domains": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        domains: Sequence[str] | None = None,
+        *,
+        prompt: str | Path | None = None,
+        model: str | None = None,
+    ):
+        self.domains = domains
+        self.prompt = prompt
+        self.model = model
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(DomainIndicators.topics if self.domains is None else self.domains)
+
+    def _rows(self, graph):
+        return None
+
+    def _question(self, graph):
+        return {"question": graph.problem, "topics": self.names}
+
+    def _read(self, reply, graph):
+        topics, names = read_texts(reply.topics), self.names
+        if unknown := [t for t in topics if t not in names]:
+            raise ValueError(f"{unknown[0][:50]!r} is none of the topics")
+        return np.tile(np.isin(names, topics).astype(float), (graph.n_claims, 1))
+
+    def _expect(self, size: Size) -> Expense:
+        return self._expense(1, size.problem + 4 * len(self.names), 20)
+
+
+class Verify(JudgeStep):
+    """A judge's verdict on each claim, with the log odds that the judge gives it.
+
+    Other answers say which claims are doubtful; strict levels need a signal that tells
+    the last doubtful ones apart, and this is one. Columns ``judge_verdict`` (1 true, 0
+    false) and ``judge_log_odds``, the log of the probability of "true" over that of
+    "false" at the place of the verdict, between -14 and 14. `apply` takes graphs, and
+    returns an array of shape (n_claims, 2) for each, or (n_claims, 1) without log odds.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "verify", "verdict" (without a reason) or "verify_all" (per answer).
+    model : str, optional
+        Another model than that of the other steps; a judge had best be another one.
+    log_odds : bool, default=True
+        Whether log-probabilities are asked for. Not every endpoint has them.
+    per : {"claim", "answer"}
+        Whether each claim has a call of its own, with the claims that it builds on, or
+        all claims of an answer share one, which is cheaper.
+    why : bool, default=True
+        Whether the judge gives a reason before each verdict, as room to think. Without
+        one, a reply per claim is a single word.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Notes
+    -----
+    A reply without a verdict is asked for again. A claim that has none after the third
+    time is NaN in both columns; an extractor makes that 0 and notes it in the metadata
+    (``no_verdict``), and filters keep neither it nor what builds on it. Where an endpoint
+    gives no log-probabilities at the place of a verdict, or ones that say the opposite,
+    the log odds are +1 or -1 by the verdict.
+    """
+
+    _reply = verdicts_of("true", "false")
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        **Step._parameter_constraints,
+        "log_odds": ["boolean"],
+        "per": [StrOptions({"claim", "answer"})],
+        "why": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        prompt: str | Path | None = None,
+        *,
+        model: str | None = None,
+        log_odds: bool = True,
+        per: str = "claim",
+        why: bool = True,
+    ):
+        self.prompt = prompt
+        self.model = model
+        self.log_odds = log_odds
+        self.per = per
+        self.why = why
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        if self.per == "answer" and not self.why:
+            raise ValueError('why=False is for per="claim": rows have room for reasons')
+
+    @property
+    def _prompt_name(self):
+        if self.per == "answer":
+            return "verify_all"
+        return "verify" if self.why else "verdict"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
+
+    def _question(self, graph, v=None):
+        if self.per == "answer":
+            return tabled(graph) if graph.n_claims else None
+        premises = [graph.claims[u] for u in graph.edges[graph.edges[:, 1] == v, 0]]
+        claim = {"premises": premises, "claim": graph.claims[v]}
+        return {"question": graph.problem, **claim, **context_of(graph)}
+
+    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+        n = graph.n_claims
+        calls = [None] if self.per == "answer" else range(n)
+        rows = await gather_steps(*(self._judge(chat, graph, v) for v in calls if n))
+        table = np.array([row for some in rows for row in some]).reshape(n, 2)
+        if n_none := int(np.isnan(table[:, 0]).sum()):
+            chat.flag(f"{n_none} of {n} claims have no verdict")
+        return table[:, : len(self.names)]
+
+    async def _judge(self, chat, graph, v):
+        """Verdict and log odds of one claim, or of all."""
+        single = v is not None
+        kind, n = (Verdict, None) if single else (self._reply, graph.n_claims)
+        schema = reply_schema(kind, n) if self.why else None
+        logprobs = bool(self.log_odds)
+
+        def read(reply):
+            if single:
+                verdicts = [read_verdict(reply.text)]
+                return self._judged(verdicts, reply)
+            found = read_object(reply.text, kind)
+            said = self._judged([row.verdict for row in found.verdicts], reply)
+            for row, judged in zip(found.verdicts, said, strict=True):
+                row.judged = judged
+            return [row.judged for row in number_rows(found.verdicts, n)]
+
+        question = self._question(graph, v)
+        try:
+            return await chat.ask(
+                self.told(), question, read, schema=schema, logprobs=logprobs
+            )
+        except UnreadableError:
+            return [[np.nan, np.nan]] * (1 if single else n)
+
+    def _judged(self, verdicts, reply):
+        odds = log_odds(reply, verdicts) if self.log_odds else [None] * len(verdicts)
+        out = []
+        for word, value in zip(verdicts, odds, strict=True):
+            true = word == "true"
+            standard = _NO_ODDS if true else -_NO_ODDS
+            out.append([float(true), standard if value is None else value])
+        return out
+
+    def _expect(self, size: Size) -> Expense:
+        if self.per == "answer":
+            return self._expense(1, *table_tokens(size))
+        parts = size.problem + size.context + 3 * size.answer // max(size.n_claims, 1)
+        return self._expense(size.n_claims, parts + 20, 35 if self.why else 2)
+
+
+class _Label(Step):
+    """One call per problem: a verdict on each claim, which may be "unsure"."""
+
+    _prompt_name = "labels"
+    _reply = verdicts_of(*_LABELS)
+
+    def _question(self, graph):
+        return tabled(graph) if graph.n_claims else None
+
+    def _rows(self, graph):
+        return graph.n_claims
+
+    def _read(self, reply, graph):
+        rows = [] if reply is None else number_rows(reply.verdicts, graph.n_claims)
+        return np.array([_LABELS[row.verdict] for row in rows], dtype=np.int64)
+
+
+def judge_labels(
+    graphs: Sequence[ReasoningGraph],
+    model: str,
+    client: Any = None,
+    *,
+    prompt: str | Path | None = None,
+) -> Bunch:
+    """Let a model propose labels, marked as a model's.
+
+    A help for people who label, and a stopgap. Filters that calibrate on such labels
+    alone warn: what they promise then is about the model's verdicts.
+    `skdcf.labelling.agreement` compares them with people's.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph
+        With claims. Where a graph has a context, a claim is true if that supports it, and
+        the metadata say so (``label_meaning``).
+    model : str
+        Name of the judge; had best be another model than the one that answered.
+    client : ChatClient or callable, optional
+        None is ``ChatClient()``.
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "labels".
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch, with the source of each label in its metadata) and
+        ``labels`` (list of int arrays: 1 true, 0 false, -1 where the model is unsure).
+
+    Raises
+    ------
+    CallError
+        If calls failed; replies to the others are in the client's cache.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.llm import judge_labels
+    >>> def complete(messages):
+    ...     return '{"verdicts": [{"claim": 1, "verdict": "false"}]}'
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 5"])
+    >>> judge_labels([graph], "any", complete).labels
+    [array([0])]
+    """
+    step, graphs = _Label(prompt), list(graphs)
+    step.validate()
+    labels = run_all(client, graphs, model, step._run)
+    source = LabelSource.now("model", model, step.told().name)
+    marked = [
+        set_label_sources(graph, [source if label >= 0 else None for label in row])
+        for graph, row in zip(graphs, labels, strict=True)
+    ]
+    marked = [_with_meaning(graph) for graph in marked]
+    return Bunch(graphs=GraphBatch.pack(marked), labels=labels)
+
+
+def _with_meaning(graph):
+    if not graph.context:
+        return graph
+    metadata = {"label_meaning": "supported", **(graph.metadata or {})}
+    return graph.replace(metadata=metadata)
+
+
+def name_of(graph: ReasoningGraph) -> str:
+    """A problem as messages speak of it."""
+    return "a problem" if graph.id is None else f'problem "{graph.id}"'

@@ -26,7 +26,6 @@ from skdcf.llm import (
     EndpointError,
     Reply,
     SampleAnswers,
-    Verify,
 )
 from skdcf.llm import _transport as transport_module
 from skdcf.llm._session import ReplyCache

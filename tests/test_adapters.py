@@ -1044,3 +1044,130 @@ def test_words_and_numbers_of_verdicts(verdict, expected):
 def test_verdicts_that_make_no_sense(results, options, message):
     with pytest.raises(ValueError, match=message):
         from_verdicts(results, **options)
+
+
+# --- every optional key, through every adapter ----------------------------------------------
+
+METADATA = {
+    "extraction": {"model": "m", "prompts": {"decompose": 2}, "samples": 5},
+    "edges_corrected": True,
+    "label_meaning": "supported",
+    "no_verdict": [1],
+    "model": "writer",
+    "drawn": "random",
+    "label_sources": [{"kind": "human", "by": "me"}, None],
+    "ticket": {"number": 7},
+    "own_keys": ["ticket"],
+}
+GIVEN = {
+    "problems": ["Why?", None],
+    "alternatives": [["x", "y"], []],
+    "context": ["one passage", None],
+    "groups": ["g", 7],
+    "metadata": [METADATA, None],
+    "edges": [[(0, 1)], None],
+}
+
+
+def check_given(data, reasons=None):
+    """Nothing is lost: what was given is in the graphs, and beside them."""
+    first, second = data["graphs"]
+    assert (first.problem, second.problem) == ("Why?", None)
+    assert (first.alternatives, second.alternatives) == (("x", "y"), ())
+    assert (first.context, second.context) == (("one passage",), None)
+    assert first.edges.tolist() == [[0, 1]]
+    assert (first.edges_known, second.edges_known) == (True, False)
+    assert first.metadata == METADATA | {"group": "g"} | (reasons or {})
+    assert second.metadata["group"] == 7
+    assert data["groups"].tolist() == ["g", 7]
+    assert data["metadata"] == [first.metadata, second.metadata]
+
+
+def made_by(adapter):
+    texts = [["a", "b"], ["c"]]
+    if adapter == "uqlm":
+        claims = [[{"claim": t, "p": 0.5} for t in row] for row in texts]
+        return from_uqlm(claims, labels=[[1, 0], [-1]], **GIVEN)
+    if adapter == "lm_polygraph":
+        claims = [[Claim(t, t, [0]) for t in row] for row in texts]
+        return from_lm_polygraph(
+            claims, {"Max": [1, 2, 3]}, labels=[0, 1, math.nan], **GIVEN
+        )
+    claims = [[{"claim": t, "verdict": v} for t, v in zip(row, "10", strict=False)]
+              for row in texts]  # fmt: skip
+    return from_verdicts(claims, **GIVEN)
+
+
+@pytest.mark.parametrize("adapter", ["uqlm", "lm_polygraph", "verdicts"])
+def test_all_that_is_given_survives(adapter, tmp_path):
+    data = made_by(adapter)
+    reasons = {"reasons": [None, None]} if adapter == "verdicts" else None
+    check_given(data, reasons)
+    path = write_jsonl(tmp_path / "a.jsonl", data.graphs, data.labels)
+    check_given(read_jsonl(path), reasons)
+    assert json.loads(path.read_text().splitlines()[0])["ticket"] == {"number": 7}
+
+
+@pytest.mark.parametrize("through", ["memory", "csv"])
+def test_all_that_is_known_survives_a_table(library, through, tmp_path):
+    data = made_by("uqlm")
+    frame = to_frame(data.graphs, data.labels, backend=library.__name__)
+    if through == "csv":
+        path = str(tmp_path / "a.csv")
+        is_pandas = library.__name__ == "pandas"
+        frame.to_csv(path, index=False) if is_pandas else frame.write_csv(path)
+        frame = library.read_csv(path)
+        assert from_frame(frame).metadata[0]["group"] == "g"
+        first, second = from_frame(frame).graphs
+        assert (first, second.edges_known) == (data.graphs[0], False)
+        return
+    back = from_frame(frame)
+    assert back.groups.tolist() == ["g", "7"]  # a column has one type
+    whole = back.graphs[1].metadata | {"group": 7}
+    back.graphs = back.graphs.replace_metadata([back.graphs[0].metadata, whole])
+    check_given(back | {"groups": data.groups, "metadata": list(back.graphs.metadata)})
+    assert list(back.graphs) == list(data.graphs)
+
+
+def test_all_that_is_known_survives_networkx():
+    data = made_by("uqlm")
+    back = from_networkx([graph.to_networkx() for graph in data.graphs])
+    check_given(back)
+    assert list(back.graphs) == list(data.graphs)
+
+
+def test_groups_of_rows_are_those_of_their_problem(library):
+    columns = {"problem": [1, 1, 2], "x": [0.5] * 3, "group": ["a", "b", "a"]}
+    with pytest.raises(ValueError, match="group is 'a', but other rows of the problem"):
+        from_frame(library.DataFrame(columns))
+    numbers = columns | {"group": [3.0, 3.0, 4.0]}
+    assert from_frame(library.DataFrame(numbers)).groups.tolist() == [3, 4]
+    named = columns | {"who": ["a", "a", "b"], "passages": ['["p", "q"]', None, "p"]}
+    graphs = from_frame(
+        library.DataFrame(named), group="who", context="passages"
+    ).graphs
+    assert [g.context for g in graphs] == [("p", "q"), ("p",)]
+    assert [g.metadata for g in graphs] == [{"group": "a"}, {"group": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        (3, "context must be a text or a list of texts, but context is 3"),
+        (["a", ""], "passage 1 of the context is empty"),
+        (["a\0"], "passage 0 of the context holds a NUL at character 1"),
+        (["\udc00"], "passage 0 of the context holds half a character"),
+        (["x" * 6_000_000] * 2, "the context has 12,000,000 characters, but at most"),
+    ],
+)
+def test_contexts_that_are_refused_name_problem_and_passage(context, message):
+    claims = [[{"claim": "a", "p": 0.5}]] * 2
+    with pytest.raises(ValueError, match=f'problem "uqlm/1": .*{message}'):
+        from_uqlm(claims, context=["fine", context])
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'group'"):
+        from_uqlm(LONG_TEXT, group=["a", "b"])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'groups'"):
+        from_frame(None, groups="a")

@@ -105,6 +105,8 @@ def to_frame(
     if batch.metadata is not None:
         metadata = [plain(dict(row or {})) for row in batch.metadata]
         groups = [row.pop("group", None) for row in metadata]
+        if len(set(map(type, groups)) - {type(None)}) > 1:  # a column has one type
+            groups = [group if group is None else str(group) for group in groups]
         for name, values in (("group", groups), ("metadata", metadata)):
             if any(value not in (None, {}) for value in values):
                 values = _as_json(values) if name == "metadata" else values

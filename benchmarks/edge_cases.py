@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
-from skdcf.evaluation import fit_search
+from skdcf.evaluation import CalibratedSearch
 
 TARGET = 0.9
 N_FEATURES = 20
@@ -169,7 +169,7 @@ def choose_among_noise(rng, n, valid):
     X, true = table(rng, n, 100, 0.0)
     search = GridSearchCV(HardCF(), {"scorer": list(range(100))}, cv=3)
     cf = (
-        fit_search(search, X, true, calibration_size=0.3, random_state=0)
+        CalibratedSearch(search, calibration_size=0.3, random_state=0).fit(X, true)
         if valid
         else search.fit(X, true)
     )
@@ -256,14 +256,14 @@ COVERAGES = [
         30,
         partial(choose_among_noise, n=50, valid=False),
     ),
-    ("  fit_search", "", 60, partial(choose_among_noise, n=50, valid=True)),
+    ("  CalibratedSearch", "", 60, partial(choose_among_noise, n=50, valid=True)),
     (
         "void: GridSearchCV.fit, n = 300",
         "0.865",
         30,
         partial(choose_among_noise, n=300, valid=False),
     ),
-    ("  fit_search", "", 100, partial(choose_among_noise, n=300, valid=True)),
+    ("  CalibratedSearch", "", 100, partial(choose_among_noise, n=300, valid=True)),
     (
         "void: LDA before the filter",
         "0.760",

@@ -72,4 +72,4 @@ for name, score in scores.items():
     )
 
 # %%
-display = FilterReportDisplay.from_reports(reports)
+display = FilterReportDisplay.from_report(reports)

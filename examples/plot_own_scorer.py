@@ -87,15 +87,15 @@ report = compare_filters(
 )
 print(report)
 print(report.differences("trained linear"))
-display = ComparisonDisplay.from_comparison(report)
+display = ComparisonDisplay.from_report(report)
 
 # %%
 # A scorer works in pipelines and searches like any estimator:
 
 from sklearn.model_selection import GridSearchCV
 
-from skdcf.evaluation import fit_search
+from skdcf.evaluation import CalibratedSearch
 
 search = GridSearchCV(HardCF(DoubtfulChildren()), {"scorer__share": [0.0, 0.3]}, cv=3)
-chosen = fit_search(search, graphs, labels, random_state=0)
-print(chosen.search_.best_params_)
+chosen = CalibratedSearch(search, random_state=0).fit(graphs, labels)
+print(chosen.best_params_)

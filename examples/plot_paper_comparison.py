@@ -58,4 +58,4 @@ print(report.differences())
 # %%
 # Coverage lies where theory says, for all of them; retention differs.
 
-display = ComparisonDisplay.from_comparison(report)
+display = ComparisonDisplay.from_report(report)

@@ -102,4 +102,4 @@ report = evaluate_filter(
     alphas=[0.05, 0.1, 0.15, 0.2],
 )
 print(report)
-display = FilterReportDisplay.from_reports({"learnt": report})
+display = FilterReportDisplay.from_report({"learnt": report})

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from skdcf import HardCF
-from skdcf.evaluation import fit_search
+from skdcf.evaluation import CalibratedSearch
 from skdcf.metrics import coverage_score
 
 rng = np.random.default_rng(0)
@@ -30,13 +30,13 @@ def draw(n):
 
 
 search = GridSearchCV(HardCF(alpha=0.1), {"scorer": list(range(40))}, cv=3)
-coverage = {"search.fit": [], "fit_search": []}
+coverage = {"GridSearchCV": [], "CalibratedSearch": []}
 for seed in range(20):
     X, y = draw(60)
     X_new, y_new = draw(2000)
     fitted = {
-        "search.fit": search.fit(X, y),
-        "fit_search": fit_search(search, X, y, random_state=seed),
+        "GridSearchCV": search.fit(X, y),
+        "CalibratedSearch": CalibratedSearch(search, random_state=seed).fit(X, y),
     }
     for name, cf in fitted.items():
         coverage[name].append(coverage_score(y_new, cf.predict(X_new)))
@@ -45,7 +45,7 @@ for name, values in coverage.items():
     print(f"{name}: mean coverage {np.mean(values):.3f}, promised 0.900")
 
 # %%
-# `~skdcf.evaluation.fit_search` sets problems aside before the search begins, and
+# `~skdcf.evaluation.CalibratedSearch` sets problems aside before the search begins, and
 # calibrates on them afterwards. With so few of them the coverage varies a lot from draw
 # to draw; its mean is what is promised.
 
@@ -62,9 +62,8 @@ ax.set(yticks=[0, 1], yticklabels=list(coverage), ylim=(-0.5, 1.5), xlabel="cove
 # The valid way
 # -------------
 # Real features, and settings of a classifier. What chooses among features belongs *into*
-# the classifier, as here: it is then trained on training problems only. As a step before
-# the filter it would see the labels of the calibration problems, which no filter can
-# notice. Names of nested settings are those of scikit-learn.
+# the classifier, as here, or into the filter as ``features=``: it is then trained on training
+# problems only. Names of nested settings are those of scikit-learn.
 
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
@@ -86,12 +85,18 @@ settings = {
     "scorer__logisticregression__C": [0.01, 1.0],
 }
 search = GridSearchCV(HardCF(classifier, alpha=0.1, random_state=0), settings, cv=3)
-cf = fit_search(search, known, y_known, random_state=0)
-print(cf.search_.best_params_)
-print(f"{cf.n_calibration_} of 600 problems calibrated")
+cf = CalibratedSearch(search, random_state=0).fit(known, y_known)
+print(cf.best_params_)
+print(f"{cf.best_estimator_.n_calibration_} of 600 problems calibrated")
 
 # %%
-# What comes back is the filter itself, trained on all problems that the search saw. The
-# fitted search is kept for its ``cv_results_``.
+# It is used like the best filter, which was trained on all problems that the search saw and
+# is ``best_estimator_``. The fitted search is ``search_``, for its ``cv_results_``. Settings
+# that change the promise are refused: a filter that promises less always keeps more.
+
+try:
+    CalibratedSearch(GridSearchCV(HardCF(), {"alpha": [0.1, 0.2]})).fit(known, y_known)
+except ValueError as error:
+    print(error)
 
 print(evaluate_filter(cf, new, y_new, alphas=[0.05, 0.1, 0.2]))

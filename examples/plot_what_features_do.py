@@ -100,7 +100,7 @@ ablation = single_feature_ablation(
     cv=3,
     random_state=0,
 )
-ComparisonDisplay.from_comparison(ablation)
+ComparisonDisplay.from_report(ablation)
 
 # %%
 # Are true and false claims far apart?

@@ -87,6 +87,24 @@ def check_groups(groups, n):
         ) from None
 
 
+def check_weights(sample_weight, n):
+    """Weights of n problems, shape (n,); ones for None.
+
+    They have to be finite and at least 0, and one of them has to be positive.
+    """
+    from sklearn.utils.validation import _check_sample_weight
+
+    if sample_weight is None:
+        return np.ones(n)
+    weights = _check_sample_weight(sample_weight, range(n), dtype=np.float64)
+    if (weights < 0).any() or not weights.any():
+        raise ValueError(
+            f"sample_weight has a least value of {weights.min():g} and a sum of "
+            f"{weights.sum():g}: weights must be at least 0, and not all of them 0"
+        )
+    return weights
+
+
 def is_missing(value):
     """Whether a value stands for nothing: None, NaN, or the NA and NaT of pandas."""
     if value is None or type(value).__name__ == "NAType":  # pandas is not imported

@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._drawing import card, escape, page, table
+from ._drawing import CLAIMS_LISTED, card, escape, page, table
 from ._files import replaced
 from .inspection import explain
 from .labelling import describe_labels
-from .metrics import coverage_band, evaluate_filter, unwrap
+from .metrics import coverage_band, evaluate_filter, filter_in
 
 if TYPE_CHECKING:
     from .graphs import Labels, Problems
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["write_report"]
 
 _MISSED = 20  # answers with a false claim that was kept
+_CLAIMS = 4000  # of the answers that are shown, in each of two lists
 
 
 def write_report(
@@ -33,6 +35,7 @@ def write_report(
     *,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
     by: str | Callable | Sequence[Any] | None = None,
+    groups: ArrayLike | Literal[False] | None = None,
     n_answers: int = 30,
 ) -> Path:
     """Write a page on a fitted filter and what it did to test problems.
@@ -45,18 +48,23 @@ def write_report(
     Parameters
     ----------
     path : path-like
-        Of the file to write. It appears when it is complete.
+        The file to write. It appears when it is complete.
     filter : fitted filter
-        Or a fitted pipeline that ends in one, or a search around one.
-    X, y
-        Test problems and their labels, as in the filter's `fit`.
+        Also a fitted search around a filter.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Test problems, as in the filter's `fit`.
+    y : sequence of 1-D arrays, one per problem
+        Their labels.
     alphas : sequence of float in (0, 1)
         Levels of the table. Answers are shown at the filter's own.
     by : str, callable or list, optional
         Report on each group as well, see `skdcf.metrics.evaluate_filter`.
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers, see `skdcf.metrics.evaluate_filter`.
     n_answers : int, default=30
         Number of answers to show, besides those that keep a false claim. They are spread
-        evenly over the problems.
+        evenly over the problems. Of very long answers fewer are shown, and the page says
+        what it leaves out.
 
     Returns
     -------
@@ -80,20 +88,21 @@ def write_report(
     ...     "theory band" in path.read_text("utf-8")
     True
     """
-    filter, X = unwrap(filter, X)
-    alphas = sorted({*alphas, _own_level(filter)})
-    report = evaluate_filter(filter, X, y, alphas, by=by)
-    explained = explain(filter, X, y)
+    filter = filter_in(filter)
+    own = filter.calibration_.guarantee.level(None, filter.alpha)
+    batch, labels = filter.check(X, y)
+    report = evaluate_filter(
+        filter, batch, labels, sorted({*alphas, own}), by=by, groups=groups
+    )
     parts = [
         card(
-            _summary(filter, report, describe_labels(*filter.check(X, y))),
+            _summary(filter, report, own, describe_labels(batch, labels)),
             "What was promised, and what came out",
         ),
         _figure(report),
         report._repr_html_(),
-        _groups(filter, report),
         card(_more_labels(filter), "What more labels would give"),
-        *_answers(explained, n_answers),
+        *_answers(explain(filter, batch, labels), n_answers),
     ]
     title = f"What was kept of {report.n_problems} answers"
     body = f"<h1>{escape(title)}</h1>{''.join(parts)}"
@@ -102,20 +111,19 @@ def write_report(
     return Path(path)
 
 
-def _summary(filter, report, labels):
-    j = _own_row(filter, report)
+def _summary(filter, report, own, labels):
+    j = report.alpha.tolist().index(own)
     low, high = report.coverage_band[j]
-    level = _own_level(filter)
-    theory = "" if np.isnan(low) else f"Theory expects {low:.1%} to {high:.1%}"
-    theory = theory and f" {theory} of answers that the filter has not seen."
+    theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
     sentences = (
-        f"Promised: {filter.calibration_.describe(level)}.",
-        f"Came out at alpha = {level:g}, with {report.n_calibration} answers that "
+        f"Promised: {filter.calibration_.describe(own)}.",
+        f"Came out at alpha = {own:g}, with {report.n_calibration} answers that "
         f"calibrated: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
-        f"answers of this report.{theory}",
-        f"{report.retention[j]:.2f} true claims were kept per answer, and "
-        f"{report.nonempty[j]:.0%} of the answers kept something.",
+        f"answers of this report, to {report.n_questions} questions.{theory}",
+        f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims were "
+        f"kept per answer, and {report.nonempty[j]:.0%} of the answers kept something.",
         f"Labels that this was measured with: {labels}.",
+        *([f"Warning{report.warning}."] if report.warning else []),
     )
     return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
 
@@ -128,7 +136,7 @@ def _figure(report):
         return ""
     from .plots import FilterReportDisplay
 
-    display = FilterReportDisplay.from_reports({"this filter": report})
+    display = FilterReportDisplay.from_report({"this filter": report})
     out = StringIO()
     display.figure_.savefig(out, format="svg", bbox_inches="tight")
     plt.close(display.figure_)
@@ -137,56 +145,15 @@ def _figure(report):
     return card(f'<div class="plot">{drawing}</div>')
 
 
-def _groups(filter, report):
-    """One row per group, at the filter's own level."""
-    if not report.groups:
-        return ""
-    rows = []
-    for name, group in report.groups.items():
-        j = _own_row(filter, group)
-        low, high = group.coverage_interval[j]
-        rows.append(
-            (
-                name,
-                group.n_problems,
-                f"{group.coverage[j]:.3f}",
-                f"{low:.3f} to {high:.3f}",
-                f"{group.retention[j]:.3f}",
-                f"{group.nonempty[j]:.0%}",
-            )
-        )
-    header = (
-        "group",
-        "answers",
-        "coverage",
-        "95 % interval",
-        "retention",
-        "not emptied",
-    )
-    return card(table(header, rows), f"Groups at alpha = {_own_level(filter):g}")
-
-
-def _own_row(filter, report):
-    return int(np.flatnonzero(report.alpha == _own_level(filter))[0])
-
-
-def _own_level(filter):
-    return filter.calibration_.guarantee.level(None, filter.alpha)
-
-
 def _more_labels(filter):
     """How far the coverage of one filter may be from its mean, with more calibration."""
     n, alpha = filter.n_calibration_, filter.alpha
     rows = []
     for factor in (1, 2, 4, 10):
         low, high = coverage_band(factor * n, alpha)
-        rows.append(
-            (
-                f"{factor * n}{' (as it is)' if factor == 1 else ''}",
-                f"{1 / (factor * n + 1):.2g}",
-                f"{low:.3f} to {high:.3f}",
-            )
-        )
+        as_it_is = " (as it is)" if factor == 1 else ""
+        strictest = f"{1 / (factor * n + 1):.2g}"
+        rows.append((f"{factor * n}{as_it_is}", strictest, f"{low:.3f} to {high:.3f}"))
     header = "answers that calibrate", "strictest alpha", "coverage of 95 % of filters"
     return table(header, rows) + (
         "<p>More labels also train a better score, which keeps more true claims.</p>"
@@ -197,19 +164,29 @@ def _answers(explained, n_answers):
     """The answers that keep a false claim, and some of all."""
     missed = [e for e in explained if _keeps(e, 0)]
     title = f"{len(missed)} of {len(explained)} answers keep a claim that is false"
-    if len(missed) > _MISSED:
-        title += f" ({_MISSED} of them are here)"
     if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
         title += f"; {n_more} more keep one that nobody judged, which counts as false"
-    yield card("".join(map(_folded, missed[:_MISSED])), title)
+    yield card(_shown(missed, _MISSED), title)
     step = max(1, len(explained) // max(1, n_answers))
     some = explained[::step][:n_answers]
     title = f"{len(some)} of all answers, evenly spread"
-    yield card("".join(map(_folded, some)), title)
+    yield card(_shown(some, n_answers), title)
 
 
 def _keeps(explanation, label):
     return bool((explanation.kept & (explanation.labels == label)).any())
+
+
+def _shown(explained, most):
+    """The first answers, as many as a page can hold, and how many are left out."""
+    claims = np.cumsum([min(e.graph.n_claims, CLAIMS_LISTED) for e in explained[:most]])
+    n = int(np.sum(claims <= _CLAIMS))
+    parts = [_folded(e) for e in explained[:n]]
+    if left := len(explained) - n:
+        parts.append(
+            f"<p>{left} more answers are left out, to keep this page small.</p>"
+        )
+    return "".join(parts)
 
 
 def _folded(explanation):

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import fit_search
+from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, estimate_ratio
 from skdcf.inspection import explain
@@ -168,7 +168,8 @@ def test_what_a_search_found_is_calibrated_for_the_guarantee(data, name):
     graphs, y = data
     cf = HardCF("frequency-score", guarantee=EVERY[name])
     search = GridSearchCV(cf, {"scorer": ["frequency-score", "nx_reachability"]}, cv=2)
-    best = fit_search(search, graphs[:200], y[:200], random_state=0)
+    best = CalibratedSearch(search, random_state=0).fit(graphs[:200], y[:200])
+    best = best.best_estimator_
     masks = agree(best, graphs[200:])
     again = type(best.calibration_)
     own = HardCF(best.scorer, guarantee=EVERY[name]).fit(graphs[:200], y[:200])

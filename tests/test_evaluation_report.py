@@ -54,6 +54,9 @@ def report_of(coverage, retention, alpha=(0.1,), sizes=(70, 15, 15), **changes):
         "abstention": np.zeros_like(retention),
         "true_claims": np.full(n_splits, 8.0),
         "sizes": np.array([sizes] * n_splits),
+        "n_questions": np.array([sizes] * n_splits),
+        "n_calibration": np.full(retention.shape, sizes[1]),
+        "chosen": {name: [[{}]] * n_splits for name in "abc"},
         "seconds": np.zeros(retention.shape[:2]),
         "protocol": "folds" if len(sizes) == 3 else "leave-one-out",
     }
@@ -172,10 +175,12 @@ def test_plot_shows_means_and_target(data, filters):
     graphs, labels = data
     order = [0.3, 0.1, 0.15]
     report = compare_filters(filters, graphs, labels, order, cv=2, random_state=0)
-    display = ComparisonDisplay.from_comparison(report)
+    display = ComparisonDisplay.from_report(report)
     left = {line.get_label(): line for line in display.axes_[0].lines}
-    x, y = left["promised: 1 - alpha"].get_data()
-    np.testing.assert_allclose(y, 1 - np.array(x))
+    lines = display.axes_[0].collections
+    (promised,) = [one for one in lines if "promised" in one.get_label()]
+    for (start, height), (end, same) in promised.get_segments():
+        assert height == same == pytest.approx(1 - (start + end) / 2)
     x, y = left["no graph"].get_data()
     np.testing.assert_allclose(x, ALPHAS, atol=0.05 / 3)
     np.testing.assert_allclose(y, report.coverage[1].mean(axis=0)[[1, 2, 0]])

@@ -45,7 +45,8 @@ def assert_same(one, other):
 def test_parts_are_a_partition_and_groups_stay_whole(protocol, grouped):
     rng = np.random.RandomState(0)
     groups = rng.randint(70, size=202) * 10 if grouped else None
-    splits = make_splits(None, 202, groups, protocol, rng)
+    codes = np.arange(202) if groups is None else groups
+    splits = make_splits(None, codes, protocol, rng)
     assert len(splits) == (20 if protocol == "folds" else 40)
     assert len({tuple(parts[-1]) for parts in splits}) == len(splits)
     for parts in splits:
@@ -64,7 +65,7 @@ def test_calibration_problems_are_cut_from_the_training_part():
     groups = np.arange(100) // 2
     splitter = GroupShuffleSplit(3, test_size=0.15, random_state=0)
     rng = np.random.RandomState(0)
-    for train, calibration, test in make_splits(splitter, 100, groups, "folds", rng):
+    for train, calibration, test in make_splits(splitter, groups, "folds", rng):
         assert 12 <= len(calibration) <= 18 and len(test) == 16
         assert sorted([*train, *calibration, *test]) == list(range(100))
         assert not set(groups[train]) & set(groups[calibration])
@@ -73,7 +74,7 @@ def test_calibration_problems_are_cut_from_the_training_part():
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        (KFold(4), "split 0: problems of one group are in two parts"),
+        (KFold(4), "split 0: answers to one question are in two parts"),
         ([([0, 1], [2, 3], [0, 5])], "split 0: a problem is in two parts"),
         ([([0, 1], [2, 3], [4, 12])], "problem 12, but there are 12"),
         ([([0, 1], [2, 3], [-1, 4])], "problem -1, but there are 12"),
@@ -85,16 +86,16 @@ def test_calibration_problems_are_cut_from_the_training_part():
     ],
 )
 def test_bad_splits_are_refused(cv, message):
-    groups = np.arange(12) % 6 if isinstance(cv, KFold) else None
+    groups = np.arange(12) % 6 if isinstance(cv, KFold) else np.arange(12)
     if isinstance(cv, KFold):
         cv = list(cv.split(np.zeros(12)))
     with pytest.raises(ValueError, match=message):
-        make_splits(cv, 12, groups, "folds", np.random.RandomState(0))
+        make_splits(cv, groups, "folds", np.random.RandomState(0))
 
 
 def test_too_few_groups():
     with pytest.raises(ValueError, match=r"parts of .*0.* problems"):
-        make_splits(1, 12, np.zeros(12), "folds", np.random.RandomState(0))
+        make_splits(1, np.zeros(12, int), "folds", np.random.RandomState(0))
 
 
 # --- determinism and resuming --------------------------------------------------------

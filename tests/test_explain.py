@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, SingleFeatureCF
+from skdcf import (
+    CoherentConformalFilter,
+    GraphBatch,
+    HardCF,
+    ReasoningGraph,
+    SingleFeatureCF,
+)
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
-from skdcf.features import ClaimTransformer
 from skdcf.inspection import Contributions, explain
 
 X, Y = make_reasoning_graphs(360, random_state=0, return_X_y=True)
@@ -38,7 +44,7 @@ def check_by_a_plain_loop(filter, explained, alpha):
     for graph, found, mask, level in zip(NEW, explained, masks, levels, strict=True):
         np.testing.assert_array_equal(found.kept, mask)
         never = np.where(level >= 1, np.inf, level)
-        np.testing.assert_array_equal(found.kept_from, never)
+        np.testing.assert_array_equal(found.smallest_alpha, never)
         assert sorted(found.reasons) == np.flatnonzero(~mask).tolist()
         for v in range(graph.n_claims):
             above = [*graph.ancestors(v), v]
@@ -92,7 +98,7 @@ def test_other_promises_have_thresholds_and_levels_of_their_own():
         batch[:200], Y[:200]
     )
     found = explain(overlapping, batch[200:])
-    assert np.isnan(found[0].kept_from).all()
+    assert np.isnan(found[0].smallest_alpha).all()
     said = [reason for one in found for reason in one.reasons.values()]
     assert said and not any("alpha" in reason for reason in said)
     assert explain(counted, NEW[0]).alpha == 0.3
@@ -108,9 +114,9 @@ def test_sentences():
     found = explain(cf, graph)
     assert str(found).splitlines() == [
         "1 of 3 claims kept at alpha = 0.1",
-        "Claim 1 was dropped: its risk -2 is not below the threshold -18; it would be "
+        "Claim 2 was dropped: its risk -2 is not below the threshold -18; it would be "
         "kept from alpha = 0.95 on.",
-        "Claim 2 was dropped because it builds on claim 1, whose risk -2 is not below "
+        "Claim 3 was dropped because it builds on claim 2, whose risk -2 is not below "
         "the threshold -18; it would be kept from alpha = 0.95 on.",
     ]
     worst = explain(cf, graph.replace(features=[[30.0], [0.0], [40.0]]))
@@ -120,7 +126,7 @@ def test_sentences():
     with pytest.warns(CalibrationWarning):
         few = explain(cf, graph, alpha=0.01)
     assert few.reasons[0].startswith(
-        "Claim 0 was dropped: 19 calibration problems are too few to keep anything at "
+        "Claim 1 was dropped: 19 calibration problems are too few to keep anything at "
         "alpha = 0.01; it would be kept from alpha = 0.05 on."
     )
 
@@ -174,9 +180,9 @@ def test_what_is_not_linear_has_no_weights(scorer):
         found.contributions(0)
 
 
-def test_pipelines_searches_tables_and_labels(frequency):
-    steps = make_pipeline(ClaimTransformer(StandardScaler()), HardCF("claim_index"))
-    search = GridSearchCV(steps, {"hardcf__alpha": [0.2]}, cv=2).fit(*FIT)
+def test_columns_searches_tables_and_labels(frequency):
+    filter = HardCF("claim_index", features=StandardScaler(), alpha=0.2, random_state=0)
+    search = GridSearchCV(filter, {"features__with_mean": [False]}, cv=2).fit(*FIT)
     found = explain(search, NEW[3], Y[203])
     assert found.alpha == 0.2
     np.testing.assert_array_equal(found.labels, Y[203])
@@ -212,10 +218,64 @@ def test_texts_tables_and_html(frequency):
         found.contributions(99)
 
 
+def test_a_risk_that_equals_the_threshold_is_said_to(frequency):
+    """Of frequencies, which are whole numbers, most dropped claims tie with it."""
+    said = [
+        (one.path_risk[v], one.threshold[v], reason)
+        for one in explain(frequency, NEW)
+        for v, reason in one.reasons.items()
+    ]
+    equal = [np.isclose(risk, t, rtol=1e-8, atol=0) for risk, t, _ in said]
+    assert 0.1 < np.mean(equal) < 0.9
+    for (risk, t, reason), same in zip(said, equal, strict=True):
+        risk += 0.0  # no minus before a zero
+        words = f"risk {risk:g} equals the threshold; only what lies below it is kept"
+        assert (words in reason) == same
+        assert same or f"risk {risk:g} is not below the threshold {t:.4g}" in reason
+    close = replace(
+        explain(frequency, NEW[0]),
+        kept=np.zeros(NEW[0].n_claims, bool),
+        path_risk=np.full(NEW[0].n_claims, -0.12341),
+        threshold=np.full(NEW[0].n_claims, -0.12342),
+    )
+    assert "risk -0.12341 is not below the threshold -0.12342" in close.reasons[0]
+
+
+def test_claims_are_scored_once():
+    calls = []
+
+    def scorer(batch):
+        calls.append(len(batch))
+        return batch.features[:, 0]
+
+    filter = HardCF(scorer, alpha=0.1).fit(*FIT)
+    calls.clear()
+    found = explain(filter, NEW, Y[200:])
+    assert [one.reasons for one in found] and calls == [len(NEW)]
+
+
+def test_long_answers_are_cut_and_say_so():
+    n = 20_000
+    rng = np.random.default_rng(0)
+    long = ReasoningGraph(
+        rng.normal(size=(n, 30)),
+        (),
+        claims=[f"Claim {v} in a few words." for v in range(n)],
+    )
+    X = GraphBatch.pack([long.subgraph(np.arange(n) % 50 == i) for i in range(50)])
+    y = [np.arange(g.n_claims) % 7 > 0 for g in X]
+    filter = HardCF(LogisticRegression(), alpha=0.3, random_state=0).fit(X, y)
+    found = explain(filter, long)
+    html = found._repr_html_()
+    assert len(html) < 500_000 and len(found.reasons) == (~found.kept).sum() > 10_000
+    assert f"and {n - 400} more" in html
+    assert f"{n - 400} more claims are left out here" in html
+
+
 def test_contributions_print_what_counts():
     parts = Contributions(["a", "bb", "c"], [0, 2, 1], [1.0, -0.25, 0.1], offset=0.5)
     assert [row["feature"] for row in parts.rows()] == ["bb", "c", "a"]
-    assert str(parts).splitlines()[1] == "bb            2  -0.2500       -0.5000"
+    assert str(parts).splitlines()[1] == "bb           2  -0.2500       -0.5000"
     assert "a " not in str(parts).splitlines()[3]
     assert parts.total == pytest.approx(0.1)
     assert parts.to_frame().shape == (3, 4)

@@ -98,10 +98,10 @@ def test_groups_are_reports_of_their_own(data, fitted):
     frame = report.to_frame()
     assert list(frame["group"]) == ["all", *report.groups] and len(frame) == 3
     assert "group" in str(report)
-    display = GroupCoverageDisplay.from_reports({"a": report, "b": report})
-    assert display.axes_.get_xlabel().startswith("coverage")
+    display = GroupCoverageDisplay.from_report({"a": report, "b": report})
+    assert display.ax_.get_xlabel().startswith("coverage")
     with pytest.raises(ValueError, match="no groups"):
-        GroupCoverageDisplay.from_reports(evaluate_filter(fitted, test, labels, [0.1]))
+        GroupCoverageDisplay.from_report(evaluate_filter(fitted, test, labels, [0.1]))
 
 
 def test_intervals_count_questions(data, fitted):

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import compare_filters, fit_levels, fit_search
+from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
@@ -385,8 +385,9 @@ def test_everything_around_follows(data):
     assert clone(cf).guarantee.max_false == 1
     found = GridSearchCV(cf, {"guarantee": [NoFalseClaim(), NoFalseClaim(2)]}, cv=3)
     assert found.fit(graphs, y).best_params_["guarantee"].max_false == 2
-    best = fit_search(GridSearchCV(cf, {"guarantee__max_false": [0, 2]}), graphs, y)
-    assert best.guarantee.max_false == 2
+    search = CalibratedSearch(GridSearchCV(cf, {"guarantee__max_false": [0, 2]}))
+    with pytest.raises(ValueError, match="do not promise the same"):
+        search.fit(graphs, y)
     linear = CoherentConformalFilter(
         "linear", guarantee=NoFalseClaim(delta=0.1), random_state=0
     )

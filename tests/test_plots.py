@@ -12,10 +12,12 @@ from skdcf._drawing.pens import FALSE, LOOKS
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
 from skdcf.inspection import SeparationReport, explain, retention_by, shap_values
-from skdcf.metrics import evaluate_filter
+from skdcf.metrics import evaluate_filter, report_predictions
 from skdcf.plots import (
     ComparisonDisplay,
+    CoverageDisplay,
     FilterReportDisplay,
+    GroupCoverageDisplay,
     ImportanceDisplay,
     ReasoningGraphDisplay,
     RetentionDisplay,
@@ -160,7 +162,7 @@ def reports(data):
 
 
 def test_reports_of_filters(reports):
-    display = FilterReportDisplay.from_reports(reports)
+    display = FilterReportDisplay.from_report(reports)
     left, right = display.axes_
     for number, report in enumerate(reports.values()):
         for axes, name in ((left, "coverage"), (right, "retention")):
@@ -171,20 +173,11 @@ def test_reports_of_filters(reports):
     assert (both[1] - both[0] > 0.01).all()  # no error bar hides another
     for axes in (left, right):
         np.testing.assert_allclose(axes.get_xticks(), [0.1, 0.2, 0.3])
-    x, promised = lines_of(left)["promised: 1 - alpha"]
-    np.testing.assert_allclose(promised, 1 - np.array(x))
-    (band,) = left.collections[:1]
-    corners = band.get_paths()[0].vertices
-    expected = reports["claim_index"].coverage_band
-    for alpha, (low, high) in zip([0.3, 0.1, 0.2], expected, strict=True):
-        heights = corners[np.isclose(corners[:, 0], alpha), 1]
-        assert heights.min() == pytest.approx(low)
-        assert heights.max() == pytest.approx(high)
     legend = [text.get_text() for text in left.get_legend().get_texts()]
-    assert legend == ["95 % band of theory", "promised: 1 - alpha", *reports]
+    assert set(legend) == {"95 % band of theory", "promised: 1 - alpha", *reports}
     assert display.figure_ is left.figure
     _, axes = plt.subplots(1, 2)
-    alone = FilterReportDisplay.from_reports(reports["claim_index"], axes=axes)
+    alone = FilterReportDisplay.from_report(reports["claim_index"], ax=axes)
     assert list(alone.axes_) == list(axes)
 
 
@@ -199,36 +192,87 @@ def test_panels_of_reports(data, reports):
     expected = evaluate_filter(fitted, graphs[80:], y[80:], [0.1, 0.2]).abstention
     np.testing.assert_allclose(shown, 1 - expected)
     with pytest.raises(ValueError, match="panel is 'price'"):
-        FilterReportDisplay.from_reports(reports, panels=["price"])
+        FilterReportDisplay.from_report(reports, panels=["price"])
     with pytest.raises(ValueError, match="3 axes were given, but 2"):
-        FilterReportDisplay.from_reports(reports, axes=plt.subplots(1, 3)[1])
+        FilterReportDisplay.from_report(reports, ax=plt.subplots(1, 3)[1])
 
 
-def test_bands_that_differ_say_whose_they_are(data, reports):
+@pytest.mark.parametrize("kind", [FilterReportDisplay, CoverageDisplay])
+def test_each_mark_stands_in_the_band_and_beside_the_promise_that_are_its_own(
+    data, reports, kind
+):
+    """Marks are shifted sideways; what they are compared with is shifted along."""
+    from matplotlib.collections import PolyCollection
+
     graphs, y = data
     few = HardCF("claim_index").fit(graphs[:40], y[:40])
     other = evaluate_filter(few, graphs[80:], y[80:], [0.3, 0.1, 0.2])
-    display = FilterReportDisplay.from_reports(reports | {"few": other})
-    legend = [t.get_text() for t in display.axes_[0].get_legend().get_texts()]
-    assert legend[:2] == [
-        "95 % band of theory: frequency-score, claim_index",
-        "95 % band of theory: few",
+    reports = reports | {"few": other}
+    ax = kind.from_report(reports).ax_
+    (promised,) = [c for c in ax.collections if "promised" in c.get_label()]
+    bands = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    lines = promised.get_segments()
+    points = [container.lines[0].get_data() for container in ax.containers]
+    assert len(points) == 3 and len(bands) == 3
+    for report, band, (x, shown) in zip(reports.values(), bands, points, strict=True):
+        np.testing.assert_allclose(shown, report.coverage)
+        boxes = [path.get_extents() for path in band.get_paths()]
+        for at, (low, high), alpha in zip(
+            x, report.coverage_band, report.alpha, strict=True
+        ):
+            (box,) = [b for b in boxes if b.x0 <= at <= b.x1]
+            assert (box.y0, box.y1) == pytest.approx((low, high))
+            (line,) = [one for one in lines if one[0][0] <= at <= one[1][0]]
+            assert line[0][1] == line[1][1] == pytest.approx(1 - alpha)
+
+
+def test_masks_and_labels_suffice():
+    rng = np.random.default_rng(0)
+    y = [rng.integers(0, 2, n) for n in rng.integers(1, 6, 60)]
+    kept = {a: [rng.random(len(row)) < 3 * a for row in y] for a in (0.1, 0.2)}
+    by = np.arange(60) % 3
+    expected = report_predictions(y, kept, by=by)
+    display = FilterReportDisplay.from_predictions(
+        y, kept, panels=["coverage", "retention", "false kept"]
+    )
+    names = ("coverage", "retention", "false_kept")
+    for ax, name in zip(display.axes_, names, strict=True):
+        shown = ax.containers[0].lines[0].get_ydata()
+        np.testing.assert_allclose(shown, getattr(expected, name))
+    found = [c.get_label() for c in display.axes_[0].collections]
+    assert "95 % band of theory" not in found  # no law is known
+    ax = CoverageDisplay.from_predictions(y, kept).ax_
+    x, shown = ax.containers[0].lines[0].get_data()
+    np.testing.assert_allclose(x, [0.9, 0.8])
+    ax = GroupCoverageDisplay.from_predictions(y, kept, by=by, index=1).ax_
+    found = ax.containers[0].lines[0].get_xdata()
+    groups = [one.coverage[1] for one in expected.groups.values()]
+    np.testing.assert_allclose(found, [expected.coverage[1], *groups])
+    bars = RetentionDisplay.from_predictions(y, kept[0.2], by)
+    share = [
+        sum((k & (r == 1)).sum() for k, r in rows)
+        / sum((r == 1).sum() for _, r in rows)
+        for rows in (
+            [(kept[0.2][i], y[i]) for i in np.flatnonzero(by == g)] for g in range(3)
+        )
     ]
+    np.testing.assert_allclose([p.get_width() for p in bars.ax_.patches], share)
 
 
 def test_comparisons_of_filters(data):
     graphs, y = data
     filters = {name: HardCF(name) for name in ("frequency-score", "claim_index")}
     report = compare_filters(filters, graphs, y, [0.3, 0.1], cv=2, random_state=0)
-    display = ComparisonDisplay.from_comparison(report)
-    left, right = display.axes_
+    display = ComparisonDisplay.from_report(report)
+    left, middle, right = display.axes_
     for number, name in enumerate(filters):
         x, shown = lines_of(left)[name]
         np.testing.assert_allclose(x, [0.1, 0.3], atol=0.2 / 3)
         np.testing.assert_allclose(shown, report.coverage[number].mean(axis=0)[::-1])
-        _, kept = right.containers[number].lines[0].get_data()
-        np.testing.assert_allclose(kept, report.retention[number].mean(axis=0)[::-1])
-    np.testing.assert_allclose(lines_of(left)["promised: 1 - alpha"][1], [0.9, 0.7])
+        for ax, key in ((middle, "retention"), (right, "false_kept")):
+            _, kept = ax.containers[number].lines[0].get_data()
+            mean = getattr(report, key)[number].mean(axis=0)
+            np.testing.assert_allclose(kept, mean[::-1])
     np.testing.assert_allclose(left.get_xticks(), [0.1, 0.3])
 
 
@@ -259,10 +303,11 @@ def test_shapley_values(data, trained):
         ShapDisplay.from_report(report, kind="pie")
 
 
-def test_permutation_importance(data, trained):
+def test_permutation_importance(data):
     graphs, y = data
+    trained = CoherentConformalFilter("linear", random_state=0).fit(graphs[:75], y[:75])
     display = ImportanceDisplay.from_estimator(
-        trained, graphs, y, n_repeats=1, max_features=2, random_state=0
+        trained, graphs[75:], y[75:], n_repeats=1, max_features=2, random_state=0
     )
     widths = [p.get_width() for p in display.ax_.patches]
     assert widths == sorted(widths, reverse=True) and len(widths) == 2

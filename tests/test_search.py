@@ -1,26 +1,33 @@
 """Searches that stay valid: what calibrates is new to whatever was chosen or fitted."""
 
-import copy
 import pickle
 
 import numpy as np
 import pytest
+from joblib import parallel_config
+from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
     RandomizedSearchCV,
     StratifiedKFold,
+    cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.neural_network import MLPClassifier
 
 from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import fit_search
+from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning
-from skdcf.ops.holdout import hold_out
+from skdcf.features import GraphFeatures
+from skdcf.graphs import as_batch
+from skdcf.guarantees import NoFalseClaim
+from skdcf.inspection import explain
+from skdcf.metrics import evaluate_filter
 from skdcf.scorers import Scorer
 from skdcf.training import Adam, SoftTraining
 
@@ -36,16 +43,16 @@ def numbers(batch):
 
 
 class Seen:
-    """What was looked at while the search ran, and afterwards."""
+    """What was looked at while the search ran."""
 
-    trained, scored, after = set(), set(), []
+    trained, scored = set(), set()
     searching = False
 
 
 @pytest.fixture(autouse=True)
 def seen(monkeypatch):
-    for name, empty in (("trained", set()), ("scored", set()), ("after", [])):
-        monkeypatch.setattr(Seen, name, empty)
+    for name in ("trained", "scored"):
+        monkeypatch.setattr(Seen, name, set())
     return Seen
 
 
@@ -64,13 +71,11 @@ class Spy(Scorer):
     def confidence(self, batch):
         if Seen.searching:
             Seen.scored |= numbers(batch)
-        else:
-            Seen.after.append(numbers(batch))
         return batch.features[:, 0] + self.weight * batch.features[:, 1]
 
 
 class Watched(GridSearchCV):
-    """A search that says when it runs, and keeps what it was given."""
+    """A search that says when it runs."""
 
     def fit(self, X, y=None, **params):
         Seen.searching = True
@@ -80,20 +85,22 @@ class Watched(GridSearchCV):
             Seen.searching = False
 
 
-class Step(TransformerMixin, BaseEstimator):
-    """A step that learns something, and writes down on what."""
+class Columns(TransformerMixin, BaseEstimator):
+    """Columns that learn something, and write down on what."""
 
     def __init__(self, factor=1.0):
         self.factor = factor
 
     def fit(self, X, y=None):
-        self.names_ = X.feature_names
-        Seen.trained |= numbers(X)
+        Seen.trained |= set(X[:, -1].astype(int).tolist())
+        self.n_features_in_ = X.shape[1]
         return self
 
     def transform(self, X):
-        features = X.features * [self.factor, 1.0, 1.0]
-        return X.replace_features(features, self.names_)
+        return X * [self.factor, 1.0, 1.0]
+
+    def get_feature_names_out(self, input_features=None):
+        return np.array(["a", "b", "number"], dtype=object)
 
 
 def spying(**changes):
@@ -101,128 +108,113 @@ def spying(**changes):
 
 
 SEARCHES = {
-    "filter": Watched(spying(), {"scorer__weight": [0.0, 0.5]}, cv=3),
-    "pipeline": Watched(
-        Pipeline([("step", Step()), ("filter", spying())]),
-        {"step__factor": [1.0, -1.0], "filter__scorer__weight": [0.0, 0.5]},
+    "scorer": Watched(spying(), {"scorer__weight": [0.0, 0.5]}, cv=3),
+    "columns": Watched(
+        spying(features=Columns()),
+        {"features__factor": [1.0, -1.0], "scorer__weight": [0.0, 0.5]},
         cv=3,
     ),
 }
-
-
-def seen_by_filter(fitted):
-    """The problems as the last step sees them."""
-    return fitted[:-1].transform(NUMBERED) if hasattr(fitted, "steps") else NUMBERED
-
-
-def last(fitted):
-    return fitted[-1] if hasattr(fitted, "steps") else fitted
 
 
 @pytest.mark.parametrize("name", SEARCHES)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_calibrates_was_never_seen(seen, name, grouped):
     groups = np.arange(N) // 3 if grouped else None
-    fitted = fit_search(
-        SEARCHES[name], NUMBERED, Y, groups, calibration_size=30, random_state=0
-    )
-    filter = last(fitted)
+    size = 10 if grouped else 29  # questions, and 29 have the rank of 30 at .2 and more
+    search = CalibratedSearch(SEARCHES[name], calibration_size=size, random_state=0)
+    filter = search.fit(NUMBERED, Y, groups).best_estimator_
     calibrating = set(range(N)) - (seen.trained | seen.scored)
-    assert len(calibrating) == filter.n_calibration_ == 30
-    # After the search, the last fit calibrates on one of its own, and then on these.
-    assert any(calibrating <= asked for asked in seen.after)
-    assert (
-        all(asked <= calibrating or len(asked) == 1 for asked in seen.after) or grouped
-    )
+    assert len(calibrating) == (30 if grouped else 29)
+    assert filter.n_calibration_ == (9 if grouped else 29)  # the ranks of 10 and of 29
     if grouped:
         assert not {groups[i] for i in calibrating} & {
             groups[i] for i in seen.trained | seen.scored
         }
     rows = sorted(calibrating)
-    X = NUMBERED[rows]
-    if filter is not fitted:
-        X = fitted[:-1].transform(X)
-    again = copy.copy(filter).calibrate(X, [Y[i] for i in rows])
-    np.testing.assert_array_equal(
-        again.nonconformity_scores_, filter.nonconformity_scores_
-    )
+    scores = filter.nonconformity_scores_
+    part = None if groups is None else groups[rows]
+    filter.calibrate(NUMBERED[rows], [Y[i] for i in rows], part)
+    np.testing.assert_array_equal(filter.nonconformity_scores_, scores)
 
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_labels_of_what_calibrates_change_the_threshold_alone(seen, name):
-    fitted = fit_search(SEARCHES[name], NUMBERED, Y, random_state=0)
+    search = CalibratedSearch(SEARCHES[name], random_state=0)
+    fitted = clone(search).fit(NUMBERED, Y)
     held = set(range(N)) - (seen.trained | seen.scored)
     flipped = [1 - row if i in held else row for i, row in enumerate(Y)]
-    other = fit_search(SEARCHES[name], NUMBERED, flipped, random_state=0)
-    assert other.search_.best_params_ == fitted.search_.best_params_
-    one, two = (
-        np.concatenate(list(last(f).path_risk(seen_by_filter(f))))
-        for f in (fitted, other)
-    )
+    other = clone(search).fit(NUMBERED, flipped)
+    assert other.best_params_ == fitted.best_params_
+    one, two = (np.concatenate(f.path_risk(NUMBERED)) for f in (fitted, other))
     np.testing.assert_array_equal(one, two)
-    assert last(other).threshold_ != last(fitted).threshold_
+    assert other.threshold() != fitted.threshold()
 
 
 def test_the_result_is_the_best_filter_trained_on_all_that_was_searched():
     grid = {"scorer__var_smoothing": [1e-9, 1.0]}
     search = GridSearchCV(HardCF(GaussianNB(), alpha=0.2, random_state=0), grid, cv=3)
-    fitted = fit_search(search, GRAPHS, Y, calibration_size=0.4, random_state=0)
+    fitted = CalibratedSearch(search, calibration_size=0.4, random_state=0)
+    fitted.fit(GRAPHS, Y)
+    best = fitted.best_estimator_
     assert not hasattr(search, "best_params_") and fitted.search_ is not search
-    best = fitted.search_.best_params_
-    assert fitted.get_params()["scorer__var_smoothing"] == best["scorer__var_smoothing"]
+    assert (
+        best.get_params()["scorer__var_smoothing"]
+        == (fitted.best_params_["scorer__var_smoothing"])
+    )
     scores = fitted.search_.cv_results_["mean_test_score"]
     assert scores[fitted.search_.best_index_] == scores.max()
-    assert fitted.n_calibration_ == 36 and fitted.calibration_size == 0.4
-    # One problem of the 54 that were searched calibrates the last fit, until the rest do.
-    n_trained = fitted.scorer_.estimator_.class_count_.sum()
-    sizes = np.sort(GRAPHS.sizes)
-    assert sizes[:53].sum() <= n_trained <= sizes[-53:].sum()
     loaded = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(
         np.concatenate(loaded.predict(GRAPHS)), np.concatenate(fitted.predict(GRAPHS))
     )
-    assert clone(fitted).get_params().keys() == fitted.get_params().keys()
+    assert fitted.score(GRAPHS, Y) == best.score(GRAPHS, Y)
+    fresh = clone(fitted)
+    assert not hasattr(fresh, "best_estimator_")
+    assert fresh.get_params()["search__estimator__alpha"] == 0.2
+
+
+def test_problems_that_chose_settings_count_as_trained():
+    """Even of a filter in which nothing learns."""
+    groups = np.arange(N) // 2
+    search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 1.0]}, cv=3)
+    fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y, groups)
+    trained, calibrated = fitted.best_estimator_.seen(GRAPHS, groups)
+    assert not (trained & calibrated).any() and trained.sum() > N / 3
+    with pytest.raises(ValueError, match="trained"):
+        fitted.calibrate(GRAPHS, Y, groups)
 
 
 def test_the_same_random_state_draws_the_same_problems():
     search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 1.0]}, cv=3)
     one, same, other = (
-        fit_search(search, GRAPHS, Y, random_state=seed).nonconformity_scores_
+        CalibratedSearch(search, random_state=seed)
+        .fit(GRAPHS, Y)
+        .best_estimator_.nonconformity_scores_
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
+    assert len(one) != len(other) or (one != other).any()
 
 
-@pytest.mark.parametrize("cv", [None, 3, 4])
-def test_groups_stay_together_inside_the_search(cv, monkeypatch):
+@pytest.mark.parametrize("cv", [None, 3, GroupKFold(4)])
+def test_answers_to_a_question_stay_together_inside_the_search(cv):
     groups = np.arange(N) // 2
-    splits = []
-
-    class Recorded(GroupKFold):
-        def split(self, X, y=None, groups=None):
-            for train, test in super().split(X, y, groups):
-                splits.append((set(groups[train]), set(groups[test])))
-                yield train, test
-
-    monkeypatch.setattr("skdcf.evaluation._fitting.GroupKFold", Recorded)
     search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 1.0]}, cv=cv)
-    fit_search(search, GRAPHS, Y, groups, random_state=0)
-    assert len(splits) == (cv or 5)
-    assert all(train.isdisjoint(test) for train, test in splits)
+    fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y, groups)
+    splits = fitted.search_.cv
+    assert len(splits) == {None: 5, 3: 3}.get(cv, 4)
+    used = sorted(np.concatenate([test for _, test in splits]))
+    assert len(used) % 2 == 0 and used == list(range(len(used)))
+    for train, test in splits:  # two answers to each question, one after the other
+        assert set(np.array(train) // 2).isdisjoint(np.array(test) // 2)
 
 
 def test_a_splitter_of_ones_own_is_used():
-    search = GridSearchCV(
-        SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 1.0]}, cv=KFold(7)
-    )
-    fitted = fit_search(search, GRAPHS, Y, random_state=0)
+    filter = SingleFeatureCF(alpha=0.2)
+    search = GridSearchCV(filter, {"beta_mix": [0.0, 1.0]}, cv=KFold(7))
+    fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
     assert fitted.search_.n_splits_ == 7
-    groups = GridSearchCV(
-        SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 1.0]}, cv=GroupKFold(6)
-    )
-    fitted = fit_search(groups, GRAPHS, Y, np.arange(N) // 2, random_state=0)
-    assert fitted.search_.n_splits_ == 6
 
 
 def test_other_searches_and_nested_settings():
@@ -234,10 +226,64 @@ def test_other_searches_and_nested_settings():
         "linear", alpha=0.2, training=SoftTraining(Adam(max_iter=3)), random_state=0
     )
     search = RandomizedSearchCV(filter, space, n_iter=2, cv=2, random_state=0)
-    fitted = fit_search(search, GRAPHS, Y, random_state=0)
-    best = fitted.search_.best_params_
-    assert fitted.training.loss == best["training__loss"]
-    assert fitted.n_calibration_ == 34 and fitted.n_iter_ == 3
+    fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
+    best = fitted.best_estimator_
+    assert best.training.loss == fitted.best_params_["training__loss"]
+    assert best.n_iter_ == 3
+
+
+# --- it is an estimator
+
+
+def test_it_can_itself_be_cross_validated():
+    groups = np.arange(N) // 3
+    search = CalibratedSearch(
+        GridSearchCV(SingleFeatureCF(alpha=0.3), {"beta_mix": [0.0, 1.0]}, cv=2),
+        random_state=0,
+    )
+    plain = cross_validate(search, GRAPHS, Y, cv=3, error_score="raise")
+    assert (plain["test_score"] > 0).all()
+    with config_context(enable_metadata_routing=True):  # it asks for groups by itself
+        routed = cross_validate(
+            search,
+            GRAPHS,
+            Y,
+            cv=GroupKFold(3),
+            params={"groups": groups},
+            error_score="raise",
+            return_estimator=True,
+            return_indices=True,
+        )
+    for fitted, train in zip(
+        routed["estimator"], routed["indices"]["train"], strict=True
+    ):
+        inside = groups[train]
+        together = inside[[i for i, _ in enumerate(train)]]
+        for rest, test in fitted.search_.cv:
+            assert len(rest) + len(test) < len(together)
+            assert (len(rest) + len(test)) % 3 == 0
+
+
+def test_what_takes_a_filter_takes_a_search():
+    search = GridSearchCV(SingleFeatureCF(alpha=0.3), {"beta_mix": [0.0, 1.0]}, cv=2)
+    fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
+    report = evaluate_filter(fitted, GRAPHS, Y, [0.3])
+    assert report.retention[0] == pytest.approx(fitted.score(GRAPHS, Y))
+    np.testing.assert_array_equal(
+        explain(fitted, GRAPHS[0]).kept, fitted.predict(GRAPHS)[0]
+    )
+    levels = fit_levels(CalibratedSearch(search, random_state=0), GRAPHS, Y, [0.2, 0.3])
+    assert [one.best_estimator_.alpha for one in levels.values()] == [0.2, 0.3]
+    with pytest.raises(ValueError, match=r"CalibratedSearch\(search\)"):
+        fit_levels(search, GRAPHS, Y, [0.2])
+    run = {"alphas": [0.3], "cv": 2, "random_state": 0}
+    both = {"wrapped": CalibratedSearch(search), "plain": search}
+    compared = compare_filters(both, GRAPHS, Y, **run)
+    np.testing.assert_array_equal(compared.retention[0], compared.retention[1])
+    chosen = {row["filter"]: row["chosen"]["beta_mix"] for row in compared.rows()}
+    mean = np.mean([split[0]["beta_mix"] for split in compared.chosen["plain"]])
+    assert chosen == {"wrapped": mean, "plain": mean}
+    assert f"beta_mix = {mean:.3g}" in str(compared)
 
 
 # --- tables
@@ -256,63 +302,101 @@ def table(n=120, seed=0):
 def test_tables_with_labels_of_any_kind(false, true):
     X, truth = table()
     y = np.array([true if flag else false for flag in truth])
-    search = GridSearchCV(
-        SingleFeatureCF(alpha=0.3), {"feature": [0, 1, 2]}, cv=StratifiedKFold(3)
+    search = CalibratedSearch(
+        GridSearchCV(
+            SingleFeatureCF(alpha=0.3), {"feature": [0, 1, 2]}, cv=StratifiedKFold(3)
+        ),
+        random_state=0,
     )
-    fitted = fit_search(search, X, y, random_state=0)
-    plain = fit_search(search, X, truth, random_state=0)
-    assert fitted.feature == 1 and fitted.n_calibration_ == 46
-    assert fitted.threshold_ == plain.threshold_
+    fitted, plain = clone(search).fit(X, y), clone(search).fit(X, truth)
+    assert fitted.best_estimator_.feature == 1
+    assert fitted.threshold() == plain.threshold()
     assert fitted.score(X, y) == plain.score(X, truth)
     np.testing.assert_array_equal(fitted.predict(X), plain.predict(X))
 
 
-def test_tables_with_named_columns_and_a_step_that_looks_at_labels():
-    """The case that cannot be seen from inside a filter: the step saw the labels."""
-    pandas = pytest.importorskip("pandas")
-    from sklearn.feature_selection import SelectKBest
-
-    rng = np.random.default_rng(0)
-    truth = rng.random(200) < 0.6
-    X = pandas.DataFrame(
-        rng.normal(size=(200, 30)), columns=[f"c{j}" for j in range(30)]
-    )
-    y = pandas.Series(np.where(truth, "yes", "no"), index=np.arange(200)[::-1])
-    pipe = make_pipeline(SelectKBest(), HardCF(GaussianNB(), alpha=0.3, random_state=0))
-    search = GridSearchCV(pipe, {"selectkbest__k": [1, 3]}, cv=3)
-    fitted = fit_search(search, X, y, random_state=0)
-    assert fitted[-1].n_calibration_ == 79
-    assert fitted.predict(X).shape == (200,)
-    # The step chose its columns on the problems that do not calibrate.
-    rest, _ = hold_out(200, 79, None, np.random.RandomState(0))
-    on_rest, on_all = (
-        clone(fitted[0]).fit(X.iloc[r], y.iloc[r]).scores_ for r in (rest, slice(None))
-    )
-    np.testing.assert_allclose(fitted[0].scores_, on_rest)
-    assert not np.allclose(fitted[0].scores_, on_all)
-
-
 # --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("alpha", [0.1, 0.2]),
+        ("guarantee", [None, NoFalseClaim(max_false=3)]),
+        ("guarantee__max_false", [0, 3]),
+        ("edges", ["given", "none"]),
+        ("ties", ["exclude", "include"]),
+        ("estimator__alpha", [0.1, 0.2]),
+        ("calibration_size", [0.3, 0.5]),
+    ],
+)
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_search_for_the_weakest_promise_is_refused(key, values, listed):
+    grid = {"scorer": [0], key: values}
+    search = GridSearchCV(HardCF(guarantee=NoFalseClaim()), [grid] if listed else grid)
+    for run in (
+        lambda: CalibratedSearch(search).fit(GRAPHS, Y),
+        lambda: compare_filters({"search": search}, GRAPHS, Y, [0.1]),
+    ):
+        with pytest.raises(ValueError, match=f"tries values of '{key}'"):
+            run()
+
+
+def test_settings_of_scorers_are_not_taken_for_the_filters():
+    net = MLPClassifier((3,), max_iter=5)
+    search = GridSearchCV(
+        HardCF(net, alpha=0.3, random_state=0), {"scorer__alpha": [0.1, 1.0]}, cv=2
+    )
+    with pytest.warns(Warning, match="converge"):
+        fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
+    assert set(fitted.best_params_) == {"scorer__alpha"}
+
+
+@pytest.mark.parametrize(
+    "scoring", ["accuracy", ["roc_auc"], {"a": "f1"}, make_scorer(accuracy_score)]
+)
+def test_scorers_of_other_problems_are_refused_by_name(scoring):
+    search = GridSearchCV(
+        SingleFeatureCF(), {"beta_mix": [0.0]}, scoring=scoring, refit=False
+    )
+    with pytest.raises(ValueError, match=r"scoring is .*(accuracy|roc_auc|f1)"):
+        CalibratedSearch(search).fit(GRAPHS, Y)
+
+
+def test_scoring_of_ones_own():
+    def worst(filter, X, y):
+        return -filter.score(X, y)
+
+    grid = {"feature": ["frequency-score", "claim_index"]}
+    search = GridSearchCV(SingleFeatureCF(alpha=0.3), grid, cv=3)
+    best = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y).best_params_
+    search.set_params(scoring=worst)
+    other = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y).best_params_
+    assert other != best
 
 
 def test_too_few_problems_and_bad_sizes():
     search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0]}, cv=2)
     for size in (0, 1.5, -1, "a", True, N):
         with pytest.raises(ValueError, match="calibration_size"):
-            fit_search(search, GRAPHS, Y, calibration_size=size)
+            CalibratedSearch(search, calibration_size=size).fit(GRAPHS, Y)
     with pytest.raises(ValueError, match="90 problems, but y has 89 entries"):
-        fit_search(search, GRAPHS, Y[:-1])
+        CalibratedSearch(search).fit(GRAPHS, Y[:-1])
     with pytest.raises(ValueError, match=r"groups has shape \(2,\)"):
-        fit_search(search, GRAPHS, Y, [1, 2])
-    with pytest.raises(ValueError, match="all problems are in one group"):
-        fit_search(search, GRAPHS, Y, np.zeros(N))
+        CalibratedSearch(search).fit(GRAPHS, Y, [1, 2])
+    with pytest.raises(ValueError, match="all problems answer one question"):
+        CalibratedSearch(search).fit(GRAPHS, Y, np.zeros(N))
+    with pytest.raises(ValueError, match="a search of scikit-learn around a filter"):
+        CalibratedSearch(HardCF()).fit(GRAPHS, Y)
 
 
 def test_too_few_for_the_level_are_told():
     search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0]}, cv=2)
     with pytest.warns(CalibrationWarning, match="3 calibration problems are too few"):
-        fitted = fit_search(search, GRAPHS, Y, calibration_size=3, random_state=0)
-    assert fitted.threshold_ == -np.inf
+        fitted = CalibratedSearch(search, calibration_size=3, random_state=0).fit(
+            GRAPHS, Y
+        )
+    assert fitted.best_estimator_.n_calibration_ == 3
 
 
 # --- the guarantee
@@ -329,9 +413,8 @@ def test_coverage_of_a_search_over_noise():
         y = rng.random(n + 600) < 0.5
         search = GridSearchCV(HardCF(alpha=0.2), grid, cv=2)
         plain = clone(search).fit(X[:n], y[:n]).best_estimator_
-        apart = fit_search(
-            search, X[:n], y[:n], calibration_size=19, random_state=repeat
-        )
+        apart = CalibratedSearch(search, calibration_size=19, random_state=repeat)
+        apart.fit(X[:n], y[:n])
         for name, filter in zip(covered, (plain, apart), strict=True):
             kept = filter.predict(X[n:])
             covered[name].append(1 - np.mean(kept & ~y[n:]))
@@ -343,3 +426,46 @@ def test_coverage_of_a_search_over_noise():
     good, bad = "held apart", "searched and calibrated alike"
     assert mean[good] > 0.8 - 3 * error[good]
     assert mean[bad] < 0.8 - 3 * error[bad]
+
+
+# --- columns
+
+
+class Counting(GraphFeatures):
+    """Columns of ours that learn nothing, and count the rows that they compute."""
+
+    rows = 0
+    __module__ = "skdcf.features"  # so that it counts as ours
+
+    def transform(self, X):
+        Counting.rows += as_batch(X).n_claims
+        return super().transform(X)
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")  # of threads
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_columns_that_learn_nothing_are_computed_once(n_jobs, monkeypatch):
+    monkeypatch.setattr(Counting, "rows", 0)
+    filters = {
+        "one": HardCF(GaussianNB(), features=Counting(), alpha=0.3),
+        "two": HardCF("claim_index", features=Counting(), alpha=0.3),
+        "three": SingleFeatureCF("claim_index", alpha=0.3),
+    }
+    grid = {"scorer__var_smoothing": np.logspace(-9, 0, 20)}
+    filters["three"] = GridSearchCV(filters["one"], grid, cv=5)
+    with parallel_config(backend="threading"):
+        run = {"cv": 5, "n_jobs": n_jobs, "random_state": 0}
+        compare_filters(filters, GRAPHS, Y, [0.3], **run)
+        assert Counting.rows == GRAPHS.n_claims
+        monkeypatch.setattr(Counting, "rows", 0)
+        search = GridSearchCV(filters["one"], grid, cv=5, n_jobs=n_jobs)
+        fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
+        assert Counting.rows == GRAPHS.n_claims
+    fitted.predict(GRAPHS[:5])
+    assert Counting.rows == GRAPHS.n_claims + GRAPHS[:5].n_claims
+
+
+def test_carried_columns_go_to_other_processes():
+    batch = HardCF(0, features=GraphFeatures()).check(GRAPHS)
+    sent = pickle.loads(pickle.dumps(batch[:20]))
+    assert sent.tables.keys() == batch.tables.keys() and len(batch.tables) == 1

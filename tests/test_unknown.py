@@ -18,7 +18,7 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import compare_filters, fit_search
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import LabelWarning
 from skdcf.graphs import pack_labels
 from skdcf.inspection import surrogate_agreement
@@ -272,10 +272,10 @@ def test_comparisons_and_searches_take_them():
     assert (report.retention[1] != false.retention[1]).any()
     search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 1.0]}, cv=3)
     one, other = (
-        fit_search(search, GRAPHS, y, random_state=0)
+        CalibratedSearch(search, random_state=0).fit(GRAPHS, y)
         for y in (UNKNOWN, as_false(UNKNOWN))
     )
-    assert one.threshold_ == other.threshold_
+    assert one.threshold() == other.threshold()
 
 
 def test_soft_and_hard_procedures_agree_about_them():

@@ -5,7 +5,14 @@ What a class shows in a notebook, what the pictures draw, and what reports and p
 made of. Every text that comes from outside is escaped here, and nowhere else.
 """
 
-from .claims import answer_html, batch_html, graph_html, problem_html, summary
-from .html import card, escape, page, records, table
+from .claims import (
+    CLAIMS_LISTED,
+    answer_html,
+    batch_html,
+    graph_html,
+    problem_html,
+    summary,
+)
+from .html import card, escape, page, table
 from .layout import Frame, layered_layout
 from .pens import FALSE, LOOKS, graph_svg, shown_of

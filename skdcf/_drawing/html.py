@@ -101,19 +101,6 @@ def table(header, rows, caption=None):
     return f'<div class="wide"><table class="numbers">{inside}</table></div>'
 
 
-def records(rows, caption=None):
-    """A framed table of dicts that have the same keys; floats with four digits."""
-    header = [name.replace("_", " ") for name in rows[0]] if rows else []
-    cells = [[_cell(value) for value in row.values()] for row in rows]
-    return card(table(header, cells, caption))
-
-
-def _cell(value):
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else value
-
-
 def page(body, title):
     """A whole document in one string that asks nothing of any server.
 

@@ -27,13 +27,14 @@ class View:
         As the scorer sees them: with the columns of ``features``.
     is_table : bool
         Whether the caller passed a table with one claim per row.
-    labels : ndarray of shape (n_claims,) or None
+    labels, confidence : ndarray of shape (n_claims,) or None
     """
 
     passed: GraphBatch
     seen: GraphBatch
     is_table: bool = False
     labels: np.ndarray | None = None
+    confidence: np.ndarray | None = None
 
     def shaped(self, values):
         """Values per claim as the caller expects them."""

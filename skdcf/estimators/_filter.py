@@ -788,8 +788,8 @@ class ConformalFilter(Settings):
                 "call calibrate or fit again"
             )
         view = self._look(X, accept_origin, y=y)
-        risk = self._risk(self._confidence(view), view.passed)
-        risk = path_risk(risk, self._graphs(view))
+        view.confidence = self._confidence(view)
+        risk = path_risk(self._risk(view.confidence, view.passed), self._graphs(view))
         guarantee = self.calibration_.guarantee  # the caller's may have changed
         if (
             self.guarantee is not None

@@ -262,3 +262,19 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
             texts = (hash_text(text or "") for text in batch.problems)
             out += mix(np.fromiter(texts, dtype=np.uint64, count=len(batch)))
         return mix(out + batch.sizes.astype(np.uint64))
+
+
+def count_as_trained(filter, X, groups=None):
+    """Remember problems that chose the settings of a filter as if they had trained it.
+
+    Parameters
+    ----------
+    filter : fitted filter
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers.
+    """
+    batch = filter.check(X)
+    seen = Seen.of(batch, groups).sorted()
+    before = filter._trained
+    filter._trained = {k: np.union1d(before[k], found) for k, found in seen.items()}

@@ -1,14 +1,15 @@
-"""Filters compared on the same splits of the same problems."""
+"""Filters compared on the same splits of the same problems, and searches that stay valid."""
 
 from ._compare import compare_filters
 from ._comparison_report import ComparisonReport
 from ._differences import DifferenceReport
-from ._fitting import fit_levels, fit_search
+from ._levels import fit_levels
+from ._search import CalibratedSearch
 
 __all__ = [
+    "CalibratedSearch",
     "ComparisonReport",
     "DifferenceReport",
     "compare_filters",
     "fit_levels",
-    "fit_search",
 ]

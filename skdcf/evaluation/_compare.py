@@ -14,15 +14,15 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from .. import __version__
 from .._checks import check_alphas, check_choice, warn
 from ..exceptions import CalibrationWarning
+from ..graphs import question_groups
 from ..guarantees import NoFalseClaim
 from ..metrics import evaluate_filter, leave_one_out
-from ._check import check_filters, check_input
 from ._comparison_report import ComparisonReport
-from ._fitting import fit_each
-from ._resume import ResumeFile, fingerprint
+from ._levels import fit_each
+from ._resume import check_results, key_of, open_results
+from ._search import as_groups, check_search, numbered, search_in
 from ._splits import LEAVE_ONE_OUT, SHARES, make_splits
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 METRICS = (
     "coverage",
     "retention",
+    "false_kept",
     "abstention",
     "nonempty_coverage",
-    "false_kept",
     "clean_prefix",
+    "n_calibration",
 )
+WANTED = ("fit", "fit_levels", "check", "calibrate", "predict_alpha", "path_risk")
 
 
 def compare_filters(
@@ -46,7 +48,7 @@ def compare_filters(
     *,
     protocol: Literal["folds", "leave-one-out"] = "folds",
     cv: Any = None,
-    groups: ArrayLike | None = None,
+    groups: ArrayLike | Literal[False] | None = None,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
@@ -57,12 +59,15 @@ def compare_filters(
     Parameters
     ----------
     filters : dict of str to unfitted filter
-        By the name to print. A value may also be a search such as
+        By the name to print. A value may also be a `CalibratedSearch` or a search such as
         `~sklearn.model_selection.GridSearchCV` around a filter, which then chooses inside
         the training part of each split, or a dict with one filter per alpha.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Problems, as in the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem
+        Labels, as in the filters' `fit`.
     alphas : sequence of float in (0, 1)
+        The levels to compare at.
     protocol : {"folds", "leave-one-out"}, default="folds"
         "folds": each split has 70 % of the problems to train on, 15 % to calibrate on
         and 15 % to test on. "leave-one-out": each split has one half to train on; each
@@ -72,8 +77,10 @@ def compare_filters(
         An int is the number of random splits; None is 20 folds or 40 halves. Else a
         scikit-learn splitter, or tuples of problem numbers: (train, calibration, test),
         or (train, test), of which train gives up calibration problems for "folds".
-    groups : array-like of shape (n_problems,), optional
-        Problems of one group, say of one question, never stand on two sides.
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers; None reads it off the problems
+        (`skdcf.graphs.question_groups`), False says that each is a question of its own.
+        Answers to one question never stand on two sides, and count as one.
     n_jobs : int, optional
         Splits at a time.
     random_state : int, RandomState or None, default=None
@@ -91,7 +98,7 @@ def compare_filters(
     Raises
     ------
     ValueError
-        On bad inputs, before anything is fitted; if a split divides a group; if the
+        On bad inputs, before anything is fitted; if a split divides a question; if the
         file of ``resume`` belongs to other inputs.
 
     Warns
@@ -128,17 +135,22 @@ def compare_filters(
     check_choice("protocol", protocol, SHARES)
     levels = check_alphas(alphas).tolist()
     filters = check_filters(filters, levels, protocol)
-    data = check_input(filters, X, y, groups)
+    plain = list(_plain_filters(filters))
+    batch, labels = plain[0].check(X, y)
+    for one in plain[1:]:  # slices carry the columns of all filters that learn none
+        batch = one.check(batch)
+    questions = numbered(question_groups(batch, groups))
+    data = batch, batch.split(labels), questions
     rng = check_random_state(random_state)
-    splits = make_splits(cv, len(data[0]), data[2], protocol, rng)
+    splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
     saved = None
     if resume is not None:
-        key = _key(filters, data, levels, protocol, splits, seeds)
-        saved = _open(resume, key, random_state)
-        _check_results(saved, len(splits), filters, len(levels))
+        key = key_of(filters, *data, levels, protocol, splits, seeds)
+        saved = open_results(resume, key, random_state)
+        check_results(saved, len(splits), filters, METRICS, len(levels))
     results = {} if saved is None else saved.results
-    _warn_of_abstention(filters, splits, levels, protocol)
+    _warn_of_abstention(filters, questions, splits, levels)
     missing = [number for number in range(len(splits)) if number not in results]
     tasks = (
         delayed(run_split)(
@@ -151,45 +163,113 @@ def compare_filters(
         results[number] = result
         if saved is not None:
             saved.add(number, result)
-    return _summary(list(filters), levels, protocol, data[1], splits, results)
+    return _summary(list(filters), levels, protocol, *data[1:], splits, results)
 
 
-def run_split(number, filters, batch, labels, groups, alphas, parts, seed):
-    """(number, {filter: {metric: one value per alpha, "seconds": fitting}})."""
-    data = [(batch[part], labels[part]) for part in parts]
-    groups = None if groups is None else groups[parts[0]]
+def check_filters(filters, alphas, protocol):
+    """Clones of the filters, by name."""
+    if not isinstance(filters, Mapping) or not filters:
+        raise ValueError(
+            f"filters is {filters!r}: a dict of one or more unfitted filters by name"
+        )
+    return {str(k): _check_filter(k, f, alphas, protocol) for k, f in filters.items()}
+
+
+def _check_filter(name, filter, alphas, protocol):
+    if isinstance(filter, Mapping):
+        missing = [alpha for alpha in alphas if alpha not in filter]
+        if missing:
+            raise ValueError(
+                f"filter {name!r} has one filter per alpha, but none for {missing}"
+            )
+        return {a: _check_filter(name, filter[a], alphas, protocol) for a in alphas}
+    search = search_in(filter)
+    if search is not None:
+        check_search(search)
+    inner = filter if search is None else search.estimator
+    missing = [m for m in WANTED if not hasattr(inner, m)]
+    if missing or not hasattr(inner, "alpha"):
+        raise ValueError(
+            f"filter {name!r} is a {type(inner).__name__} without "
+            f"{', '.join(missing or ['alpha'])}: a filter of skdcf, or a search around "
+            "one, is expected. Transformers go into the filter, as features="
+        )
+    if protocol == LEAVE_ONE_OUT and getattr(inner, "ties", None) == "include":
+        raise ValueError(
+            f'filter {name!r} has ties="include", which leave-one-out evaluation does '
+            'not cover: use protocol="folds", or ties="jitter"'
+        )
+    if getattr(inner, "calibration_size", None) == "cross":
+        raise ValueError(
+            f'filter {name!r} has calibration_size="cross", which calibrates on what it '
+            "trains on, but a comparison calibrates on a part of its own: evaluate it on "
+            "splits of yours, by evaluate_filter"
+        )
+    return clone(filter)
+
+
+def _plain_filters(filter):
+    """Yield the filters as such: of several by name or alpha, or in a search."""
+    if isinstance(filter, Mapping):
+        for one in filter.values():
+            yield from _plain_filters(one)
+    else:
+        search = search_in(filter)
+        yield filter if search is None else search.estimator
+
+
+def run_split(number, filters, batch, labels, questions, alphas, parts, seed):
+    """(number, {filter: {metric: one value per alpha, "seconds": time of fitting}})."""
+    data = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
     out = {}
     with warnings.catch_warnings():
-        # Thresholds of filters that are about to be calibrated on other problems; of
-        # what the splits themselves lack, the caller was told.
+        # The filters are about to be calibrated on other problems, and the caller was
+        # told already where those are too few.
         warnings.simplefilter("ignore", CalibrationWarning)
         for name, filter in filters.items():
             try:
-                out[name] = _run_filter(seeded(filter, seed), data, alphas, groups)
+                out[name] = _run_filter(seeded(filter, seed), data, alphas)
             except Exception as error:
                 error.add_note(f"(filter {name!r}, split {number})")
                 raise
     return number, out
 
 
-def _run_filter(filter, data, alphas, groups):
+def _run_filter(filter, data, alphas):
     rows = {metric: [None] * len(alphas) for metric in METRICS}
+    settings = [{} for _ in alphas]
     start, elapsed = time.perf_counter(), 0.0
-    fits = fit_each(filter, *data[0], alphas, groups, calibration_size=1)
-    for fitted, positions in fits:
+    (X, y, groups), *rest = data
+    fits = fit_each(filter, X, y, alphas, groups, calibration_size=1)
+    for fitted, positions, chosen in fits:
         elapsed += time.perf_counter() - start
-        report = _evaluate(fitted, data, [alphas[i] for i in positions])
-        for metric, row in rows.items():
-            for i, value in zip(positions, getattr(report, metric), strict=True):
-                row[i] = float(value)
+        reports = _evaluate(fitted, rest, [alphas[i] for i in positions])
+        for i, (report, j) in zip(positions, reports, strict=True):
+            settings[i] = {key: _plain(value) for key, value in chosen.items()}
+            for metric, row in rows.items():
+                values = np.broadcast_to(getattr(report, metric), report.alpha.shape)
+                row[i] = float(values[j])
         start = time.perf_counter()
-    return rows | {"seconds": elapsed}
+    return rows | {"seconds": elapsed, "chosen": settings}
+
+
+def _plain(value):
+    """A setting as a file of results can hold it."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, (int, float, str)) else repr(value)
 
 
 def _evaluate(fitted, data, alphas):
-    if len(data) == 2:
-        return leave_one_out(fitted, *data[1], alphas)
-    return evaluate_filter(fitted.calibrate(*data[1]), *data[2], alphas)
+    """Yield for each level a report, and the place of the level in it."""
+    X, y, groups = data[-1]
+    if len(data) == 1:
+        report = leave_one_out(fitted, X, y, alphas, groups=groups)
+        yield from ((report, j) for j in range(len(alphas)))
+        return
+    part = fitted.calibration_part(*data[0])
+    for alpha in alphas:  # it says how many of the problems calibrate
+        filter = fitted.with_alpha(alpha).calibrate_parts([part])
+        yield evaluate_filter(filter, X, y, [alpha], groups=groups), 0
 
 
 def seeded(filter, seed):
@@ -201,81 +281,32 @@ def seeded(filter, seed):
     return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
 
 
-def calibration_sizes(splits, protocol):
-    """Number of problems that calibrate, per split."""
-    if protocol == LEAVE_ONE_OUT:
-        return np.array([len(test) - 1 for _, test in splits])
-    return np.array([len(calibration) for _, calibration, _ in splits])
-
-
-def _warn_of_abstention(filters, splits, alphas, protocol):
-    n, told = int(calibration_sizes(splits, protocol).min()), set()
+def _warn_of_abstention(filters, questions, splits, alphas):
+    n = min(_n_calibrating(questions, parts) for parts in splits)
+    told = set()
     for name, filter in filters.items():
-        promise = _promise_of(filter, alphas)
-        low = [a for a in sorted(alphas) if n < promise.problems_needed(a)]
-        if not low or repr(promise) in told:
+        guarantee = _guarantee_of(filter)
+        low = [a for a in sorted(alphas) if n < guarantee.problems_needed(a)]
+        if not low or repr(guarantee) in told:
             continue
-        told.add(repr(promise))
-        whose = "" if promise.combines_folds else f" by filter {name!r}"
+        told.add(repr(guarantee))
+        whose = "" if guarantee.combines_folds else f" by filter {name!r}"
         warn(
             f"{n} calibration problems per split are too few for alpha = "
             f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept{whose}. "
-            f"{low[0]:g} needs {promise.problems_needed(low[0])}.",
+            f"{low[0]:g} needs {guarantee.problems_needed(low[0])}.",
             CalibrationWarning,
         )
 
 
-def _promise_of(filter, alphas):
-    """The guarantee of a filter, of the first of several, or of that in a search."""
-    while isinstance(filter, Mapping):
-        filter = filter[alphas[0]]
-    while hasattr(filter, "estimator"):
-        filter = filter.estimator
-    while hasattr(filter, "steps"):
-        filter = filter.steps[-1][1]
-    guarantee = getattr(filter, "guarantee", None)
-    return NoFalseClaim() if guarantee is None else guarantee
+def _n_calibrating(questions, parts):
+    """Number of questions that calibrate: a part of its own, or all other ones."""
+    n = len(np.unique(questions[parts[1]]))
+    return n - 1 if len(parts) == 2 else n
 
 
-def _key(filters, data, alphas, protocol, splits, seeds):
-    batch, labels, groups = data
-    names = ("features", "feature_names", "offsets", "edges", "claims", "problems")
-    names += ("metadata", "alternatives", "context", "edges_known")
-    inputs = {
-        "X": [getattr(batch, name) for name in names],
-        "y": np.concatenate(list(labels)),
-        "groups": groups,
-        "alphas": alphas,
-        "protocol": protocol,
-        "cv or random_state": (splits, seeds),
-        "the version of skdcf": __version__,
-        "the names of the filters": sorted(filters),
-    }
-    return fingerprint(**inputs, **{f"filter {k!r}": f for k, f in filters.items()})
-
-
-def _open(path, key, random_state):
-    if not isinstance(random_state, (int, np.integer)):
-        raise ValueError(
-            f"random_state is {random_state!r}, but resume needs an integer: another "
-            "run has to draw the same splits"
-        )
-    return ResumeFile(path, key)
-
-
-def _check_results(saved, n_splits, names, n_alphas):
-    """ValueError unless what a file holds are results of this comparison."""
-    for number, result in saved.results.items():
-        try:
-            rows = [[result[name][metric] for metric in METRICS] for name in names]
-            right = np.array(rows, dtype=float).shape[2] == n_alphas
-            right &= all(float(result[name]["seconds"]) >= 0 for name in names)
-        except (KeyError, TypeError, ValueError, IndexError):
-            right = False
-        if not right or not 0 <= number < n_splits:
-            raise ValueError(
-                f"{saved.path} is damaged: the result of split {number} is unusable"
-            )
+def _guarantee_of(filter):
+    return next(_plain_filters(filter)).guarantee or NoFalseClaim()
 
 
 def _progress(finished, total, done, verbose):
@@ -286,20 +317,29 @@ def _progress(finished, total, done, verbose):
     return tqdm(finished, total=total, initial=done, desc="splits", unit="split")
 
 
-def _summary(names, alphas, protocol, labels, splits, results):
+def _summary(names, alphas, protocol, labels, questions, splits, results):
     def values(key):
         rows = [[results[s][name][key] for s in range(len(splits))] for name in names]
         return np.array(rows, dtype=np.float64)
 
-    true_claims = [
-        np.mean([np.sum(labels[i] == 1) for i in parts[-1]]) for parts in splits
-    ]
+    n_true = np.array([np.sum(row == 1) for row in labels], dtype=float)
+    true = []
+    for *_, test in splits:
+        code = np.unique(questions[test], return_inverse=True)[1]
+        true.append(np.mean(np.bincount(code, n_true[test]) / np.bincount(code)))
     return ComparisonReport(
         names=tuple(names),
         alpha=np.array(alphas),
         **{metric: values(metric) for metric in METRICS},
         seconds=values("seconds"),
-        true_claims=np.array(true_claims),
+        chosen={
+            name: [results[s][name]["chosen"] for s in range(len(splits))]
+            for name in names
+        },
+        true_claims=np.array(true),
         sizes=np.array([[len(part) for part in parts] for parts in splits]),
+        n_questions=np.array(
+            [[len(np.unique(questions[p])) for p in s] for s in splits]
+        ),
         protocol=protocol,
     )

@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice
-from .._drawing import records
+from .._table import Table
 from ..ops.conformal import conformal_rank
-from ._differences import DifferenceReport, corrected_error, percent_change, signed
+from ._differences import DifferenceReport, corrected_error, percent_change
 from ._splits import LEAVE_ONE_OUT
 
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComparisonReport:
+class ComparisonReport(Table):
     """Coverage and retention per filter, split and alpha; prints as a table.
 
     Attributes
@@ -25,25 +25,30 @@ class ComparisonReport:
         The filters.
     alpha : ndarray of shape (n_alphas,)
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems of which no false claim is kept.
+        Share of the test problems in which no false claim is kept.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         True claims kept per test problem.
     abstention : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems of which nothing is kept.
+        Share of the test problems in which nothing is kept.
     true_claims : ndarray of shape (n_splits,)
         True claims per test problem, kept or not.
-    sizes : ndarray of shape (n_splits, 3) or (n_splits, 2)
-        Problems to train, calibrate and test, or to train and evaluate.
+    sizes, n_questions : ndarray of int, shape (n_splits, 3) or (n_splits, 2)
+        Problems to train, calibrate and test, or to train and evaluate, and the questions
+        that they answer.
+    n_calibration : ndarray of shape (n_filters, n_splits, n_alphas)
+        Problems that calibrated.
     seconds : ndarray of shape (n_filters, n_splits)
         Time spent in fitting, all alphas together.
     protocol : {"folds", "leave-one-out"}
     nonempty_coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Coverage among the problems of which something is kept; NaN without any.
+        Coverage among the problems in which something is kept; NaN without any.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
-        False claims that were missed, and so kept, per test problem.
+        False claims kept per test problem.
     clean_prefix : ndarray of shape (n_filters, n_splits, n_alphas)
         Mean number of claims before the first that is dropped or not true; NaN unless
         all problems are chains.
+    chosen : dict of str to list of list of dict
+        By filter, split and alpha, the settings that a search chose; empty without one.
     """
 
     names: tuple
@@ -53,11 +58,14 @@ class ComparisonReport:
     abstention: np.ndarray
     true_claims: np.ndarray
     sizes: np.ndarray
+    n_questions: np.ndarray
+    n_calibration: np.ndarray
     seconds: np.ndarray
     protocol: str
     nonempty_coverage: np.ndarray
     false_kept: np.ndarray
     clean_prefix: np.ndarray
+    chosen: dict[str, list]
 
     @property
     def coverage_band(self) -> NDArray:
@@ -67,16 +75,17 @@ class ComparisonReport:
         problems covered in one is beta-binomial, whatever the filter. Leave-one-out
         coverage leaves nothing to chance: of n problems, the k = floor(alpha n) with the
         smallest scores are not covered. Ties, and problems without a false claim, can
-        only raise either; splits by group make the band approximate.
+        only raise either. Where questions have several answers the band is approximate.
         """
         if self.protocol == LEAVE_ONE_OUT:
-            n = self.sizes[:, 1]
+            n = self.n_questions[:, 1]
             misses = [[conformal_rank(m - 1, a) / m for m in n] for a in self.alpha]
             value = 1 - np.mean(misses, axis=1)
             return np.stack([value, value], axis=1)
-        n, m = self.sizes[:, 1:].mean(axis=0).round().tolist()
-        bands = [mean_band(int(n), a, int(m), len(self.sizes)) for a in self.alpha]
-        return np.array(bands)
+        m, splits = round(self.n_questions[:, -1].mean()), len(self.sizes)
+        n = self.n_calibration.mean(axis=(0, 1)).round().astype(int).tolist()
+        pairs = zip(n, self.alpha, strict=True)
+        return np.array([mean_band(n, a, m, splits) for n, a in pairs])
 
     @property
     def retention_share(self) -> NDArray:
@@ -116,7 +125,9 @@ class ComparisonReport:
         list of dict
             ``meets_target`` says whether the mean coverage is at least 1 - alpha,
             ``in_band`` whether it is at least the lower edge of `coverage_band`.
-            ``retention_error`` is the corrected standard error of the mean.
+            ``retention_error`` is the corrected standard error of the mean. ``chosen``
+            has the settings that searches chose: means of numbers, else what was chosen
+            most often.
         """
         base = self.names.index(self._reference(reference))
         coverage, retention = self.coverage.mean(axis=1), self.retention.mean(axis=1)
@@ -144,12 +155,13 @@ class ComparisonReport:
                 "band_high": float(high[j]),
             }
             | {key: column[i, j].item() for key, column in columns.items()}
+            | {"chosen": _typical([split[j] for split in self.chosen[name]])}
             for j in range(len(self.alpha))
             for i, name in enumerate(self.names)
         ]
 
     def to_frame(self, reference: str | None = None) -> Any:
-        """`rows` as a pandas DataFrame.
+        """Return `rows` as a pandas DataFrame.
 
         Parameters
         ----------
@@ -170,37 +182,52 @@ class ComparisonReport:
         check_choice("reference", name, self.names)
         return name
 
-    def __str__(self):
+    _columns = {
+        "alpha": "{alpha:.3f}",
+        "filter": "{filter}",
+        "coverage %": lambda row: f"{100 * row['coverage']:.1f}",
+        "target": lambda row: f"{100 * row['target']:.1f}",
+        "meets": lambda row: (
+            "yes" if row["meets_target"] else "in band" if row["in_band"] else "no"
+        ),
+        "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
+        "delta %": "{delta_pct:+.1f}",
+        "false kept": "{false_kept:.3f}",
+        "abstains": "{abstention:.3f}",
+        "covered of rest": "{nonempty_coverage:.3f}",
+        "chosen": lambda row: _said(row["chosen"]),
+    }
+
+    def _heading(self):
         sizes = "/".join(f"{size:.0f}" for size in self.sizes.mean(axis=0))
-        width = max(map(len, (*self.names, "filter")))
-        lines = [
+        return (
             f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}; delta is "
-            f"against {self.names[0]!r}",
-            f" alpha  {'filter':{width}}  coverage %  target  meets    retention      "
-            "  delta %  abstains  covered of rest  false kept",
-        ]
-        for row in self.rows():
-            meets = {True: "yes", False: "in band" if row["in_band"] else "no"}
-            lines.append(
-                f"{row['alpha']:6.3f}  {row['filter']:{width}}  "
-                f"{100 * row['coverage']:10.1f}  {100 * row['target']:6.1f}  "
-                f"{meets[row['meets_target']]:7}  {row['retention']:6.3f} +- "
-                f"{row['retention_error']:5.3f}  {signed(row['delta_pct'], 8)}  "
-                f"{row['abstention']:8.3f}  {row['nonempty_coverage']:15.3f}  "
-                f"{row['false_kept']:10.3f}"
-            )
-        return "\n".join(lines)
+            f"against {self.names[0]!r}"
+        )
 
-    __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        sizes = "/".join(f"{size:.0f}" for size in self.sizes.mean(axis=0))
-        said = f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}"
-        return records(self.rows(), said)
+def _typical(settings):
+    """The mean of each numeric setting over the splits, else the most frequent value."""
+    out = {}
+    for key in settings[0] if settings else ():
+        values = [one[key] for one in settings]
+        numeric = all(isinstance(value, (int, float)) for value in values)
+        out[key] = float(np.mean(values)) if numeric else max(values, key=values.count)
+    return out
+
+
+def _said(settings):
+    pairs = settings.items()
+    return (
+        ", ".join(
+            f"{k} = {v:.3g}" if isinstance(v, float) else f"{k} = {v}" for k, v in pairs
+        )
+        or "-"
+    )
 
 
 def _known_mean(values):
-    """Mean over the splits of what is known, NaN where nothing is."""
+    """Mean over the splits in which it is known; NaN where it never is."""
     known = ~np.isnan(values)
     total = np.where(known, values, 0.0).sum(axis=1)
     count = known.sum(axis=1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._drawing import records
+from .._table import Table
 
 
 def naive_error(values, axis=-2):
@@ -42,11 +42,6 @@ def percent_change(new, old):
     return 100 * (ratio - 1)
 
 
-def signed(percent, width):
-    """A change as text, or a dash where there is nothing to compare with."""
-    return f"{'-':>{width}}" if np.isnan(percent) else f"{percent:+{width}.1f}"
-
-
 def p_values(difference, error, n_splits):
     """Two-sided, of Student's t with n_splits - 1 degrees of freedom."""
     from scipy.stats import t
@@ -59,7 +54,7 @@ def p_values(difference, error, n_splits):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DifferenceReport:
+class DifferenceReport(Table):
     """Retention of filters minus that of a reference, split by split; prints as a table.
 
     Attributes
@@ -124,34 +119,15 @@ class DifferenceReport:
             for i, name in enumerate(self.names)
         ]
 
-    def to_frame(self) -> Any:
-        """The table as a pandas DataFrame.
+    _columns = {
+        "alpha": "{alpha:.3f}",
+        "filter": "{filter}",
+        "difference": "{difference:+.3f}",
+        "naive": "{naive_error:.3f}",
+        "corrected": "{corrected_error:.3f}",
+        "delta %": "{percent:+.1f}",
+        "p": "{p_value:.3f}",
+    }
 
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def __str__(self):
-        width = max(map(len, (*self.names, "filter")), default=6)
-        lines = [
-            f"true claims kept per problem, minus those of {self.reference!r}",
-            f" alpha  {'filter':{width}}  difference   naive  corrected  "
-            "delta %       p",
-        ]
-        for row in self.rows():
-            lines.append(
-                f"{row['alpha']:6.3f}  {row['filter']:{width}}  "
-                f"{row['difference']:+10.3f}  {row['naive_error']:6.3f}  "
-                f"{row['corrected_error']:9.3f}  {signed(row['percent'], 7)}  "
-                f"{row['p_value']:6.3f}"
-            )
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return records(self.rows())
+    def _heading(self):
+        return f"true claims kept per problem, minus those of {self.reference!r}"

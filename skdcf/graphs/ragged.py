@@ -51,3 +51,37 @@ def read_only(array):
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def flatten(y, kept):
+    """Labels and masks of all claims, and the offsets of the problems, or ValueError."""
+    if len(y) != len(kept):
+        raise ValueError(f"y has {len(y)} problems but kept has {len(kept)}")
+    if not len(y):
+        raise ValueError("no problems: y is empty")
+    (labels, sizes), (masks, n_kept) = _joined(y), _joined(kept)
+    wrong = np.flatnonzero(sizes != n_kept)
+    if wrong.size:
+        i = wrong[0]
+        raise ValueError(
+            f"problem {i}: {sizes[i]} labels but {n_kept[i]} entries in kept"
+        )
+    for name, values, known in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
+        numbers = values.dtype.kind in "biuf"
+        if not numbers or not np.isin(values, known).all():
+            raise ValueError(f"{name} holds values other than {known}")
+    return labels, masks.astype(bool), offsets_of(sizes)
+
+
+def _joined(rows):
+    """The values of all rows, and how many there are of each."""
+    flat = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object
+    if any(np.ma.is_masked(row) for row in ([rows] if flat else rows)):
+        raise ValueError(
+            "y or kept has values that are hidden by a mask of numpy: fill them in, labels "
+            "that nobody knows with -1"
+        )
+    if flat:
+        return rows, np.ones(len(rows), dtype=np.int64)
+    rows = [np.ravel(row) for row in rows]
+    return np.concatenate(rows), np.array([len(row) for row in rows])

@@ -2,8 +2,7 @@
 
 from ._ablation import single_feature_ablation
 from ._contributions import Contributions
-from ._explain import explain
-from ._explanation import Explanation
+from ._explain import Explanation, explain
 from ._permutation import permutation_importance
 from ._pooled import pooled_shap_values
 from ._retention import RetentionReport, retention_by

@@ -28,23 +28,27 @@ def single_feature_ablation(
     ties: str = "jitter",
     **options: Any,
 ) -> ComparisonReport:
-    """Compare filters with coherent filters that know a single feature.
+    """Compare filters with filters along the edges that know a single feature.
 
     The share of the claims below, ``beta_mix``, is chosen for each feature, level and
-    split by cross-validation on the training problems.
+    split by cross-validation on the training problems. The report prints its mean over
+    the splits, and has each choice in ``chosen``.
 
     Parameters
     ----------
     filters : dict of str to unfitted filter
         Those that use all features, by the name to print. The first is the reference.
-    X, y
-        As in `skdcf.evaluation.compare_filters`.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Problems, as in `skdcf.evaluation.compare_filters`.
+    y : sequence of 1-D arrays, one per problem
+        Their labels.
     alphas : sequence of float in (0, 1)
+        The levels to compare at.
     features : sequence of names or column numbers, or dict of names to print to these
     beta_mix : sequence of float in [0, 1]
-        What is tried; a single value is used as it is.
+        The values to try; a single one is used as it is.
     ties : {"exclude", "include", "jitter"}, default="jitter"
-        Of the single features, which often are coarse.
+        How the filters with a single feature, which often are coarse, treat ties.
     **options
         Passed on to `skdcf.evaluation.compare_filters`: cv, protocol, groups, n_jobs,
         random_state, verbose, resume.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._drawing import card, table
+from .._table import Table
 
 
-class Contributions:
+class Contributions(Table):
     """Weight times value for each feature of a claim; prints as a table.
 
     Parameters
@@ -88,42 +88,20 @@ class Contributions:
             for i in order
         ]
 
-    def to_frame(self) -> Any:
-        """`rows` as a pandas DataFrame.
+    _columns = {
+        "feature": "{feature}",
+        "value": "{value:.4g}",
+        "weight": "{weight:.4f}",
+        "contribution": "{contribution:+.4f}",
+    }
 
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def _cells(self):
-        """Texts of the table: features that add nothing are left out."""
-        for row in self.rows():
-            if row["contribution"]:
-                value, weight, part = list(row.values())[1:]
-                yield row["feature"], f"{value:.4g}", f"{weight:.4f}", f"{part:+.4f}"
-        if self.offset:
-            yield "offset", "", "", f"{self.offset:+.4f}"
-        yield "total", "", "", f"{self.total:+.4f}"
-
-    def __repr__(self) -> str:
-        cells = list(self._cells())
-        width = max(map(len, [*(row[0] for row in cells), "feature"]))
-        lines = [f"{'feature':{width}}  {'value':>6}  {'weight':>7}  contribution"]
-        lines += [
-            f"{name:{width}}  {value:>6}  {weight:>7}  {part:>12}"
-            for name, value, weight, part in cells
+    def _tables(self):
+        """The table without features that add nothing, and with the sum at its end."""
+        nan = float("nan")
+        rows = [row for row in self.rows() if row["contribution"]]
+        ends = [("offset", self.offset)] if self.offset else []
+        rows += [
+            {"feature": name, "value": nan, "weight": nan, "contribution": part}
+            for name, part in (*ends, ("total", self.total))
         ]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return card(contributions_table(self))
-
-
-def contributions_table(contributions, caption=None):
-    """The table in HTML, without a frame."""
-    header = "feature", "value", "weight", "contribution"
-    return table(header, contributions._cells(), caption)
+        return [(self._heading(), self._columns, rows)]

@@ -1,17 +1,216 @@
-"""From a fitted filter and answers to what it did to each claim, and why."""
+"""Why claims were kept or dropped: numbers, sentences, and HTML."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import ceil, isinf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graphs import ReasoningGraph
-from ..metrics import unwrap
-from ._explanation import Explanation
+from .._drawing import CLAIMS_LISTED, card, problem_html
+from .._table import Table, html_table
+from ..estimators import decide
+from ..graphs import ReasoningGraph, answer_text
+from ..metrics import filter_in
+from ._contributions import Contributions
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
+    from ..scorers import LinearForm
+
+TABLES = 20  # of contributions
+DIGITS = (4, 6, 9)  # to tell a risk from a threshold
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Table):
+    """What a filter did to one answer; prints as sentences, shows as HTML.
+
+    Arrays are in the order of the claims, and sentences count claims from 1.
+
+    Attributes
+    ----------
+    graph : ReasoningGraph
+        The answer, as the scorer saw it.
+    alpha : float
+        The level that was asked for.
+    kept : ndarray of bool, shape (n_claims,)
+        Whether the claim is kept.
+    confidence : ndarray of shape (n_claims,)
+        What the scorer gave the claim by itself; its risk is minus that.
+    path_risk : ndarray of shape (n_claims,)
+        The largest risk among the claim and its ancestors.
+    decided_by : ndarray of int, shape (n_claims,)
+        Index of the claim that has this largest risk: the claim itself, or an ancestor.
+    threshold : ndarray of shape (n_claims,)
+        A claim is kept where its path risk is below; the same for all claims, unless the
+        guarantee has several thresholds.
+    smallest_alpha : ndarray of shape (n_claims,)
+        The smallest alpha at which the claim is kept; +inf says that it never is, NaN
+        that it is not known, as with groups that overlap.
+    n_calibration : int
+        Number of problems that calibrated the filter.
+    labels : ndarray of int, shape (n_claims,), or None
+        1 true, 0 false, -1 unknown, where they were given.
+    form : LinearForm or None
+        Of a linear scorer.
+    """
+
+    graph: ReasoningGraph
+    alpha: float
+    kept: np.ndarray
+    confidence: np.ndarray
+    path_risk: np.ndarray
+    decided_by: np.ndarray
+    threshold: np.ndarray
+    smallest_alpha: np.ndarray
+    n_calibration: int
+    labels: np.ndarray | None = None
+    form: LinearForm | None = None
+
+    @property
+    def reasons(self) -> dict[int, str]:
+        """A sentence for each dropped claim, by its index."""
+        return {
+            v: f"Claim {v + 1} was dropped{self._why(v)}{self._way_out(v)}."
+            for v in np.flatnonzero(~self.kept).tolist()
+        }
+
+    def _why(self, v):
+        cause = int(self.decided_by[v])
+        if isinf(self.threshold[v]) and self.threshold[v] < 0:
+            return (
+                f": {self.n_calibration} calibration problems are too few to keep "
+                f"anything at alpha = {self.alpha:g}"
+            )
+        found = compare(self.path_risk[v], self.threshold[v])
+        if cause == v:
+            return f": its {found}"
+        return f" because it builds on claim {cause + 1}, whose {found}"
+
+    def _way_out(self, v):
+        if isnan(self.smallest_alpha[v]):
+            return ""
+        if isinf(self.smallest_alpha[v]):
+            return ", and no alpha would keep it"
+        # Rounded up, because the alpha that is named has to keep the claim.
+        level = ceil(self.smallest_alpha[v] * 1e4) / 1e4
+        return f"; it would be kept from alpha = {level:g} on"
+
+    @property
+    def text(self) -> str:
+        """The kept claims, one a line; ValueError where the texts are not known."""
+        return answer_text(self.graph.subgraph(self.kept))
+
+    def contributions(self, v: int) -> Contributions:
+        """Weight times value of each feature of a claim; the total is its confidence.
+
+        Parameters
+        ----------
+        v : int
+            Index of the claim, from 0 on.
+
+        Returns
+        -------
+        Contributions
+            Values are as they count: a linear model that was trained here clips them.
+
+        Raises
+        ------
+        ValueError
+            If the scorer is not linear, or there is no such claim.
+        """
+        if self.form is None:
+            raise ValueError("the scorer is not linear: no weight belongs to a feature")
+        if not 0 <= v < self.graph.n_claims:
+            raise ValueError(f"claim {v} but only {self.graph.n_claims} claims")
+        values = self.form.values(self.graph.features[v])
+        names = self.graph.feature_names or [f"x{j}" for j in range(len(values))]
+        return Contributions(names, values, self.form.weights, self.form.offset)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per claim; ``claim`` and ``decided_by`` are indices, from 0 on.
+
+        Returns
+        -------
+        list of dict
+        """
+        names = ("kept", "confidence", "path_risk", "decided_by", "threshold")
+        names += ("smallest_alpha",)
+        columns = [getattr(self, name).tolist() for name in names]
+        lines = enumerate(zip(*columns, strict=True))
+        return [{"claim": v} | dict(zip(names, row, strict=True)) for v, row in lines]
+
+    _columns = {
+        "claim": lambda row: str(row["claim"] + 1),
+        "kept": lambda row: "yes" if row["kept"] else "no",
+        "confidence": "{confidence:.4g}",
+        "path risk": "{path_risk:.4g}",
+        "decided by": lambda row: str(row["decided_by"] + 1),
+        "threshold": "{threshold:.4g}",
+        "kept from alpha": lambda row: (
+            "never" if isinf(row["smallest_alpha"]) else f"{row['smallest_alpha']:.4g}"
+        ),
+    }
+
+    def _heading(self):
+        n = self.graph.n_claims
+        return f"{self.kept.sum()} of {n} claims kept at alpha = {self.alpha:g}"
+
+    def __str__(self) -> str:
+        return "\n".join([self._heading(), *self.reasons.values()])
+
+    def body_html(self) -> str:
+        """The answer with its dropped claims struck out, and all numbers, without a frame.
+
+        Tables of long answers are cut, and say how much they leave out.
+
+        Returns
+        -------
+        str
+        """
+        parts = problem_html(self.graph, self.kept, self.labels, self.reasons)
+        said = _left_out(self.graph.n_claims - CLAIMS_LISTED, "claims")
+        parts += _folded(
+            "All numbers", html_table(said, self._columns, self.rows()[:CLAIMS_LISTED])
+        )
+        causes = sorted({*self.decided_by[~self.kept].tolist()})
+        if self.form is None or not causes:
+            return parts
+        tables = [
+            html_table(
+                f"Confidence of claim {v + 1}", *self.contributions(v)._tables()[0][1:]
+            )
+            for v in causes[:TABLES]
+        ]
+        if said := _left_out(len(causes) - TABLES, "claims"):
+            tables.append(f"<p>{said}</p>")
+        title = "Weight times value in the claims that decided"
+        return parts + _folded(title, "".join(tables))
+
+    def _repr_html_(self) -> str:
+        return card(self.body_html(), self._heading())
+
+
+def compare(risk, threshold):
+    """The end of a sentence on a risk that is not below a threshold."""
+    if isinf(risk):
+        return "risk is infinite, as it is where a verdict is missing"
+    risk += 0.0  # no minus before a zero
+    for digits in DIGITS:
+        one, other = f"{risk:.{digits}g}", f"{threshold:.{digits}g}"
+        if one != other:
+            return f"risk {one} is not below the threshold {other}"
+    return f"risk {risk:.4g} equals the threshold; only what lies below it is kept"
+
+
+def _left_out(n, what):
+    return f"{n} more {what} are left out here" if n > 0 else ""
+
+
+def _folded(title, inside):
+    return f"<details><summary>{title}</summary>{inside}</details>"
 
 
 def explain(
@@ -20,24 +219,31 @@ def explain(
     y: Labels | None = None,
     *,
     alpha: float | None = None,
+    accept_origin: str | None = None,
 ) -> Any:
     """Say for each claim why it was kept or dropped.
+
+    The problems are scored once, and what is said of them is what `predict` does.
 
     Parameters
     ----------
     filter : fitted filter
-        Or a fitted pipeline that ends in one, or a search around one.
+        Also a fitted search around a filter.
     X : ReasoningGraph, or problems as in the filter's `predict`
+        One answer, or several.
     y : labels of X, optional
         As in the filter's `fit`; of a single graph, its labels. They change nothing but
         what is shown.
     alpha : float in (0, 1), optional
         None is the filter's own.
+    accept_origin : str, optional
+        As in the filter's `predict`.
 
     Returns
     -------
     Explanation, or list of Explanation
-        One for a ReasoningGraph, else one per problem.
+        One for a ReasoningGraph, else one per problem. ``reasons`` has a sentence for
+        each dropped claim.
 
     Examples
     --------
@@ -49,38 +255,32 @@ def explain(
     >>> explained = explain(cf, graphs[207])
     >>> explained
     1 of 4 claims kept at alpha = 0.1
-    Claim 1 was dropped: its risk -2 is not below the threshold -3; it would be kept from...
-    Claim 2 was dropped: its risk -3 is not below the threshold -3; it would be kept from...
-    Claim 3 was dropped because it builds on claim 2, whose risk -3 is not below the...
+    Claim 2 was dropped: its risk -2 is not below the threshold -3; it would be kept from...
+    Claim 3 was dropped: its risk -3 equals the threshold; only what lies below it is kept...
+    Claim 4 was dropped because it builds on claim 3, whose risk -3 equals the threshold;...
     >>> explained.contributions(3).total
     3.0
     """
     single = isinstance(X, ReasoningGraph)
-    problems: Any = [X] if single else X
-    if single and y is not None:
-        y = [y]
-    filter, seen = unwrap(filter, problems)
-    if alpha is not None:
-        filter = filter.with_alpha(alpha)
-    explained = _explain_all(filter, seen, y)
-    return explained[0] if single else explained
+    filter, problems = filter_in(filter), [X] if single else X
+    labels = [y] if single and y is not None else y
+    found = _explain(filter, problems, labels, alpha, accept_origin)
+    return found[0] if single else found
 
 
-def _explain_all(filter, X, y):
-    batch = filter.check(X)
-    labels = None if y is None else filter.check(X, y)[1]
-    margin = _flat(filter.decision_function(batch))  # warns if nothing can be kept
-    risk, levels = _flat(filter.path_risk(batch)), _levels(filter, batch)
-    seen, confidence = filter.columns(batch), filter.confidence(batch)
-    promise = filter.calibration_.guarantee
-    never = levels >= 1 if promise.is_probability else np.isinf(levels)
+def _explain(filter, X, y, alpha, accept_origin):
+    found = decide(filter, X, alpha, accept_origin)
+    batch, labels = found.batch, None if y is None else filter.check(X, y)[1]
+    guarantee, levels = filter.calibration_.guarantee, found.smallest_alpha
+    never = levels >= 1 if guarantee.is_probability else np.isinf(levels)
+    first = batch.offsets[:-1][batch.problem_of]
     columns = {
-        "kept": margin > 0,
-        "confidence": confidence,
-        "path_risk": risk,
-        "decided_by": _deciding_row(risk, seen) - batch.offsets[:-1][batch.problem_of],
-        "threshold": margin + risk,
-        "kept_from": np.where(never, np.inf, levels),
+        "kept": found.kept,
+        "confidence": found.confidence,
+        "path_risk": found.path_risk,
+        "decided_by": _deciding_row(found.path_risk, batch) - first,
+        "threshold": found.threshold,
+        "smallest_alpha": np.where(never, np.inf, levels),
         "labels": labels,
     }
     parts = {
@@ -88,26 +288,14 @@ def _explain_all(filter, X, y):
         for name, values in columns.items()
     }
     common = {
-        "alpha": promise.level(None, filter.alpha),
+        "alpha": guarantee.level(alpha, filter.alpha),
         "n_calibration": filter.n_calibration_,
-        "form": filter.scorer_.linear_form(seen),
+        "form": found.form,
     }
     return [
         Explanation(graph, **{name: part[i] for name, part in parts.items()}, **common)
         for i, graph in enumerate(batch)
     ]
-
-
-def _levels(filter, batch):
-    """The smallest alpha of each claim; NaN where the guarantee knows none."""
-    try:
-        return _flat(filter.predict_alpha(batch))
-    except ValueError:  # of groups that overlap; problems were checked before
-        return np.full(batch.n_claims, np.nan)
-
-
-def _flat(values):
-    return np.concatenate(list(values), axis=None) if len(values) else np.empty(0)
 
 
 def _deciding_row(path_risk, batch):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..metrics import leave_one_out, unwrap
+from ..metrics import filter_in, leave_one_out
 from ._shap import ImportanceReport, names_of
 
 if TYPE_CHECKING:
@@ -34,9 +34,11 @@ def permutation_importance(
     Parameters
     ----------
     filter : fitted filter
-        Or a fitted pipeline that ends in one, or a search around one.
-    X, y
-        Problems that are new to the scorer, with their labels.
+        Also a fitted search around a filter.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Problems that are new to the scorer.
+    y : sequence of 1-D arrays, one per problem
+        Their labels.
     alpha : float in (0, 1), optional
         None is the filter's own.
     n_repeats : int, default=5
@@ -61,7 +63,7 @@ def permutation_importance(
     """
     if not isinstance(n_repeats, Integral) or n_repeats < 1:
         raise ValueError(f"n_repeats is {n_repeats!r}, but must be at least 1")
-    filter, X = unwrap(filter, X)
+    filter = filter_in(filter)
     batch, labels = filter.check(X, y)
     level = [filter.calibration_.guarantee.level(alpha, filter.alpha)]
     rng = check_random_state(random_state)

@@ -84,11 +84,11 @@ def pooled_shap_values(
     _check_count("n_claims", n_claims)
     levels, rng = check_alphas(alphas).tolist(), check_random_state(random_state)
     changed = clone(filter).set_params(calibration_size=calibration_size)
-    batch = changed.check(X)
     pooled = []
     for seed in rng.randint(2**31 - 1, size=n_splits).tolist():
         split = clone(changed).set_params(random_state=seed)
         for fitted in split.fit_levels(X, y, levels, groups):
+            batch = fitted.columns(X)
             pooled.append(_drawn(fitted.scorer_, batch, n_claims, n_background, rng))
     values, features = (np.concatenate(part) for part in zip(*pooled, strict=True))
     return ShapReport.from_values(names_of(batch), values, features)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._drawing import card, table
-from ..metrics import unwrap
+from .._table import Table
+from ..graphs.ragged import flatten
+from ..metrics import filter_in
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
@@ -18,7 +20,7 @@ MOST_VALUES = 12  # of a number; more are put into as many ranges of equal size
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RetentionReport:
+class RetentionReport(Table):
     """Kept and dropped claims per kind of claim; prints as a table.
 
     Attributes
@@ -31,6 +33,7 @@ class RetentionReport:
     n_false, kept_false : ndarray of int, shape (n_kinds,)
         False claims, and those of them that are kept.
     alpha : float
+        NaN where it is not known.
     """
 
     by: str
@@ -39,7 +42,41 @@ class RetentionReport:
     kept_true: np.ndarray
     n_false: np.ndarray
     kept_false: np.ndarray
-    alpha: float
+    alpha: float = np.nan
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Sequence[ArrayLike] | ArrayLike,
+        kept: Sequence[ArrayLike] | ArrayLike,
+        by: ArrayLike,
+    ) -> RetentionReport:
+        """Count what masks keep of each kind of claim, whatever made them.
+
+        Parameters
+        ----------
+        y : sequence of 1-D arrays, one per problem
+            1 true, 0 false; claims with another label do not count.
+        kept : sequence of boolean masks, as `predict` returns them
+            The claims that are kept.
+        by : array-like of shape (n_claims,) or (n_problems,)
+            The kind of each claim, or of each problem.
+
+        Returns
+        -------
+        RetentionReport
+        """
+        labels, masks, offsets = flatten(y, kept)
+        return cls._counted("kind", _per_claim(by, offsets), labels, masks)
+
+    @classmethod
+    def _counted(cls, name, values, labels, kept, alpha=np.nan):
+        kinds, code = _kinds(values)
+        counts = {}
+        for word, chosen in (("true", labels == 1), ("false", labels == 0)):
+            for key, some in (("n", chosen), ("kept", chosen & kept)):
+                counts[f"{key}_{word}"] = np.bincount(code[some], minlength=len(kinds))
+        return cls(by=name, kind=kinds, alpha=alpha, **counts)
 
     @property
     def share(self) -> NDArray:
@@ -63,50 +100,26 @@ class RetentionReport:
         -------
         list of dict
         """
-        columns = {
-            self.by: self.kind,
-            "n_true": self.n_true.tolist(),
-            "kept_true": self.kept_true.tolist(),
-            "share": self.share.tolist(),
-            "error": self.error.tolist(),
-            "n_false": self.n_false.tolist(),
-            "kept_false": self.kept_false.tolist(),
+        counts = ("n_true", "kept_true", "share", "error", "n_false", "kept_false")
+        columns = [self.kind, *(getattr(self, name).tolist() for name in counts)]
+        names = (self.by, *counts)
+        return [
+            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
+        ]
+
+    @property
+    def _columns(self):
+        return {
+            self.by: lambda row: row[self.by],
+            "true": "{n_true:d}",
+            "true kept": "{kept_true:d}",
+            "share": "{share:.3f} +- {error:.3f}",
+            "false": "{n_false:d}",
+            "false kept": "{kept_false:d}",
         }
-        lines = zip(*columns.values(), strict=True)
-        return [dict(zip(columns, line, strict=True)) for line in lines]
 
-    def to_frame(self) -> Any:
-        """`rows` as a pandas DataFrame.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def _cells(self):
-        for kind, n, kept, share, error, m, wrong in map(dict.values, self.rows()):
-            yield kind, n, kept, f"{share:.3f}", f"{error:.3f}", m, wrong
-
-    def __str__(self):
-        width = max(map(len, (*self.kind, self.by)))
-        lines = [
-            f"true claims kept at alpha = {self.alpha:g}",
-            f"{self.by:{width}}    true    kept  share +- error   false  kept",
-        ]
-        lines += [
-            f"{kind:{width}}  {n:6d}  {kept:6d}  {share} +- {error}  {m:6d}  {wrong:4d}"
-            for kind, n, kept, share, error, m, wrong in self._cells()
-        ]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        header = self.by, "true", "kept", "share", "error", "false", "kept"
-        return card(table(header, self._cells(), f"alpha = {self.alpha:g}"))
+    def _heading(self):
+        return f"claims kept at alpha = {self.alpha:g}"
 
 
 def retention_by(
@@ -122,9 +135,11 @@ def retention_by(
     Parameters
     ----------
     filter : fitted filter
-        Or a fitted pipeline that ends in one, or a search around one.
-    X, y
-        Test problems and their labels. Claims whose label is unknown do not count.
+        Also a fitted search around a filter.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Test problems.
+    y : sequence of 1-D arrays, one per problem
+        Their labels. Claims whose label is unknown do not count.
     by : str, or array-like of shape (n_claims,) or (n_problems,)
         What tells claims apart: "depth" (longest path that leads to the claim), "size"
         (claims of its problem), the name of a feature, or values of your own. Numbers
@@ -152,35 +167,28 @@ def retention_by(
     >>> report.kind[:3], int(report.n_true.sum()) == int(sum(map(sum, y[200:])))
     (['0', '1', '2'], True)
     """
-    filter, X = unwrap(filter, X)
+    filter = filter_in(filter)
     batch, labels = filter.check(X, y)
-    masks = list(filter.predict(batch, alpha))
-    kept = np.concatenate(masks, axis=None)
-    name, values = _values(by, batch)
-    kinds, code = _kinds(values)
-    parts = {"true": labels == 1, "false": labels == 0}
-    counts = {}
-    for word, chosen in parts.items():
-        counts[f"n_{word}"] = np.bincount(code[chosen], minlength=len(kinds))
-        both = chosen & kept
-        counts[f"kept_{word}"] = np.bincount(code[both], minlength=len(kinds))
-    level = filter.calibration_.guarantee.level(alpha, filter.alpha)
-    return RetentionReport(by=name, kind=kinds, alpha=level, **counts)
-
-
-def _values(by, batch):
-    """A name, and one value per claim."""
+    kept = np.concatenate(list(filter.predict(batch, alpha)), axis=None)
     if isinstance(by, str):
-        return by, _named(by, batch)
-    values = np.asarray(by)
-    if values.shape == (len(batch),) and len(batch) != batch.n_claims:
-        values = values[batch.problem_of]
-    if values.shape != (batch.n_claims,):
+        name, values = by, _named(by, batch)
+    else:
+        name, values = "kind", _per_claim(by, batch.offsets)
+    level = filter.calibration_.guarantee.level(alpha, filter.alpha)
+    return RetentionReport._counted(name, values, labels, kept, level)
+
+
+def _per_claim(by, offsets):
+    """One value per claim, from one per claim or one per problem."""
+    values, n, n_claims = np.asarray(by), len(offsets) - 1, int(offsets[-1])
+    if values.shape == (n,) and n != n_claims:
+        values = np.repeat(values, np.diff(offsets))
+    if values.shape != (n_claims,):
         raise ValueError(
-            f"by has shape {values.shape}, but there are {len(batch)} problems and "
-            f"{batch.n_claims} claims: one value is needed for each of either"
+            f"by has shape {values.shape}, but there are {n} problems and {n_claims} "
+            "claims: one value is needed for each of either"
         )
-    return "kind", values
+    return values
 
 
 def _named(by, batch):

@@ -13,9 +13,8 @@ from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_groups
-from .._drawing import card, table
+from .._table import Table
 from ..evaluation import fit_levels
-from ..metrics import unwrap
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
@@ -26,7 +25,7 @@ BEYOND = 0.25  # of the range, on both sides, for the tails of the densities
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeparationReport:
+class SeparationReport(Table):
     """Scores of true and of false claims, per filter and alpha; prints as a table.
 
     Scores are z-scores, pooled over the filters: minus the mean, and divided by the
@@ -119,43 +118,14 @@ class SeparationReport:
             for i, name in enumerate(self.names)
         ]
 
-    def to_frame(self) -> Any:
-        """`rows` as a pandas DataFrame.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def _cells(self):
-        for row in self.rows():
-            alpha, name, separation, ratio, d, common = row.values()
-            yield (
-                f"{alpha:.3f}",
-                name,
-                f"{separation:.3f}",
-                f"{ratio:.2f}",
-                f"{d:.3f}",
-                f"{common:.3f}",
-            )
-
-    def __str__(self):
-        width = max(map(len, (*self.names, "filter")))
-        lines = [f" alpha  {'filter':{width}}  separation  ratio  Cohen's d  overlap"]
-        lines += [
-            f"{alpha:>6}  {name:{width}}  {s:>10}  {ratio:>5}  {d:>9}  {common:>7}"
-            for alpha, name, s, ratio, d, common in self._cells()
-        ]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        header = "alpha", "filter", "separation", "ratio", "Cohen's d", "overlap"
-        return card(table(header, self._cells()))
+    _columns = {
+        "alpha": "{alpha:.3f}",
+        "filter": "{filter}",
+        "separation": "{separation:.3f}",
+        "ratio": "{ratio:.2f}",
+        "Cohen's d": "{cohens_d:.3f}",
+        "overlap": "{overlap:.3f}",
+    }
 
 
 def score_separation(
@@ -228,7 +198,7 @@ def score_separation(
         found.append(
             [
                 [
-                    _scores(fitted, held)[known]
+                    fitted.confidence(held)[known]
                     for fitted in _fitted(f, seed, data, among)
                 ]
                 for f in filters.values()
@@ -257,11 +227,6 @@ def _fitted(filter, seed, data, groups):
     if "random_state" in filter.get_params():
         filter.set_params(random_state=seed)
     return fit_levels(filter, *data, groups).values()
-
-
-def _scores(fitted, batch):
-    fitted, seen = unwrap(fitted, batch)
-    return fitted.confidence(seen)
 
 
 def _pooled(scores):

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._drawing import card, table
-from ..metrics import unwrap
+from .._table import Table
+from ..metrics import filter_in
 
 if TYPE_CHECKING:
     from ..graphs import Problems
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ImportanceReport:
+class ImportanceReport(Table):
     """Importances of features over repetitions; prints as a ranking.
 
     Attributes
@@ -63,42 +63,15 @@ class ImportanceReport:
             for rank, j in enumerate(self.ranking)
         ]
 
-    def to_frame(self) -> Any:
-        """`rows` as a pandas DataFrame.
+    _columns = {
+        "rank": "{rank:d}",
+        "feature": "{feature}",
+        "mean": "{mean:.3f}",
+        "deviation": "{deviation:.3f}",
+    }
 
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def _cells(self):
-        return [
-            (
-                row["rank"],
-                row["feature"],
-                f"{row['mean']:.3f}",
-                f"{row['deviation']:.3f}",
-            )
-            for row in self.rows()
-        ]
-
-    def __str__(self):
-        width = max(map(len, (*self.feature_names, "feature")))
-        lines = [self.what, f"rank  {'feature':{width}}    mean  deviation"]
-        lines += [
-            f"{rank:4d}  {name:{width}}  {mean:>6}  {deviation:>9}"
-            for rank, name, mean, deviation in self._cells()
-        ]
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        header = "rank", "feature", "mean", "deviation"
-        return card(table(header, self._cells(), self.what))
+    def _heading(self):
+        return self.what
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,10 +121,10 @@ def shap_values(filter: Any, X: Problems, *, background: Problems | None = None)
     Parameters
     ----------
     filter : fitted filter
-        Or a fitted pipeline that ends in one, or a search around one.
+        Also a fitted search around a filter.
     X : problems, as in the filter's `predict`
     background : problems, optional
-        What values are compared with; None is X. Trees compare with what they were
+        Values are compared with these; None is X. Trees compare with what they were
         trained on, and look at no background.
 
     Returns
@@ -179,11 +152,10 @@ def shap_values(filter: Any, X: Problems, *, background: Problems | None = None)
     >>> report.values.shape == graphs[200:].features.shape
     True
     """
-    inner, seen = unwrap(filter, X)
-    batch = inner.check(seen)
-    other = batch if background is None else inner.check(unwrap(filter, background)[1])
-    batch, other = inner.columns(batch), inner.columns(other)
-    values = inner.scorer_.shap_values(batch, other)
+    filter = filter_in(filter)
+    batch = filter.columns(X)
+    other = batch if background is None else filter.columns(background)
+    values = filter.scorer_.shap_values(batch, other)
     return ShapReport.from_values(names_of(batch), values, batch.features)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_alphas
-from .._drawing import records
-from ..metrics import unwrap
+from .._table import Table
+from ..metrics import filter_in
 from ..ops.conformal import conformal_rank, conformal_threshold
 from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SurrogateReport:
+class SurrogateReport(Table):
     """Soft against hard calibration and prediction; prints as the paper's table.
 
     Attributes
@@ -75,29 +75,22 @@ class SurrogateReport:
         both = np.isfinite(self.soft_thresholds) & np.isfinite(self.hard_thresholds)
         return self.soft_thresholds[both], self.hard_thresholds[both]
 
-    def __str__(self):
-        lines = [
+    _columns = {
+        "alpha": "{alpha:.3f}",
+        "both incl.": "{both_included:d}",
+        "soft only": "{soft_only:d}",
+        "hard only": "{hard_only:d}",
+        "both excl.": "{both_excluded:d}",
+        "agree %": "{agree_pct:.1f}",
+    }
+
+    def _heading(self):
+        return (
             f"nonconformity scores of {len(self.soft_scores)} problems with errors: "
-            f"r = {self.score_pearson:.3f}, MAE = {self.score_mae:.3f}",
+            f"r = {self.score_pearson:.3f}, MAE = {self.score_mae:.3f}\n"
             f"thresholds: r = {self.threshold_pearson:.3f}, "
-            f"MAE = {self.threshold_mae:.3f}",
-            " alpha  both incl.  soft only  hard only  both excl.   agree",
-        ]
-        rows = (self.both_included, self.soft_only, self.hard_only, self.both_excluded)
-        for alpha, agree, *counts in zip(
-            self.alpha, self.agreement, *rows, strict=True
-        ):
-            a, b, c, d = counts
-            lines.append(
-                f"{alpha:6.3f}  {a:10d}  {b:9d}  {c:9d}  {d:10d}  {agree:6.1%}"
-            )
-        return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        summary, other, *_ = str(self).splitlines()
-        return records(self.rows(), f"{summary}; {other}")
+            f"MAE = {self.threshold_mae:.3f}"
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per alpha, with numbers of claims.
@@ -111,17 +104,6 @@ class SurrogateReport:
         columns.append((100 * self.agreement).tolist())
         lines = zip(*columns, strict=True)
         return [dict(zip((*names, "agree_pct"), line, strict=True)) for line in lines]
-
-    def to_frame(self) -> Any:
-        """`rows` as a pandas DataFrame.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
 
 
 def surrogate_agreement(
@@ -141,9 +123,11 @@ def surrogate_agreement(
     Parameters
     ----------
     filter : fitted filter
-        Whose scorer gives the risks.
-    X, y
-        Problems and labels, as in the filter's `fit`; at least one with an error.
+        The filter whose scorer gives the risks.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Problems, as in the filter's `fit`; at least one with an error.
+    y : sequence of 1-D arrays, one per problem
+        Their labels.
     alphas : sequence of float in (0, 1)
         Levels for which there are too few problems are refused.
     relaxation : PathRelaxation or GridRelaxation, optional
@@ -174,15 +158,13 @@ def surrogate_agreement(
     from ..relaxation import GridRelaxation, PathRelaxation
 
     levels = check_alphas(alphas)
-    filter, X = unwrap(filter, X)
-    batch, labels = filter.check(X, y)
-    batch = filter.columns(batch)
-    true = labels == 1
+    filter = filter_in(filter)
+    batch, true = filter.columns(X), filter.check(X, y)[1] == 1
     _check_enough(levels, len(batch), true)
     if relaxation is None:
         relaxation = getattr(filter, "relaxation", None) or PathRelaxation()
     relaxation.validate()
-    risk = -np.asarray(filter.scorer_.confidence(batch))
+    risk = -filter.confidence(X)
     hard_risk = path_risk(risk, batch)
     hard = nonconformity_scores(hard_risk, true, batch.offsets)
     wrong = np.isfinite(hard)

@@ -1,6 +1,11 @@
 """Coverage and retention of filters, observed and predicted by theory."""
 
-from ._evaluate import evaluate_filter, filter_of, leave_one_out, unwrap
+from ._evaluate import (
+    evaluate_filter,
+    filter_in,
+    leave_one_out,
+    report_predictions,
+)
 from ._filter_report import FilterReport
 from ._intervals import coverage_band, coverage_interval
 from ._scores import (
@@ -19,11 +24,11 @@ __all__ = [
     "coverage_interval",
     "coverage_score",
     "evaluate_filter",
-    "filter_of",
+    "filter_in",
     "first_error_score",
     "leave_one_out",
     "nonempty_score",
     "problem_errors",
+    "report_predictions",
     "retention_score",
-    "unwrap",
 ]

@@ -97,28 +97,28 @@ def band_of_law(shape, confidence, n_test=None):
     return float(low), float(high)
 
 
-def mean_interval(losses, probability, groups=None, confidence=0.95):
-    """Interval of 1 - mean loss; problems of one group count as less than their number.
+def mean_interval(losses, probability, n_problems, confidence=0.95):
+    """Interval of 1 - mean loss, from the mean loss of each question.
 
-    Of losses that are 0 or 1, Clopper-Pearson's, with the number of problems that would
-    vary as much if they were independent (Korn and Graubard 1998); of others, Student's.
+    Clopper-Pearson's for questions of which each is lost or not. Where several answers to
+    a question were averaged, it is Clopper-Pearson's for the number of problems that would
+    vary as much if they were independent (Korn and Graubard 1998). For other losses it is
+    Student's.
     """
     from scipy.stats import t
 
-    n, mean = len(losses), float(np.mean(losses))
-    if groups is None and probability:
-        return coverage_interval(n - int(np.sum(losses)), n, confidence=confidence)
-    groups = np.arange(n) if groups is None else groups
-    m = groups.max() + 1
-    sums = np.bincount(groups, losses - mean, m)
-    variance = m / max(m - 1, 1) * np.sum(sums**2) / n**2
+    m, mean = len(losses), float(np.mean(losses))
+    if probability and np.isin(losses, (0, 1)).all():
+        return coverage_interval(m - round(losses.sum()), m, confidence=confidence)
+    variance = np.var(losses, ddof=1) / m if m > 1 else np.inf
+    quantile = (1 + confidence) / 2
     if not probability:
-        reach = (
-            t.ppf((1 + confidence) / 2, m - 1) * np.sqrt(variance) if m > 1 else np.inf
-        )
+        reach = t.ppf(quantile, m - 1) * np.sqrt(variance) if m > 1 else np.inf
         return 1 - mean - reach, 1 - mean + reach
-    independent = mean * (1 - mean) / variance if variance else m
-    independent = min(independent, n)
+    if not 0 < variance < np.inf:
+        return _clopper_pearson((1 - mean) * m, m, confidence)
+    few = (t.ppf(quantile, n_problems - 1) / t.ppf(quantile, m - 1)) ** 2
+    independent = min(mean * (1 - mean) / variance * few, n_problems)
     return _clopper_pearson((1 - mean) * independent, independent, confidence)
 
 

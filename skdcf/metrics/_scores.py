@@ -6,15 +6,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_choice
-from ..graphs.ragged import offsets_of
+from .._checks import check_choice, check_weights
+from ..graphs.ragged import flatten
 from ..ops.hard import segment_min, segment_sum
 
 
 def coverage_score(
-    y: Sequence[ArrayLike] | ArrayLike, kept: Sequence[ArrayLike] | ArrayLike
+    y: Sequence[ArrayLike] | ArrayLike,
+    kept: Sequence[ArrayLike] | ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Share of problems of which no false claim is kept.
+    """Share of problems in which no false claim is kept.
 
     Parameters
     ----------
@@ -22,10 +25,19 @@ def coverage_score(
         1 for a true claim, 0 for a false one, -1 for one that nobody judged, which counts
         as false. A flat array has one claim per problem.
     kept : sequence of boolean masks, as `predict` returns them
+    sample_weight : array-like of shape (n_problems,), optional
+        How much each problem counts, for instance 1 over the number of answers to its
+        question.
 
     Returns
     -------
     float in [0, 1]
+
+    Raises
+    ------
+    ValueError
+        On values that are no labels or masks, labels that are hidden by a mask of numpy,
+        and weights that are negative, not finite, or all zero.
 
     Examples
     --------
@@ -33,18 +45,21 @@ def coverage_score(
     >>> coverage_score([[1, 0], [1, 1]], [[True, True], [True, False]])
     0.5
     """
-    return float(np.mean(~problem_errors(y, kept)))
+    errors = problem_errors(y, kept)
+    return float(np.average(~errors, weights=check_weights(sample_weight, len(errors))))
 
 
 def problem_errors(
     y: Sequence[ArrayLike] | ArrayLike, kept: Sequence[ArrayLike] | ArrayLike
 ) -> NDArray[np.bool_]:
-    """Of which problems a false claim is kept.
+    """Tell for each problem whether a false claim is kept.
 
     Parameters
     ----------
-    y, kept
-        As in `coverage_score`.
+    y : sequence of 1-D arrays, one per problem
+        1 for a true claim, 0 for a false one, -1 for one that nobody judged, which counts
+        as false.
+    kept : sequence of boolean masks, as `predict` returns them
 
     Returns
     -------
@@ -56,7 +71,7 @@ def problem_errors(
     >>> problem_errors([[1, 0], [1, 1]], [[True, True], [True, False]])
     array([ True, False])
     """
-    labels, kept, offsets = _flat(y, kept)
+    labels, kept, offsets = flatten(y, kept)
     return segment_sum(kept & (labels != 1), offsets) > 0
 
 
@@ -66,8 +81,9 @@ def retention_score(
     *,
     claims: Literal["true", "all"] = "true",
     unit: Literal["count", "share"] = "count",
+    sample_weight: ArrayLike | None = None,
 ) -> float:
-    """How many claims are kept.
+    """Number or share of the claims that are kept.
 
     Parameters
     ----------
@@ -79,6 +95,8 @@ def retention_score(
         Which claims count.
     unit : {"count", "share"}
         "count" is the mean number per problem, "share" the share of all those claims.
+    sample_weight : array-like of shape (n_problems,), optional
+        How much each problem counts.
 
     Returns
     -------
@@ -92,41 +110,17 @@ def retention_score(
     """
     check_choice("claims", claims, ("true", "all"))
     check_choice("unit", unit, ("count", "share"))
-    labels, kept, offsets = _flat(y, kept)
+    labels, kept, offsets = flatten(y, kept)
     counted = (labels == 1) | (claims == "all")
-    total = len(offsets) - 1 if unit == "count" else counted.sum()
-    return float((kept & counted).sum() / total) if total else 0.0
-
-
-def _flat(y, kept):
-    if len(y) != len(kept):
-        raise ValueError(f"y has {len(y)} problems but kept has {len(kept)}")
-    if not len(y):
-        raise ValueError("no problems: y is empty")
-    (labels, sizes), (masks, n_kept) = _joined(y), _joined(kept)
-    wrong = np.flatnonzero(sizes != n_kept)
-    if wrong.size:
-        i = wrong[0]
-        raise ValueError(
-            f"problem {i}: {sizes[i]} labels but {n_kept[i]} entries in kept"
-        )
-    for name, values, known in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
-        numbers = values.dtype.kind in "biuf"
-        if not numbers or not np.isin(values, known).all():
-            raise ValueError(f"{name} holds values other than {known}")
-    return labels, masks.astype(bool), offsets_of(sizes)
-
-
-def _joined(rows):
-    """The values of all rows, and how many there are of each."""
-    if isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object:
-        return rows, np.ones(len(rows), dtype=np.int64)
-    rows = [np.ravel(row) for row in rows]
-    return np.concatenate(rows), np.array([len(row) for row in rows])
+    weight = check_weights(sample_weight, len(offsets) - 1)
+    total = weight @ segment_sum(counted, offsets) if unit == "share" else weight.sum()
+    return (
+        float(weight @ segment_sum(kept & counted, offsets) / total) if total else 0.0
+    )
 
 
 def nonempty_score(kept: Sequence[ArrayLike] | ArrayLike) -> float:
-    """Share of problems of which something is kept.
+    """Share of problems in which something is kept.
 
     Parameters
     ----------
@@ -142,14 +136,14 @@ def nonempty_score(kept: Sequence[ArrayLike] | ArrayLike) -> float:
     >>> nonempty_score([[True, False], [False], [True]])
     0.6666666666666666
     """
-    _, masks, offsets = _flat(kept, kept)
+    _, masks, offsets = flatten(kept, kept)
     return float(np.mean(segment_sum(masks, offsets) > 0))
 
 
 def clean_prefix_score(
     y: Sequence[ArrayLike] | ArrayLike, kept: Sequence[ArrayLike] | ArrayLike
 ) -> float:
-    """How many steps of an answer can be read from its beginning.
+    """Count the steps of an answer that can be read from its beginning.
 
     The clean prefix of an answer ends before the first claim that is dropped, or that is
     kept and not true: the retention of those who read step by step and stop at a gap.
@@ -172,16 +166,16 @@ def clean_prefix_score(
     >>> clean_prefix_score([[1, 1, 0], [1, 1]], [[True, True, False], [False, True]])
     1.0
     """
-    labels, masks, offsets = _flat(y, kept)
+    labels, masks, offsets = flatten(y, kept)
     return float(first_true(~(masks & (labels == 1)), offsets).mean())
 
 
 def first_error_score(
     y: Sequence[ArrayLike] | ArrayLike, kept: Sequence[ArrayLike] | ArrayLike
 ) -> dict[str, float]:
-    """Filters as detectors of the first error, in the terms of ProcessBench.
+    """Judge filters as detectors of the first error, in the terms of ProcessBench.
 
-    What a filter drops first is taken for the place that it finds the first error at.
+    The first claim that a filter drops is taken for the first error that it finds.
 
     Parameters
     ----------
@@ -195,7 +189,7 @@ def first_error_score(
     dict of str to float
         ``error_accuracy``: share of the answers with an error whose first dropped claim
         is the first false one; ``correct_accuracy``: share of the answers without an
-        error of which all is kept; ``f1``: their harmonic mean. NaN where there is no
+        error in which all is kept; ``f1``: their harmonic mean. NaN where there is no
         such answer.
 
     References
@@ -210,7 +204,7 @@ def first_error_score(
     >>> scores["error_accuracy"], scores["correct_accuracy"], scores["f1"]
     (1.0, 0.0, 0.0)
     """
-    labels, masks, offsets = _flat(y, kept)
+    labels, masks, offsets = flatten(y, kept)
     right = first_true(~masks, offsets) == first_true(labels != 1, offsets)
     wrong = segment_sum(labels != 1, offsets) > 0
     shares = [

@@ -1,4 +1,4 @@
-"""What is counted per problem and level, before it is averaged over problems."""
+"""What is counted per problem and level, and its means over questions."""
 
 import numpy as np
 
@@ -9,95 +9,117 @@ from ._filter_report import FilterReport
 from ._intervals import band_of_law, mean_interval
 from ._scores import first_true
 
-COUNTED = ("loss", "retention", "nonempty", "false_kept", "prefix", "weight")
-
 
 class Tally:
     """Counts of the kept claims, each of shape (n_alphas, n_problems).
 
     Parameters
     ----------
-    promise : Guarantee
-        Says what is lost.
+    guarantee : Guarantee
+        It says what is lost.
     alphas : ndarray of shape (n_alphas,)
     kept : ndarray of bool, shape (n_alphas, n_claims)
     labels : ndarray of int, shape (n_claims,)
-    batch : GraphBatch
-    claim_weight : str, callable, array-like or None
+    offsets : ndarray of int, shape (n_problems + 1,)
+    questions : ndarray of int, shape (n_problems,)
+        The question that each problem answers.
+    chain : bool
+        Whether claims build on each other in their order.
+    weight : ndarray of shape (n_claims,), optional
+        How much each claim matters.
     """
 
-    def __init__(self, promise, alphas, kept, labels, batch, claim_weight=None):
-        offsets, true = batch.offsets, labels == 1
-        weight = None if claim_weight is None else claim_weights(claim_weight, batch)
-        self.guarantee, self.alphas, self.batch = promise, alphas, batch
-        self.loss = np.array([promise.loss(labels, k, offsets) for k in kept], float)
-        self.retention = self._sums(kept & true, offsets)
-        self.nonempty = self._sums(kept, offsets) > 0
-        self.false_kept = self._sums(kept & ~true, offsets)
-        self.prefix = self.weight = np.full(self.loss.shape, np.nan)
-        if is_chain(batch):
-            self.prefix = np.array([first_true(~(k & true), offsets) for k in kept])
-        if weight is not None:
-            self.weight = self._sums(kept & true, offsets, weight)
-
-    @staticmethod
-    def _sums(kept, offsets, weight=1):
-        return np.array([segment_sum(row * weight, offsets) for row in kept])
-
-    def report(self, theory, groups=None, by=None):
-        """A `FilterReport`, and in it one for each group."""
-        n = self.loss.shape[1]
-        whole = self._report(np.arange(n), theory, groups)
-        if by is None:
-            return whole
-        empty = {"laws": [None] * len(self.alphas)}
-        parts = {
-            name: self._report(rows, theory | empty, groups)
-            for name, rows in rows_by_group(by, self.batch).items()
+    def __init__(
+        self,
+        guarantee,
+        alphas,
+        kept,
+        labels,
+        offsets,
+        questions,
+        chain=False,
+        weight=None,
+    ):
+        true, n = labels == 1, len(offsets) - 1
+        unknown = np.full((len(alphas), n), np.nan)
+        self.alphas, self.questions = alphas, questions
+        self.is_probability = guarantee.is_probability
+        loss = np.array([guarantee.loss(labels, k, offsets) for k in kept], float)
+        empty = _sums(kept, offsets) == 0
+        prefixes = (first_true(~(k & true), offsets) for k in kept)
+        self.counts = {
+            "loss": loss,
+            "retention": _sums(kept & true, offsets),
+            "false_kept": _sums(kept & ~true, offsets),
+            "empty": empty.astype(float),
+            "lost_nonempty": loss * ~empty,
+            "clean_prefix": np.array([*prefixes]) if chain else unknown,
+            "weighted_retention": unknown
+            if weight is None
+            else _sums((kept & true) * weight, offsets),
         }
-        return whole.with_groups(parts)
 
-    def _report(self, rows, theory, groups):
-        n = len(rows)
-        own = {name: getattr(self, name)[:, rows] for name in COUNTED}
-        if groups is not None:
-            groups = np.unique(groups[rows], return_inverse=True)[1]
-        probability = self.guarantee.is_probability
+    def report(self, theory, parts=None):
+        """Make a `FilterReport`, and in it one for each group, {name: its problems}."""
+        own = theory | {"laws": [None] * len(self.alphas)}
+        groups = {name: self._report(rows, own) for name, rows in (parts or {}).items()}
+        return self._report(np.arange(len(self.questions)), theory, groups)
+
+    def _report(self, rows, theory, groups=None):
+        questions = self.questions[rows]
+        counts = self.counts.items()
+        each = {k: mean_per_question(v[:, rows], questions) for k, v in counts}
+        mean = {name: values.mean(axis=1) for name, values in each.items()}
+        n = each["loss"].shape[1]
         with np.errstate(invalid="ignore"):
-            among = 1 - (own["loss"] * own["nonempty"]).sum(1) / own["nonempty"].sum(1)
+            among = 1 - mean["lost_nonempty"] / (1 - mean["empty"])
+        same = ("retention", "false_kept", "clean_prefix", "weighted_retention")
         return FilterReport(
             alpha=self.alphas,
-            coverage=1 - own["loss"].mean(axis=1),
+            coverage=1 - mean["loss"],
             coverage_interval=np.array(
-                [mean_interval(row, probability, groups) for row in own["loss"]]
+                [mean_interval(r, self.is_probability, len(rows)) for r in each["loss"]]
             ),
             coverage_band=np.array(
                 [band_of_law(law, 0.95, n) for law in theory["laws"]]
             ),
-            retention=own["retention"].mean(axis=1),
-            retention_error=_errors(own["retention"], groups),
-            abstention=(~own["nonempty"]).mean(axis=1),
+            retention_error=standard_error(each["retention"]),
+            abstention=mean["empty"],
             threshold=np.array(theory["thresholds"]),
-            n_problems=n,
-            n_calibration=theory["n_calibration"],
             nonempty_coverage=among,
-            false_kept=own["false_kept"].mean(axis=1),
-            clean_prefix=own["prefix"].mean(axis=1),
-            weighted_retention=own["weight"].mean(axis=1),
+            n_problems=len(rows),
+            n_questions=n,
+            n_calibration=theory["n_calibration"],
+            seen=tuple(int(seen[rows].sum()) for seen in theory["seen"]),
+            groups=groups or {},
+            **{name: mean[name] for name in same},
         )
 
 
-def _errors(values, groups):
-    """Standard error of the mean over problems, or over groups of them."""
-    n = values.shape[1]
-    if groups is None:
-        spread = values.std(axis=1, ddof=1) if n > 1 else np.full(len(values), np.nan)
-        return spread / np.sqrt(n)
-    m = groups.max() + 1
-    centred = values - values.mean(axis=1, keepdims=True)
-    sums = np.array([np.bincount(groups, row, m) for row in centred])
-    scale = m / (m - 1) if m > 1 else np.nan
-    return np.sqrt(scale * (sums**2).sum(axis=1)) / n
+def _sums(values, offsets):
+    return np.array([segment_sum(row, offsets) for row in values], float)
+
+
+def mean_per_question(values, questions):
+    """Mean over the answers to each question, shape (..., n_questions).
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., n_problems)
+    questions : ndarray of int, shape (n_problems,)
+    """
+    found, code, count = np.unique(questions, return_inverse=True, return_counts=True)
+    if len(found) == len(questions):
+        return values
+    return np.apply_along_axis(lambda row: np.bincount(code, row), -1, values) / count
+
+
+def standard_error(values):
+    """Standard error of the mean over the last axis; NaN of a single value."""
+    n = values.shape[-1]
+    if n < 2:
+        return np.full(values.shape[:-1], np.nan)
+    return values.std(axis=-1, ddof=1) / np.sqrt(n)
 
 
 def is_chain(batch):
@@ -124,8 +146,12 @@ def claim_weights(claim_weight, batch):
 
 def rows_by_group(by, batch):
     """The numbers of the problems of each group; a problem may be in several."""
+    return rows_by_value(*read_groups(by, batch))
+
+
+def rows_by_value(values, overlap=False):
+    """The places of each value; with ``overlap`` values are sets."""
     places: dict = {}
-    values, overlap = read_groups(by, batch)
     for i, value in enumerate(values):
         for name in sorted(value, key=str) if overlap else [value]:
             places.setdefault(name, []).append(i)

@@ -3,16 +3,24 @@
 Lines differ in colour, marker and dash, so that they can be told apart in grey.
 """
 
+from ._features import ImportanceDisplay, ShapDisplay
 from ._graph import ReasoningGraphDisplay
-from ._groups import GroupCoverageDisplay
-from ._importance import ImportanceDisplay, ShapDisplay
-from ._reports import ComparisonDisplay, FilterReportDisplay
-from ._retention import RetentionDisplay
-from ._scores import ScoreDistributionDisplay, SoftHardDisplay
-from ._training import TrainingCurveDisplay
+from ._reports import (
+    ComparisonDisplay,
+    CoverageDisplay,
+    FilterReportDisplay,
+    GroupCoverageDisplay,
+)
+from ._scores import (
+    RetentionDisplay,
+    ScoreDistributionDisplay,
+    SoftHardDisplay,
+    TrainingCurveDisplay,
+)
 
 __all__ = [
     "ComparisonDisplay",
+    "CoverageDisplay",
     "FilterReportDisplay",
     "GroupCoverageDisplay",
     "ImportanceDisplay",

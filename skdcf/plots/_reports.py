@@ -1,30 +1,129 @@
-"""Coverage and retention against alpha: what was promised, and what came out."""
+"""Coverage and retention: what was promised, and what came out."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .._checks import check_choice
-from ._style import alpha_ticks, line_style, several_axes, shifts
+from .._checks import check_choice, printable
+from ..metrics import evaluate_filter, report_predictions
+from ._style import Display, Places, by_name, draw_bars, line_style
 
-CHANCE = {"color": "0.55", "alpha": 0.25, "lw": 0}
-OTHER_CHANCE = {"facecolor": "none", "edgecolor": "0.45", "lw": 0.8, "hatch": "...."}
+ALPHAS = (0.02, 0.05, 0.1, 0.2)
 
 
-class FilterReportDisplay:
+class _ReportDisplay(Display):
+    """Draws one or more `FilterReport`, by the name that the legend shows."""
+
+    def __init__(self, report: Any) -> None:
+        self.report = report
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        alphas: Iterable[float] = ALPHAS,
+        *,
+        by: Any = None,
+        ax: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Evaluate fitted filters on test problems, and draw what comes out.
+
+        Parameters
+        ----------
+        estimator : fitted filter, or dict of str to fitted filter
+            By the name that the legend shows.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Test problems.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        alphas : sequence of float in (0, 1)
+            The levels.
+        by : str, callable or list, optional
+            Groups of problems, as in `skdcf.metrics.evaluate_filter`.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of the class.
+
+        Returns
+        -------
+        Display
+            Of this class, drawn.
+        """
+        alphas = np.atleast_1d(alphas).tolist()
+        reports = {
+            name: evaluate_filter(one, X, y, alphas, by=by)
+            for name, one in by_name(estimator).items()
+        }
+        return cls.from_report(reports, ax=ax, **settings)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Sequence[ArrayLike] | ArrayLike,
+        kept: Mapping[float, Any],
+        *,
+        by: Sequence[Any] | None = None,
+        groups: ArrayLike | None = None,
+        ax: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Draw what masks keep, whatever made them.
+
+        Parameters
+        ----------
+        y : sequence of 1-D arrays, one per problem
+            Labels: 1 true, 0 false, -1 unknown.
+        kept : dict of float to sequence of boolean masks
+            By alpha, as `predict` returns them.
+        by : sequence of length n_problems, optional
+            The part that each problem belongs to.
+        groups : array-like of shape (n_problems,), optional
+            The question that each problem answers.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of the class.
+
+        Returns
+        -------
+        Display
+            Of this class, drawn.
+        """
+        report = report_predictions(y, kept, by=by, groups=groups)
+        return cls.from_report(report, ax=ax, **settings)
+
+    def _places(self):
+        reports = by_name(self.report)
+        levels = np.concatenate([one.alpha for one in reports.values()])
+        return reports, Places(levels, len(reports))
+
+
+class FilterReportDisplay(_ReportDisplay):
     """Coverage and retention against alpha, one line per report.
 
     Parameters
     ----------
-    reports : dict of str to FilterReport
+    report : FilterReport, or dict of str to FilterReport
         By the name that the legend shows.
+    panels : sequence of {"coverage", "retention", "false kept", "non-empty"}
+        "false kept" is the number of false claims that are kept per problem, "non-empty"
+        the share of the answers of which something is kept.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+        The first panel.
     axes_ : ndarray of matplotlib Axes
-        One per panel. The grey band is where theory puts coverage in 95 of 100 cases,
+        One per panel. Grey boxes are where theory expects coverage in 95 of 100 cases,
         for so many calibration and test problems; bars are 95 % intervals of coverage,
         and standard errors of retention.
 
@@ -32,209 +131,241 @@ class FilterReportDisplay:
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.metrics import evaluate_filter
     >>> from skdcf.plots import FilterReportDisplay
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     >>> cf = HardCF().fit(graphs[:150], y[:150])
-    >>> report = evaluate_filter(cf, graphs[150:], y[150:])
-    >>> display = FilterReportDisplay.from_reports({"frequency": report})
+    >>> display = FilterReportDisplay.from_estimator(cf, graphs[150:], y[150:])
     >>> len(display.axes_)
     2
     """
 
-    def __init__(self, reports: Any) -> None:
-        self.reports = reports
+    def __init__(
+        self, report: Any, *, panels: Iterable[str] = ("coverage", "retention")
+    ) -> None:
+        self.report = report
+        self.panels = panels
 
-    @classmethod
-    def from_reports(
-        cls,
-        reports: Any,
-        *,
-        panels: Iterable[str] = ("coverage", "retention"),
-        axes: Any = None,
-    ) -> Self:
-        """Draw reports.
+    @property
+    def _panels(self):
+        return len(list(self.panels))
 
-        Parameters
-        ----------
-        reports : FilterReport, or dict of str to FilterReport
-        panels : sequence of {"coverage", "retention", "non-empty"}
-            "non-empty" is the share of answers of which something is kept.
-        axes : sequence of matplotlib Axes, optional
-            One per panel.
+    @property
+    def _size(self):
+        return 4.6 * self._panels, 3.8
 
-        Returns
-        -------
-        FilterReportDisplay
-        """
-        if not isinstance(reports, dict):
-            reports = {"": reports}
-        return cls(reports).plot(panels=panels, axes=axes)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        filter: Any,
-        X: Any,
-        y: Any,
-        alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
-        *,
-        panels: Iterable[str] = ("coverage", "retention"),
-        axes: Any = None,
-    ) -> Self:
-        """Evaluate fitted filters on test problems, and draw what comes out.
-
-        Parameters
-        ----------
-        filter : fitted filter, or dict of str to fitted filter
-        X, y
-            Test problems and labels.
-        alphas : sequence of float in (0, 1)
-        panels, axes
-            As in `from_reports`.
-
-        Returns
-        -------
-        FilterReportDisplay
-        """
-        from ..metrics import evaluate_filter
-
-        alphas = list(alphas)
-        filters = filter if isinstance(filter, dict) else {"": filter}
-        reports = {
-            name: evaluate_filter(fitted, X, y, alphas)
-            for name, fitted in filters.items()
-        }
-        return cls(reports).plot(panels=panels, axes=axes)
-
-    def plot(
-        self,
-        *,
-        panels: Iterable[str] = ("coverage", "retention"),
-        axes: Any = None,
-    ) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        panels, axes
-            As in `from_reports`.
-
-        Returns
-        -------
-        self
-        """
-        panels = list(panels)
-        for panel in panels:
+    def plot(self, *, ax: Any = None) -> Self:
+        for panel in self.panels:
             check_choice("panel", panel, PANELS)
-        axes = several_axes(axes, len(panels), (4.6 * len(panels), 3.8))
-        alpha = np.concatenate([r.alpha for r in self.reports.values()])
-        moved = shifts(np.unique(alpha), len(self.reports))
-        for panel, ax in zip(panels, axes, strict=True):
-            PANELS[panel](ax, self.reports, moved)
-            alpha_ticks(ax, alpha)
-        if panels and (len(self.reports) > 1 or panels[0] == "coverage"):
-            _add_legend(axes[0], panels[0] == "coverage")
-        self.axes_, self.figure_ = axes, axes[0].figure
-        return self
+        return super().plot(ax=ax)
+
+    def _draw(self, axes):
+        reports, places = self._places()
+        for panel, ax in zip(self.panels, axes, strict=True):
+            PANELS[panel](ax, reports, places)
+            places.name(ax)
+        falls = next(iter(self.panels)) == "coverage"
+        if len(reports) > 1 or falls:
+            add_legend(axes[0], falls)
+
+    plot.__doc__ = Display.plot.__doc__
 
 
-def _draw_coverage(ax, reports, moved):
-    alpha = np.unique(np.concatenate([r.alpha for r in reports.values()]))
-    bands = _bands(reports)
-    for i, (band, owners) in enumerate(bands):
-        label = "95 % band of theory"
-        if len(owners) < len(reports):
-            label += f": {', '.join(owners)}"
-        at = reports[owners[0]].alpha
-        order = np.argsort(at)
-        style = CHANCE if i == 0 else OTHER_CHANCE
-        ax.fill_between(at[order], *band[order].T, label=label, **style)
-    ax.plot(alpha, 1 - alpha, color="k", lw=1, label="promised: 1 - alpha")
+def _draw_coverage(ax, reports, places):
     for i, (name, report) in enumerate(reports.items()):
+        if not np.isnan(report.coverage_band).any():  # else the law is not known
+            places.draw_band(ax, report.alpha, report.coverage_band, i)
         error = np.abs(report.coverage_interval.T - report.coverage).clip(min=0)
-        _bars(ax, i, name, report.alpha + moved[i], report.coverage, error)
+        at = report.alpha + places.shifts[i]
+        draw_bars(ax, i, name, at, report.coverage, error)
+    places.draw_promise(ax, 1 - places.levels)
     ax.set_ylabel("coverage (no false claim kept)")
 
 
-def _bands(reports):
-    """Theory bands that differ, each with the names of its reports."""
-    out = []
-    for name, report in reports.items():
-        if np.isnan(report.coverage_band).any():  # a promise whose law is not known
-            continue
-        for band, owners in out:
-            same = np.array_equal(reports[owners[0]].alpha, report.alpha)
-            if same and np.allclose(band, report.coverage_band):
-                owners.append(name)
-                break
-        else:
-            out.append((report.coverage_band, [name]))
-    return out
-
-
-def _draw_retention(ax, reports, moved):
+def _draw_retention(ax, reports, places):
     for i, (name, report) in enumerate(reports.items()):
-        at = report.alpha + moved[i]
-        _bars(ax, i, name, at, report.retention, report.retention_error)
+        at = report.alpha + places.shifts[i]
+        draw_bars(ax, i, name, at, report.retention, report.retention_error)
     ax.set_ylabel("true claims kept per problem")
-    ax.update_datalim([(at[0], 0)])  # the margin above is then one of all that is shown
-    ax.autoscale_view()
-    ax.set_ylim(0, None)
+    _from_zero(ax)
 
 
-def _draw_nonempty(ax, reports, moved):
+def _draw_false(ax, reports, places):
+    for i, (name, report) in enumerate(reports.items()):
+        draw_bars(ax, i, name, report.alpha + places.shifts[i], report.false_kept, None)
+    ax.set_ylabel("false claims kept per problem")
+    _from_zero(ax)
+
+
+def _draw_nonempty(ax, reports, places):
     for i, (name, report) in enumerate(reports.items()):
         share = report.nonempty
-        error = np.sqrt(share * (1 - share) / report.n_problems)
-        _bars(ax, i, name, report.alpha + moved[i], share, error)
+        error = np.sqrt(share * (1 - share) / report.n_questions)
+        draw_bars(ax, i, name, report.alpha + places.shifts[i], share, error)
     ax.set_ylabel("share of answers that are not emptied")
     ax.set_ylim(0, 1.02)
-
-
-def _add_legend(ax, falls):
-    """Below lines that fall, with room made for it; else where it fits best."""
-    n = len(ax.get_legend_handles_labels()[0])
-    if falls:
-        low, high = ax.get_ylim()
-        ax.set_ylim(low - 0.04 * n * (high - low), high)
-    place = "lower left" if falls else "best"
-    ax.legend(frameon=False, fontsize="small", loc=place)
-
-
-def _bars(ax, i, name, at, height, error):
-    ax.errorbar(
-        at,
-        height,
-        yerr=error,
-        capsize=2,
-        ms=5,
-        lw=1.2,
-        label=name or "observed",
-        **line_style(i),
-    )
 
 
 PANELS = {
     "coverage": _draw_coverage,
     "retention": _draw_retention,
+    "false kept": _draw_false,
     "non-empty": _draw_nonempty,
 }
 
 
-class ComparisonDisplay:
-    """Coverage and retention against alpha, one line per filter.
+def _from_zero(ax):
+    """Let the axis begin at 0, with a margin above all that is shown."""
+    ax.update_datalim([(ax.dataLim.x0, 0)])
+    ax.autoscale_view()
+    ax.set_ylim(0, None)
+
+
+def add_legend(ax, falls):
+    """Below lines that fall, with room made for it; else where it fits best."""
+    n = len(ax.get_legend_handles_labels()[0])
+    if falls:
+        low, high = ax.get_ylim()
+        ax.set_ylim(low - 0.05 * n * (high - low), high)
+    place = "lower left" if falls else "best"
+    ax.legend(frameon=False, fontsize="small", loc=place)
+
+
+class CoverageDisplay(_ReportDisplay):
+    """Observed against promised coverage: the promise, as it was kept.
 
     Parameters
     ----------
-    report : ComparisonReport
+    report : FilterReport, or dict of str to FilterReport
+        By the name that the legend shows.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
-    axes_ : ndarray of two matplotlib Axes
-        Coverage on the left, with the promise as a line and the band of chance about
-        it; retention on the right, with corrected standard errors.
+    ax_ : matplotlib Axes
+        Points on or above the diagonal keep the promise. Bars are 95 % intervals, and
+        grey boxes are where theory expects the points.
+    axes_ : ndarray of one matplotlib Axes
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import CoverageDisplay
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(graphs[:150], y[:150])
+    >>> display = CoverageDisplay.from_estimator(cf, graphs[150:], y[150:], [0.1, 0.2])
+    >>> display.ax_.get_xlabel()
+    'promised coverage, 1 - alpha'
+    """
+
+    _size = (4.8, 4.4)
+
+    def _draw(self, axes):
+        (ax,), (reports, _) = axes, self._places()
+        levels = np.concatenate([1 - one.alpha for one in reports.values()])
+        places = Places(levels, len(reports))
+        for i, (name, report) in enumerate(reports.items()):
+            target, style = 1 - report.alpha, line_style(i) | {"linestyle": "none"}
+            if not np.isnan(report.coverage_band).any():
+                places.draw_band(ax, target, report.coverage_band, i)
+            error = np.abs(report.coverage_interval.T - report.coverage).clip(min=0)
+            ax.errorbar(
+                target + places.shifts[i],
+                report.coverage,
+                yerr=error,
+                capsize=2,
+                label=name or "observed",
+                **style,
+            )
+        places.draw_promise(ax, places.levels)
+        ends = places.levels[[0, -1]]
+        ax.plot(ends, ends, color="k", lw=0.6, ls=":", zorder=0)
+        places.name(ax, "promised coverage, 1 - alpha")
+        ax.set_ylabel("observed coverage")
+        ax.legend(frameon=False, fontsize="small", loc="best")
+
+
+class GroupCoverageDisplay(_ReportDisplay):
+    """Coverage of each group with its 95 % interval, against what was promised.
+
+    Parameters
+    ----------
+    report : FilterReport, or dict of str to FilterReport
+        By the name that the legend shows; each made with ``by=``.
+    index : int, default=0
+        Which of the levels of the reports.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    axes_ : ndarray of one matplotlib Axes
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import GroupCoverageDisplay
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(graphs[:150], y[:150])
+    >>> display = GroupCoverageDisplay.from_estimator(
+    ...     cf, graphs[150:], y[150:], [0.1], by=lambda batch: batch.sizes > 7
+    ... )
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['all (150)', 'True (58)', 'False (92)']
+    """
+
+    def __init__(self, report: Any, *, index: int = 0) -> None:
+        self.report = report
+        self.index = index
+
+    @property
+    def _size(self):
+        groups = next(iter(by_name(self.report).values())).groups
+        return 6.5, 1.55 + 0.35 * len(groups)
+
+    def _draw(self, axes):
+        (ax,), reports = axes, by_name(self.report)
+        if not all(report.groups for report in reports.values()):
+            raise ValueError("there are no groups: make the report with by=")
+        first = next(iter(reports.values()))
+        parts = {"all": first, **first.groups}
+        for i, (label, report) in enumerate(reports.items()):
+            rows = [report, *(report.groups.get(name) for name in first.groups)]
+            known = [(place, one) for place, one in enumerate(rows) if one is not None]
+            shift = 0.15 * (2 * i / max(len(reports) - 1, 1) - (len(reports) > 1))
+            place = np.array([place for place, _ in known]) + shift
+            coverage = np.array([one.coverage[self.index] for _, one in known])
+            ends = np.array([one.coverage_interval[self.index] for _, one in known])
+            style = line_style(i) | {"linestyle": "none", "capsize": 3}
+            error = np.abs(ends.T - coverage)
+            ax.errorbar(coverage, place, xerr=error, label=label or "observed", **style)
+        alpha = first.alpha[self.index]
+        ax.axvline(1 - alpha, color="k", ls="--", lw=1, label="promised")
+        names = [f"{printable(name)} ({one.n_problems})" for name, one in parts.items()]
+        ax.set_yticks(range(len(names)), names)
+        ax.invert_yaxis()
+        ax.set(xlabel="coverage, with its 95 % interval")
+        ax.legend(frameon=False)
+
+
+class ComparisonDisplay(Display):
+    """Coverage, retention and false claims kept against alpha, one line per filter.
+
+    Parameters
+    ----------
+    report : ComparisonReport
+        From `skdcf.evaluation.compare_filters`.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+        The first panel.
+    axes_ : ndarray of three matplotlib Axes
+        Coverage on the left, with the promise as lines and the band of theory about it;
+        true claims kept in the middle, with corrected standard errors; false claims kept
+        on the right.
 
     Examples
     --------
@@ -246,58 +377,34 @@ class ComparisonDisplay:
     >>> report = compare_filters(
     ...     {"frequency": HardCF()}, X, y, [0.1, 0.2], cv=3, random_state=0
     ... )
-    >>> len(ComparisonDisplay.from_comparison(report).axes_)
-    2
+    >>> len(ComparisonDisplay.from_report(report).axes_)
+    3
     """
 
-    def __init__(self, report: Any) -> None:
-        self.report = report
+    _panels = 3
+    _size = (13.0, 4.2)
 
-    @classmethod
-    def from_comparison(cls, report: Any, *, axes: Any = None) -> Self:
-        """Draw a comparison.
-
-        Parameters
-        ----------
-        report : ComparisonReport
-        axes : sequence of two matplotlib Axes, optional
-
-        Returns
-        -------
-        ComparisonDisplay
-        """
-        return cls(report).plot(axes=axes)
-
-    def plot(self, *, axes: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        axes : sequence of two matplotlib Axes, optional
-
-        Returns
-        -------
-        self
-        """
-        axes = several_axes(axes, 2, (10, 4.2))
-        left, right = axes
+    def _draw(self, axes):
+        left, middle, right = axes
         report, order = self.report, np.argsort(self.report.alpha)
         alpha = report.alpha[order]
-        coverage = report.coverage.mean(axis=1)[:, order]
-        retention = report.retention.mean(axis=1)[:, order]
-        error = report.retention_error[:, order]
-        moved = shifts(alpha, len(report.names))
-        band = report.coverage_band[order].T
-        left.fill_between(alpha, *band, label="band of chance", **CHANCE)
-        left.plot(alpha, 1 - alpha, color="k", lw=1, label="promised: 1 - alpha")
+        places = Places(alpha, len(report.names))
+        places.draw_band(left, alpha, report.coverage_band[order])
+        places.draw_promise(left, 1 - alpha)
         for i, name in enumerate(report.names):
-            at, style = alpha + moved[i], line_style(i)
-            left.plot(at, coverage[i], label=name, ms=4, lw=1.2, **style)
-            _bars(right, i, name, at, retention[i], error[i])
+            at, error = alpha + places.shifts[i], report.retention_error[i, order]
+            means = [
+                getattr(report, key)[i].mean(axis=0)[order]
+                for key in ("coverage", "retention", "false_kept")
+            ]
+            left.plot(at, means[0], label=name, ms=4, lw=1.2, **line_style(i))
+            draw_bars(middle, i, name, at, means[1], error)
+            draw_bars(right, i, name, at, means[2], None)
         left.set_ylabel("coverage (no false claim kept)")
-        right.set(ylabel="true claims kept per problem", ylim=(0, None))
+        middle.set_ylabel("true claims kept per problem")
+        right.set_ylabel("false claims kept per problem")
         for ax in axes:
-            alpha_ticks(ax, alpha)
-        _add_legend(left, True)
-        self.axes_, self.figure_ = axes, left.figure
-        return self
+            places.name(ax)
+        for ax in axes[1:]:
+            _from_zero(ax)
+        add_legend(left, True)

@@ -1,27 +1,37 @@
-"""Scores: soft against hard ones, and those of true against those of false claims."""
+"""Scores: soft against hard, true against false claims, training, and what is kept."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ..metrics import unwrap
-from ._style import FALSE, TRUE, one_axes, several_axes
+from ..inspection import (
+    RetentionReport,
+    SeparationReport,
+    retention_by,
+    surrogate_agreement,
+)
+from ._style import FALSE, TRUE, Display, by_name, line_style
 
 GRID = 400
 
 
-class SoftHardDisplay:
+class SoftHardDisplay(Display):
     """Soft against hard nonconformity scores, one dot per problem with an error.
 
     Parameters
     ----------
     report : SurrogateReport
+        From `skdcf.inspection.surrogate_agreement`.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+    axes_ : ndarray of one matplotlib Axes
 
     Examples
     --------
@@ -35,29 +45,12 @@ class SoftHardDisplay:
     'hard score'
     """
 
-    def __init__(self, report: Any) -> None:
-        self.report = report
-
-    @classmethod
-    def from_report(cls, report: Any, *, ax: Any = None) -> Self:
-        """Draw an agreement that is at hand.
-
-        Parameters
-        ----------
-        report : SurrogateReport
-            From `skdcf.inspection.surrogate_agreement`.
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        SoftHardDisplay
-        """
-        return cls(report).plot(ax=ax)
+    _size = (4.6, 4.2)
 
     @classmethod
     def from_estimator(
         cls,
-        filter: Any,
+        estimator: Any,
         X: Any,
         y: Any,
         alphas: Iterable[float] = (0.05, 0.1),
@@ -69,56 +62,56 @@ class SoftHardDisplay:
 
         Parameters
         ----------
-        filter, X, y, alphas, relaxation
-            As in `skdcf.inspection.surrogate_agreement`.
+        estimator : fitted filter
+            The filter whose scorer gives the risks.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems, as in `skdcf.inspection.surrogate_agreement`.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        alphas : sequence of float in (0, 1)
+            The levels.
+        relaxation : PathRelaxation or GridRelaxation, optional
+            None is the filter's own.
         ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
 
         Returns
         -------
         SoftHardDisplay
         """
-        from ..inspection import surrogate_agreement
-
-        report = surrogate_agreement(filter, X, y, alphas, relaxation=relaxation)
+        report = surrogate_agreement(estimator, X, y, alphas, relaxation=relaxation)
         return cls.from_report(report, ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        self
-        """
-        self.ax_ = ax = one_axes(ax, (4.6, 4.2))
-        hard, soft = self.report.hard_scores, self.report.soft_scores
+    def _draw(self, axes):
+        (ax,), report = axes, self.report
+        hard, soft = report.hard_scores, report.soft_scores
         both = np.concatenate([hard, soft])
         ends = [both.min(), both.max()]
         ax.plot(ends, ends, color="k", lw=0.9, label="the same")
         ax.plot(hard, soft, "o", color=TRUE, alpha=0.6, ms=4, mec="none")
-        r, mae = self.report.score_pearson, self.report.score_mae
-        ax.set_title(f"r = {r:.3f}, mean difference {mae:.3f}", fontsize="medium")
+        title = (
+            f"r = {report.score_pearson:.3f}, mean difference {report.score_mae:.3f}"
+        )
+        ax.set_title(title, fontsize="medium")
         ax.set(xlabel="hard score", ylabel="soft score")
         ax.legend(frameon=False)
-        self.figure_ = ax.figure
-        return self
 
 
-class ScoreDistributionDisplay:
+class ScoreDistributionDisplay(Display):
     """Densities of the scores of true and of false claims, one panel per filter.
 
     Parameters
     ----------
     report : SeparationReport
+        From `skdcf.inspection.score_separation`.
     alpha : float, optional
         One of the report's; None is its first.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+        The first panel.
     axes_ : ndarray of matplotlib Axes
 
     Examples
@@ -128,7 +121,7 @@ class ScoreDistributionDisplay:
     >>> display = ScoreDistributionDisplay.from_predictions(
     ...     labels, {"frequency": [5, 4, 2, 3, 1, 0]}
     ... )
-    >>> display.axes_[0].get_title()
+    >>> display.ax_.get_title()
     "frequency: Cohen's d 1.53, overlap 0.52"
     """
 
@@ -137,108 +130,77 @@ class ScoreDistributionDisplay:
         self.alpha = alpha
 
     @classmethod
-    def from_report(
-        cls, report: Any, *, alpha: float | None = None, axes: Any = None
+    def from_predictions(
+        cls, y: ArrayLike, scores: Mapping[str, ArrayLike], *, ax: Any = None
     ) -> Self:
-        """Draw scores that are at hand.
-
-        Parameters
-        ----------
-        report : SeparationReport
-            From `skdcf.inspection.score_separation`.
-        alpha : float, optional
-            One of the report's; None is its first.
-        axes : sequence of matplotlib Axes, optional
-            One per filter.
-
-        Returns
-        -------
-        ScoreDistributionDisplay
-        """
-        return cls(report, alpha=alpha).plot(axes=axes)
-
-    @classmethod
-    def from_predictions(cls, labels: Any, scores: Any, *, axes: Any = None) -> Self:
         """Draw scores of claims by their labels.
 
         Parameters
         ----------
-        labels : array-like of shape (n_claims,)
-            1 true, 0 false.
+        y : array-like of shape (n_claims,)
+            1 true, 0 false; other claims are left out.
         scores : dict of str to array-like of shape (n_claims,)
-        axes : sequence of matplotlib Axes, optional
+            By the name of the panel.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
 
         Returns
         -------
         ScoreDistributionDisplay
         """
-        from ..inspection import SeparationReport
-
-        return cls(SeparationReport.from_scores(scores, labels)).plot(axes=axes)
+        return cls.from_report(SeparationReport.from_scores(scores, y), ax=ax)
 
     @classmethod
-    def from_estimator(cls, filter: Any, X: Any, y: Any, *, axes: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
         """Draw the confidences that fitted filters give to problems.
 
         Parameters
         ----------
-        filter : fitted filter, or dict of str to fitted filter
-        X, y
-            Problems that are new to the scorers, and labels.
-        axes : sequence of matplotlib Axes, optional
+        estimator : fitted filter, or dict of str to fitted filter
+            By the name of the panel.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems that are new to the scorers.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
 
         Returns
         -------
         ScoreDistributionDisplay
         """
-        filters = filter if isinstance(filter, dict) else {"": filter}
-        scores = {name: _confidences(fitted, X) for name, fitted in filters.items()}
-        inner, seen = unwrap(next(iter(filters.values())), X)
-        labels = inner.check(seen, y)[1]
-        return cls.from_predictions(labels, scores, axes=axes)
+        filters = by_name(estimator)
+        labels = next(iter(filters.values())).check(X, y)[1]
+        scores = {name: one.confidence(X) for name, one in filters.items()}
+        return cls.from_predictions(labels, scores, ax=ax)
 
-    def plot(self, *, axes: Any = None) -> Self:
-        """Draw.
+    @property
+    def _panels(self):
+        return len(self.report.names)
 
-        Parameters
-        ----------
-        axes : sequence of matplotlib Axes, optional
+    @property
+    def _size(self):
+        return 4.4 * self._panels, 3.4
 
-        Returns
-        -------
-        self
-        """
+    def _draw(self, axes):
         report, j = self.report, self._column()
-        n = len(report.names)
-        self.axes_ = several_axes(axes, n, (4.4 * n, 3.4))
-        for i, (name, ax) in enumerate(zip(report.names, self.axes_, strict=True)):
+        for i, (name, ax) in enumerate(zip(report.names, axes, strict=True)):
             row = report.scores[j][i]
             _draw_density(ax, row[report.true], TRUE, "-", "true claims")
             _draw_density(ax, row[~report.true], FALSE, "--", "false claims")
             d, common = report.cohens_d[i, j], report.overlap[i, j]
             said = f"Cohen's d {d:.2f}, overlap {common:.2f}"
-            title = f"{name}: {said}" if name else said
-            ax.set_title(title, fontsize="medium")
+            ax.set_title(f"{name}: {said}" if name else said, fontsize="medium")
             ax.set(xlabel="score (pooled z-score)", ylabel="density", ylim=(0, None))
-        self.axes_[0].legend(frameon=False)
-        self.figure_ = self.axes_[0].figure
-        return self
+        axes[0].legend(frameon=False)
 
     def _column(self):
-        alphas = self.report.alpha
+        alphas = self.report.alpha.tolist()
         if self.alpha is None:
             return 0
-        found = np.flatnonzero(alphas == self.alpha)
-        if not len(found):
-            raise ValueError(
-                f"alpha is {self.alpha!r}, but there are {alphas.tolist()}"
-            )
-        return int(found[0])
-
-
-def _confidences(fitted, X):
-    fitted, seen = unwrap(fitted, X)
-    return fitted.confidence(seen)
+        if self.alpha not in alphas:
+            raise ValueError(f"alpha is {self.alpha!r}, but there are {alphas}")
+        return alphas.index(self.alpha)
 
 
 def _draw_density(ax, scores, colour, dash, label):
@@ -253,3 +215,184 @@ def _draw_density(ax, scores, colour, dash, label):
     height = gaussian_kde(scores)(at)
     ax.plot(at, height, lw=1.6, **style)
     ax.fill_between(at, height, color=colour, alpha=0.15, lw=0)
+
+
+class TrainingCurveDisplay(Display):
+    """The training objective, step by step, one line per filter.
+
+    Parameters
+    ----------
+    report : dict of str to sequence of float
+        The values of the objective, by the name that the legend shows.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+    axes_ : ndarray of one matplotlib Axes
+
+    Examples
+    --------
+    >>> from skdcf import CoherentConformalFilter
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import TrainingCurveDisplay
+    >>> X, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> dcf = CoherentConformalFilter("linear", random_state=0).fit(X, y)
+    >>> display = TrainingCurveDisplay.from_estimator(dcf)
+    >>> len(display.ax_.lines[0].get_xdata()) == dcf.n_iter_
+    True
+    """
+
+    _size = (5.5, 3.6)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """Draw the loss curve of fitted filters.
+
+        Parameters
+        ----------
+        estimator : fitted filter, or dict of str to fitted filter
+            With a scorer that was trained step by step.
+        ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        TrainingCurveDisplay
+
+        Raises
+        ------
+        ValueError
+            If a filter was not trained step by step.
+        """
+        curves = {name: _curve(one) for name, one in by_name(estimator).items()}
+        return cls.from_report(curves, ax=ax)
+
+    def _draw(self, axes):
+        (ax,) = axes
+        for i, (name, curve) in enumerate(self.report.items()):
+            at = np.arange(1, len(curve) + 1)
+            ax.plot(at, curve, label=name, ms=3.5, **line_style(i))
+        ax.set(xlabel="step", ylabel="training objective")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        if any(self.report):
+            ax.legend(frameon=False)
+
+
+def _curve(filter):
+    curve = getattr(filter, "loss_curve_", None)
+    if curve is None:
+        raise ValueError(
+            f"{filter!r} was not trained step by step: it has no loss curve"
+        )
+    return curve
+
+
+class RetentionDisplay(Display):
+    """Share of the true claims that is kept, for each kind of claim.
+
+    Parameters
+    ----------
+    report : RetentionReport
+        From `skdcf.inspection.retention_by`.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+    ax_ : matplotlib Axes
+        Bars with standard errors; beside them the numbers of true claims, and of false
+        claims that are kept.
+    axes_ : ndarray of one matplotlib Axes
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import RetentionDisplay
+    >>> X, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(X[:150], y[:150])
+    >>> display = RetentionDisplay.from_estimator(cf, X[150:], y[150:], "depth")
+    >>> display.ax_.get_ylabel()
+    'depth'
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        by: Any,
+        *,
+        alpha: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Filter problems, and draw what is kept of each kind of claim.
+
+        Parameters
+        ----------
+        estimator : fitted filter
+            The filter that says what is kept.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Test problems.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        by : str, or array-like of shape (n_claims,) or (n_problems,)
+            As in `skdcf.inspection.retention_by`.
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+        ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        RetentionDisplay
+        """
+        return cls.from_report(retention_by(estimator, X, y, by, alpha=alpha), ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Sequence[ArrayLike] | ArrayLike,
+        kept: Sequence[ArrayLike] | ArrayLike,
+        by: ArrayLike,
+        *,
+        ax: Any = None,
+    ) -> Self:
+        """Draw what masks keep of each kind of claim, whatever made them.
+
+        Parameters
+        ----------
+        y : sequence of 1-D arrays, one per problem
+            Labels: 1 true, 0 false, -1 unknown.
+        kept : sequence of boolean masks
+            As `predict` returns them.
+        by : array-like of shape (n_claims,) or (n_problems,)
+            The kind of each claim, or of each problem.
+        ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        RetentionDisplay
+        """
+        return cls.from_report(RetentionReport.from_predictions(y, kept, by), ax=ax)
+
+    @property
+    def _size(self):
+        return 6.4, 1.1 + 0.3 * len(self.report.kind)
+
+    def _draw(self, axes):
+        (ax,), report = axes, self.report
+        rows, style = np.arange(len(report.kind)), {"color": TRUE, "ecolor": "0.35"}
+        share, error = np.nan_to_num(report.share), np.nan_to_num(report.error)
+        ax.barh(rows, share, xerr=error, capsize=2, height=0.7, **style)
+        for row, n, wrong in zip(rows, report.n_true, report.kept_false, strict=True):
+            said = f"of {n}" + (f", {wrong} false" if wrong else "")
+            ax.text(1.01, row, said, va="center", fontsize="small")
+        ax.set_yticks(rows, report.kind)
+        ax.set_ylim(len(rows) - 0.4, -0.6)
+        ax.set(xlim=(0, 1.3), ylabel=report.by)
+        at = "" if np.isnan(report.alpha) else f" at alpha = {report.alpha:g}"
+        ax.set_xlabel(f"share of true claims kept{at}")
+        ax.set_xticks(np.arange(6) / 5)

@@ -1,18 +1,21 @@
 """Features by what they do: bars of importance, swarms of Shapley values."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from .._checks import check_choice
-from ._style import TRUE, one_axes
+from ..inspection import permutation_importance, shap_values
+from ._style import TRUE, Display
 
 POINTS = 1000  # drawn per feature; more cannot be told apart
 BINS = 60
 THICK = 0.8  # of a swarm, in rows
 
 
-class ImportanceDisplay:
+class ImportanceDisplay(Display):
     """Bars of mean importance, the largest on top, with deviations.
 
     Parameters
@@ -20,11 +23,13 @@ class ImportanceDisplay:
     report : ImportanceReport
         From `skdcf.inspection.permutation_importance` or `shap_values`.
     max_features : int, default=10
+        Number of features to show.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+    axes_ : ndarray of one matplotlib Axes
 
     Examples
     --------
@@ -45,27 +50,9 @@ class ImportanceDisplay:
         self.max_features = max_features
 
     @classmethod
-    def from_report(
-        cls, report: Any, *, max_features: int = 10, ax: Any = None
-    ) -> Self:
-        """Draw importances that are at hand.
-
-        Parameters
-        ----------
-        report : ImportanceReport
-        max_features : int, default=10
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        ImportanceDisplay
-        """
-        return cls(report, max_features=max_features).plot(ax=ax)
-
-    @classmethod
     def from_estimator(
         cls,
-        filter: Any,
+        estimator: Any,
         X: Any,
         y: Any,
         *,
@@ -77,65 +64,61 @@ class ImportanceDisplay:
 
         Parameters
         ----------
-        filter : fitted filter
-        X, y
-            Problems that are new to the scorer, with their labels.
+        estimator : fitted filter
+            The filter whose features are shuffled.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems that are new to the scorer.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
         max_features : int, default=10
+            Number of features to show.
         ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
         **options
-            Of `skdcf.inspection.permutation_importance`.
+            Options of `skdcf.inspection.permutation_importance`.
 
         Returns
         -------
         ImportanceDisplay
         """
-        from ..inspection import permutation_importance
-
-        report = permutation_importance(filter, X, y, **options)
+        report = permutation_importance(estimator, X, y, **options)
         return cls.from_report(report, max_features=max_features, ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw.
+    @property
+    def _shown(self):
+        return self.report.ranking[: self.max_features]
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
+    @property
+    def _size(self):
+        return 6.5, 1.1 + 0.3 * len(self._shown)
 
-        Returns
-        -------
-        self
-        """
-        shown = self.report.ranking[: self.max_features]
-        self.ax_ = one_axes(ax, (6.5, 1.1 + 0.3 * len(shown)))
-        self.ax_.barh(
-            np.arange(len(shown)),
-            self.report.mean[shown],
-            xerr=self.report.deviation[shown],
-            color=TRUE,
-            ecolor="0.35",
-            capsize=2,
-            height=0.65,
-        )
-        _name_rows(self.ax_, self.report, shown)
-        self.ax_.axvline(0, color="k", lw=0.8)
-        self.ax_.set_xlabel(self.report.what.replace(", of", ",\nof"))
-        self.figure_ = self.ax_.figure
-        return self
+    def _draw(self, axes):
+        (ax,), report, shown = axes, self.report, self._shown
+        style = {"color": TRUE, "ecolor": "0.35", "capsize": 2, "height": 0.65}
+        rows, error = np.arange(len(shown)), report.deviation[shown]
+        ax.barh(rows, report.mean[shown], xerr=error, **style)
+        _name_rows(ax, report, shown)
+        ax.axvline(0, color="k", lw=0.8)
+        ax.set_xlabel(report.what.replace(", of", ",\nof"))
 
 
-class ShapDisplay:
+class ShapDisplay(ImportanceDisplay):
     """Shapley values: bars of their mean size, or a swarm with one dot per claim.
 
     Parameters
     ----------
     report : ShapReport
+        From `skdcf.inspection.shap_values` or `pooled_shap_values`.
     kind : {"swarm", "bar"}, default="swarm"
+        What to draw.
     max_features : int, default=10
+        Number of features to show.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     ax_ : matplotlib Axes
+    axes_ : ndarray of one matplotlib Axes
 
     Examples
     --------
@@ -156,111 +139,71 @@ class ShapDisplay:
         kind: Literal["swarm", "bar"] = "swarm",
         max_features: int = 10,
     ) -> None:
-        self.report = report
+        super().__init__(report, max_features=max_features)
         self.kind = kind
-        self.max_features = max_features
-
-    @classmethod
-    def from_report(
-        cls,
-        report: Any,
-        *,
-        kind: Literal["swarm", "bar"] = "swarm",
-        max_features: int = 10,
-        ax: Any = None,
-    ) -> Self:
-        """Draw Shapley values that are at hand.
-
-        Parameters
-        ----------
-        report : ShapReport
-            Of `skdcf.inspection.shap_values` or `pooled_shap_values`.
-        kind : {"swarm", "bar"}, default="swarm"
-        max_features : int, default=10
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        ShapDisplay
-        """
-        return cls(report, kind=kind, max_features=max_features).plot(ax=ax)
 
     @classmethod
     def from_estimator(
         cls,
-        filter: Any,
+        estimator: Any,
         X: Any,
         *,
         background: Any = None,
-        kind: Literal["swarm", "bar"] = "swarm",
-        max_features: int = 10,
         ax: Any = None,
+        **settings: Any,
     ) -> Self:
         """Draw the Shapley values of a fitted filter.
 
         Parameters
         ----------
-        filter : fitted filter
-            With a linear scorer, or xgboost's trees.
-        X, background
+        estimator : fitted filter
+            A filter with a linear scorer, or xgboost's trees.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems whose claims are looked at.
+        background : problems, optional
             As in `skdcf.inspection.shap_values`.
-        kind, max_features, ax
-            As in `from_report`.
+        ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
+        **settings
+            ``kind`` and ``max_features``.
 
         Returns
         -------
         ShapDisplay
         """
-        from ..inspection import shap_values
+        report = shap_values(estimator, X, background=background)
+        return cls.from_report(report, ax=ax, **settings)
 
-        report = shap_values(filter, X, background=background)
-        return cls.from_report(report, kind=kind, max_features=max_features, ax=ax)
+    @property
+    def _size(self):
+        if self.kind == "bar":
+            return super()._size
+        return 7.5, 1.2 + 0.42 * len(self._shown)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        self
-        """
         check_choice("kind", self.kind, ("swarm", "bar"))
-        if self.kind == "bar":
-            bars = ImportanceDisplay(self.report, max_features=self.max_features)
-            self.ax_ = bars.plot(ax=ax).ax_
-        else:
-            self.ax_ = self._plot_swarm(ax)
-        self.figure_ = self.ax_.figure
-        return self
+        return super().plot(ax=ax)
 
-    def _plot_swarm(self, ax):
-        shown = self.report.ranking[: self.max_features]
-        ax = one_axes(ax, (7.5, 1.2 + 0.42 * len(shown)))
+    plot.__doc__ = Display.plot.__doc__
+
+    def _draw(self, axes):
+        if self.kind == "bar":
+            super()._draw(axes)
+            return
+        (ax,), report, shown = axes, self.report, self._shown
         rng = np.random.default_rng(0)
-        some = rng.permutation(len(self.report.values))[:POINTS]
+        some = rng.permutation(len(report.values))[:POINTS]
+        style = {"cmap": "cividis", "vmin": 0, "vmax": 1, "s": 7, "linewidths": 0}
         for row, j in enumerate(shown):
-            at = self.report.values[some, j]
-            dots = ax.scatter(
-                at,
-                row + _swarm(at),
-                c=_shades(self.report.features[some, j]),
-                cmap="cividis",
-                vmin=0,
-                vmax=1,
-                s=7,
-                linewidths=0,
-            )
-        _name_rows(ax, self.report, shown)
+            at, shade = report.values[some, j], _shades(report.features[some, j])
+            dots = ax.scatter(at, row + _swarm(at), c=shade, **style)
+        _name_rows(ax, report, shown)
         ax.axvline(0, color="k", lw=0.8, zorder=0)
         ax.set_xlabel("Shapley value: what the feature adds to the confidence")
         if len(shown):
             bar = ax.figure.colorbar(dots, ax=ax, ticks=[0, 1], aspect=30)
             bar.set_ticklabels(["low", "high"])
             bar.set_label("value of the feature", labelpad=-12)
-        return ax
 
 
 def _name_rows(ax, report, shown):
@@ -269,7 +212,7 @@ def _name_rows(ax, report, shown):
 
 
 def _shades(values):
-    """From 0 for the lowest to 1 for the highest, whatever lies far off."""
+    """Numbers from 0 for the lowest to 1 for the highest; what lies far off is clipped."""
     low, high = np.percentile(values, [2, 98])
     if high == low:
         low, high = values.min(), values.max()
@@ -277,7 +220,7 @@ def _shades(values):
 
 
 def _swarm(values):
-    """Vertical places: dots of one bin side by side, the fullest bin the widest."""
+    """Vertical places: dots of one bin stand side by side, the fullest bin is the widest."""
     low, spread = values.min(initial=0), np.ptp(values) or 1.0
     bins = np.floor((values - low) / spread * (BINS - 1)).astype(int)
     count = np.bincount(bins, minlength=BINS)

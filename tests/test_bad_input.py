@@ -515,8 +515,7 @@ def test_too_few_problems_keeps_nothing_and_says_so(problems):
         ([0, 1, 2] * 7, "3 distinct values"),
         ([5] * 21, "one class only, 5, which does not say whether that means true"),
         ([1] * 21, "one class only, 1, which does not say whether that means true"),
-        (["yes"] * 21, "one class only, 'yes', which"),
-        (["True", "TRUE"] * 10 + ["True"], "are one label in two spellings"),
+        (["yes", "maybe"] * 10 + ["no"], "'maybe', and whether that means true or"),
         ([-1] * 21, "one class only, -1, which"),
         ([-1, 1, 2] * 7, "3 distinct values"),
         ([0, 1], "2 labels but 21 problems"),
@@ -569,13 +568,14 @@ def test_labels_of_a_table_are_read_by_meaning(false, true):
     assert fitted.score(X[~TRUTH], [false] * (~TRUTH).sum()) == 0
 
 
-def test_texts_without_a_known_meaning_are_read_in_order_and_aloud():
+def test_texts_without_a_known_meaning_are_refused():
     X, y = np.zeros((60, 1)), np.where(TRUTH, "right", "nonsense")
-    with pytest.warns(
-        UserWarning, match="'right', the last in order, is taken as true"
+    with pytest.raises(
+        ValueError, match=r"'nonsense', .* np.where\(y == 'nonsense', 0"
     ):
-        found = HardCF(0).check(X, y)[1]
-    np.testing.assert_array_equal(found, TRUTH)
+        HardCF(0).check(X, y)
+    y = ["YES", "true ", "Correct", "no", "Wrong", "unknown"] * 10
+    assert HardCF(0).check(X, y)[1].tolist() == [1, 1, 1, 0, 0, -1] * 10
 
 
 def test_values_of_a_table_that_are_new_after_fit():

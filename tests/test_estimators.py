@@ -82,8 +82,7 @@ def test_a_table_is_one_claim_per_row(filter):
     np.testing.assert_array_equal(again.predict(X), table.predict(X))
     again = clone(table).fit(X, np.where(y, "yes", "no"))
     np.testing.assert_array_equal(again.predict(X), table.predict(X))
-    with pytest.warns(UserWarning, match="'wrong', the last in order, is taken as"):
-        again = clone(table).fit(X, np.where(y, "wrong", "right"))
+    again = clone(table).fit(X, np.where(y, "right", "wrong"))
     np.testing.assert_array_equal(again.predict(X), table.predict(X))
     assert [g.n_claims for g in table.filter(X)] == table.predict(X).astype(
         int

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skdcf import GraphBatch, ReasoningGraph
+from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import (
     fetch_prmbench,
     fetch_refchecker,
@@ -321,3 +321,16 @@ def test_words_of_unknown_meaning_are_not_guessed(word):
         ValueError, match=r"is\s+not known. Pass 1 \(true\), 0 \(false\)"
     ):
         read_words(["true", word])
+
+
+@pytest.mark.parametrize("true, false", list(zip(TRUE, FALSE, strict=False)))
+def test_a_filter_of_a_table_takes_words_the_right_way_round(true, false):
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 1))
+    y = rng.random(200) < X[:, 0]
+    by_number = HardCF(0, alpha=0.2).fit(X, y.astype(int))
+    by_word = HardCF(0, alpha=0.2).fit(X, np.where(y, true, false))
+    assert by_word.threshold_ == by_number.threshold_
+    assert by_word.score(X, np.where(y, "Right", "wrong")) == by_number.score(X, y)
+    with pytest.raises(ValueError, match="not known"):
+        HardCF(0).fit(X, np.where(y, "bad", "good"))

@@ -29,6 +29,7 @@ from .._parameters import (
 from ..exceptions import CalibrationWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
+from ..graphs.ragged import reduce_segments
 from ..guarantees import Guarantee, NoFalseClaim
 from ..ops.hard import answer_scores, path_risk, path_risk_of_errors, segment_sum
 from ..scorers import Task
@@ -82,6 +83,7 @@ class ConformalFilter(Settings):
     nonconformity_scores_: NDArray[np.float64]
     answer_scores_: NDArray[np.float64]
     n_calibration_: int
+    largest_risks_: NDArray[np.float64] | None
     left_over_: NDArray[np.int64]
     calibration_: Calibration
     origin_: dict[str, list]
@@ -262,6 +264,7 @@ class ConformalFilter(Settings):
         guarantee, labels = self._resolved(), view.labels
         confidence = self._confidence(view)
         risk = self._risk(confidence, view.passed, steady=True)
+        largest = reduce_segments(np.maximum, risk, view.passed.offsets, -np.inf)
         if type(guarantee) is NoFalseClaim:
             risk = path_risk_of_errors(risk, labels, self._graphs(view))
         else:  # one of the user's own may look at problems without an error too
@@ -279,7 +282,9 @@ class ConformalFilter(Settings):
         if not TIES[self.ties].keep_equal:
             steps = replace(steps, position=lowered(steps.position, least, rounding))
         answers = lowered(answers, least, rounding)
-        return CalibrationPart(steps, answers, claims.weights, claims.groups, seen)
+        return CalibrationPart(
+            steps, answers, claims.weights, claims.groups, seen, largest=largest
+        )
 
     def _store(self, part, fewest):
         guarantee = deepcopy(self._resolved())  # what the caller holds may change
@@ -290,6 +295,7 @@ class ConformalFilter(Settings):
         scores = calibration.scores  # sorted already, where there is nothing else
         self.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
         self.answer_scores_ = np.sort(part.answers)
+        self.largest_risks_ = None if part.largest is None else np.sort(part.largest)
         self.n_calibration_, self.calibration_ = len(part), calibration
         self._calibrated, self._calibrated_as = part.seen.sorted(), self._settings()
         return self

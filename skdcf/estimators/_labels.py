@@ -3,13 +3,10 @@
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from .._checks import is_missing, warn
+from .._checks import warn
 from ..exceptions import LabelWarning
-from ..graphs import pack_labels
+from ..graphs import LABELS, pack_labels, read_column
 from ..graphs.sources import iterate_sources
-
-GRAPHS = (0, 1)  # the values of labels that come as one array per problem
-SPOKEN = {"false": "true", "no": "yes", "f": "t", "n": "y"}
 
 
 def flat_labels(y, batch, is_table, values=None):
@@ -23,18 +20,14 @@ def flat_labels(y, batch, is_table, values=None):
             "it is calibrated on problems whose claims are labelled"
         )
     if not is_table or _is_per_problem(y):
-        return pack_labels(y, batch), GRAPHS
-    y = _column(y, len(batch))
-    found = _distinct(y)
-    known = _meaning_of(found) if values is None else values
-    allowed = {*known, -1} if known == GRAPHS else set(known)
-    if not allowed.issuperset(found):
-        raise ValueError(
-            f"the labels are {found[:5]}; two values are expected, false and true, and "
-            f"in fit they were {list(known)}"
-        )
-    unknown = (y == -1) if known == GRAPHS else np.zeros(len(y), dtype=bool)
-    return np.where(unknown, -1, y == known[1]).astype(np.int8), known
+        return pack_labels(y, batch), LABELS
+    if np.ma.is_masked(y):
+        row = int(np.argmax(np.ma.getmaskarray(y)))
+        raise ValueError(f"label {row} is masked: -1 stands for what nobody judged")
+    y = column_or_1d(y, warn=True)
+    if len(y) != len(batch):
+        raise ValueError(f"{len(y)} labels but {len(batch)} problems")
+    return read_column(y, values)
 
 
 def judged_problems(batch, labels):
@@ -89,70 +82,9 @@ def _warn_of_model_labels(batch, labels):
         )
 
 
-def _column(y, n):
-    if np.ma.is_masked(y):
-        row = int(np.argmax(np.ma.getmaskarray(y)))
-        raise ValueError(f"label {row} is masked: -1 stands for what nobody judged")
-    y = column_or_1d(y, warn=True)
-    if len(y) != n:
-        raise ValueError(f"{len(y)} labels but {n} problems")
-    missing = [i for i, value in enumerate(y.tolist()) if is_missing(value)]
-    if missing:
-        raise ValueError(
-            f"label {missing[0]} is {y.tolist()[missing[0]]}: every problem needs one, and -1 "
-            "stands for a claim that nobody judged"
-        )
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError(f"label {int(np.argmin(np.isfinite(y)))} is NaN or infinite")
-    return y
-
-
-def _distinct(y):
-    """The distinct values in order, as plain Python values."""
-    try:
-        return np.unique(y).tolist()
-    except TypeError:
-        raise ValueError(
-            f"the labels are of several kinds: {list(dict.fromkeys(y.tolist()))[:5]}"
-        ) from None
-
-
 def _is_per_problem(y):
     """Whether y holds one array per problem instead of one value."""
     first = y[0] if isinstance(y, (list, tuple)) and len(y) else None
     if isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1 and len(y):
         first = y[0]
     return isinstance(first, (list, tuple, np.ndarray)) and np.ndim(first) == 1
-
-
-def _meaning_of(found):
-    """Which of the values means false, and which true."""
-    if found in ([0], [False], [0, 1], [-1, 0], [-1, 0, 1]):
-        return GRAPHS
-    if found == [True] and isinstance(found[0], bool):
-        return GRAPHS
-    if len(found) == 1:
-        raise ValueError(
-            f"y holds one class only, {found[0]!r}, which does not say whether that means "
-            "true or false. Pass booleans, or one array of 0/1 labels per problem"
-        )
-    if len(found) != 2:
-        raise ValueError(
-            f"y has {len(found)} distinct values {found[:5]}; two are expected, of which "
-            "the larger means true (and beside 0 and 1, -1 for unknown)"
-        )
-    if all(isinstance(value, str) for value in found):
-        return _spoken(found)
-    return tuple(found)
-
-
-def _spoken(found):
-    """Words such as "no" and "Yes" by their meaning, others by their order, aloud."""
-    by_word = {word.strip().casefold(): word for word in found}
-    if len(by_word) < 2:
-        raise ValueError(f"{found} are one label in two spellings: spell it one way")
-    for false, true in SPOKEN.items():
-        if by_word.keys() == {false, true}:
-            return by_word[false], by_word[true]
-    warn(f"the labels are text: {found[1]!r}, the last in order, is taken as true")
-    return tuple(found)

@@ -57,6 +57,8 @@ class CalibrationPart:
         How the problems were made.
     probes : tuple, optional
         Some of the problems with their confidences, by which scorers are compared.
+    largest : ndarray of shape (n_problems,), optional
+        Largest path risk of each problem, whatever its labels.
 
     Attributes
     ----------
@@ -83,6 +85,7 @@ class CalibrationPart:
     made_as: tuple | None = None
     origin: dict | None = None
     probes: tuple = ()
+    largest: NDArray[np.float64] | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -103,6 +106,7 @@ class CalibrationPart:
             weights=None if self.weights is None else self.weights[rows],
             groups=None if self.groups is None else [self.groups[i] for i in rows],
             seen=self.seen[rows],
+            largest=None if self.largest is None else self.largest[rows],
         )
 
     def path_risks(self) -> PathRisks:
@@ -157,13 +161,15 @@ class CalibrationPart:
         parts = list(parts)
         if not parts:
             raise ValueError("there are no calibration problems: no part was given")
-        first, weights, groups = parts[0], None, None
+        first, weights, groups, largest = parts[0], None, None, None
         for part in parts:
             _refuse_other_settings(part.made_as, first.made_as)
         if first.weights is not None:
             weights = np.concatenate([part.weights for part in parts])
         if first.groups is not None:
             groups = [group for part in parts for group in part.groups]
+        if all(part.largest is not None for part in parts):
+            largest = np.concatenate([part.largest for part in parts])
         return cls(
             Steps.join([part.steps for part in parts]),
             np.concatenate([part.answers for part in parts]),
@@ -173,6 +179,7 @@ class CalibrationPart:
             first.made_as,
             _joined_origin(parts),
             tuple(probe for part in parts for probe in part.probes),
+            largest,
         )
 
 

@@ -84,6 +84,8 @@ class CoherentConformalFilter(ConformalFilter):
         Sorted; +inf for a problem without a false claim.
     answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
+    largest_risks_ : ndarray of shape (n_calibration,) or None
+        Largest path risk of each problem, sorted; None where folds were counted together.
     threshold_ : float
         Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
         thresholds of their own.
@@ -230,6 +232,8 @@ class HardCF(ConformalFilter):
         Sorted; +inf for a problem without a false claim.
     answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
+    largest_risks_ : ndarray of shape (n_calibration,) or None
+        Largest path risk of each problem, sorted; None where folds were counted together.
     threshold_ : float
         Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
         thresholds of their own.

@@ -5,14 +5,17 @@ from ._coerce import Labels, Problems, answer_text, as_batch, as_graphs, is_grap
 from ._graph import ReasoningGraph
 from ._labels import (
     LABEL_WORDS,
+    LABELS,
     labels_from_first_error,
     pack_labels,
+    read_column,
     read_labels,
     read_words,
 )
 from ._questions import question_groups
 
 __all__ = [
+    "LABELS",
     "LABEL_WORDS",
     "GraphBatch",
     "Labels",
@@ -25,6 +28,7 @@ __all__ = [
     "labels_from_first_error",
     "pack_labels",
     "question_groups",
+    "read_column",
     "read_labels",
     "read_words",
 ]

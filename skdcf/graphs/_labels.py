@@ -13,6 +13,7 @@ from ._inputs import NO_LISTS, has_masked
 from ._names import show
 
 _NUMBERS = "biuf"  # kinds of numpy's types: booleans, integers, floats
+LABELS = (0, 1)  # what means false, and what true
 #: Words that people and programs use for labels. Of no other word is the meaning guessed.
 WORDS = {
     1: "1 true t yes y correct right ok valid accurate supported support entailed "
@@ -174,6 +175,74 @@ def read_words(words: Iterable[str]) -> NDArray[np.int8]:
             f"np.where(y == {unknown[0]!r}, 0, 1) if it means false"
         )
     return np.array([LABEL_WORDS[key] for key in keys], dtype=np.int8)
+
+
+def read_column(
+    y: NDArray, values: tuple[Any, Any] | None = None
+) -> tuple[NDArray[np.int8], tuple[Any, Any]]:
+    """A column of two values as labels, and which of the values mean false and true.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_problems,)
+        0 and 1 (and -1 for unknown), booleans, two other numbers of which the larger
+        means true, or words as in `read_words`.
+    values : tuple, optional
+        The meaning of the values in another column, such as that of ``fit``: what this
+        function returned.
+
+    Returns
+    -------
+    labels : ndarray of int8, shape (n_problems,)
+    values : (false, true)
+        (0, 1) also where labels are words.
+
+    Raises
+    ------
+    ValueError
+        If a label is missing, or what the values mean is not known.
+    """
+    listed = y.tolist()
+    missing = [i for i, value in enumerate(listed) if is_missing(value)]
+    if missing or (y.dtype.kind == "f" and not np.isfinite(y).all()):
+        row = missing[0] if missing else int(np.argmin(np.isfinite(y)))
+        raise ValueError(
+            f"label {row} is {listed[row]}: every problem needs one, and -1 stands for a "
+            "claim that nobody judged"
+        )
+    if listed and all(isinstance(value, str) for value in listed):
+        return read_words(listed), LABELS
+    try:
+        found = np.unique(y).tolist()
+    except TypeError:
+        raise ValueError(
+            f"the labels are of several kinds: {list(dict.fromkeys(listed))[:5]}"
+        ) from None
+    known = _meaning_of(found) if values is None else values
+    if not {*known, *([-1] if known == LABELS else ())}.issuperset(found):
+        raise ValueError(
+            f"the labels are {found[:5]}; two values are expected, false and true, and "
+            f"in fit they were {list(known)}"
+        )
+    unknown = (y == -1) if known == LABELS else np.zeros(len(y), dtype=bool)
+    return np.where(unknown, -1, y == known[1]).astype(np.int8), known
+
+
+def _meaning_of(found):
+    """Which of the distinct values means false, and which true."""
+    if found in ([0], [False], [0, 1], [-1, 0], [-1, 0, 1]) or found[0] is True:
+        return LABELS
+    if len(found) == 1:
+        raise ValueError(
+            f"y holds one class only, {found[0]!r}, which does not say whether that means "
+            "true or false. Pass booleans, or one array of 0/1 labels per problem"
+        )
+    if len(found) != 2:
+        raise ValueError(
+            f"y has {len(found)} distinct values {found[:5]}; two are expected, of which "
+            "the larger means true (and beside 0 and 1, -1 for unknown)"
+        )
+    return tuple(found)
 
 
 def _is_label(value):

@@ -14,7 +14,12 @@ from .._checks import check_alpha
 from .._parameters import Settings, positive
 from ..estimators import CalibrationPart
 from ..graphs import Labels, Problems
-from ._coverage import errors_of
+from ..metrics import problem_errors
+
+
+def _errors_of(y, kept):
+    """Whether a false claim was kept of each problem; there may be no problems."""
+    return problem_errors(y, kept) if len(y) or len(kept) else np.zeros(0, dtype=bool)
 
 
 class AdaptiveAlpha(Settings):
@@ -115,15 +120,17 @@ class AdaptiveAlpha(Settings):
 
         Parameters
         ----------
-        y, kept
-            As in `CoverageMonitor.update`; ``kept`` as `predict` returned them.
+        y : sequence of 1-D arrays, one per problem
+            1 for a true claim, 0 for a false one, -1 for one that nobody judged, which
+            counts as false. A flat array has one claim per problem.
+        kept : sequence of boolean masks, as `predict` returned them
 
         Returns
         -------
         self
         """
         self.validate()
-        errors, alpha, gamma = errors_of(y, kept), float(self.alpha), float(self.gamma)
+        errors, alpha, gamma = _errors_of(y, kept), float(self.alpha), float(self.gamma)
         levels, level = [], self.level_
         for error in errors.tolist():
             levels.append(level)
@@ -175,7 +182,7 @@ class SlidingCalibration(Settings):
     >>> cf = HardCF("frequency-score").fit(graphs[:300], y[:300])
     >>> sliding = SlidingCalibration(cf, window=400).update(graphs[300:], y[300:])
     >>> sliding.filter_.n_calibration_, cf.n_calibration_
-    (400, 300)
+    (399, 299)
     """
 
     _parameter_constraints = {

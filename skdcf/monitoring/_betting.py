@@ -83,23 +83,31 @@ class BettingMonitor(Settings):
         }
 
     def _bet(self, log_factors):
-        """Play on problems; log factors of shape (n_problems, n_bets).
-
-        The sums run from one problem to the next, so that a stream gives the same bits
-        however it is cut into updates.
-        """
-        n, n_bets = log_factors.shape
+        """Play on problems; log factors of shape (n_problems, n_bets)."""
         if not hasattr(self, "log_wealth_"):
-            self.log_wealth_ = np.empty(0)
-            self.log_product_ = np.zeros(n_bets)
-            self.log_stakes_ = np.full(n_bets, -np.inf)
-        if not n:
-            return
-        t = len(self.log_wealth_) + np.arange(n + 1)
-        product = np.cumsum(np.vstack([self.log_product_, log_factors]), axis=0)
-        staked = np.log((waiting(t[:-1]) - waiting(t[1:])) / n_bets)
-        stakes = np.vstack([self.log_stakes_, staked[:, None] - product[:-1]])
-        stakes = np.logaddexp.accumulate(stakes, axis=0)
-        made = np.column_stack([np.log(waiting(t[1:])), product[1:] + stakes[1:]])
-        self.log_wealth_ = np.append(self.log_wealth_, logsumexp(made, axis=1))
-        self.log_product_, self.log_stakes_ = product[-1], stakes[-1]
+            self.log_wealth_, self.state_ = np.empty(0), new_state(log_factors.shape[1])
+        made, self.state_ = play(len(self.log_wealth_), self.state_, log_factors)
+        self.log_wealth_ = np.append(self.log_wealth_, made)
+
+
+def new_state(n_bets):
+    """Log products and log stakes of bets before the first problem."""
+    return np.stack([np.zeros(n_bets), np.full(n_bets, -np.inf)])
+
+
+def play(before, state, log_factors):
+    """Log wealth after each problem, and the state after the last.
+
+    The sums run from one problem to the next, so that a stream gives the same bits
+    however it is cut into updates. ``before`` problems were played on.
+    """
+    n, n_bets = log_factors.shape
+    if not n:
+        return np.empty(0), state
+    t = before + np.arange(n + 1)
+    product = np.cumsum(np.vstack([state[0], log_factors]), axis=0)
+    staked = np.log((waiting(t[:-1]) - waiting(t[1:])) / n_bets)
+    stakes = np.vstack([state[1], staked[:, None] - product[:-1]])
+    stakes = np.logaddexp.accumulate(stakes, axis=0)
+    made = np.column_stack([np.log(waiting(t[1:])), product[1:] + stakes[1:]])
+    return logsumexp(made, axis=1), np.stack([product[-1], stakes[-1]])

@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 
-from .._checks import check_alpha
-from .._parameters import positive
-from ..metrics import problem_errors
-from ..ops.conformal import conformal_rank
-from ._betting import BettingMonitor
+from ..graphs import Labels, Problems
+from ..graphs.grouping import as_one
+from ..guarantees import PerGroup
+from ._adapt import SlidingCalibration
+from ._betting import BettingMonitor, new_state, play
 
 #: The bets: errors are so many times as likely (in odds) as promised.
 ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 
-def errors_of(y: Any, kept: Any) -> NDArray[np.bool_]:
-    """Of which problems a false claim was kept; there may be no problems."""
-    return problem_errors(y, kept) if len(y) or len(kept) else np.zeros(0, dtype=bool)
-
-
 class CoverageMonitor(BettingMonitor):
     """Watch over the coverage of a filter in use, from answers that were judged.
 
-    The monitor bets that false claims are kept too often. While the promise holds, its
-    wealth is expected not to grow, and the chance that it ever gives an alarm, however
-    long it runs and however often it is looked at, is at most ``delta``.
+    The monitor bets that false claims are kept too often. While the promise holds, the
+    chance that it ever gives an alarm, however long it runs, however often it is looked
+    at and however often the filter is calibrated again, is at most ``delta``.
 
     Parameters
     ----------
-    alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim: that of the filter, or
-        twice that for ``calibration_size="cross"``, where no more is proven.
-    n_calibration : int or None, default=None
-        Number of problems that the filter was calibrated on. The promise is an average
-        over what might have calibrated it, so the coverage of the one filter in use may
-        well lie below ``1 - alpha``. With this number, alarms are false where the
-        problems in use are like those of calibration, and such bad luck is allowed for.
-        None asks for ``1 - alpha`` of the one filter itself: right for a filter that was
-        calibrated on very many problems, and too much to ask of any other.
+    filter : fitted filter, or SlidingCalibration
+        What is watched, at its own alpha. It may be calibrated again at any time.
     delta : float, default=0.05
         Chance of a false alarm, in (0, 1).
 
@@ -50,17 +36,37 @@ class CoverageMonitor(BettingMonitor):
     ----------
     n_errors_ : int
         Problems of which a false claim was kept.
+    n_calibrations_ : int
+        Calibrations of the filter that were watched.
+    n_repeated_ : int
+        Answers that were not counted, since their question was taken in before, or
+        calibrated the filter.
+    n_unwatched_ : int
+        Answers that were not counted, since they are of groups in which the filter keeps
+        nothing or promises nothing.
+    groups_ : list
+        The groups that are watched, each for itself; [None] without groups.
+    counts_ : ndarray of int, shape (n_groups, 2)
+        Problems and errors in each group since the last calibration.
     log_wealth_ : ndarray of shape (n_problems,)
-        After each problem.
+        After each problem that was counted.
 
     Notes
     -----
     Exchangeable problems err like draws from an urn: if k is the conformal rank of n
     calibration problems, and e of the first t - 1 problems in use have erred, then the
     next one errs with probability ``(k + e) / (n + t)``. Each bet multiplies the odds of
-    that, and its factor is the likelihood ratio. Where scores are tied, the filter in use
-    errs at most as often as it would if chance had broken the ties, and an alarm is the
-    less likely the fewer problems err.
+    that, and its factor is the likelihood ratio. So alarms are false where the problems
+    in use are like those of calibration, and the bad luck of one calibration is allowed
+    for. Where scores are tied, the filter in use errs at most as often as it would if
+    chance had broken the ties, and an alarm is the less likely the fewer problems err.
+
+    With groups (``by=`` of the guarantee) each has its urn, and the wealth is their mean.
+    Each calibration begins new urns. The wealth of the j-th counts ``1 / (j (j + 1))``,
+    so that the chances of all together stay below ``delta``.
+
+    Of each question one answer counts, as in calibration. Answers that are taken in
+    together are taken in an order of their own, so that errors may stand first.
 
     References
     ----------
@@ -72,48 +78,50 @@ class CoverageMonitor(BettingMonitor):
     Examples
     --------
     >>> import numpy as np
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.monitoring import CoverageMonitor
-    >>> kept = [np.array([True])] * 300
-    >>> good = [[int(i % 12 > 0)] for i in range(300)]
-    >>> monitor = CoverageMonitor(alpha=0.1, delta=0.01).update(good, kept)
+    >>> graphs, y = make_reasoning_graphs(1500, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs[:500], y[:500])
+    >>> monitor = CoverageMonitor(cf).update(graphs[500:1000], y[500:1000])
     >>> monitor.alarm
     False
-    >>> bad = [[int(i % 3 > 0)] for i in range(300)]
-    >>> monitor.update(bad, kept).alarm, monitor.alarm_at
-    (True, 352)
+    >>> wrong = [np.where(np.arange(len(row)) % 4, row, 0) for row in y[1000:]]
+    >>> monitor.update(graphs[1000:], wrong).alarm
+    True
     """
 
-    _parameter_constraints = BettingMonitor._parameter_constraints | {
-        "n_calibration": [None, positive(Integral)],
-    }
-
-    def __init__(
-        self,
-        alpha: float = 0.1,
-        *,
-        n_calibration: int | None = None,
-        delta: float = 0.05,
-    ) -> None:
-        self.alpha = alpha
-        self.n_calibration = n_calibration
+    def __init__(self, filter: Any, *, delta: float = 0.05) -> None:
+        self.filter = filter
         self.delta = delta
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared."""
-        check_alpha(self.alpha)
+        """Raise ValueError unless the filter is one that can be watched."""
         super().validate()
+        if not hasattr(self._current(), "calibration_"):
+            raise ValueError(
+                f"filter is {self.filter!r}, but must be a fitted filter, or a "
+                "SlidingCalibration of one"
+            )
 
     def update(
-        self, y: Sequence[ArrayLike] | ArrayLike, kept: Sequence[ArrayLike] | ArrayLike
+        self,
+        X: Problems,
+        y: Labels,
+        groups: ArrayLike | Literal[False] | None = None,
+        *,
+        accept_origin: str | None = None,
     ) -> Self:
-        """Take in answers that were judged, in the order of time.
+        """Take in answers that were judged.
 
         Parameters
         ----------
-        y : sequence of 1-D arrays, one per problem
-            1 for a true claim, 0 for a false one, -1 for one that nobody judged, which
-            counts as false, as in calibration. A flat array has one claim per problem.
-        kept : sequence of boolean masks, as ``predict`` of the filter returned them
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The answers as the filter got them.
+        y : labels, as in ``calibrate`` of the filter
+            -1, for a claim that nobody judged, counts as false, as in calibration.
+        groups, accept_origin
+            As in ``calibrate`` of the filter.
 
         Returns
         -------
@@ -122,7 +130,8 @@ class CoverageMonitor(BettingMonitor):
         Raises
         ------
         ValueError
-            If labels and masks do not fit together.
+            If problems or labels are bad, or nothing is known of the errors of a filter
+            with such a guarantee.
 
         Notes
         -----
@@ -130,25 +139,122 @@ class CoverageMonitor(BettingMonitor):
         users complain about say nothing of the others.
         """
         self.validate()
-        self._take(errors_of(y, kept))
+        filter = self._current()
+        urns = _urns(filter)
+        part = filter.calibration_part(X, y, groups, accept_origin=accept_origin)
+        self._restart(filter, urns)
+        names = [None] * len(part) if part.groups is None else map(as_one, part.groups)
+        rows_of: dict = {name: [] for name in self.groups_}
+        key, known = _keys(filter, part.seen)
+        names = list(names)
+        for row in np.argsort(part.seen.order(), kind="stable").tolist():
+            name = names[row]
+            if name not in rows_of:
+                self.n_unwatched_ += 1
+            elif known[row] or key[row] in self.taken_[self.groups_.index(name)]:
+                self.n_repeated_ += 1
+            else:
+                rows_of[name].append(row)
+                if key[row] is not None:
+                    self.taken_[self.groups_.index(name)].append(key[row])
+        for g, (name, rows) in enumerate(rows_of.items()):
+            self._take(g, urns[name], part.scores[rows] < urns[name][2])
         return self
 
-    def _take(self, errors):
-        errors = errors.astype(np.float64)
-        before = getattr(self, "n_errors_", 0) + np.append(0.0, np.cumsum(errors))
-        chance = self._chance(before[:-1])
+    def update_errors(self, errors: ArrayLike, group: Any = None) -> Self:
+        """Take in outcomes alone, where the answers themselves are not at hand.
+
+        Parameters
+        ----------
+        errors : array-like of bool, shape (n_problems,)
+            Whether the promise was broken: a false claim was kept. The caller sees to it
+            that each question counts once, and that errors do not come first.
+        group : str or number, optional
+            The group of these answers, where the guarantee has groups.
+
+        Returns
+        -------
+        self
+        """
+        self.validate()
+        urns = _urns(self._current())
+        self._restart(self._current(), urns)
+        errors = np.asarray(errors, dtype=bool)
+        if group in self.groups_:
+            self._take(self.groups_.index(group), urns[group], errors)
+        else:
+            self.n_unwatched_ += len(errors)
+        return self
+
+    def _current(self):
+        if isinstance(self.filter, SlidingCalibration):
+            return getattr(self.filter, "filter_", self.filter.filter)
+        return self.filter
+
+    def _restart(self, filter, urns):
+        """Begin new urns where the filter has another calibration than before."""
+        level = filter.calibration_.guarantee.level(None, filter.alpha)
+        now = np.append(filter.nonconformity_scores_, level)
+        if np.array_equal(getattr(self, "calibration_", None), now):
+            return
+        if not hasattr(self, "calibration_"):
+            self.log_wealth_ = np.empty(0)
+            self.n_errors_ = self.n_repeated_ = self.n_unwatched_ = 0
+            self.n_calibrations_, self.groups_, self.taken_ = 0, [], []
+        taken = dict(zip(self.groups_, self.taken_, strict=True))
+        self.calibration_, self.groups_ = now, list(urns)
+        self.taken_ = [taken.get(name, []) for name in self.groups_]
+        self.n_calibrations_ += 1
+        self.counts_ = np.zeros((len(urns), 2), dtype=np.int64)
+        self.group_wealth_ = np.zeros(len(urns))  # logarithms
+        self.states_ = np.stack([new_state(len(ODDS))] * len(urns))
+
+    def _take(self, g, urn, errors):
+        """Bet on problems of group ``g``, some of them errors."""
+        (n, k, _), errors = urn, errors.astype(np.float64)
+        count, wrong = self.counts_[g]
+        before = wrong + np.append(0.0, np.cumsum(errors))[:-1]
+        chance = (k + before) / (n + count + 1 + np.arange(len(errors)))
         log_factors = errors[:, None] * np.log(ODDS)
         log_factors = log_factors - np.log1p(chance[:, None] * (ODDS - 1))
-        self.n_errors_ = int(before[-1])
-        self._bet(log_factors)
+        made, self.states_[g] = play(int(count), self.states_[g], log_factors)
+        others = (
+            logsumexp(np.delete(self.group_wealth_, g))
+            if len(self.groups_) > 1
+            else -np.inf
+        )
+        j = self.n_calibrations_
+        share = -np.log(len(self.groups_)) - np.log(j * (j + 1))
+        self.log_wealth_ = np.append(
+            self.log_wealth_, np.logaddexp(others, made) + share
+        )
+        if len(made):
+            self.group_wealth_[g] = made[-1]
+        self.counts_[g] += [len(errors), int(errors.sum())]
+        self.n_errors_ += int(errors.sum())
 
-    def _chance(self, before) -> NDArray:
-        """Of an error, after so many errors in the problems before."""
-        if self.n_calibration is None:
-            return np.full(len(before), float(self.alpha))
-        t = len(self._log_wealth) + np.arange(len(before))  # counted from 1
-        k = conformal_rank(self.n_calibration, self.alpha)
-        return (k + before) / (self.n_calibration + t)
+    def cannot_see(self) -> list[str]:
+        """What no alarm of this monitor can tell, as sentences.
+
+        Returns
+        -------
+        list of str
+        """
+        out = [
+            "errors in answers that nobody judged, or that were judged because something "
+            "was wrong with them",
+            "which answers of one question are worse than the first that was taken in",
+            "a promise on other problems than those that calibrated: it is the urn that "
+            "is watched, not a coverage of your own choice",
+        ]
+        if getattr(self, "groups_", [None]) == [None]:
+            out.append("a group that loses coverage while all together keep it")
+        if getattr(self, "n_unwatched_", 0):
+            out.append(
+                f"the {self.n_unwatched_} answers of groups in which nothing is kept or "
+                "promised"
+            )
+        return out
 
     def summary(self) -> dict[str, Any]:
         """How things stand.
@@ -158,9 +264,63 @@ class CoverageMonitor(BettingMonitor):
         dict
             That of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
             ``p_value``, ``alarm``, ``alarm_at``), and ``n_errors``, ``coverage`` (NaN
-            before the first problem) and ``alpha``.
+            before the first problem), ``alpha``, ``n_repeated``, ``n_calibrations``,
+            ``groups`` (problems and errors of each since the last calibration) and
+            ``cannot_see``.
         """
         out, n_errors = super().summary(), getattr(self, "n_errors_", 0)
-        n = out["n_problems"]
-        coverage = 1 - n_errors / n if n else float("nan")
-        return out | {"n_errors": n_errors, "coverage": coverage, "alpha": self.alpha}
+        n, filter = out["n_problems"], self._current()
+        counts = zip(
+            getattr(self, "groups_", ()), getattr(self, "counts_", ()), strict=True
+        )
+        return out | {
+            "n_errors": n_errors,
+            "coverage": 1 - n_errors / n if n else float("nan"),
+            "alpha": filter.calibration_.guarantee.level(None, filter.alpha),
+            "n_repeated": getattr(self, "n_repeated_", 0),
+            "n_calibrations": getattr(self, "n_calibrations_", 0),
+            "groups": {name: tuple(pair.tolist()) for name, pair in counts},
+            "cannot_see": self.cannot_see(),
+        }
+
+
+def _urns(filter) -> dict[Any, tuple[int, int, float]]:
+    """Of each group that can err: number and rank of its scores, and the threshold."""
+    calibration, urns = filter.calibration_, {}
+    level = calibration.guarantee.level(None, filter.alpha)
+    parts = {None: calibration}
+    if isinstance(calibration, PerGroup):
+        parts = dict(zip(calibration.names, calibration.parts, strict=True))
+    for name, part in parts.items():
+        law = part.coverage_law(level)
+        if law is None or filter.ties == "include":
+            raise ValueError(
+                f"how often a filter with {calibration.guarantee!r}, ties="
+                f"{filter.ties!r} and calibration_size={filter.calibration_size!r} errs "
+                "is not known exactly, so that an alarm would mean nothing. Watch one "
+                "that promises no false claim without weights, in groups that do not "
+                "overlap, and that was calibrated on problems held out"
+            )
+        if law[1]:
+            urns[name] = part.n, law[1], part.threshold(level)
+    if not urns:
+        raise ValueError(
+            "the filter keeps nothing at its alpha: there is nothing to watch"
+        )
+    return urns
+
+
+def _keys(filter, seen) -> tuple[list, NDArray[np.bool_]]:
+    """By what each answer is known again, and whether it calibrated the filter.
+
+    An answer without a question is known by its content, unless copies are usual: then
+    some of those that calibrated are copies too.
+    """
+    calibrated = filter._calibrated
+    asked, one = seen.question >= 0, len(calibrated["content"]) >= filter.n_calibration_
+    known = asked & np.isin(seen.question, calibrated["question"])
+    if one:
+        known |= np.isin(seen.content, calibrated["content"])
+    alone = [int(content) if one else None for content in seen.content]
+    pairs = zip(asked, seen.question.tolist(), alone, strict=True)
+    return [f"q{q}" if known else a for known, q, a in pairs], known

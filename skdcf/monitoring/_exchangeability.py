@@ -84,16 +84,17 @@ class ExchangeabilityTest(BettingMonitor):
         self.statistic = statistic
         self.random_state = random_state
 
-    def fit(self, path_risk: Sequence[ArrayLike], y: Any = None) -> Self:
+    def fit(self, path_risk: Any, y: Any = None) -> Self:
         """Start from problems of before, on which nothing is bet.
 
         Without it, the first problems of `update` are all there is to compare with.
 
         Parameters
         ----------
-        path_risk : sequence of 1-D arrays, one per problem
-            As ``path_risk`` of the filter returns them, of problems that its scorer was
-            not trained on: those that calibrated it, say.
+        path_risk : fitted filter, or sequence of 1-D arrays, one per problem
+            A filter, loaded from a file or not, stands for the problems that calibrated
+            it; it takes ``statistic="max"``. Else as ``path_risk`` of the filter returns
+            them, of problems that its scorer was not trained on.
         y : None
             Ignored.
 
@@ -102,7 +103,7 @@ class ExchangeabilityTest(BettingMonitor):
         self
         """
         self.validate()
-        values = self._values(path_risk)
+        values = self._values_before(path_risk)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self._start(np.sort(values))
@@ -134,6 +135,20 @@ class ExchangeabilityTest(BettingMonitor):
             block = slice(start, start + _BLOCK)
             self._bet(_log_factors(self._p_values(values[block], uniform[block])))
         return self
+
+    def _values_before(self, path_risk):
+        if not hasattr(path_risk, "calibration_"):
+            return self._values(path_risk)
+        values = getattr(path_risk, "largest_risks_", None)
+        if values is None or self.statistic != "max":
+            raise ValueError(
+                f"statistic is {self.statistic!r}, but a filter knows the largest path risk "
+                'of the problems that calibrated it, and no other: use statistic="max"'
+                if values is not None
+                else "a filter that was calibrated over folds has no path risks of its "
+                "calibration problems: pass filter.path_risk(X) of problems of before"
+            )
+        return values
 
     def _start(self, seen):
         self.seen_ = seen

@@ -35,8 +35,13 @@ class Journal:
         self.n_calibration = filter.n_calibration_
         self.answers: dict[str, dict[str, Any]] = {}
         self.lock = threading.Lock()
-        proven = filter.calibration_.proven_level(self.alpha)
-        self.monitor = CoverageMonitor(min(proven, 0.99))
+        self.guarantee, self.monitor = filter.calibration_.guarantee, CoverageMonitor(filter)
+        try:
+            self.monitor.update_errors([])
+        except ValueError:  # nothing is known of the errors under this guarantee
+            self.watches = False
+        else:
+            self.watches = True
         self.path = folder and Path(folder) / "journal.jsonl"
         for line in open_journal(self.path) if self.path else ():
             self._read(line)
@@ -100,4 +105,7 @@ class Journal:
         ours = answer["filter"] == self.digest and answer["alpha"] == self.alpha
         if ours and entry["drawn"]:
             mask = np.array([bit == "1" for bit in answer["mask"]], dtype=bool)
-            self.monitor.update([entry["labels"]], [mask])
+            ends = np.array([0, len(mask)])
+            if self.watches:
+                lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)
+                self.monitor.update_errors(lost > 0)

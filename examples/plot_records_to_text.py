@@ -70,9 +70,7 @@ graphs[0]
 from skdcf import CoherentConformalFilter
 from skdcf.features import reasoning_features
 
-pipe = CoherentConformalFilter(
-    features=reasoning_features(), alpha=0.1, random_state=0
-)
+pipe = CoherentConformalFilter(features=reasoning_features(), alpha=0.1, random_state=0)
 pipe.fit(graphs, labels)
 answers = [to_graph(record) for record in new]
 texts = pipe.filter(answers, output="text")

@@ -131,7 +131,9 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
     assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200  # another alpha
     unknown = {"id": "nobody", "labels": [1]}
     assert call(app, "/v1/labels", json.dumps(unknown).encode())[0] == 404
-    lost = [((np.array(y) != 1) & kept).any() for y, kept in zip(judged, masks, strict=True)]
+    lost = [
+        ((np.array(y) != 1) & kept).any() for y, kept in zip(judged, masks, strict=True)
+    ]
     expected = CoverageMonitor(fitted).update_errors(lost).summary()
     for again in (app, create_app(fitted, folder=tmp_path)):
         _, text, _ = call(again, "/metrics", method="GET")

@@ -35,7 +35,10 @@ class Journal:
         self.n_calibration = filter.n_calibration_
         self.answers: dict[str, dict[str, Any]] = {}
         self.lock = threading.Lock()
-        self.guarantee, self.monitor = filter.calibration_.guarantee, CoverageMonitor(filter)
+        self.guarantee, self.monitor = (
+            filter.calibration_.guarantee,
+            CoverageMonitor(filter),
+        )
         try:
             self.monitor.update_errors([])
         except ValueError:  # nothing is known of the errors under this guarantee

@@ -29,9 +29,9 @@ from .._parameters import (
 from ..exceptions import CalibrationWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
-from ..graphs.ragged import reduce_segments
 from ..guarantees import Guarantee, NoFalseClaim
-from ..ops.hard import answer_scores, path_risk, path_risk_of_errors, segment_sum
+from ..ops import hard
+from ..ops.hard import path_risk, path_risk_of_errors, segment_sum
 from ..scorers import Task
 from ..training import SoftTraining
 from ._door import (
@@ -83,7 +83,6 @@ class ConformalFilter(Settings):
     nonconformity_scores_: NDArray[np.float64]
     answer_scores_: NDArray[np.float64]
     n_calibration_: int
-    largest_risks_: NDArray[np.float64] | None
     left_over_: NDArray[np.int64]
     calibration_: Calibration
     origin_: dict[str, list]
@@ -264,13 +263,13 @@ class ConformalFilter(Settings):
         guarantee, labels = self._resolved(), view.labels
         confidence = self._confidence(view)
         risk = self._risk(confidence, view.passed, steady=True)
-        largest = reduce_segments(np.maximum, risk, view.passed.offsets, -np.inf)
+        largest = hard.segment_max(risk, view.passed.offsets)
         if type(guarantee) is NoFalseClaim:
             risk = path_risk_of_errors(risk, labels, self._graphs(view))
         else:  # one of the user's own may look at problems without an error too
             risk = path_risk(risk, self._graphs(view))
         steps = guarantee.steps(risk, labels, view.passed.offsets)
-        answers = answer_scores(risk, labels, view.passed.offsets)
+        answers = hard.answer_scores(risk, labels, view.passed.offsets)
         named = with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
         guarantee.refuse_dependence(named, claims)
@@ -282,9 +281,8 @@ class ConformalFilter(Settings):
         if not TIES[self.ties].keep_equal:
             steps = replace(steps, position=lowered(steps.position, least, rounding))
         answers = lowered(answers, least, rounding)
-        return CalibrationPart(
-            steps, answers, claims.weights, claims.groups, seen, largest=largest
-        )
+        about = claims.weights, claims.groups, seen
+        return CalibrationPart(steps, answers, *about, largest=largest)
 
     def _store(self, part, fewest):
         guarantee = deepcopy(self._resolved())  # what the caller holds may change
@@ -779,9 +777,8 @@ class ConformalFilter(Settings):
             threshold = threshold[view.passed.problem_of]
         with np.errstate(invalid="ignore"):
             margin = threshold - claims.path_risk
-        margin[
-            np.isposinf(claims.path_risk)
-        ] = -np.inf  # never kept, whatever the threshold
+        # They are never kept, whatever the threshold.
+        margin[np.isposinf(claims.path_risk)] = -np.inf
         return margin
 
     def _claims(self, X, accept_origin, y=None):
@@ -797,10 +794,7 @@ class ConformalFilter(Settings):
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), self._graphs(view))
         guarantee = self.calibration_.guarantee  # the caller's may have changed
-        if (
-            self.guarantee is not None
-            and self.guarantee.functions != guarantee.functions
-        ):
+        if self._resolved().functions != guarantee.functions:
             raise ValueError(
                 "guarantee has other functions for by or weight than at calibration: call "
                 "calibrate or fit again"

@@ -62,6 +62,11 @@ def segment_min(values, offsets):
     return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
+def segment_max(values, offsets):
+    """Take the maximum of each segment, shape (n,); -inf for an empty one."""
+    return reduce_segments(np.maximum, values, offsets, -np.inf)
+
+
 def segment_sum(values, offsets):
     """Sum each segment by itself, shape (n,); 0 for an empty one."""
     return reduce_segments(np.add, values, offsets, 0)

@@ -102,15 +102,7 @@ def to_frame(
     for name in ("alternatives", "context"):
         if (texts := getattr(batch, name)) is not None:
             columns[name] = _as_json(texts)[rows]
-    if batch.metadata is not None:
-        metadata = [plain(dict(row or {})) for row in batch.metadata]
-        groups = [row.pop("group", None) for row in metadata]
-        if len(set(map(type, groups)) - {type(None)}) > 1:  # a column has one type
-            groups = [group if group is None else str(group) for group in groups]
-        for name, values in (("group", groups), ("metadata", metadata)):
-            if any(value not in (None, {}) for value in values):
-                values = _as_json(values) if name == "metadata" else values
-                columns[name] = np.fromiter(values, object, len(batch))[rows]
+    columns |= _metadata_columns(batch)
     if batch.edges_known.any():
         columns["parents"] = _parents_as_text(batch)
     if labels is not None:
@@ -312,6 +304,22 @@ def _feature_names(frame, features, named):
     if (label := named["label"]) in features:
         raise ValueError(f"{label!r} holds the labels and cannot be a feature as well")
     return features
+
+
+def _metadata_columns(batch):
+    """The metadata in JSON, and the groups, which a table shows by themselves."""
+    if batch.metadata is None:
+        return {}
+    metadata = [plain(dict(row or {})) for row in batch.metadata]
+    groups = [row.pop("group", None) for row in metadata]
+    if len(set(map(type, groups)) - {type(None)}) > 1:  # a column has one type
+        groups = [group if group is None else str(group) for group in groups]
+    columns = {"group": groups} if any(g is not None for g in groups) else {}
+    columns |= {"metadata": _as_json(metadata)} if any(metadata) else {}
+    return {
+        name: np.fromiter(values, object, len(batch))[batch.problem_of]
+        for name, values in columns.items()
+    }
 
 
 def _as_json(values):

@@ -250,13 +250,17 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
             out["edges"] = list(map(list, rule(out["claims"], out.get("problem"))))
         return out
 
-    descr = files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
     return build_dataset(
         zip(records, zip(records.values(), others, strict=True), strict=True),
         line,
-        descr=descr.format(**words),
+        descr=describe(name).format(**words),
         **{key: options[key] for key in ("on_invalid", "return_X_y", "return_groups")},
     )
+
+
+def describe(name):
+    """What users are told of a data set."""
+    return files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
 
 
 def text_code(text):

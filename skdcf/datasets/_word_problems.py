@@ -4,6 +4,9 @@ A plot is a question and the steps of its solution. A step calculates with numbe
 question, which have letters, and with results of earlier steps, which have positions.
 """
 
+import json
+from functools import cache
+from importlib.resources import files
 from numbers import Integral
 from operator import add, mul, sub
 from typing import NamedTuple
@@ -12,6 +15,7 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
 from ..graphs import GraphBatch, ReasoningGraph
+from ._fetch import describe
 
 _CARELESS = 0.03  # probability of a mistake per step
 _SIGNS = {"+": add, "-": sub, "*": mul}
@@ -41,74 +45,15 @@ class _Plot(NamedTuple):
     steps: tuple
 
 
-_PLOTS = (
-    _Plot(
-        "{name} buys {a} boxes with {b} {goods} in each. {c} of the {goods} are broken. "
-        "The others are sold for {d} dollars each. How many dollars does {name} get?",
-        {"a": (5, 14), "b": (6, 24), "c": (3, 19), "d": (3, 9)},
-        (
-            _Step("The boxes hold {equation} {goods}.", "a", "*", "b"),
-            _Step("Without the broken ones, {equation} are left.", 0, "-", "c"),
-            _Step("They are sold for {equation} dollars.", 1, "*", "d"),
-        ),
-    ),
-    _Plot(
-        "A train runs {a} hours at {b} km per hour and {c} hours at {d} km per hour. Then "
-        "a bus takes the passengers {e} km further. How many km is the whole way?",
-        {"a": (3, 7), "b": (60, 95), "c": (3, 6), "d": (41, 59), "e": (12, 38)},
-        (
-            _Step("In the first hours the train runs {equation} km.", "a", "*", "b"),
-            _Step("In the other hours it runs {equation} km.", "c", "*", "d"),
-            _Step("By train that is {equation} km.", 0, "+", 1),
-            _Step("With the bus it is {equation} km.", 2, "+", "e"),
-        ),
-    ),
-    _Plot(
-        "{name} works {a} days and earns {b} dollars a day. Lunch costs {c} dollars a day. "
-        "Afterwards {name} buys {d} tickets for {e} dollars each. How much is left?",
-        {"a": (6, 14), "b": (81, 120), "c": (7, 15), "d": (3, 5), "e": (16, 34)},
-        (
-            _Step("{name} earns {equation} dollars.", "a", "*", "b"),
-            _Step("Lunch costs {equation} dollars.", "a", "*", "c"),
-            _Step("So {equation} dollars are saved.", 0, "-", 1),
-            _Step("The tickets cost {equation} dollars.", "d", "*", "e"),
-            _Step("In the end {equation} dollars are left.", 2, "-", 3),
-        ),
-    ),
-    _Plot(
-        "In a garden stand {a} rows of {b} apple trees and {c} rows of {d} pear trees. "
-        "Each tree gives {e} kg of fruit. How many kg does the garden give?",
-        {"a": (4, 9), "b": (11, 19), "c": (3, 8), "d": (21, 29), "e": (31, 60)},
-        (
-            _Step("There are {equation} apple trees.", "a", "*", "b"),
-            _Step("There are {equation} pear trees.", "c", "*", "d"),
-            _Step("Together they are {equation} trees.", 0, "+", 1),
-            _Step("They give {equation} kg.", 2, "*", "e"),
-        ),
-    ),
-    _Plot(
-        "A baker makes {a} trays of {b} rolls in the morning and {c} trays fewer in the "
-        "afternoon. {d} rolls are not sold. How many rolls are sold?",
-        {"a": (12, 19), "b": (20, 36), "c": (3, 8), "d": (37, 59)},
-        (
-            _Step("In the morning there are {equation} rolls.", "a", "*", "b"),
-            _Step("In the afternoon there are {equation} trays.", "a", "-", "c"),
-            _Step("These hold {equation} rolls.", 1, "*", "b"),
-            _Step("On that day {equation} rolls are made.", 0, "+", 2),
-            _Step("Of them, {equation} are sold.", 3, "-", "d"),
-        ),
-    ),
-)
-
-_DESCR = """Word problems in made-up sentences.
-
-Questions about shops, trains, wages, gardens and bakeries, answered step by step. Some
-answers slip in the arithmetic, read a wrong number or take the wrong operation, and go on
-with what they have. Some questions tempt several answers to the same mistake. A claim is
-true if its equation holds and its result is that of a right solution. Claims, questions,
-edges and other answers to the same question are given, features are not. The data show
-how things work; they do not measure what a filter gains on answers of a language model.
-"""
+@cache
+def _plots():
+    rows = json.loads(
+        files(__package__).joinpath("word_problems.json").read_text("utf-8")
+    )
+    return [
+        _Plot(row["question"], row["numbers"], [_Step(*step) for step in row["steps"]])
+        for row in rows
+    ]
 
 
 def make_word_problems(
@@ -183,13 +128,14 @@ def make_word_problems(
         labels=list(labels),
         groups=np.arange(n_problems),
         feature_names=None,
-        DESCR=_DESCR,
+        DESCR=describe("word_problems"),
     )
 
 
 def _draw_problem(i, n_alternatives, rng):
     """A question with one answer as a graph, the labels of its claims."""
-    plot = _PLOTS[rng.randint(len(_PLOTS))]
+    plots = _plots()
+    plot = plots[rng.randint(len(plots))]
     words = {"name": rng.choice(_NAMES), "goods": rng.choice(_GOODS)}
     numbers = {k: rng.randint(low, high + 1) for k, (low, high) in plot.numbers.items()}
     # Where a question tempts, several answers go wrong alike, and agree.

@@ -1,6 +1,6 @@
 """Features: transformers that give reasoning graphs their columns."""
 
-from ._agreement import AgreementFeatures
+from ._agreement import AgreementFeatures, estimate_agreement
 from ._base import GraphUnion
 from ._claims import ClaimTransformer
 from ._context import ContextFeatures, find_support
@@ -26,6 +26,7 @@ __all__ = [
     "SemanticFeatures",
     "StepReward",
     "TextFeatures",
+    "estimate_agreement",
     "find_support",
     "paper_features",
     "reasoning_features",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import log, log1p
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
 
 from ..graphs import GraphBatch
 from ..ops.ancestors import pass_on
@@ -35,6 +37,8 @@ _PER_CLAIM = (
     "has_results",
     "words_agreement",
 )
+# Share of right answers, and true claims kept at alpha 0.05 with two others over without.
+_MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.465, 1.85), (0.6, 2.4))
 _NEUTRAL = 0.5  # share of alternatives where there is nothing to compare
 _MOST_SENTENCES = 200  # of one alternative
 _REMEMBERED = 1024  # texts: alternatives to one answer are often those to another
@@ -163,6 +167,75 @@ class AgreementFeatures(OptionalTexts):
             batch.n_claims, len(self.columns) - 1
         )
         return np.column_stack([table, _find_lowest(batch, table)])
+
+
+class AgreementWorth(NamedTuple):
+    """What other answers to a question can be expected to be worth."""
+
+    n_answers: int  # whose labels say whether they are right
+    share_right: float  # of these, without a false claim
+    interval: tuple[float, float]  # of that share, 95 %
+    factor: tuple[float, float]  # true claims kept at alpha 0.05, at its two ends
+
+    def __str__(self) -> str:
+        low, high = self.factor
+        return (
+            f"{self.share_right:.0%} of {self.n_answers:,} answers are right (between "
+            f"{self.interval[0]:.0%} and {self.interval[1]:.0%}). Where as many were right "
+            f"in published data, two other answers multiplied the true claims kept at "
+            f"alpha 0.05 by {low:.1f} to {high:.1f}"
+        )
+
+
+def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
+    """Estimate from labels that exist what other answers would be worth.
+
+    Agreement with other answers is worth what majorities are: much where most answers are
+    right, and nothing where most are wrong. So it can be told before anyone pays for
+    samples.
+
+    Parameters
+    ----------
+    y : sequence of array-like
+        Labels of each answer: 1 true, 0 false, -1 unknown. Answers whose known labels are
+        all true, but not all known, are left out.
+
+    Returns
+    -------
+    AgreementWorth
+        Text by ``str``.
+
+    Raises
+    ------
+    ValueError
+        If no answer can be told right or wrong.
+
+    Notes
+    -----
+    The factor is interpolated between five sets with two other answers each, by their
+    share of right answers: Mr-Ben's mathematics .16 and a science .31 (1.0, nothing), a
+    science .48 (1.5) and Mr-Ben's chemistry .45 (2.2), as their mean, and biology .60
+    (2.4). They scatter, and models other than those of Mr-Ben will, too.
+
+    Examples
+    --------
+    >>> from skdcf.features import estimate_agreement
+    >>> worth = estimate_agreement([[1, 1], [1], [1, 0, -1], [1]] * 50)
+    >>> round(worth.share_right, 2), worth.factor[0] > 2
+    (0.75, True)
+    """
+    labels = [np.asarray(row) for row in y]
+    right = [
+        0 if (row == 0).any() else 1 for row in labels if 0 in row or -1 not in row
+    ]
+    if not right:
+        raise ValueError(
+            "no answer can be told right or wrong: each has unknown labels and no false one"
+        )
+    counts = sum(right) + 0.5, len(right) - sum(right) + 0.5
+    interval = tuple(betaincinv(*counts, (0.025, 0.975)).tolist())  # Jeffreys'
+    factor = tuple(np.interp(interval, *zip(*_MEASURED, strict=True)).tolist())
+    return AgreementWorth(len(right), float(np.mean(right)), interval, factor)
 
 
 def _conclude(text, answer):

@@ -31,9 +31,9 @@ _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 class ContextFeatures(OptionalTexts):
     """How far the passages that an answer has to be supported by, ``context``, do that.
 
-    Words are compared in lower case. The n-grams of a claim are its runs of n words; a
-    claim of fewer words is one n-gram. Something is *found* if one of the passages holds
-    it.
+    Words are compared in lower case. Something is *found* if one of the passages holds
+    it. Of runs of two and of three words one more is counted, which is not found: of two
+    claims that are copied whole the longer has more evidence.
 
     ========================  =========================================================
     column                    value for claim v
@@ -98,7 +98,7 @@ class ContextFeatures(OptionalTexts):
     >>> for name in "context_words", "context_trigrams", "context_numbers":
     ...     print(name, batch.features[:, batch.feature_names.index(name)].round(2))
     context_words [1. 0.]
-    context_trigrams [0.33 0.  ]
+    context_trigrams [0.25 0.  ]
     context_numbers [1. 1.]
     """
 
@@ -212,31 +212,31 @@ def _compare(text, passages):
     different, pairs = frozenset(words), list(pairwise(words))
     triples = _list_triples(words)
     numbers = _find_numbers(text.casefold(), different)
-    in_words = _share_found(different, [p.words for p in passages])
-    in_pairs = _share_found(pairs, [p.pairs for p in passages]) if pairs else in_words
-    in_triples = in_pairs
-    if triples:
-        in_triples = _share_found(triples, [p.triples for p in passages])
+    in_pairs = _count_found(pairs, [p.pairs for p in passages])
+    in_triples = _count_found(triples, [p.triples for p in passages])
     longest = max([p.find_longest_run(words, triples) for p in passages])
-    if pairs and in_pairs:
-        longest = max(longest, 2)
     return (
-        in_words,
-        in_pairs,
-        in_triples,
+        _share_found(different, [p.words for p in passages]),
+        in_pairs / (len(pairs) + 1),
+        in_triples / (len(triples) + 1),
         _share_found(numbers, [p.numbers for p in passages]),
         _share_found(names, [p.words for p in passages]),
         max([p.find_overlap(different) for p in passages]) / len(different),
-        longest / len(words),
+        max(longest, 2 * (in_pairs > 0)) / len(words),
     )
+
+
+def _count_found(wanted, sets):
+    """How much of what is wanted one of the sets holds."""
+    missing = wanted
+    for some in sets:
+        missing = [item for item in missing if item not in some]
+    return len(wanted) - len(missing)
 
 
 def _share_found(wanted, sets):
     """Share of what is wanted that one of the sets holds; 1 where nothing is."""
-    missing = wanted
-    for some in sets:
-        missing = [item for item in missing if item not in some]
-    return 1 - len(missing) / len(wanted) if wanted else 1.0
+    return _count_found(wanted, sets) / len(wanted) if wanted else 1.0
 
 
 class Support(NamedTuple):

@@ -395,7 +395,6 @@ WRONG = [
     ("verbose", "no"),
     ("verbose", -1),
     ("verbose", 0.5),
-    ("ties", "include"),
     ("ties", None),
     ("calibration_size", 0),
     ("calibration_size", 1.0),
@@ -433,9 +432,6 @@ def test_parameters_of_the_conformal_filter(name, value, scorer):
     ids=repr,
 )
 def test_parameters_of_the_other_filters(cls, name, value):
-    if (name, value) == ("ties", "include"):
-        cls(ties=value).fit(GRAPHS, Y)  # these reproduce published code
-        return
     match = f"The '{name}' parameter of {cls.__name__} must be "
     with pytest.raises(ValueError, match=match):
         cls(**{name: value}).fit(GRAPHS, Y)

@@ -6,7 +6,7 @@ are compared with in ``_origin``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy, deepcopy
 from dataclasses import replace
 from numbers import Integral
@@ -44,6 +44,7 @@ from ._door import (
 )
 from ._fit import CROSS, at_level, fit_together, refuse_without_theory
 from ._labels import flat_labels, rows_that_count, warn_of_labels
+from ._online import decide_online, prefixes
 from ._origin import Seen, compare_origin, origin_of, refuse_trained
 from ._parts import CalibrationPart, described, part_settings, probes_of, refuse_part
 from ._rounding import confidence_of, lowered, measured_rounding, resolution_of
@@ -80,10 +81,6 @@ class ConformalFilter(Settings):
 
     scorer_: Scorer
     features_: Any
-    nonconformity_scores_: NDArray[np.float64]
-    answer_scores_: NDArray[np.float64]
-    n_calibration_: int
-    left_over_: NDArray[np.int64]
     calibration_: Calibration
     origin_: dict[str, list]
 
@@ -273,9 +270,8 @@ class ConformalFilter(Settings):
         named = with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
         guarantee.refuse_dependence(named, claims)
-        alone = self._confidence_alone
-        if self.scorer_.exact and self.features is None:
-            alone = None
+        exact = self.scorer_.exact and self.features is None
+        alone = None if exact else self._confidence_alone
         rounding = measured_rounding(alone, view.passed, confidence)
         least = resolution_of(self.scorer_, (view.passed, view.seen), confidence)
         if not TIES[self.ties].keep_equal:
@@ -430,9 +426,8 @@ class ConformalFilter(Settings):
         """The problems at a door, compared with those that calibrated."""
         check_is_fitted(self, "scorer_")
         batch, is_table = admit(self, X, reset=False)
-        labels = None
-        if y is not None:
-            labels = flat_labels(y, batch, is_table, self._label_values)[0]
+        values = self._label_values
+        labels = None if y is None else flat_labels(y, batch, is_table, values)[0]
         origin = origin_of(batch, reads_edges=needs_edges(self), labelled=y is not None)
         compare_origin(self, origin, accept_origin, new=new)
         return View(batch, self._seen(batch), is_table, labels)
@@ -450,11 +445,14 @@ class ConformalFilter(Settings):
         return view.seen.without_edges() if folds else view.seen
 
     def _confidence(self, view):
-        return confidence_of(self.scorer_, view.seen)
+        if not self.online:
+            return confidence_of(self.scorer_, view.seen)
+        parts = prefixes(view.passed)
+        return confidence_of(self.scorer_, self._seen(parts))[parts.offsets[1:] - 1]
 
     def _confidence_alone(self, batch):
         """Confidences of problems as passed; columns are computed with no others about."""
-        return confidence_of(self.scorer_, self._seen(batch))
+        return self._confidence(View(batch, self._seen(batch)))
 
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
@@ -786,7 +784,7 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "nonconformity_scores_")
         if self._settings() != self._calibrated_as:
             raise ValueError(
-                "(edges, ties, guarantee) was "
+                "(edges, online, ties, guarantee) was "
                 f"{self._calibrated_as} at calibration and is {self._settings()} now: "
                 "call calibrate or fit again"
             )
@@ -800,6 +798,36 @@ class ConformalFilter(Settings):
                 "calibrate or fit again"
             )
         return guarantee.path_risks(risk, with_names(view, guarantee)), view
+
+    def stream(
+        self, claims: Iterable[dict], alpha: float | None = None, **about: Any
+    ) -> Iterator[bool]:
+        """Decide about each claim of an answer before the next one is read.
+
+        Parameters
+        ----------
+        claims : iterable of dict
+            A claim has a ``text``, ``parents`` (positions of earlier claims) and
+            ``features``, those of them that the filter reads.
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+        **about
+            What is known of the answer beforehand: ``problem``, ``context``,
+            ``alternatives``, ``feature_names``, ``id`` and ``metadata``, as of a
+            `~skdcf.ReasoningGraph`.
+
+        Yields
+        ------
+        bool
+            Whether the claim is kept: what `predict` says of the whole answer.
+
+        Raises
+        ------
+        ValueError
+            If the filter was not fitted with ``online=True``, or a claim comes before one
+            that it builds on.
+        """
+        return decide_online(self, claims, alpha, **about)
 
     # -------------------------------------------------------------------------- levels
 
@@ -883,7 +911,7 @@ class ConformalFilter(Settings):
     def _settings(self):
         """What has to be as it was at calibration."""
         edges = getattr(self.edges, "__qualname__", self.edges)
-        return edges, self.ties, described(self.guarantee)
+        return edges, self.online, self.ties, described(self.guarantee)
 
     def _warn(self, calibration, level):
         if level > 0.5 and calibration.guarantee.is_probability:

@@ -23,6 +23,7 @@ from ..ops.risk_control import Steps
 from ..scorers import CrossScorer, Scorer, as_scorer, does_learn
 from ._door import View, admit, needs_edges
 from ._labels import flat_labels, judged_problems, rows_that_count, warn_of_labels
+from ._online import refuse_whole_answers
 from ._origin import Seen, compare_origin, origin_of
 from ._parts import CalibrationPart
 from ._ties import TIES
@@ -246,6 +247,8 @@ def refuse_without_theory(filter):
     guarantee = filter.guarantee
     if guarantee is not None:
         guarantee.validate()
+        if filter.online:
+            refuse_whole_answers(guarantee)
         if TIES[filter.ties].keep_equal:
             raise ValueError(
                 f'ties="{filter.ties}" has no guarantee where scores are tied, so that '

@@ -24,6 +24,7 @@ N_PROBES = 8  # problems of a part, by whose confidences scorers are compared
 #: What is compared, in the order of ``made_as``.
 MADE_AS = (
     "edges",
+    "online",
     "ties",
     "guarantee",
     "scorer",
@@ -226,7 +227,7 @@ def part_settings(filter):
     text = described(guarantee, LEVELS), described_scorer(filter.scorer_)
     drawn = filter._seed if TIES[filter.ties].jitter else None
     edges = getattr(filter.edges, "__qualname__", filter.edges)
-    return edges, filter.ties, *text, functions, drawn
+    return edges, filter.online, filter.ties, *text, functions, drawn
 
 
 def _refuse_other_settings(found, wanted):

@@ -29,6 +29,12 @@ from ._base import (
 __all__ = ["apply_columns", "carry_columns", "fit_columns", "learns", "reads_edges"]
 
 
+def list_looking_ahead(transformer: Any) -> str:
+    """Names of columns that later claims can change, as far as transformers say."""
+    sets = [getattr(step, "looks_ahead", ()) for step in list_steps(transformer)]
+    return ", ".join(sorted(name for names in sets for name in names))
+
+
 def fit_columns(transformer: Any, batch: GraphBatch, labels: NDArray | None) -> Any:
     """A fitted copy of a transformer.
 

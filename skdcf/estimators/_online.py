@@ -1,0 +1,92 @@
+"""Decisions while an answer is written: the risk of a claim from the claims up to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..features.columns import list_looking_ahead
+from ..graphs import GraphBatch, ReasoningGraph
+from ..graphs.ragged import offsets_of, ranges
+
+
+def prefixes(batch: GraphBatch) -> GraphBatch:
+    """One problem per claim: the claims of its problem up to it, which is the last.
+
+    Raises
+    ------
+    ValueError
+        If a claim comes before one that it builds on.
+    """
+    late = np.flatnonzero(batch.edges[:, 0] > batch.edges[:, 1])
+    if len(late):
+        raise ValueError(
+            f"{batch.locate(int(batch.edges[late[0], 1]))} comes before a claim that it "
+            "builds on: with online=True parents have to stand first"
+        )
+    problem, row = batch.problem_of, np.arange(batch.n_claims)
+    sizes = row + 1 - batch.offsets[problem]
+    claims, offsets = ranges(batch.offsets[problem], sizes), offsets_of(sizes)
+    first = batch.edge_offsets[problem]
+    n_edges = np.searchsorted(batch.edges[:, 1], row, side="right") - first
+    shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
+    edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
+    metadata = None
+    if batch.metadata is not None:  # missing verdicts are looked at in whole problems
+        known = [
+            m and {k: m[k] for k in m if k != "no_verdict"} for m in batch.metadata
+        ]
+        metadata = [known[i] for i in problem]
+    names = "problems", "alternatives", "context"
+    columns = {n: getattr(batch, n) for n in names}
+    return GraphBatch.from_arrays(
+        None if batch.features is None else batch.features[claims],
+        offsets,
+        edges,
+        edges_known=batch.edges_known[problem],
+        claims=None if batch.claims is None else batch.claims[claims],
+        feature_names=batch.feature_names,
+        metadata=metadata,
+        **{n: None if c is None else c[problem] for n, c in columns.items()},
+    )
+
+
+def refuse_whole_answers(guarantee):
+    """ValueError for groups and weights that are functions of whole answers."""
+    by = guarantee.by if isinstance(guarantee.by, (list, tuple)) else [guarantee.by]
+    for name, value in (("weight", guarantee.weight), *(("by", one) for one in by)):
+        if callable(value):
+            raise ValueError(
+                f"{name} is {value!r}, a function of whole answers, which are not known "
+                "while they are written: with online=True name a key of the metadata"
+            )
+
+
+def decide_online(filter, claims, alpha, **about):
+    """Yield for each claim whether it is kept, before the next one is read."""
+    if not filter.online:
+        ahead = list_looking_ahead(filter.features) or repr(filter.scorer)
+        raise ValueError(
+            "the risks of this filter may look at later claims (such as "
+            f"{ahead}): fit it with online=True to decide while an answer is written"
+        )
+    rows, edges = [], []
+    for v, claim in enumerate(claims):
+        parents = list(claim.get("parents") or ())
+        wrong = [u for u in parents if not (isinstance(u, int) and 0 <= u < v)]
+        if wrong:
+            raise ValueError(
+                f"claim {v} builds on claim {wrong[0]!r}, which does not come before it"
+            )
+        rows.append(claim)
+        edges += [(u, v) for u in parents]
+        known = edges if "parents" in claim or v == 0 else None
+        yield bool(filter.predict([_graph_of(rows, known, about)], alpha)[0][-1])
+
+
+def _graph_of(rows, edges, about):
+    texts = [row.get("text") for row in rows]
+    features = [row.get("features") for row in rows]
+    table = None if features[0] is None else np.array(features, dtype=float)
+    return ReasoningGraph(
+        table, edges, claims=None if texts[0] is None else texts, **about
+    )

@@ -1,0 +1,109 @@
+"""Decisions while an answer is written equal those about the whole answer."""
+
+import numpy as np
+import pytest
+
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF
+from skdcf.datasets import make_reasoning_graphs, make_word_problems
+from skdcf.features import reasoning_features
+from skdcf.guarantees import NoFalseClaim
+
+
+def as_claims(graph):
+    for v in range(graph.n_claims):
+        parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
+        claim = {"parents": parents}
+        if graph.claims:
+            claim["text"] = graph.claims[v]
+        if graph.features is not None:
+            claim["features"] = graph.features[v]
+        yield claim
+
+
+def descendants(batch):
+    """A score that looks ahead."""
+    return batch.features[:, 0] - np.bincount(
+        batch.edges[:, 0], minlength=batch.n_claims
+    )
+
+
+def streamed(cf, graph, **more):
+    about = {"problem": graph.problem, "alternatives": graph.alternatives}
+    names = graph.feature_names
+    return list(cf.stream(as_claims(graph), feature_names=names, **about, **more))
+
+
+def test_stream_equals_predict_whatever_looks_ahead():
+    X, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    for cf in (
+        HardCF(descendants, online=True, alpha=0.1),
+        CoherentConformalFilter(
+            "neyman-pearson", online=True, random_state=0
+        ),
+    ):
+        cf.fit(X[:200], y[:200])
+        masks = cf.predict(X[200:240])
+        for graph, mask in zip(X[200:240], masks, strict=True):
+            assert streamed(cf, graph) == mask.tolist()
+        assert 0 < np.concatenate(list(masks)).mean() < 1
+
+
+def test_columns_are_those_of_the_claims_so_far():
+    X, y = make_word_problems(200, random_state=0, return_X_y=True)
+    cf = HardCF(features=reasoning_features(), online=True, random_state=0)
+    cf.fit(X[:180], y[:180])
+    for graph, mask in zip(X[180:], cf.predict(X[180:]), strict=True):
+        assert streamed(cf, graph) == mask.tolist()
+
+
+def test_the_next_claim_is_read_after_the_decision():
+    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    cf = HardCF(0, online=True).fit(X, y)
+    read = []
+    claims = (read.append(v) or c for v, c in enumerate(as_claims(X[0])))
+    for v, _ in enumerate(cf.stream(claims, feature_names=X.feature_names)):
+        assert read == list(range(v + 1))
+
+
+def test_a_prefix_decides_like_the_whole():
+    X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    cf = HardCF(descendants, online=True, alpha=0.1).fit(X[:100], y[:100])
+    for graph in X[100:]:
+        whole = cf.predict([graph])[0]
+        for k in range(1, graph.n_claims + 1):
+            part = graph.subgraph(np.arange(graph.n_claims) < k)
+            np.testing.assert_array_equal(cf.predict([part])[0], whole[:k])
+
+
+def test_coverage_is_kept():
+    missed = []
+    for seed in range(30):
+        X, y = make_reasoning_graphs(200, random_state=seed, return_X_y=True)
+        cf = HardCF(descendants, online=True).fit(X[:99], y[:99])
+        kept = cf.predict(X[99:])
+        missed.append(
+            np.mean([np.any(k & (t == 0)) for k, t in zip(kept, y[99:], strict=True)])
+        )
+    assert np.mean(missed) < 0.1 + 3 * np.std(missed) / 30**0.5
+
+
+def test_refused():
+    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    plain = HardCF(0, features=None).fit(X, y)
+    with pytest.raises(ValueError, match="online=True"):
+        next(plain.stream([{"features": X[0].features[0], "parents": []}]))
+    cf = HardCF(0, online=True).fit(X, y)
+    late = [
+        {"features": row, "parents": [1] if v == 0 else []}
+        for v, row in enumerate(X[0].features)
+    ]
+    with pytest.raises(ValueError, match="claim 0 builds on claim 1"):
+        list(cf.stream(late, feature_names=X.feature_names))
+    backward = GraphBatch.from_arrays(
+        X[0].features[:2], [0, 2], [(1, 0)], feature_names=X.feature_names
+    )
+    with pytest.raises(ValueError, match="comes before a claim"):
+        cf.predict(backward)
+    by = NoFalseClaim(by=lambda batch: batch.sizes > 3)
+    with pytest.raises(ValueError, match="function of whole answers"):
+        HardCF(0, online=True, guarantee=by).fit(X, y)

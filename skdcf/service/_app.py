@@ -17,7 +17,7 @@ import numpy as np
 from ..datasets import iter_jsonl
 from ..graphs import answer_text
 from ..inspection import explain
-from ..metrics import filter_of
+from ..metrics import filter_in
 from ._journal import Journal
 
 _LONGEST = 8 * 2**20  # bytes of a request
@@ -180,7 +180,7 @@ class _Service:
 
     def health(self, _):
         """What runs here."""
-        filter, journal = filter_of(self.filter), self.journal
+        filter, journal = filter_in(self.filter), self.journal
         return {
             "status": "ok",
             "alpha": journal.alpha,

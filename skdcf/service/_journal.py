@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._files import append_journal, open_journal
-from ..metrics import filter_of
+from ..metrics import filter_in
 from ..monitoring import CoverageMonitor
 
 
@@ -28,7 +28,7 @@ class Journal:
     """
 
     def __init__(self, filter: Any, folder: Any):
-        filter = filter_of(filter)
+        filter = filter_in(filter)
         content = pickle.dumps((repr(filter), filter.calibration_))
         self.digest = hashlib.sha256(content).hexdigest()[:16]
         self.alpha = filter.calibration_.guarantee.level(None, filter.alpha)

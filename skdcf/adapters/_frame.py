@@ -192,7 +192,7 @@ def from_frame(
     if not (edges is None or callable(edges)):
         raise ValueError(f"edges is {edges!r}, but must be a function of skdcf.edges")
     frame = _eager(frame)
-    named: dict[str, Any] = {name: columns[name] for name in _RESERVED}
+    named: dict[str, Any] = dict(columns)
     _check_named(frame, named)
     features = _feature_names(frame, features, named)
     order, offsets, ids = _row_order(frame, named["problem"], named["claim"])

@@ -115,8 +115,8 @@ def from_lm_polygraph(
     known = None
     if labels is not None:
         labels, known = _labels(labels, texts, undecided)
-    given |= {"labels": labels}
-    data = make_problems(texts, columns, given, edges=edges, missing=missing, name=name)
+    more = {**given, "labels": labels}
+    data = make_problems(texts, columns, more, edges=edges, missing=missing, name=name)
     if known is None or known.all() or undecided != "drop":
         return data
     masks = data.graphs.split(known)

@@ -59,7 +59,7 @@ class Given(TypedDict, total=False):
 
 def make_problems(
     texts: Sequence[Sequence[str]],
-    columns: Mapping[str, Sequence[Any]] | None,
+    columns: Mapping[str, Any] | None,
     given: Mapping[str, Any],
     *,
     edges: EdgeRule | Sequence | None = None,

@@ -95,7 +95,9 @@ def from_verdicts(
     check_parallel("lists of metadata", given.get("metadata"), len(results))
     meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
     found = {"problems": _QUESTIONS, "context": _CONTEXTS}
-    columns = {key: [_beside(r, keys) for r in results] for key, keys in found.items()}
+    columns: dict[str, Any] = {
+        key: [_beside(r, keys) for r in results] for key, keys in found.items()
+    }
     columns |= {key: value for key, value in given.items() if value is not None}
     texts, labels, metadata = [], [], []
     own = columns.get("metadata") or [None] * len(results)

@@ -1,5 +1,6 @@
 """The command line, as users type it."""
 
+import gzip
 import io
 import json
 import os
@@ -432,3 +433,55 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(
     assert run("features", files / "new.jsonl", "-o", "-") == 2
     said = capsys.readouterr().err
     assert f"openai is missing: {sys.executable} -m pip install openai pydantic" in said
+
+
+def test_own_keys_other_names_and_compressed_files(files, tmp_path, capsys):
+    rows = [json.loads(line) for line in (files / "old.jsonl").read_text().splitlines()]
+    theirs = [
+        {**{k: v for k, v in row.items() if k != "claims"}, "steps": row["claims"]}
+        | {"page": i, "nested": {"a": [1]}}
+        for i, row in enumerate(rows)
+    ]
+    content = "".join(json.dumps(row) + "\n" for row in theirs)
+    (tmp_path / "t.jsonl.gz").write_bytes(gzip.compress(content.encode()))
+    (tmp_path / "u.jsonl").write_bytes(content.encode("utf-16"))
+    renamed = "--map", "steps=claims"
+    for name in ("t.jsonl.gz", "u.jsonl"):
+        args = tmp_path / name, "-o", tmp_path / "m", "--scorer", "logistic", *renamed
+        assert run("fit", *args) == 0
+        assert "fitted on 240 problems of 240 questions" in capsys.readouterr().err
+        kept = tmp_path / "kept.jsonl"
+        filter = "filter", tmp_path / "m", tmp_path / name, "-o", kept, *renamed
+        assert run(*filter) == 0
+        back = [json.loads(line) for line in kept.read_text().splitlines()]
+        assert [row["page"] for row in back] == list(range(240))
+        assert (
+            back[3]["nested"] == {"a": [1]} and back[3]["claims"] == rows[3]["claims"]
+        )
+    assert run("check", tmp_path / "u.jsonl", "--map", "steps") == 2
+    assert "--map takes THEIRS=OURS" in capsys.readouterr().err
+
+
+def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, capsys):
+    data = read_jsonl(files / "old.jsonl")
+    for name, model in (("one", "a"), ("two", "b")):
+        graphs = [
+            g.replace(metadata={**(g.metadata or {}), "extraction": {"model": model}})
+            for g in data.graphs
+        ]
+        half = slice(0, 120) if name == "one" else slice(120, 240)
+        write_jsonl(tmp_path / f"{name}.jsonl", graphs[half], data.labels[half])
+    model = tmp_path / "m"
+    fit = "fit", tmp_path / "one.jsonl", "-o", model, "--scorer", "logistic"
+    assert run(*fit) == 0
+    capsys.readouterr()
+    for command in (
+        ["filter", model, tmp_path / "two.jsonl", "-o", tmp_path / "k"],
+        ["calibrate", model, tmp_path / "two.jsonl", "-o", tmp_path / "c"],
+    ):
+        assert run(*command) == 2
+        said = capsys.readouterr().err
+        assert "'a'" in said and "'b'" in said
+        assert run(*command, "--accept-origin", "the same model, renamed") == 0
+        accepted = "the same model, renamed" in capsys.readouterr().err
+        assert accepted or command[0] == "filter"

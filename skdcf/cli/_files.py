@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from argparse import Namespace
 from collections.abc import Iterable
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -17,6 +18,7 @@ from tqdm import tqdm
 from .._checks import printable
 from .._files import replaced
 from ..datasets import read_jsonl
+from ..graphs import question_groups
 
 STANDARD = "-"
 
@@ -42,15 +44,33 @@ def write_lines(path: str, lines: Iterable[str]):
             file.write(line + "\n")
 
 
-def read_problems(path: str, *, labelled: bool = False) -> Bunch:
+def renamed(options: Namespace) -> dict[str, str]:
+    """Give the keys of the format by those of the file, from ``--map THEIRS=OURS``."""
+    pairs = [pair.partition("=") for pair in options.map]
+    if wrong := [
+        theirs for theirs, sign, ours in pairs if not (theirs and sign and ours)
+    ]:
+        raise ValueError(
+            f"--map takes THEIRS=OURS, as in text=claims, not {wrong[0]!r}"
+        )
+    return {theirs: ours for theirs, _, ours in pairs}
+
+
+def read_problems(options: Namespace, *, labelled: bool = False) -> Bunch:
     """Read the problems of a file, which has to hold labels where they are needed."""
-    data = read_jsonl(source(path))
+    path = options.problems
+    data = read_jsonl(source(path), rename=renamed(options))
     if labelled and data.labels is None:
         raise ValueError(
             f'{path}: no line has "labels". They are one number per claim: 1 true, 0 '
             "false, -1 where nobody judged it"
         )
     return data
+
+
+def count_questions(graphs: Any) -> int:
+    """Count the questions that the answers belong to."""
+    return len(np.unique(question_groups(graphs)))
 
 
 def inform(*lines: str):

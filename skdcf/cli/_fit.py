@@ -17,8 +17,10 @@ from ..labelling import describe_labels
 from ..scorers import ClassifierScorer
 from ._files import (
     check_folder,
+    count_questions,
     inform,
     read_problems,
+    renamed,
     show,
     show_claims,
     source,
@@ -48,7 +50,7 @@ def wanted_features(wanted, graphs):
 def fit(options):
     """Train, calibrate and save a filter."""
     check_folder(options.output)
-    data = read_problems(options.problems, labelled=True)
+    data = read_problems(options, labelled=True)
     size = options.calibration
     model = make_filter(
         options.scorer,
@@ -59,11 +61,9 @@ def fit(options):
     )
     model.features = wanted_features(options.features, data.graphs)
     with ticking(f"fitting on {len(data.graphs)} problems"):
-        model.fit(data.graphs, data.labels, data.groups)
-    alone = (
-        "" if len(data.graphs.edges) else ", without edges: every claim stands alone"
-    )
-    inform(f"fitted on {len(data.graphs)} problems{alone}")
+        model.fit(data.graphs, data.labels, accept_origin=options.accept_origin)
+    n, alone = len(data.graphs), "" if len(data.graphs.edges) else ", without edges"
+    inform(f"fitted on {n} problems of {count_questions(data.graphs)} questions{alone}")
     return _save(model, data, options)
 
 
@@ -71,12 +71,12 @@ def calibrate(options):
     """Calibrate a saved filter again and save it."""
     check_folder(options.output)
     filter = load(options.model)
-    data = read_problems(options.problems, labelled=True)
+    data = read_problems(options, labelled=True)
     if options.alpha is not None:
         promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
         filter.set_params(alpha=options.alpha, guarantee=promised)
     with ticking(f"calibrating on {len(data.graphs)} problems"):
-        filter.calibrate(data.graphs, data.labels, data.groups)
+        filter.calibrate(data.graphs, data.labels, accept_origin=options.accept_origin)
     return _save(filter, data, options)
 
 
@@ -89,6 +89,8 @@ def _save(filter, data, options):
         f"promise: {filter.calibration_.describe(level)}",
         f"{n} answers calibrated; they allow levels from alpha = {1 / (n + 1):.3g} on",
     )
+    for reason in filter.origin_.get("accepted", ()):
+        inform(f"problems made otherwise were accepted: {reason}")
     if np.all(np.isneginf(filter.threshold())) and not options.force:
         inform(
             f"skdcf {options.command}: at this level the filter would keep nothing, so it "
@@ -105,8 +107,9 @@ def filter_problems(options):
     filter = load(options.model)
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     counts = Counter()
-    rows = filtered(filter, iter_jsonl(source(options.problems)), alpha)
-    rows = _counted(rows, counts)
+    rows = iter_jsonl(source(options.problems), rename=renamed(options))
+    more = {"alpha": alpha, "accept_origin": options.accept_origin}
+    rows = _counted(filtered(filter, rows, more), counts)
     lines = _texts(rows, options.empty) if options.text else _lines(rows, alpha)
     write_lines(options.output, lines)
     inform(
@@ -115,15 +118,18 @@ def filter_problems(options):
     )
 
 
-def filtered(model, rows, alpha):
+def filtered(filter, rows, options):
     """Yield each `Problem` of ``rows`` with the mask and the levels of its claims."""
     rows = iter(rows)
     # None shows progress where somebody watches, and is silent in a pipe.
     with tqdm(unit=" problems", disable=None) as bar:
         while chunk := list(islice(rows, _CHUNK)):
             graphs = GraphBatch.pack([row.graph for row in chunk])
-            masks = model.predict(graphs, alpha=alpha)
-            yield from zip(chunk, masks, model.predict_alpha(graphs), strict=True)
+            accepted = {"accept_origin": options["accept_origin"]}
+            levels = filter.predict_alpha(graphs, **accepted)
+            yield from zip(
+                chunk, filter.predict(graphs, **options), levels, strict=True
+            )
             bar.update(len(chunk))
 
 
@@ -157,7 +163,7 @@ def _lines(rows, alpha):
 def explain(options):
     """Print what was kept of one answer, and why the rest was dropped."""
     model = load(options.model)
-    graph = _find(read_problems(options.problems).graphs, options.id)
+    graph = _find(read_problems(options).graphs, options.id)
     explained = inspection.explain(model, graph, alpha=options.alpha)
     if not options.json:
         show_claims(graph, explained.kept)

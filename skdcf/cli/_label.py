@@ -23,7 +23,7 @@ def label(options):
     """Serve the page until it is interrupted, then write what was judged."""
     for path in (options.output, options.label_studio, options.csv):
         check_folder(path)
-    data = read_problems(options.problems)
+    data = read_problems(options)
     journal = options.journal or f"{options.problems}.labels"
     by = options.annotator or getpass.getuser()
     if options.settle:

@@ -25,8 +25,10 @@ from ..ops.conformal import conformal_rank
 from ..reporting import write_report
 from ._files import (
     check_folder,
+    count_questions,
     inform,
     read_problems,
+    renamed,
     show,
     source,
     ticking,
@@ -42,7 +44,9 @@ _DOUBLINGS, _DRAWS = 6, 10
 def check(options):
     """Print what there is, and each line that breaks the format."""
     try:
-        data = read_jsonl(source(options.problems), on_invalid="drop")
+        data = read_jsonl(
+            source(options.problems), rename=renamed(options), on_invalid="drop"
+        )
         summary, dropped = _summary(data), data.dropped
     except ValueError as error:
         if not (dropped := getattr(error, "dropped", None)):
@@ -59,30 +63,37 @@ def check(options):
 def _summary(data):
     graphs = data.graphs
     labels = np.concatenate(data.labels or [[]]).astype(int)
-    questions = () if graphs.problems is None else graphs.problems
-    others = () if graphs.alternatives is None else graphs.alternatives
+    words = {"true": 1, "false": 0, "unknown": -1}
+    counted = {
+        name: dict(Counter(len(row) for row in rows or () if row is not None))
+        for name, rows in (
+            ("alternatives", graphs.alternatives),
+            ("context", graphs.context),
+        )
+    }
+    try:
+        questions = count_questions(graphs)
+    except ValueError as error:  # one text may be an instruction, or a question
+        questions = str(error)
     return {
         "problems": len(graphs),
         "claims": graphs.n_claims,
         "edges": len(graphs.edges),
-        "questions": sum(map(bool, questions)),
+        "edges_known": int(np.sum(graphs.edges_known)),
+        "questions": questions,
         "claim_texts": graphs.claims is not None,
         "features": None if graphs.features is None else graphs.n_features,
-        "alternatives": dict(Counter(len(a) for a in others if a is not None)),
-        "labels": {
-            name: int(np.sum(labels == value))
-            for name, value in (("true", 1), ("false", 0), ("unknown", -1))
-        },
-        "groups": 0 if data.groups is None else len(set(data.groups.tolist())),
+        **counted,
+        "labels": {name: int(np.sum(labels == v)) for name, v in words.items()},
         "metadata": sorted({key for row in data.metadata or [] for key in row or {}}),
     }
 
 
 def _describe(name, summary):
-    if summary["problems"]:
-        yield from _describe_problems(name, summary)
-    else:
-        yield f"{name}: 0 problems"
+    n = summary["problems"]
+    yield f"{name}: {n} problems" + (f", {summary['claims']} claims" if n else "")
+    for title, value in _rows(summary) if n else ():
+        yield f"  {title:13} {value or 'none'}"
     if broken := summary["broken_lines"]:
         yield f"{len(broken)} broken lines:"
         yield from (f"  line {b['line']}: {b['reason']}" for b in broken[:_SHOWN])
@@ -90,32 +101,25 @@ def _describe(name, summary):
             yield f"  and {len(broken) - _SHOWN} more"
 
 
-def _describe_problems(name, summary):
-    alone = "" if summary["edges"] else ": every claim stands alone"
-    yield (
-        f"{name}: {summary['problems']} problems, {summary['claims']} claims, "
-        f"{summary['edges']} edges{alone}"
-    )
-    features, labels = summary["features"], summary["labels"]
-    rows = {
-        "questions": f"in {summary['questions']} problems",
-        "claim texts": "yes" if summary["claim_texts"] else "no",
-        "features": features or 'none ("skdcf fit" computes those of texts and edges)',
-        "alternatives": ", ".join(
-            f"{k} other answers in {n} problems"
-            for k, n in sorted(summary["alternatives"].items())
-        ),
-        "labels": ", ".join(f"{n} {name}" for name, n in labels.items() if n),
-        "groups": summary["groups"],
-        "metadata": ", ".join(map(printable, summary["metadata"])),
-    }
-    for title, value in rows.items():
-        yield f"  {title:13} {value or 'none'}"
+def _rows(summary):
+    n, known = summary["problems"], summary["edges_known"]
+    unknown = f", unknown in {n - known} problems" if known < n else ""
+    yield "questions", summary["questions"]
+    yield "claim texts", "yes" if summary["claim_texts"] else "no"
+    yield "edges", f"{summary['edges']}{unknown}"
+    computed = 'none ("skdcf fit" computes those of texts and edges)'
+    yield "features", summary["features"] or computed
+    for name, what in (("alternatives", "other answers"), ("context", "passages")):
+        counts = sorted(summary[name].items())
+        yield name, ", ".join(f"{k} {what} in {m} problems" for k, m in counts)
+    labels = summary["labels"].items()
+    yield "labels", ", ".join(f"{m} {name}" for name, m in labels if m)
+    yield "metadata", ", ".join(map(printable, summary["metadata"]))
 
 
 def add_features(options):
     """Write the problems again, with the built-in columns beside those that they have."""
-    data = read_problems(options.problems)
+    data = read_problems(options)
     graphs = reasoning_features().fit_transform(data.graphs)
     columns = (data.labels, data.masks)
     more = {"groups": data.groups, "metadata": data.metadata}
@@ -129,7 +133,7 @@ def plan(options):
     sizes = [(needed + 1) * 2**k - 1 for k in range(_DOUBLINGS)]
     rows = [_promised(n, alpha, options.delta) for n in sizes]
     if options.problems:
-        data = read_problems(options.problems, labelled=True)
+        data = read_problems(options, labelled=True)
         with ticking(f"fitting on parts of {len(data.graphs)} problems"):
             for row in rows:
                 row |= _kept(row["answers"], data, options)
@@ -189,7 +193,7 @@ def _planned(rows, needed, options):
 def evaluate(options):
     """Print coverage and retention of a saved filter."""
     model = load(options.model)
-    data = read_problems(options.problems, labelled=True)
+    data = read_problems(options, labelled=True)
     held = data.graphs, data.labels
     report = evaluate_filter(model, *held, options.alphas, by=options.by)
     inform(f"labels: {describe_labels(*held)}")
@@ -198,7 +202,7 @@ def evaluate(options):
 
 def compare(options):
     """Print what filters with different scorers keep."""
-    data = read_problems(options.problems, labelled=True)
+    data = read_problems(options, labelled=True)
     graphs = data.graphs
     if features := wanted_features(options.features, graphs):
         graphs = features.fit_transform(graphs)  # no label enters
@@ -221,7 +225,7 @@ def report(options):
     """Write a page that a reader without Python understands."""
     check_folder(options.output)
     model = load(options.model)
-    data = read_problems(options.problems, labelled=True)
+    data = read_problems(options, labelled=True)
     more = {"alphas": options.alphas, "by": options.by, "n_answers": options.answers}
     with ticking("writing the page"):
         write_report(options.output, model, data.graphs, data.labels, **more)

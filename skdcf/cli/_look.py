@@ -65,7 +65,11 @@ def _summary(data):
     labels = np.concatenate(data.labels or [[]]).astype(int)
     words = {"true": 1, "false": 0, "unknown": -1}
     counted = {
-        name: dict(Counter(len(row) for row in rows or () if row is not None))
+        name: dict(
+            Counter(
+                len(row) for row in (() if rows is None else rows) if row is not None
+            )
+        )
         for name, rows in (
             ("alternatives", graphs.alternatives),
             ("context", graphs.context),

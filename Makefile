@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 DEMO_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?=
+FOREIGN_ARGS ?=
 MATRIX_ARGS ?=
 RELEASE_ARGS ?=
 
@@ -16,7 +17,7 @@ RELEASE_ARGS ?=
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test coverage wheel-test matrix release-check lint docs bench clean
+.PHONY: demo test coverage wheel-test matrix release-check lint docs bench foreign clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -59,6 +60,10 @@ docs: $(VENV)/with-docs
 
 bench: $(VENV)/with-all
 	$(BIN)/python benchmarks/run_all.py $(BENCH_ARGS)
+
+# Language models behind servers of other makers; by hand, and not part of .ci/run.
+foreign: $(VENV)/with-test
+	$(BIN)/python benchmarks/foreign_servers.py $(FOREIGN_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache

@@ -258,16 +258,6 @@ class Usage:
         self._increase(f"{before}prompt_tokens", reply.prompt_tokens)
         self._increase(f"{before}completion_tokens", reply.completion_tokens)
 
-    @property
-    def all_prompt_tokens(self) -> int:
-        """Tokens of prompts, those of cached replies among them."""
-        return self.prompt_tokens + self.cached_prompt_tokens
-
-    @property
-    def all_completion_tokens(self) -> int:
-        """Tokens of replies, those of cached replies among them."""
-        return self.completion_tokens + self.cached_completion_tokens
-
     def _increase(self, name, by):
         setattr(self, name, getattr(self, name) + by)
 

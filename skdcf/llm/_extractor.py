@@ -485,7 +485,8 @@ def _learnt(done, answers, expect):
     needed, expected = np.zeros(3), np.zeros(3)
     for extraction, answer in pairs[:_FIRST]:
         u = extraction.usage
-        needed += u.calls + u.cached, u.all_prompt_tokens, u.all_completion_tokens
+        needed += u.calls, u.prompt_tokens, u.completion_tokens
+        needed += u.cached, u.cached_prompt_tokens, u.cached_completion_tokens
         expected += expect(answer)
     known = (needed > 0) & (expected > 0)  # endpoints need not count tokens
     return np.where(known, needed / np.where(known, expected, 1), 1.0).tolist()

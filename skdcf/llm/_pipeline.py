@@ -45,7 +45,7 @@ class FilteredAnswer:
     kept : ndarray of bool, shape (n_claims,)
         Which of them are kept.
     claim_alpha : ndarray of float, shape (n_claims,)
-        The smallest alpha at which each of them is kept.
+        The smallest alpha at which each of them is kept; +inf where none is.
     alpha : float
         The level: a false claim is kept in at most this share of problems.
     dropped : tuple of (str, str)
@@ -333,12 +333,9 @@ class ConformalFactualityPipeline(Settings):
         found = yield from self.extractor.extracting(client, asked, "abstain")
         graphs = [one.graph for one in found]
         batch = GraphBatch.pack(graphs)
-        named = _given({"alpha": alpha, "accept_origin": accept_origin})
-        told = explain(self.filter_, batch, **named)
-        named.pop("alpha", None)
-        levels = self.filter_.predict_alpha(batch, **named)
+        told = explain(self.filter_, batch, alpha=alpha, accept_origin=accept_origin)
         texts, usages = yield self._writing(graphs, told), False
-        parts = zip(found, told, levels, texts, usages, flags, strict=True)
+        parts = zip(found, told, texts, usages, flags, strict=True)
         return [self._finished(*part) for part in parts]
 
     def _asking(self, items):
@@ -387,7 +384,7 @@ class ConformalFactualityPipeline(Settings):
 
         return main
 
-    def _finished(self, one, told, level, text, usage, asked):
+    def _finished(self, one, told, text, usage, asked):
         graph, mask = one.graph, told.kept
         kept = graph.subgraph(mask)
         usage += one.usage
@@ -400,7 +397,7 @@ class ConformalFactualityPipeline(Settings):
             graph=kept,
             original=graph,
             kept=mask,
-            claim_alpha=level,
+            claim_alpha=told.smallest_alpha,
             alpha=told.alpha,
             dropped=tuple((graph.claims[v], why) for v, why in told.reasons.items()),
             flags=tuple(flags),

@@ -40,21 +40,16 @@ _LONGEST_WAIT = 120.0  # seconds that a server may ask for before a call is give
 _MOST_BYTES = 32 * 2**20  # of one reply
 _MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
 _SHORT = 300  # characters of an error that are shown
-#: What not every model takes: words by which a refusal speaks of it, and in how many ways
-#: it can be sent, of which the last is not at all.
-_OPTIONAL: dict[str, tuple[tuple[str, ...], int]] = {
-    "system": (("system role", "system message", "role 'system'", 'role "system"'), 2),
-    "response_format": (("schema", "response_format", "structured", "json_object"), 3),
-    "logprobs": (("logprob",), 2),
-    "max_tokens": (("max_tokens", "max_completion_tokens", "context length"), 3),
-    "temperature": (("temperature",), 2),
-    "seed": (("seed",), 2),
+#: What not every model takes, and words by which a refusal speaks of it.
+_OPTIONAL = {
+    "system": ("system role", "system message", "role 'system'", 'role "system"'),
+    "response_format": ("schema", "response_format", "structured", "json_object"),
+    "logprobs": ("logprob",),
+    "max_tokens": ("max_tokens", "max_completion_tokens", "context length"),
+    "temperature": ("temperature",),
+    "seed": ("seed",),
 }
-_TELL = {
-    "temperature": "replies are asked for without it",
-    "seed": "replies are asked for without it",
-    "logprobs": "log odds are +1 or -1, by the verdict",
-}
+_MOST_WAYS = 3 * len(_OPTIONAL)  # to send a call, where one after the other is refused
 #: Headers that a request may have beside those that the caller names.
 _HEADERS = re.compile(
     "host|accept(-encoding)?|connection|user-agent|content-(type|length)"
@@ -211,13 +206,14 @@ class Endpoint:
 
     async def _attempt(self, call):
         """One request; without what the model refuses, another one."""
-        for _ in range(sum(ways for _, ways in _OPTIONAL.values())):
+        for _ in range(_MOST_WAYS):
             used = {name: self._ways.get((call.model, name), 0) for name in _OPTIONAL}
-            status, body, headers = await self._send(self._parameters(call, used))
+            sent = self._parameters(call, used)
+            status, body, headers = await self._send(sent)
             if 200 <= status < 300:
                 return read_reply(body)
             message = self._message(body)
-            name = _refused(status, body, message.lower(), call, used)
+            name = _refused(status, body, message.lower(), sent)
             if name is None:
                 raise fault_of(status, message, headers)
             self._step_down(call.model, name, used[name], message.lower())
@@ -266,8 +262,8 @@ class Endpoint:
         following = 2 if name == "max_tokens" and "context" in message else way + 1
         before = self._ways.get((model, name), 0)
         self._ways[model, name] = max(before, following)
-        if before == 0 and name in _TELL:
-            warn(f"the endpoint refuses {name!r}: {_TELL[name]}")
+        if before == 0 and name in ("temperature", "seed", "logprobs"):
+            warn(f"the endpoint refuses {name!r}: replies are asked for without it")
 
     def _message(self, body):
         """What a server says of an error, in one line and without keys."""
@@ -317,23 +313,20 @@ def _their_loggers():
             yield logging.getLogger(name)
 
 
-def _refused(status, body, message, call, used):
+def _refused(status, body, message, sent):
     """Name of a parameter that the endpoint does not take, or None."""
     if status not in (400, 422, 500, 501):
         return None
     with suppress(ValueError, LookupError, TypeError, RecursionError):
         named = json.loads(body)["error"]["param"]
         message = named.lower() if isinstance(named, str) and named else message
-    asked = {
-        "response_format": call.schema is not None,
-        "logprobs": call.logprobs,
-        "max_tokens": call.max_tokens is not None,
-        "seed": call.seed is not None,
-    }
-    for name, (words, ways) in _OPTIONAL.items():
-        sent = asked.get(name, True) and used[name] < ways - 1
-        may = status < 500 or name == "system"
-        if sent and may and any(word in message for word in words):
+    there = {name.replace("_completion", "") for name in sent}
+    if sent["messages"][0]["role"] == "system":
+        there.add("system")
+    if status >= 500:  # may pass, but for what a template of the server says
+        there &= {"system"}
+    for name, words in _OPTIONAL.items():
+        if name in there and any(word in message for word in words):
             return name
     return None
 

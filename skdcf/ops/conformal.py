@@ -6,7 +6,6 @@ k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest.
 """
 
 from bisect import bisect_left
-from fractions import Fraction
 from math import floor, inf, log, log1p
 
 import numpy as np
@@ -108,8 +107,6 @@ def _rank_by_levels(n, alpha, delta):
 
 def problems_needed(alpha, delta=None):
     """Compute the smallest number of calibration problems that can keep anything."""
-    if alpha < 1e-300:  # the quotient is no float
-        return int(Fraction(1 if delta is None else -log(delta)) / Fraction(alpha))
     few = 1 / alpha - 1 if delta is None else log(delta) / log1p(-alpha)
     if few >= MOST:
         return MOST

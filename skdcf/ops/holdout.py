@@ -53,8 +53,6 @@ def whole_count(n, alpha):
     if alpha * n < 1:  # two ranks would take more than there are
         return max(1, round(0.3 * n))
     k = max(2, round(0.4 * alpha * n))
-    if k / alpha > n + 1:  # or infinite
-        return max(1, round(0.3 * n))
     count = ceil(k / alpha) - 1
     while conformal_rank(count, alpha) < k:
         count += 1

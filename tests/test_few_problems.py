@@ -1,0 +1,68 @@
+"""What is said, and done, where calibration problems are too few or levels tiny."""
+
+import numpy as np
+import pytest
+
+from skdcf import GraphBatch, HardCF
+from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import (
+    ExpectedFalse,
+    NoFalseClaim,
+    describe_problems,
+    problems_needed,
+)
+
+X, Y = np.random.default_rng(0).random((40, 2)), np.arange(40) % 3 > 0
+
+
+def small_group(batch):
+    return batch.features[:, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "alpha", "said"),
+    [
+        (None, 0.01, "keeps nothing until it has 99 calibration problems; it has 40"),
+        (NoFalseClaim(delta=0.05), 0.05, "keeps nothing until it has 59 calibration"),
+        (ExpectedFalse("count"), 0.01, "keeps nothing until it has 99 calibration"),
+        (NoFalseClaim(by=small_group), 0.1, "at least 0.9, nothing false is kept"),
+        (
+            NoFalseClaim(by=small_group),
+            0.1,
+            "kept where fewer than 9 problems calibrate",
+        ),
+        (NoFalseClaim(by=small_group), 0.01, "keeps nothing until it has 99"),
+    ],
+)
+def test_a_promise_that_keeps_nothing_says_so(guarantee, alpha, said):
+    with pytest.warns(CalibrationWarning):
+        cf = HardCF(0, alpha=alpha, guarantee=guarantee).fit(X, Y)
+    assert said in cf.calibration_.describe(alpha)
+
+
+def test_a_promise_that_keeps_something_is_a_promise():
+    cf = HardCF(0, alpha=0.1).fit(X, Y)
+    assert cf.calibration_.describe(0.1).startswith(
+        "with a probability of at least 0.9"
+    )
+
+
+@pytest.mark.parametrize("alpha", [5e-324, 1e-300, 1e-17])
+@pytest.mark.parametrize("delta", [None, 0.1, 5e-324])
+def test_levels_next_to_zero_keep_nothing(alpha, delta):
+    assert problems_needed(alpha, delta) == 2**53
+    with pytest.warns(CalibrationWarning):
+        cf = HardCF(0, alpha=alpha, guarantee=NoFalseClaim(delta=delta)).fit(X, Y)
+    assert cf.threshold_ == -np.inf
+    with pytest.warns(CalibrationWarning):
+        assert not cf.predict(X).any()
+
+
+def test_descriptions_are_of_each_problem_by_itself():
+    """A sum that ran on from problem to problem lost all that stands behind 1e17."""
+    rows = np.array([[1e17], [3.0], [4.0], [0.1], [0.2]])
+    batch = GraphBatch.from_arrays(rows, [0, 1, 3, 3, 5], ())
+    together = describe_problems(batch)
+    for i in (0, 1, 2, 3):
+        np.testing.assert_array_equal(describe_problems(batch[[i]])[0], together[i])
+    assert together[1, 2] == 3.5 and together[2, 2] == 0

@@ -9,6 +9,7 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
@@ -345,3 +346,85 @@ def test_jitter_of_a_problem_without_texts_does_not_depend_on_its_company():
         alone = jittered(np.zeros(2), GraphBatch.pack([graph]), 0)
         np.testing.assert_array_equal(together[2 * i : 2 * i + 2], alone)
     assert not np.isin(together[:2], together[2:]).any()
+
+
+# --- copies of one false claim, a copy alone: none of 200 may be kept
+
+
+def float32_beside_float64(batch):
+    """A product in single precision, with a column that is none."""
+    table = float32_network(batch)[:, None].astype(float)
+    return np.c_[table, batch.features[:, 0]]
+
+
+def cancelling(X):
+    """A product of numbers near 1e7 whose sum is near 0."""
+    weights = np.r_[np.ones(X.shape[1] // 2), -np.ones(X.shape[1] - X.shape[1] // 2)]
+    noise = 1e-15 * np.random.default_rng(len(X)).uniform(-1, 1, len(X))
+    return ((1e7 + X) @ weights + 1e7 * noise)[:, None]
+
+
+def slipped(make, columns=lambda batch: batch.features, n_rows=200):
+    """How many of 200 false claims are kept alone after 60 copies have calibrated."""
+    kept = 0
+    for seed in range(n_rows):
+        row = np.random.default_rng(seed).normal(size=(1, 64))
+        many, alone = (
+            GraphBatch.from_arrays(np.repeat(row, n, axis=0), np.arange(n + 1))
+            for n in (59, 1)
+        )
+        cf = make().fit(columns(many), np.zeros(59, dtype=int))
+        kept += cf.predict(columns(alone)).sum()
+    return kept
+
+
+@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+def test_float32_is_looked_for_in_each_column_by_itself(ties):
+    def make():
+        return HardCF(0, alpha=0.3, ties=ties, random_state=0)
+
+    assert slipped(make, float32_beside_float64) == 0
+
+
+def test_columns_inside_the_filter_are_measured():
+    def make():
+        columns = FunctionTransformer(cancelling)
+        return HardCF(0, features=columns, alpha=0.3)
+
+    kept = 0
+    for seed in range(40):
+        row = np.random.default_rng(seed).normal(size=(1, 64))
+        try:
+            cf = make().fit(np.repeat(row, 59, axis=0), np.zeros(59, dtype=int))
+        except ValueError as error:  # more than rounding explains
+            assert "among other problems" in str(error)
+            continue
+        kept += cf.predict(row).sum()
+    assert kept == 0
+
+
+def test_jitter_of_a_value_on_a_border_of_the_hash():
+    """In another batch it is hashed otherwise, and would get other noise."""
+    kept = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        row = np.r_[1.0, (rng.integers(0, 512) + 0.5) / 1024]
+        noisy = row * (1 + 1e-16 * rng.integers(-8, 9, size=(59, 2)))
+        cf = HardCF(
+            lambda b: np.zeros(b.n_claims), alpha=0.3, ties="jitter", random_state=0
+        )
+        cf.fit(noisy, np.zeros(59, dtype=int))
+        kept += cf.predict(row[None]).sum()
+    assert kept == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 60])
+def test_a_float32_network_in_batches_of_any_size(size):
+    kept = 0
+    for seed in range(200):
+        row = np.random.default_rng(seed).normal(size=(1, 64))
+        cf = HardCF(float32_network, alpha=0.3).fit(
+            np.repeat(row, 59, axis=0), np.zeros(59, dtype=int)
+        )
+        kept += cf.predict(np.repeat(row, size, axis=0)).any()
+    assert kept == 0

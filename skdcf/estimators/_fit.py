@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from threading import Lock
 from typing import Any
 
@@ -54,7 +54,7 @@ class _Fit:
     scorer: Scorer | None = None
     learning: bool = True
 
-    @property
+    @cached_property
     def code(self):
         """The number of the question of each problem."""
         return number_groups(self.seen.question)

@@ -98,8 +98,12 @@ def resolution_of(scorer, batches, confidence):
     all round ones, such as 3 or 0.25, was computed in float32 and repeats itself no better
     than that; so does a confidence.
     """
-    tables = [batch.features for batch in batches if batch.features is not None]
-    if any(single_columns(t).any() for t in [*tables, confidence[:, None]] if t.size):
+    tables = {id(b.features): b.features for b in batches if b.features is not None}
+    if any(
+        single_columns(t).any()
+        for t in [*tables.values(), confidence[:, None]]
+        if t.size
+    ):
         return max(scorer.resolution, SINGLE)
     return scorer.resolution
 

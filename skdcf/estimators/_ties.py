@@ -52,7 +52,7 @@ def jittered(risk, batch, seed, steady=False):
     a copy might get another hash, since a feature lies where rounding would decide.
     """
     with np.errstate(over="ignore"):
-        own = hash_rows(batch, np.uint64(seed))
+        own = _hash_rows(batch, np.uint64(seed))
         whole = segment_sum(own, batch.offsets)[batch.problem_of]
         position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
         mixed = mix(own + _ODD * position.astype(np.uint64))
@@ -63,20 +63,17 @@ def jittered(risk, batch, seed, steady=False):
     return risk + SCALE * (1 + np.abs(risk)) * uniform
 
 
-def hash_rows(batch, seed, exact=False):
-    """A hash of each claim; with ``exact``, of its text where it has one, else of all bits."""
+def _hash_rows(batch, seed):
     out = np.full(batch.n_claims, mix(seed + _ODD), dtype=np.uint64)
-    known = np.zeros(batch.n_claims, dtype=bool)
+    if batch.features is not None:
+        for column in _leading_bits(batch)[0].T:
+            out = mix(out + np.ascontiguousarray(column).view(np.uint64))
     if batch.claims is not None:
         # A problem without texts must get the same hash beside problems that have some.
-        known = np.array([text is not None for text in batch.claims], dtype=bool)
-        codes = np.fromiter(map(hash_text, batch.claims[known]), np.uint64, known.sum())
+        known = np.flatnonzero([text is not None for text in batch.claims])
+        texts = map(hash_text, batch.claims[known])
+        codes = np.fromiter(texts, dtype=np.uint64, count=len(known))
         out[known] = mix(out[known] + codes)
-    if batch.features is not None:
-        features = batch.features + 0.0 if exact else _leading_bits(batch)[0]
-        rows = ~known if exact else np.ones(batch.n_claims, dtype=bool)
-        for column in features[rows].T:
-            out[rows] = mix(out[rows] + np.ascontiguousarray(column).view(np.uint64))
     return out
 
 

@@ -124,7 +124,7 @@ def choose_fewest(rows, order, part_of, fewest):
     chosen, left_over : ndarray of int, sorted
     """
     chosen = []
-    for part in np.unique(part_of[rows]).tolist():
+    for part in range(part_of.max(initial=-1) + 1):
         own = rows[part_of[rows] == part]
         count = fewest(len(own))
         chosen.append(own[np.argsort(order[own], kind="stable")[:count]])

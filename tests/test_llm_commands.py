@@ -92,6 +92,17 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys):
     assert run("evaluate", model, labelled) == 0
     assert "labels: " in capsys.readouterr().err
 
+    # One question, one command: the model file knows what extracted its claims.
+    question = read_jsonl(new).graphs[0].problem
+    answer = ["answer", model, "-q", question, "--endpoint", server.url]
+    assert run(*answer) == 0
+    shown = capsys.readouterr()
+    assert "alpha = 0.2; the promise covers: claims" in shown.err
+    assert run(*answer, "--json") == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["text_promise"] == "claims" and len(row["kept"]) == len(row["claims"])
+    assert row["text"].split() == shown.out.split()
+
 
 def test_extract_goes_on_where_it_was(server, tmp_path, capsys):
     answers = write_answers(tmp_path / "a.jsonl", 6, 3)
@@ -115,6 +126,23 @@ def test_extract_asks_before_it_spends(server, tmp_path, capsys, monkeypatch):
     assert "nothing was called" in capsys.readouterr().err
     assert not (tmp_path / "o.jsonl").exists() and server.requests == []
     assert run(*command, "--yes") == 0
+
+
+def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
+    answers = write_answers(tmp_path / "a.jsonl", 3, 3)
+    config = tmp_path / "c.toml"
+    config.write_text(
+        f'base-url = "{server.url}"\nfeatures = ["verify"]\nsamples = 1\n'
+    )
+    command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
+    command += ["--config", config]
+    assert run(*command, "--judge", "other", "--no-log-odds") == 0
+    graphs = read_jsonl(tmp_path / "o.jsonl").graphs
+    assert list(graphs.feature_names) == ["judge_verdict"]
+    assert {"m", "other"} == {sent["model"] for _, _, sent in server.requests}
+    config.write_text("nonsense = 3\n")
+    assert run(*command) == 2
+    assert 'there is no option "--nonsense"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,26 @@
-"""The command ``extract``: from answers as text to problems with claims and graphs."""
+"""The commands ``extract`` and ``answer``: a language model cuts answers into claims."""
+
+from __future__ import annotations
 
 import json
+import tomllib
+from contextlib import contextmanager
+from pathlib import Path
 
+from .. import load
 from .._checks import printable
 from ..datasets import format_jsonl
-from ._files import (
-    check_folder,
-    inform,
-    source,
-    write_lines,
-)
-
-_STEPS = ("frequency", "semantic", "domains", "verify")
+from ._files import check_folder, inform, plain, source, write_lines
 
 
 def extract(options):
     """Extract, and write the problems; say what it cost and what was odd."""
     check_folder(options.output)
+    _read_config(options)
     rows = list(_read(options.answers))
     extractor = _extractor(options)
-    done = _extract(extractor, [row for row, _ in rows])
+    with _own_words():
+        done = extractor.extract([row for row, _ in rows])
     lines = format_jsonl((e.graph for e in done), groups=[g for _, g in rows])
     write_lines(options.output, lines)
     odd = [e for e in done if e.flags]
@@ -34,48 +35,107 @@ def extract(options):
     )
 
 
-def _extract(extractor, answers):
+def answer(options):
+    """Print what can be trusted of one answer, what was dropped, and why."""
+    from ..llm import ClaimExtractor, ConformalFactualityPipeline
+
+    filter = load(options.model_file)
+    made = [m for m in filter.origin_.get("extraction", ()) if m]
+    if len(made) != 1:
+        raise ValueError(
+            f"{options.model_file} was calibrated on claims of which it does not know what "
+            "extracted them: fit it on a file that skdcf extract wrote"
+        )
+    made = json.loads(made[0]) if isinstance(made[0], str) else made[0]
+    options.model = options.model or made["model"]
+    extractor = ClaimExtractor.from_description(
+        {**made, "model": options.model}, _client(options, options.cache)
+    )
+    pipeline = ConformalFactualityPipeline(extractor, filter)
+    pipeline.filter_ = filter
+    item = {"problem": options.question}
+    if options.answer is not None:
+        item["answer"] = options.answer
+    if options.context:
+        item["context"] = [Path(path).read_text("utf-8") for path in options.context]
+    accepted = {"alpha": options.alpha, "accept_origin": options.accept_origin}
+    with _own_words():
+        [found] = pipeline.answer([item], **accepted)
+    if options.json:
+        names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
+        row = {name: getattr(found, name) for name in (*names, "text_promise")}
+        print(json.dumps(plain(row | {"claims": found.original.claims})))
+        return
+    print(found.text)
+    for text, reason in found.dropped:
+        inform(f"dropped: {printable(text)} ({reason})")
+    inform(f"alpha = {found.alpha:g}; the promise covers: {found.text_promise}")
+    inform(*found.flags)
+
+
+@contextmanager
+def _own_words():
+    """Turn what a model's endpoint does wrong into an error of the command."""
     from ..llm import CallError
 
     try:
-        return extractor.extract(answers)
+        yield
     except CallError as error:
-        raise ValueError(error) from error
+        words = {"confirm=": "--yes, or confirm=", "confirm_above": "--confirm-above"}
+        text = str(error)
+        for python, command in words.items():
+            text = text.replace(python, command)
+        raise ValueError(text) from error
 
 
-def _extractor(options):
-    from ..llm import (
-        ChatClient,
-        ClaimExtractor,
-        DomainFlags,
-        Frequency,
-        SampleAnswers,
-        SemanticJudge,
-        Verify,
-    )
+def _client(options, cache):
+    from ..llm import ChatClient
 
-    steps = dict(
-        zip(_STEPS, (Frequency, SemanticJudge, DomainFlags, Verify), strict=True)
-    )
-    cache = options.cache
-    if cache is None and options.output != "-":
-        cache = f"{options.output}.cache"
-    client = ChatClient(
+    return ChatClient(
         options.base_url,
-        key_variable=options.key_variable,
+        key_variable=options.key_variable or None,
         cache=cache,
         in_flight=options.in_flight,
         prices=options.prices,
         confirm_above=options.confirm_above,
     )
-    return ClaimExtractor(
+
+
+def _extractor(options):
+    from .. import llm
+
+    judge = {"model": options.judge} if options.judge else {}
+    odds = {"log_odds": False} if options.no_log_odds else {}
+    steps = {
+        "frequency": lambda: llm.Frequency(**judge),
+        "semantic": lambda: llm.SemanticJudge(**judge),
+        "domains": lambda: llm.DomainFlags(**judge),
+        "verify": lambda: llm.Verify(**judge, **odds),
+    }
+    cache = options.cache
+    if cache is None and options.output != "-":
+        cache = f"{options.output}.cache"
+    return llm.ClaimExtractor(
         options.model,
-        client,
-        sample=SampleAnswers(options.samples) if options.samples else None,
+        _client(options, cache),
+        sample=llm.SampleAnswers(options.samples) if options.samples else None,
         features=[steps[name]() for name in options.features] or None,
+        on_failure=options.on_failure,
         confirm=(lambda estimate: True) if options.yes else None,
         verbose=True,
     )
+
+
+def _read_config(options):
+    """Take options from a file of TOML, by their names on the command line."""
+    told = (
+        tomllib.loads(Path(options.config).read_text("utf-8")) if options.config else {}
+    )
+    for name, value in told.items():
+        key = name.replace("-", "_")
+        if not hasattr(options, key) or key in ("config", "run", "command"):
+            raise ValueError(f'{options.config}: there is no option "--{name}"')
+        setattr(options, key, value)
 
 
 def _read(path):

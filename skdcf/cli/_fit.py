@@ -164,7 +164,9 @@ def explain(options):
     """Print what was kept of one answer, and why the rest was dropped."""
     model = load(options.model)
     graph = _find(read_problems(options).graphs, options.id)
-    explained = inspection.explain(model, graph, alpha=options.alpha)
+    explained = inspection.explain(
+        model, graph, alpha=options.alpha, accept_origin=options.accept_origin
+    )
     if not options.json:
         show_claims(graph, explained.kept)
     show(explained.rows() if options.json else explained, options.json)

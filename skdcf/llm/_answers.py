@@ -142,7 +142,8 @@ def whole(text: str | None) -> str | None:
 
 def make_graph(answer: Answer, claims: Sequence[str], edges: Any) -> ReasoningGraph:
     """The graph of an answer, and in its metadata the words that state each claim."""
-    spans = {str(c): c.span for c in claims if getattr(c, "span", c) != c}
+    spans = {str(c): getattr(c, "span", c) for c in claims}
+    spans = {claim: span for claim, span in spans.items() if span != claim}
     metadata = {**(answer.metadata or {}), "answer": answer.answer}
     return ReasoningGraph(
         None,

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from datetime import timedelta
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -111,7 +111,7 @@ class ChatClient(Settings):
         "prices": [tuple, list, None],
         "confirm_above": [Number(Real, 0, None, closed="left"), None],
     }
-    _engine = None  # and the settings that it was made with
+    _engine: Any = None  # and the settings that it was made with
 
     def __init__(
         self,
@@ -179,9 +179,7 @@ class ChatClient(Settings):
         standard = 1e6 if self.prices is None else 1.0
         return standard if self.confirm_above is None else self.confirm_above, unit
 
-    def run(
-        self, work: Callable[[Session], Awaitable[Any]], *, dry: bool = False
-    ) -> Any:
+    def run(self, work: Callable[[Session], Coroutine], *, dry: bool = False) -> Any:
         """Do work in a session, and wait for it.
 
         Parameters
@@ -200,7 +198,7 @@ class ChatClient(Settings):
         return engine.run(work(Session(engine, self.max_tokens, dry)))
 
     async def arun(
-        self, work: Callable[[Session], Awaitable[Any]], *, dry: bool = False
+        self, work: Callable[[Session], Coroutine], *, dry: bool = False
     ) -> Any:
         """Do work in a session, from a loop of the caller's; as `run`.
 

@@ -56,7 +56,10 @@ _NO_ODDS = 1.0  # log odds, with the verdict's sign, where the endpoint gives no
 class JudgeStep(Step):
     """A step that gives feature columns to the claims of a graph."""
 
-    names: tuple[str, ...]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        raise NotImplementedError
 
     def _rows(self, graph, *more):
         return graph.n_claims

@@ -326,7 +326,9 @@ class ConformalFactualityPipeline(Settings):
             raise ValueError(f"{len(pairs[1])} answers but {len(pairs[0])} problems")
         return read_answers(list(zip(*pairs, strict=True)))
 
-    def _answering(self, client, items, alpha, accept_origin) -> Generator:
+    def _answering(
+        self, client, items, alpha, accept_origin
+    ) -> Generator[Any, Any, Any]:
         if not items:
             return []
         asked, flags = yield self._asking(items), False

@@ -43,7 +43,7 @@ class ClaimRow:
 
 def rows_of(name: str, **columns: Any) -> type:
     """The type of a reply whose one field lists a row per claim, numbered from 1."""
-    row = make_dataclass("Row", [("claim", int), *columns.items()], kw_only=True)
+    row: Any = make_dataclass("Row", [("claim", int), *columns.items()], kw_only=True)
     return make_dataclass("Rows", [(name, list[row])])
 
 
@@ -61,7 +61,7 @@ Verdict = make_dataclass(
 Premises = rows_of("premises", builds_on=list[int])
 
 
-def read_object(text: str, kind: type, read: Callable[[Any], Any] | None = None) -> Any:
+def read_object(text: str, kind: Any, read: Callable[[Any], Any] | None = None) -> Any:
     """The reply as the type that was asked for, or what ``read`` makes of it.
 
     A ValueError says what is wrong with it; it keeps the object that was found as ``data``.
@@ -71,7 +71,7 @@ def read_object(text: str, kind: type, read: Callable[[Any], Any] | None = None)
         reply = _check(data, kind)
         return reply if read is None else read(reply)
     except ValueError as error:
-        error.data = data
+        vars(error)["data"] = data
         raise
 
 
@@ -302,8 +302,10 @@ def read_reply(body: bytes) -> Reply:
     reason = choice.get("finish_reason")
     tokens, tops = _logprobs(choice.get("logprobs"))
     usage = data.get("usage")
-    counts = (_count(usage, f"{name}_tokens") for name in ("prompt", "completion"))
-    return Reply(text, reason if reason in _FINISHED else "stop", tops, *counts, tokens)
+    sent, said = (_count(usage, f"{name}_tokens") for name in ("prompt", "completion"))
+    return Reply(
+        text, reason if reason in _FINISHED else "stop", tops, sent, said, tokens
+    )
 
 
 def _joined(content):

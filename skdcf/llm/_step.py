@@ -94,9 +94,9 @@ class Estimate:
         -------
         Estimate
         """
-        rounded = [round(value) for value in total]
+        calls, prompt, said = (round(value) for value in total)
         cost = price_of(total.prompt_tokens, total.completion_tokens, prices)
-        return cls(n_problems, n_done, *rounded, cost)
+        return cls(n_problems, n_done, calls, prompt, said, cost)
 
     def __str__(self):
         price = "" if self.cost is None else f", costing about {self.cost:.4g}"

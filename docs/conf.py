@@ -10,8 +10,8 @@ import skdcf
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
-# Estimators that the gallery shows link to their pages here, from the folder gallery/.
-os.environ["SKDCF_DOCS"] = ".."
+# Estimators that the gallery shows link to their pages here, from a folder in gallery/.
+os.environ["SKDCF_DOCS"] = "../.."
 
 project = "skdcf"
 author = "The skdcf developers"
@@ -33,7 +33,7 @@ extensions = [
 html_math_renderer = "mathml"
 bibtex_bibfiles = ["references.bib"]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/**/*.md5"]
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.md5"]
 default_role = "py:obj"
 
 # API reference: api.rst names the modules, the templates list what their __all__ holds.
@@ -56,8 +56,8 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["gallery"],
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skdcf",),
+    "subsection_order": "gallery_order.SECTIONS",
     "within_subsection_order": "gallery_order.FirstThingsFirst",
-    "reference_url": {"skdcf": None},
     "remove_config_comments": True,
     "ignore_repr_types": r"matplotlib|skdcf\.plots|'list'",  # the picture is there already
     "show_memory": False,

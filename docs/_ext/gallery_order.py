@@ -1,8 +1,11 @@
 """The order of the gallery: what a new user wants first, then by name."""
 
-from sphinx_gallery.sorting import FileNameSortKey
+from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
 
-FIRST = ("quickstart", "records_to_text", "language_model", "pipelines", "search")
+SECTIONS = ExplicitOrder(
+    [f"../examples/{name}" for name in ("start", "guarantees", "scores", "practice")]
+)
+FIRST = ("quickstart", "records_to_text", "fixed_threshold", "conformal_training")
 
 
 class FirstThingsFirst(FileNameSortKey):

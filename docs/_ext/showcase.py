@@ -28,8 +28,6 @@ class Showcase(Directive):
 
 def explain_answers():
     """What a filter did to new answers."""
-    from sklearn.pipeline import make_pipeline
-
     from skdcf import CoherentConformalFilter
     from skdcf.datasets import make_word_problems
     from skdcf.features import reasoning_features
@@ -37,8 +35,9 @@ def explain_answers():
 
     old = make_word_problems(500, random_state=0)
     new = make_word_problems(100, random_state=1)
-    cf = CoherentConformalFilter(alpha=0.1, random_state=0)
-    model = make_pipeline(reasoning_features(), cf).fit(old.graphs, old.labels)
+    columns = reasoning_features()
+    model = CoherentConformalFilter(features=columns, alpha=0.1, random_state=0)
+    model.fit(old.graphs, old.labels)
     return explain(model, new.graphs, new.labels)
 
 

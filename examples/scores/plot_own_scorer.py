@@ -63,7 +63,7 @@ class DoubtfulChildren(Scorer):
 # Beside them stand two methods of the papers, the frequency of a claim among other answers
 # and a linear score that is trained through calibration, and a score that is worth nothing
 # and valid all the same. :ref:`More of these methods
-# <sphx_glr_gallery_plot_paper_comparison.py>` are added in the same way.
+# <sphx_glr_gallery_scores_plot_paper_comparison.py>` are added in the same way.
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.evaluation import compare_filters

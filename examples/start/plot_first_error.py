@@ -8,24 +8,16 @@ a solution is its beginning: the steps before the first doubtful one.
 """
 
 # %%
-# Solutions with the position of their first error; -1 says that there is none. They are
-# those of ProcessBench, or generated ones where these cannot be downloaded.
+# Solutions with the position of their first error; -1 says that there is none. These are
+# generated; ``data = fetch_process_bench("gsm8k")`` downloads answers of language models in
+# which people marked the first error, and the rest of the page runs on them as it stands.
 
 import numpy as np
 
-from skdcf.datasets import fetch_process_bench, make_word_problems
-from skdcf.edges import chain_edges
+from skdcf.datasets import make_word_problems
 
-try:
-    data = fetch_process_bench("gsm8k")
-    print("real answers: ProcessBench")
-except OSError:
-    data = make_word_problems(400, random_state=0)
-    print("generated answers, because the real ones cannot be downloaded here")
-graphs = [
-    graph.replace(edges=np.array(chain_edges(graph.claims)).reshape(-1, 2))
-    for graph in data.graphs
-]
+data = make_word_problems(400, random_state=0)
+graphs = data.graphs
 
 # %%
 # Labels after the first error do not matter: a later step is kept only if all earlier ones
@@ -43,18 +35,21 @@ labels = [
 print(labels[int(np.argmax(np.array(first) >= 2))])
 
 # %%
-# Half of the questions train and calibrate, the other half is filtered.
+# Half of the questions train and calibrate, the other half is filtered. The filter makes the
+# chain itself, here and in all later calls: each step builds on the one before it.
 
 from sklearn.model_selection import GroupShuffleSplit
 
 from skdcf import CoherentConformalFilter
+from skdcf.edges import chain_edges
 from skdcf.features import reasoning_features
 
-X = reasoning_features().fit_transform(graphs)
 split = GroupShuffleSplit(1, test_size=0.5, random_state=0)
-known, new = next(split.split(X, groups=data.groups))
-cf = CoherentConformalFilter(random_state=0)
-cf.fit(X[known], [labels[i] for i in known], data.groups[known])
+known, new = next(split.split(graphs, groups=data.groups))
+cf = CoherentConformalFilter(
+    features=reasoning_features(), edges=chain_edges, random_state=0
+)
+cf.fit(graphs[known], [labels[i] for i in known], data.groups[known])
 
 # %%
 # How long are the beginnings that are kept, and how often do they end where the error is?
@@ -63,7 +58,7 @@ from skdcf.metrics import clean_prefix_score, coverage_score, nonempty_score
 
 truth = [labels[i] for i in new]
 alphas = np.array([0.02, 0.05, 0.1, 0.2, 0.3])
-masks = [cf.predict(X[new], alpha=alpha) for alpha in alphas]
+masks = [cf.predict(graphs[new], alpha=alpha) for alpha in alphas]
 for alpha, kept in zip(alphas, masks, strict=True):
     print(
         f"alpha = {alpha:4.2f}: coverage {coverage_score(truth, kept):.3f}, "

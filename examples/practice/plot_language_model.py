@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-tests = [folder for folder in (Path("../tests"), Path("tests")) if folder.is_dir()]
+tests = [folder for folder in (Path("../../tests"), Path("tests")) if folder.is_dir()]
 sys.path.insert(0, str(tests[0].resolve()))
 
 from chat_server import ChatServer

@@ -4,7 +4,7 @@ On a cluster, with a worker killed on the way
 
 A JSON Lines file is calibrated on and filtered in parts, first in this process, then on a
 local cluster of dask of which one worker is killed in the middle. Threshold and masks are
-the same to the bit. Needs the extras ``dask`` and ``persistence``.
+the same to the bit. Needs the extra ``dask``.
 """
 
 # %%

@@ -22,18 +22,13 @@ answer = ReasoningGraph.from_parents(
 answer
 
 # %%
-# To learn from, a filter needs answers whose claims were judged.
-# `~skdcf.datasets.fetch_perl` downloads solutions of word problems by language models; where
-# there is no network, generated answers stand in for them.
+# To learn from, a filter needs answers whose claims were judged. These are generated;
+# ``data = fetch_perl()`` from the same module downloads solutions by language models that
+# people judged, and the rest of the page runs on them as it stands.
 
-from skdcf.datasets import fetch_perl, make_word_problems
+from skdcf.datasets import make_word_problems
 
-try:
-    data = fetch_perl()
-    print("real answers: PERL")
-except OSError:
-    data = make_word_problems(600, random_state=0)
-    print("generated answers, because the real ones cannot be downloaded here")
+data = make_word_problems(600, random_state=0)
 print(data.graphs)
 
 # %%

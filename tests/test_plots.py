@@ -354,7 +354,9 @@ def test_soft_against_hard_training_and_retention(data, trained):
 def test_the_published_case_keeps_nine_and_drops_three(checkout, capsys):
     from matplotlib.patches import Circle
 
-    page = runpy.run_path(str(checkout / "examples" / "scores" / "plot_case_studies.py"))
+    page = runpy.run_path(
+        str(checkout / "examples" / "scores" / "plot_case_studies.py")
+    )
     first, second = (plt.figure(i).axes[0] for i in plt.get_fignums())
     assert first.get_title() == "9 of 12 claims kept"
     assert second.get_title() == "0 of 7 claims kept"

@@ -188,8 +188,9 @@ def test_features_have_public_names(tmp_path):
 def test_calibrates_and_clones_after_loading(tmp_path):
     cf = fitted("trees")
     back = skdcf.load(skdcf.save(cf, tmp_path / "cf"))
-    back.calibrate(GRAPHS[:60], LABELS[:60])
-    cf.calibrate(GRAPHS[:60], LABELS[:60])
+    new = make_reasoning_graphs(60, random_state=1, return_X_y=True)
+    back.calibrate(*new)
+    cf.calibrate(*new)
     assert_same_filter(back, cf)
     clone(back).fit(GRAPHS, LABELS)
 

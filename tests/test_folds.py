@@ -19,7 +19,7 @@ from skdcf.scorers import (
     Scorer,
     Task,
 )
-from skdcf.scorers._mixture import _folds
+from skdcf.scorers._protocol import folds
 
 BATCH, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
 LABELS = pack_labels(Y, BATCH)
@@ -88,7 +88,7 @@ def test_what_the_mixture_weighs_is_out_of_fold(monkeypatch):
 
     original = MixtureScorer._weigh
     monkeypatch.setattr(MixtureScorer, "_weigh", weigh)
-    fold_of = _folds(90, None, 3, np.random.RandomState(0))
+    fold_of = folds(90, None, 3, np.random.RandomState(0))
     MixtureScorer().fit(BATCH, LABELS, tasks(0.1)[0])
     for fold in range(3):
         labels, rows = with_other_labels(fold, fold_of)

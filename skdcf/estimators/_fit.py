@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from ..features.columns import fit_columns, learns
+from ..graphs._questions import text_hashes
 from ..ops.holdout import hold_out, holdout_count, number_groups
 from ..ops.risk_control import Steps
 from ..scorers import CrossScorer, Scorer, as_scorer, does_learn
@@ -63,7 +64,8 @@ class _Fit:
         """What a filter tells its scorer about the problems in some rows."""
         code = self.code
         alone = len(code) == code.max() + 1
-        return filter._task(None if alone else code[rows], rng)
+        task = filter._task(None if alone else code[rows], rng)
+        return replace(task, questions=text_hashes(self.view.passed))
 
 
 def fit_together(filters, X, y, groups, accept_origin):

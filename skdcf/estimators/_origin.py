@@ -254,6 +254,17 @@ def refuse_trained(batch, seen, trained):
         )
 
 
+def refuse_known(batch, known):
+    """ValueError where the scorer brings knowledge of a problem from elsewhere."""
+    if known.any():
+        raise ValueError(
+            f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "
+            "problems have questions that the public prior in the scorer was learnt from. "
+            "The promise needs problems that are new to it: calibrate on others, or fit "
+            "with another prior"
+        )
+
+
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
     """A hash of each problem: of its texts, else of its columns and edges."""
     out = np.zeros(len(batch), dtype=np.uint64)

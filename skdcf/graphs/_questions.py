@@ -73,7 +73,7 @@ def question_groups(
         first = check_groups(groups, len(batch))
         values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
         return np.array([_hash("group", value) for value in values])[first]
-    keys, texts = _hash_keys(batch), _hash_texts(batch)
+    keys, texts = _hash_keys(batch), text_hashes(batch)
     if (keys >= 0).all():
         return keys
     _check_shared(texts, keys, batch)
@@ -113,7 +113,7 @@ def _hash_keys(batch):
     return out
 
 
-def _hash_texts(batch):
+def text_hashes(batch):
     """A number per problem for its question, or else its contexts; -1 without both."""
     out = np.full(len(batch), -1)
     for name, kind in ((batch.context, "context"), (batch.problems, "question")):

@@ -101,9 +101,15 @@ def check_names(schema, unknown, trusted):
     ``unknown`` are the names that skops does not trust by itself.
     """
     names = set(unknown) | {name for name, _ in nodes_of(schema) if name in _UNCHECKED}
-    others = sorted(name for name in names - set(trusted) if not _is_known(name))
+    openings = [(name, text) for name, _, text in _openings(schema)]
+    outward = {name for name, _ in openings}
+    others = sorted(
+        name
+        for name in (names | outward) - set(trusted)
+        if name in outward or not _is_known(name)
+    )
     if others:
-        opened = [text for _, text in _openings(schema)]
+        opened = [text for _, text in openings]
         raise ValueError(
             f"it names {', '.join(others)}, which skdcf does not know to be harmless"
             + (f"; it would open {', '.join(opened)}" if opened else "")
@@ -114,7 +120,7 @@ def check_names(schema, unknown, trusted):
 def close_openings(schema):
     """Take out addresses, paths and names of keys, in place; return them as texts."""
     found = list(_openings(schema))
-    for node, _ in found:
+    for _, node, _ in found:
         node.update(
             __class__="str",
             __module__="builtins",
@@ -122,19 +128,17 @@ def close_openings(schema):
             content="null",
         )
         node.update(is_json=True, __id__=-id(node))
-    return [text for _, text in found]
+    return [text for _, _, text in found]
 
 
 def _is_known(name):
     if name in _KNOWN or name.startswith(_KNOWN_INSIDE):
         return True
-    thing = _class_of(name)
-    outward = name.startswith(_OUTWARD) or getattr(thing, "_opens", ())
-    return thing is not None and not outward
+    return _class_of(name) is not None and not name.startswith(_OUTWARD)
 
 
 def _openings(schema):
-    """Parameters that would open a connection or a file: (node, text) of each."""
+    """Parameters that would open a connection or a file: (class, node, text) of each."""
     for name, node in nodes_of(schema):
         for parameter in getattr(_class_of(name), "_opens", ()):
             state = node.get("content")
@@ -146,4 +150,4 @@ def _openings(schema):
             if value is not None and value.get("content") != "null":
                 text = value.get("content")
                 readable = json.loads(text) if isinstance(text, str) else "a path"
-                yield value, f"{parameter}={readable!r}"
+                yield name, value, f"{parameter}={readable!r}"

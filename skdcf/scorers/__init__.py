@@ -15,6 +15,7 @@ from ._linear import LinearScorer
 from ._mixture import MixtureScorer, Selection
 from ._mlp import MLPScorer
 from ._neyman_pearson import NeymanPearsonScorer
+from ._prior import PublicPrior
 from ._protocol import Scorer, Task, does_learn
 from ._resolve import as_scorer
 from ._shifted import GroupShiftScorer
@@ -36,6 +37,7 @@ __all__ = [
     "MLPScorer",
     "MixtureScorer",
     "NeymanPearsonScorer",
+    "PublicPrior",
     "Scorer",
     "Seen",
     "Selection",

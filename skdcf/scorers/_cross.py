@@ -91,6 +91,19 @@ class CrossScorer(Scorer):
             return None
         return tuple(dict.fromkeys(name for names in read for name in names))
 
+    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
+        """Which problems some of the scorers knew before, as in `Scorer.saw`.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        ndarray of bool, shape (n_problems,)
+        """
+        return np.any([scorer.saw(batch) for scorer in self.scorers], axis=0)
+
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Minus the number of calibration problems; whole numbers.
 

@@ -20,12 +20,14 @@ from ._conformal import ConformalScorer
 from ._gain import Gain, count_claims, worth_of
 from ._linear import LinearScorer
 from ._neyman_pearson import NeymanPearsonScorer
-from ._protocol import Scorer, Task, confidence_of_each, need_features
+from ._prior import PublicPrior
+from ._protocol import Scorer, Task, confidence_of_each, folds, need_features
 from ._text_hazard import TextHazard
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
 
+MANY = 1000  # training problems up to which a public prior is worth its time
 FEW = 60  # problems; up to here the weights stay closer together
 N_LEVELS = 9
 
@@ -46,6 +48,8 @@ class Selection:
         problems that it had not seen; NaN where there were too few problems to tell.
     n_folds : int
         Of that cross-validation; 0 where there was none.
+    prior : str, default=""
+        What the public prior did, or why it was left out; empty with members of your own.
     """
 
     alpha: float
@@ -53,6 +57,7 @@ class Selection:
     weights: np.ndarray
     retention: np.ndarray
     n_folds: int
+    prior: str = ""
 
 
 class MixtureScorer(Scorer):
@@ -67,10 +72,17 @@ class MixtureScorer(Scorer):
     members : dict of str to Scorer, or None, default=None
         None is a linear model trained through soft calibration ("linear") and
         `NeymanPearsonScorer` ("neyman-pearson").
-    prior : sequence of float or None, default=None
+    log_weights : sequence of float or None, default=None
         Log weights where all members keep the same. None leans towards the second of the
         default members, ``(0, 2)``, which is the better one unless the folds say
         otherwise; with members of your own it is 0 for each.
+    public_prior : bool or PublicPrior, default=True
+        Whether the second of the default members blends in hazards learnt on public
+        labels. True does so where it may help: the columns of
+        `skdcf.features.reasoning_features` are there, at most 1,000 problems train, none
+        of their questions is among those that it was learnt from, and they are not
+        farther from these than the sources are from each other. ``selection_.prior``
+        says what came of it. A `PublicPrior` is used or refused.
     n_folds : int, default=3
         Of the cross-validation; no more are made than there are groups.
     temperature : float, default=0.05
@@ -100,7 +112,8 @@ class MixtureScorer(Scorer):
 
     _parameter_constraints = {
         "members": [None, dict],
-        "prior": [None, "array-like"],
+        "log_weights": [None, "array-like"],
+        "public_prior": ["boolean", PublicPrior],
         "n_folds": [Number(Integral, 2, None, closed="left")],
         "temperature": [positive(Real)],
         "text": [None, TextHazard],
@@ -111,21 +124,23 @@ class MixtureScorer(Scorer):
         self,
         members: dict[str, Scorer] | None = None,
         *,
-        prior: ArrayLike | None = None,
+        log_weights: ArrayLike | None = None,
+        public_prior: bool | PublicPrior = True,
         n_folds: int = 3,
         temperature: float = 0.05,
         text: TextHazard | None = None,
         gain: Gain = "claims",
     ) -> None:
         self.members = members
-        self.prior = prior
+        self.log_weights = log_weights
+        self.public_prior = public_prior
         self.n_folds = n_folds
         self.temperature = temperature
         self.text = text
         self.gain = gain
 
     def validate(self) -> None:
-        """Raise ValueError unless members, prior and numbers fit together."""
+        """Raise ValueError unless members, weights and numbers fit together."""
         super().validate()
         worth_of(self.gain)
         if self.text is not None and self.members is not None:
@@ -133,15 +148,20 @@ class MixtureScorer(Scorer):
                 "text is set, but only the default members would use it: pass it to the "
                 "NeymanPearsonScorer among your members"
             )
+        if self.public_prior not in (True, False) and self.members is not None:
+            raise ValueError(
+                "public_prior is set, but only the default members would use it: pass it "
+                "to the NeymanPearsonScorer among your members"
+            )
         for name, member in (self.members or {}).items():
             if not isinstance(member, Scorer):
                 raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
             member.validate()
         members = self._fresh_members()
-        if not members or len(self._prior()) != len(members):
+        if not members or len(self._log_weights()) != len(members):
             raise ValueError(
-                f"there are {len(members)} members and {len(self._prior())} numbers in "
-                "prior: at least one member, and one number for each, are needed"
+                f"there are {len(members)} members and {len(self._log_weights())} numbers "
+                "in log_weights: at least one member, and one number for each, are needed"
             )
 
     @property
@@ -183,10 +203,10 @@ class MixtureScorer(Scorer):
     def _fit_into(self, mixtures, batch, labels, tasks):
         self.validate()
         need_features(batch)
-        rng = tasks[0].rng
-        fold_of = _folds(len(batch), tasks[0].groups, self.n_folds, rng)
+        rng, (prior, said) = tasks[0].rng, self._admit_prior(batch, tasks[0])
+        fold_of = folds(len(batch), tasks[0].groups, self.n_folds, rng)
         levels, unseen = [], []
-        for member in self._fresh_members().values():
+        for member in self._fresh_members(prior).values():
             seed = rng.randint(2**31 - 1)
             own = [replace(task, rng=np.random.RandomState(seed)) for task in tasks]
             fitted, confidences = _fit_member(member, batch, labels, own, fold_of)
@@ -196,7 +216,24 @@ class MixtureScorer(Scorer):
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
         for mixture, task, *members in zip(mixtures, tasks, *of_level, strict=True):
             mixture._weigh(*members, task, batch, labels, n_folds)
+            mixture.selection_ = replace(mixture.selection_, prior=said(mixture))
+            if task.verbose:
+                print(mixture.selection_)
         return mixtures
+
+    def _admit_prior(self, batch, task):
+        """The public prior to use or None, and what to say of it afterwards."""
+        prior = self.public_prior
+        if self.members is not None:
+            return None, lambda mixture: ""
+        if prior not in (True, False):
+            return prior, _say_blend
+        reason = "turned off"
+        if prior:
+            reason = _reason_against(PublicPrior(), batch, task)
+        if reason:
+            return None, lambda mixture: f"left out: {reason}"
+        return PublicPrior(), _say_blend
 
     def _weigh(self, members, confidences, task, batch, labels, n_folds):
         names = tuple(self._fresh_members())
@@ -212,30 +249,30 @@ class MixtureScorer(Scorer):
         self._scale = np.where(deviation > 0, deviation, 1.0)
         weights = self._weights(retention, task.alpha, len(batch))
         self.selection_ = Selection(task.alpha, names, weights, retention, n_folds)
-        if task.verbose:
-            print(self.selection_)
 
     def _weights(self, retention, alpha, n):
-        prior, best = self._prior(), retention.max()
+        before, best = self._log_weights(), retention.max()
         if not best > 0:  # nothing kept, or no cross-validation
-            return softmax(prior)
+            return softmax(before)
         least = self.temperature
         temperature = max(least, 1 / (alpha * n)) if n <= FEW else least
-        return softmax(prior + retention / (temperature * best))
+        return softmax(before + retention / (temperature * best))
 
-    def _fresh_members(self):
+    def _fresh_members(self, public_prior=None):
         if self.members is None:
             # From zeros, so that nothing but the folds is left to chance.
             linear = ConformalScorer(LinearScorer(spread=0.0))
-            return {
-                "linear": linear,
-                "neyman-pearson": NeymanPearsonScorer(text=self.text, gain=self.gain),
+            settings = {
+                "text": self.text,
+                "gain": self.gain,
+                "public_prior": public_prior,
             }
+            return {"linear": linear, "neyman-pearson": NeymanPearsonScorer(**settings)}
         return {name: clone(member) for name, member in self.members.items()}
 
-    def _prior(self):
-        if self.prior is not None:
-            return np.asarray(self.prior, dtype=np.float64)
+    def _log_weights(self):
+        if self.log_weights is not None:
+            return np.asarray(self.log_weights, dtype=np.float64)
         return (
             np.array([0.0, 2.0])
             if self.members is None
@@ -250,10 +287,44 @@ class MixtureScorer(Scorer):
                 return member.loss_curve_
         raise AttributeError("loss_curve_: no member is trained step by step")
 
+    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
+        """Which problems some member knew before, as in `Scorer.saw`.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        ndarray of bool, shape (n_problems,)
+        """
+        return np.any([m.saw(batch) for m in self.members_.values()], axis=0)
+
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         each = np.array([m.confidence(batch) for m in self.members_.values()])
         each -= self._centre[:, None]
         return (self.selection_.weights / self._scale) @ each
+
+
+def _reason_against(prior, batch, task):
+    """Why the public prior is left out of a default mixture; None if it is not."""
+    if len(batch) > MANY:
+        return f"{len(batch)} problems train, and from {MANY + 1} on it adds little"
+    try:
+        distance = prior.fit(batch, None, task).distance(batch)
+    except ValueError as error:
+        return str(error)
+    if distance > prior.farthest_:
+        return (
+            f"the problems are {distance:.2f} deviations from its sources, which are at "
+            f"most {prior.farthest_:.2f} from each other"
+        )
+    return None
+
+
+def _say_blend(mixture):
+    b, own, public = mixture.members_["neyman-pearson"].blend_
+    return f"log odds {b:.2f} + {own:.2f} own + {public:.2f} public"
 
 
 def _fit_member(member, batch, labels, tasks, fold_of):
@@ -276,11 +347,3 @@ def _retention(confidence, batch, labels, alpha, worth=count_claims):
     levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
     counts = [segment_sum(true & (kept_from <= a), batch.offsets) for a in levels]
     return worth(np.array(counts, dtype=np.float64)).sum(axis=1).mean() / n
-
-
-def _folds(n, groups, n_folds, rng):
-    """Number of each problem's fold; all 0 where there are too few groups."""
-    groups = np.arange(n) if groups is None else groups
-    code = np.unique(groups, return_inverse=True)[1]
-    n_groups = code.max() + 1
-    return rng.permutation(n_groups)[code] % min(n_folds, n_groups)

@@ -22,11 +22,14 @@ from ..ops.price import log_price
 from ..ops.standardize import Standardizer
 from ._gain import Gain, worth_of
 from ._hazards import OF_A_PART, Hazard, Seen, compact, default_hazards, design
-from ._protocol import Scorer, Task, need_features
+from ._prior import PublicPrior, blend
+from ._protocol import Scorer, Task, folds, need_features
 from ._text_hazard import TextHazard, fresh_reader
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
+
+N_FOLDS = 3  # of the own hazards that a public prior is weighed against
 
 
 class NeymanPearsonScorer(Scorer):
@@ -52,11 +55,19 @@ class NeymanPearsonScorer(Scorer):
         kept of an answer are worth the root of their number, so that fewer answers are
         emptied. A function of one's own takes numbers of kept claims, an array; it must
         grow, and be concave.
+    public_prior : PublicPrior or None, default=None
+        Hazards learnt on public labels. They are blended with those learnt here as
+        ``b + w1 own + w2 public``, in log odds; the weights are those that explain the
+        training claims best, own hazards being out of fold, with a pull towards one
+        half each.
     random_state : int, RandomState or None, default=0
         Of the trees. None takes the randomness of the filter.
 
     Attributes
     ----------
+    prior_ : PublicPrior or None
+    blend_ : ndarray of shape (3,)
+        The weights b, w1 and w2; with ``public_prior`` only.
     hazards_ : list of HazardTable, Hazard and TextHazard
         Forests, boosted trees and logistic regressions are in one `HazardTable`, which
         stands in front; classifiers of other kinds follow it. The list is empty where
@@ -92,6 +103,7 @@ class NeymanPearsonScorer(Scorer):
     _parameter_constraints = {
         "hazards": [None, list],
         "text": [None, TextHazard],
+        "public_prior": [None, PublicPrior],
         "after_error": [Number(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
     }
@@ -104,12 +116,14 @@ class NeymanPearsonScorer(Scorer):
         text: TextHazard | None = None,
         after_error: float = 0.5,
         gain: Gain = "claims",
+        public_prior: PublicPrior | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.hazards = hazards
         self.text = text
         self.after_error = after_error
         self.gain = gain
+        self.public_prior = public_prior
         self.random_state = random_state
 
     def validate(self) -> None:
@@ -151,11 +165,18 @@ class NeymanPearsonScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features.
+            If the problems have no features, or the public prior does not suit them.
         """
-        evidence, rows = self._read(batch, labels), np.ones(batch.n_claims, dtype=bool)
+        task = task or Task()
+        if self.public_prior is not None:
+            fold_of = folds(len(batch), task.groups, N_FOLDS, task.rng)
+            return self.fit_folds(batch, labels, [task], fold_of)[0][0]
+        evidence, rows = (
+            self._read(batch, labels, task),
+            np.ones(batch.n_claims, dtype=bool),
+        )
         self._count(evidence, rows)
-        self._learn(evidence, rows, self._seed(task or Task()))
+        self._learn(evidence, rows, self._seed(task))
         return self
 
     def fit_folds(
@@ -173,24 +194,29 @@ class NeymanPearsonScorer(Scorer):
         scorers : list of NeymanPearsonScorer
         unseen : ndarray of shape (n_tasks, n_claims)
         """
-        evidence = self._read(batch, labels)
+        evidence = self._read(batch, labels, tasks[0])
         self._count(evidence, np.ones(batch.n_claims, dtype=bool))
-        unseen, n_folds = np.empty(batch.n_claims), int(fold_of.max()) + 1
-        parts = [clone(self) for _ in range(n_folds)]
+        own, unseen = np.empty(batch.n_claims), np.empty(batch.n_claims)
+        parts = [clone(self) for _ in range(int(fold_of.max()) + 1)]
         rng = check_random_state(self._seed(tasks[0]))
-        for fold, part in enumerate(parts):
-            rows = fold_of[batch.problem_of] == fold
+        of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(parts))]
+        for part, rows in zip(parts, of_fold, strict=True):
             part._count(evidence, ~rows)
             part._learn(evidence, ~rows, rng.randint(2**31 - 1), **OF_A_PART)
-            held = batch[fold_of == fold]
-            unseen[rows] = part._price(part._log_odds(evidence.seen.of(rows)), held)
+            own[rows] = part._log_odds(evidence.seen.of(rows))
+        mixed = self._fit_blend(own, evidence, batch)
+        for fold, (part, rows) in enumerate(zip(parts, of_fold, strict=True)):
+            unseen[rows] = part._price(mixed[rows], batch[fold_of == fold])
         learnt = [hazard for part in parts for hazard in part.hazards_]
         self.hazards_ = compact(learnt, evidence.seen.X.shape[1])
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
 
-    def _read(self, batch, labels):
+    def _read(self, batch, labels, task):
         self.validate()
         need_features(batch)
+        self.prior_ = None
+        if self.public_prior is not None:
+            self.prior_ = clone(self.public_prior).fit(batch, labels, task)
         table, known = design(batch), labels >= 0
         self._standardizer = Standardizer.fit(table)
         self.text_ = None if self.text is None else fresh_reader(self.text, batch)
@@ -200,6 +226,20 @@ class NeymanPearsonScorer(Scorer):
             known & below_true_claims(labels, batch),
             known & ~below_true_claims(labels != 0, batch),
         )
+
+    def _fit_blend(self, own, evidence, batch):
+        """Weigh own hazards, out of fold, and public ones; the log odds of both."""
+        if self.prior_ is None:
+            return own
+        public, rows = self.prior_.hazard(batch), evidence.at_risk
+        self.blend_ = blend(own[rows], public[rows], evidence.labels[rows] == 0)
+        return self._mixed(own, batch)
+
+    def _mixed(self, own, batch):
+        if self.prior_ is None:
+            return own
+        b, w1, w2 = self.blend_
+        return b + w1 * own + w2 * self.prior_.hazard(batch)
 
     def _count(self, evidence, rows):
         """Learn overall shares from the claims ``rows``."""
@@ -233,6 +273,19 @@ class NeymanPearsonScorer(Scorer):
             return default_hazards(n_claims, seed, **forest)
         return [clone(hazard) for hazard in self.hazards]
 
+    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
+        """Which problems the public prior was learnt from, as in `Scorer.saw`.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        ndarray of bool, shape (n_problems,)
+        """
+        return super().saw(batch) if self.prior_ is None else self.prior_.saw(batch)
+
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Log odds that a claim is false, given that all its ancestors are true.
 
@@ -244,7 +297,7 @@ class NeymanPearsonScorer(Scorer):
         -------
         ndarray of shape (n_claims,)
         """
-        return self._log_odds(self._seen(design(batch), batch))
+        return self._mixed(self._log_odds(self._seen(design(batch), batch)), batch)
 
     def _log_odds(self, seen):
         if not self.hazards_ or not len(seen.X):

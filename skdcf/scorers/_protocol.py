@@ -36,6 +36,9 @@ class Task:
         How to train; None is the scorer's own choice.
     verbose : int, default=0
         Whether to say what happens.
+    questions : ndarray of int64, optional
+        Hashes of the questions of all problems of the filter's fit, of those that will
+        calibrate too. A prior that was learnt elsewhere must know none of them.
     """
 
     alpha: float = 0.1
@@ -44,6 +47,7 @@ class Task:
     relaxation: object = None
     training: object = None
     verbose: int = 0
+    questions: np.ndarray | None = None
 
     def on(self, rows: NDArray[np.bool_]) -> Task:
         """The task for some of the problems, silent, with a copy of the randomness.
@@ -115,6 +119,21 @@ class Scorer(Settings, metaclass=ABCMeta):
         tuple of str, or None for all columns, by their position
         """
         return None
+
+    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
+        """Which problems the scorer knew before `fit`, as a public prior may.
+
+        They cannot calibrate a filter, and do not show what it is worth.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        ndarray of bool, shape (n_problems,)
+        """
+        return np.zeros(len(batch), dtype=bool)
 
     def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
         """Learn, or check that the scorer fits the problems.
@@ -261,6 +280,14 @@ def confidence_of_each(scorers, batch):
     known = {id(scorer): scorer for scorer in scorers}
     known = {key: scorer.confidence(batch) for key, scorer in known.items()}
     return np.array([known[id(scorer)] for scorer in scorers])
+
+
+def folds(n, groups, n_folds, rng):
+    """Number of each problem's fold; all 0 where there are too few groups."""
+    groups = np.arange(n) if groups is None else groups
+    code = np.unique(groups, return_inverse=True)[1]
+    n_groups = code.max() + 1
+    return rng.permutation(n_groups)[code] % min(n_folds, n_groups)
 
 
 def need_features(batch):

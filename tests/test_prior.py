@@ -1,0 +1,254 @@
+"""The public prior: what it reads, what it has seen, how it is blended, when it is left out."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import skdcf
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF
+from skdcf.features import reasoning_features
+from skdcf.scorers import (
+    ClassifierScorer,
+    MixtureScorer,
+    NeymanPearsonScorer,
+    PublicPrior,
+    Task,
+)
+from skdcf.scorers._prior import blend
+
+SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
+RECORD = json.loads(SHIPPED.read_text())
+COLUMNS = RECORD["columns"]
+N = len(COLUMNS)
+MEAN, SCALE = (np.array(RECORD["scale"][k], dtype=float) for k in ("mean", "scale"))
+
+
+def problems(n, seed=0, shift=0.0, names=COLUMNS, texts=None):
+    """Chains whose columns are drawn around the centre; errors follow one column."""
+    rng = np.random.RandomState(seed)
+    sizes = rng.randint(2, 6, n)
+    offsets = np.append(0, np.cumsum(sizes))
+    rows = offsets[-1]
+    scale = np.where(np.isfinite(SCALE[:N]), SCALE[:N], 0)
+    X = MEAN[:N] + scale * (shift + rng.normal(size=(rows, N)))
+    last = np.isin(np.arange(1, rows), offsets)
+    edges = np.column_stack([np.arange(rows - 1), np.arange(1, rows)])[~last]
+    texts = [f"question {seed} {i}" for i in range(n)] if texts is None else texts
+    batch = GraphBatch.from_arrays(
+        X, offsets, edges, problems=texts, feature_names=names
+    )
+    false = rng.uniform(size=rows) < 1 / (1 + np.exp(1.5 - X[:, 3]))
+    return batch, (~false).astype(int)
+
+
+KNOWN = "Is this one of the questions?"  # those of the shipped prior are hashes only
+
+
+@pytest.fixture
+def having_seen(tmp_path):
+    """A prior that has seen one question, and where it is."""
+    from skdcf.graphs._questions import text_hashes
+
+    batch, _ = problems(1, texts=[KNOWN])
+    record = RECORD | {"questions": text_hashes(batch).tolist()}
+    path = tmp_path / "prior.json"
+    path.write_text(json.dumps(record))
+    return PublicPrior(path)
+
+
+def by_hand(batch):
+    """Log odds from the file alone, claim by claim and tree by tree."""
+    table, odds = RECORD["table"], []
+    for X in batch.split(batch.features):
+        wide = np.append(X.mean(axis=0), np.log(len(X)))
+        for x in X:
+            z = np.append(x, wide) - MEAN
+            scale = np.array([s if s is not None else np.inf for s in SCALE])
+            z = np.clip(z / np.where(np.isnan(scale), np.inf, scale), -3, 3)
+            total = table["offset"] + z @ np.array(table["weights"])
+            for root in table["root"]:
+                node = root
+                while table["down"][node] != node:
+                    right = z[table["feature"][node]] > table["threshold"][node]
+                    node = table["down"][node] + right
+                total += table["value"][node]
+            odds.append(total / table["n_hazards"])
+    return np.array(odds)
+
+
+def test_it_is_what_stands_in_the_file():
+    batch, labels = problems(12)
+    prior = PublicPrior().fit(batch, labels)
+    np.testing.assert_allclose(prior.hazard(batch), by_hand(batch), rtol=1e-12)
+    assert prior.columns_read() == tuple(COLUMNS)
+    assert set(prior.card_) >= {"what", "fails", "sources", "text"}
+    for about in prior.card_["sources"].values():
+        assert about["labels under"] in ("MIT", "Apache-2.0")
+    # Other columns beside its own, in another order, change nothing.
+    order = np.random.RandomState(0).permutation(N)
+    more = np.column_stack([batch.features[:, order], np.ones(batch.n_claims)])
+    other = batch.replace_features(more, [*(COLUMNS[i] for i in order), "own"])
+    np.testing.assert_array_equal(prior.hazard(other), prior.hazard(batch))
+    assert SHIPPED.stat().st_size < 500_000
+    assert "?" not in SHIPPED.read_text()  # no question stands in it
+
+
+def test_it_reads_the_recommended_columns():
+    claims = ["3 * 4 = 12", "12 / 2 = 8"]
+    graph = skdcf.ReasoningGraph.from_parents([[], [0]], claims=claims, problem="Why?")
+    X = reasoning_features().fit_transform([graph])
+    assert list(X.feature_names) == COLUMNS
+    right, wrong = PublicPrior().fit(X).hazard(X)
+    assert right < wrong
+
+
+def test_weights_are_those_that_explain_best():
+    rng = np.random.RandomState(0)
+    own, public = rng.normal(size=(2, 400))
+    false = rng.uniform(size=400) < 1 / (1 + np.exp(1 - own - 0.3 * public))
+
+    def loss(w):
+        z = w[0] + w[1] * own + w[2] * public
+        chance = 1 / (1 + np.exp(-z))
+        likelihood = np.where(false, np.log(chance), np.log(1 - chance)).sum()
+        return -likelihood + 4 * ((w[1] - 0.5) ** 2 + (w[2] - 0.5) ** 2)
+
+    best = minimize(loss, [0, 0.5, 0.5], method="Nelder-Mead", tol=1e-10).x
+    expected = [best[0], best[1] / (best[1] + best[2]), best[2] / (best[1] + best[2])]
+    np.testing.assert_allclose(blend(own, public, false), expected, atol=1e-3)
+    _, w1, w2 = blend(own, -public - own, false)
+    assert w2 == 0 and w1 == 1  # what misleads is left out
+    assert blend(own[:0], public[:0], false[:0]).tolist() == [0, 0.5, 0.5]
+
+
+def test_log_odds_are_blended():
+    batch, labels = problems(60)
+    task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
+    scorer = NeymanPearsonScorer(public_prior=PublicPrior()).fit(batch, labels, task)
+    b, w1, w2 = scorer.blend_
+    assert w1 + w2 == pytest.approx(1)
+    task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
+    order = task.rng.permutation(60) % 3
+    own = NeymanPearsonScorer().fit_folds(batch, labels, [task], order)[0][0]
+    expected = b + w1 * own.hazard(batch) + w2 * by_hand(batch)
+    np.testing.assert_allclose(scorer.hazard(batch), expected, rtol=1e-9, atol=1e-9)
+
+
+def said(scorer):
+    return scorer.selection_.prior
+
+
+def test_auto_says_what_the_prior_did():
+    batch, labels = problems(80)
+    y = batch.split(labels)
+    cf = CoherentConformalFilter(random_state=0).fit(batch, y)
+    assert re.match(r"log odds .* own \+ .* public", said(cf.scorer_))
+    off = CoherentConformalFilter(MixtureScorer(public_prior=False), random_state=0)
+    assert said(off.fit(batch, y).scorer_) == "left out: turned off"
+    assert off.scorer_.members_["neyman-pearson"].prior_ is None
+    own = MixtureScorer({"own": ClassifierScorer()}).fit(batch, labels, Task())
+    assert said(own) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"shift": 3.0}, "deviations from its sources"),
+        (
+            {"names": [*COLUMNS[:-1], "other"]},
+            f"1 of them are missing, .*{COLUMNS[-1]}",
+        ),
+        ({"n": 1001}, "1001 problems train"),
+    ],
+)
+def test_where_auto_leaves_it_out(change, reason):
+    batch, labels = problems(**{"n": 60} | change)
+    mixture = MixtureScorer(n_folds=2)
+    found = mixture.fit(batch, labels, Task(rng=np.random.RandomState(0)))
+    assert re.search(f"left out: .*{reason}", said(found))
+    if "names" in change:
+        with pytest.raises(ValueError, match="missing"):
+            HardCF(PublicPrior()).fit(batch, batch.split(labels))
+
+
+def test_problems_that_it_has_seen(having_seen, monkeypatch):
+    """Refused where it is asked for, also if they only calibrate; left out by auto."""
+    texts = [f"question {i}" for i in range(59)]
+    for place in (0, 59):
+        batch, labels = problems(
+            60, texts=[*texts[:place], f" {KNOWN.upper()}", *texts[place:]]
+        )
+        y = batch.split(labels)
+        for scorer in (having_seen, NeymanPearsonScorer(public_prior=having_seen)):
+            with pytest.raises(ValueError, match="learnt from the questions of 1 of"):
+                HardCF(scorer, random_state=0).fit(batch, y)
+        monkeypatch.setattr("skdcf.scorers._mixture.PublicPrior", lambda: having_seen)
+        cf = CoherentConformalFilter(random_state=0).fit(batch, y)
+        assert "left out: the public prior was learnt" in said(cf.scorer_)
+    fresh, truth = problems(60, 1)
+    for scorer in (having_seen, "auto"):
+        cf = HardCF(scorer, random_state=0).fit(fresh, fresh.split(truth))
+        with pytest.raises(ValueError, match="questions that the public prior"):
+            cf.calibrate(batch, y)
+        trained, _ = cf.seen(batch)
+        assert trained.tolist() == [False] * 59 + [True]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"format": "skdcf public prior 0"}, "its format"),
+        (
+            {"table": RECORD["table"] | {"down": [7] * len(RECORD["table"]["down"])}},
+            "damaged",
+        ),
+        (
+            {"table": {k: v for k, v in RECORD["table"].items() if k != "value"}},
+            "prior",
+        ),
+        ({"columns": None}, "no public prior"),
+        ({"questions": ["a"]}, "no public prior"),
+    ],
+)
+def test_a_file_that_was_changed(change, reason, tmp_path):
+    batch, labels = problems(5)
+    path = tmp_path / "prior.json"
+    path.write_text(json.dumps(RECORD | change))
+    with pytest.raises(ValueError, match=reason):
+        PublicPrior(path).fit(batch, labels)
+    path.write_text("{")
+    with pytest.raises(ValueError, match="is no public prior"):
+        PublicPrior(tmp_path / "." / "prior.json").fit(batch, labels)
+
+
+def test_settings_that_nothing_would_use():
+    with pytest.raises(ValueError, match="public_prior is set"):
+        MixtureScorer({"a": ClassifierScorer()}, public_prior=PublicPrior()).validate()
+    with pytest.raises(ValueError, match="'public_prior' parameter"):
+        MixtureScorer(public_prior="mathematics").validate()
+
+
+def test_nothing_to_learn_beside_it():
+    """No error among the labels: the weights stay where they are pulled."""
+    batch, labels = problems(30)
+    scorer = MixtureScorer().fit(batch, np.ones_like(labels), Task())
+    assert np.isfinite(scorer.confidence(batch)).all()
+
+
+def test_the_script_makes_the_file(data_home, monkeypatch):
+    """From one source, to keep it short; benchmarks/make_prior.py --check takes all."""
+    place = Path(__file__).parents[1] / "benchmarks"
+    monkeypatch.syspath_prepend(str(place))
+    monkeypatch.setenv("SKDCF_DATA", str(data_home))
+    import make_prior
+
+    record = make_prior.make(names=("ProcessBench gsm8k",))
+    recorded = json.loads((Path(__file__).parent / "recorded_prior.json").read_text())
+    found = make_prior.log_odds(record, make_prior.probes(record))
+    np.testing.assert_allclose(found, recorded, atol=1e-6)
+    shipped = make_prior.log_odds(RECORD, make_prior.probes(RECORD))
+    np.testing.assert_allclose(shipped, RECORD["probes"], atol=1e-6)

@@ -29,8 +29,7 @@ from skdcf.datasets import (
     fetch_process_bench,
 )
 from skdcf.features import reasoning_features
-from skdcf.graphs import pack_labels
-from skdcf.graphs._questions import text_hashes
+from skdcf.graphs import pack_labels, question_hashes
 from skdcf.ops.hard import below_true_claims
 from skdcf.ops.standardize import Standardizer
 from skdcf.scorers._hazards import design
@@ -78,7 +77,7 @@ def read_source(data, without=()):
     graphs = with_alternatives(data.graphs, 0)
     labels = np.split(pack_labels(data.labels, graphs), graphs.offsets[1:-1])
     rows = np.random.RandomState(SEED).permutation(len(graphs))
-    hashes = text_hashes(graphs)
+    hashes = question_hashes(graphs)
     rows = np.sort(rows[~np.isin(hashes[rows], without)][:CAP])
     batch = graphs[rows]
     bare = GraphBatch.pack([g.replace(features=None) for g in batch])
@@ -198,7 +197,9 @@ def record_of(learnt, columns, questions, licences):
 
 def make(without=None, names=tuple(SOURCES)):
     """The record of the prior, without a family and its questions."""
-    out_of_it = text_hashes(GraphBatch.pack(SETS[without]().graphs)) if without else ()
+    out_of_it = (
+        question_hashes(GraphBatch.pack(SETS[without]().graphs)) if without else ()
+    )
     sources = {
         name: read_source(SOURCES[name][2](), out_of_it)
         for name in names

@@ -23,7 +23,8 @@ from skdcf.scorers import (
     Scorer,
     Task,
 )
-from skdcf.scorers._mixture import _folds, _retention
+from skdcf.scorers._mixture import _retention
+from skdcf.scorers._protocol import folds
 from skdcf.training import SoftTraining
 from skdcf.training.loop import train
 
@@ -102,7 +103,7 @@ def test_confidence_is_the_weighted_sum_of_standardised_members():
 def test_members_temperature_and_prior_are_what_is_set():
     batch, labels = problems(120)
     prior = [0.5, -1.0]
-    mixture = MixtureScorer(PLAIN, prior=prior, temperature=0.3, n_folds=2)
+    mixture = MixtureScorer(PLAIN, log_weights=prior, temperature=0.3, n_folds=2)
     [scorer] = fit(batch, labels, [0.1], scorer=mixture)
     chosen = scorer.selection_
     expected = softmax(prior + chosen.retention / (0.3 * chosen.retention.max()))
@@ -119,7 +120,7 @@ def test_the_default_spelt_out():
         "linear": ConformalScorer(LinearScorer(spread=0.0)),
         "neyman-pearson": NeymanPearsonScorer(),
     }
-    spelt = MixtureScorer(members, prior=(0, 2), n_folds=3, temperature=0.05)
+    spelt = MixtureScorer(members, log_weights=(0, 2), n_folds=3, temperature=0.05)
     one, other = (fit(batch, labels, [0.1], scorer=s)[0] for s in (None, spelt))
     np.testing.assert_array_equal(one.confidence(batch), other.confidence(batch))
     assert all(not hasattr(member, "params_") for member in members.values())
@@ -215,8 +216,14 @@ def test_a_mixture_of_mixtures():
             MixtureScorer({"a": "linear"}),
             "member 'a' is 'linear', but must be a Scorer",
         ),
-        (MixtureScorer(PLAIN, prior=[1.0]), "2 members and 1 numbers in prior"),
-        (MixtureScorer(prior=[1.0, 2.0, 3.0]), "2 members and 3 numbers in prior"),
+        (
+            MixtureScorer(PLAIN, log_weights=[1.0]),
+            "2 members and 1 numbers in log_weights",
+        ),
+        (
+            MixtureScorer(log_weights=[1.0, 2.0, 3.0]),
+            "2 members and 3 numbers in log_weights",
+        ),
         (MixtureScorer([ClassifierScorer()]), "'members' parameter of MixtureScorer"),
         (MixtureScorer(n_folds=1), r"'n_folds' .* \[2, inf\)"),
         (MixtureScorer(n_folds=2.5), r"'n_folds' .* Got 2.5"),
@@ -299,11 +306,11 @@ def test_levels_share_what_knows_no_alpha():
 
 def test_groups_share_a_fold():
     groups = np.repeat(np.arange(23), [1, 2, 3, 4, 5] * 4 + [6, 7, 8])
-    fold = _folds(len(groups), groups, 5, np.random.RandomState(0))
+    fold = folds(len(groups), groups, 5, np.random.RandomState(0))
     assert sorted(set(fold)) == [0, 1, 2, 3, 4]
     for i in range(23):
         assert len(set(fold[groups == i])) == 1
-    single = _folds(40, None, 5, np.random.RandomState(0))
+    single = folds(40, None, 5, np.random.RandomState(0))
     assert np.bincount(single).tolist() == [8] * 5
 
 

@@ -51,10 +51,10 @@ KNOWN = "Is this one of the questions?"  # those of the shipped prior are hashes
 @pytest.fixture
 def having_seen(tmp_path):
     """A prior that has seen one question, and where it is."""
-    from skdcf.graphs._questions import text_hashes
+    from skdcf.graphs import question_hashes
 
     batch, _ = problems(1, texts=[KNOWN])
-    record = RECORD | {"questions": text_hashes(batch).tolist()}
+    record = RECORD | {"questions": question_hashes(batch).tolist()}
     path = tmp_path / "prior.json"
     path.write_text(json.dumps(record))
     return PublicPrior(path)

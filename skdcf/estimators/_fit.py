@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from ..features.columns import fit_columns, learns
-from ..graphs._questions import text_hashes
+from ..graphs import question_hashes
 from ..ops.holdout import hold_out, holdout_count, number_groups
 from ..ops.risk_control import Steps
 from ..scorers import CrossScorer, Scorer, as_scorer, does_learn
@@ -65,7 +65,7 @@ class _Fit:
         code = self.code
         alone = len(code) == code.max() + 1
         task = filter._task(None if alone else code[rows], rng)
-        return replace(task, questions=text_hashes(self.view.passed))
+        return replace(task, questions=question_hashes(self.view.passed))
 
 
 def fit_together(filters, X, y, groups, accept_origin):

@@ -12,7 +12,7 @@ from ._labels import (
     read_labels,
     read_words,
 )
-from ._questions import question_groups
+from ._questions import question_groups, question_hashes
 
 __all__ = [
     "LABELS",
@@ -28,6 +28,7 @@ __all__ = [
     "labels_from_first_error",
     "pack_labels",
     "question_groups",
+    "question_hashes",
     "read_column",
     "read_labels",
     "read_words",

@@ -73,7 +73,7 @@ def question_groups(
         first = check_groups(groups, len(batch))
         values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
         return np.array([_hash("group", value) for value in values])[first]
-    keys, texts = _hash_keys(batch), text_hashes(batch)
+    keys, texts = _hash_keys(batch), question_hashes(batch)
     if (keys >= 0).all():
         return keys
     _check_shared(texts, keys, batch)
@@ -113,8 +113,19 @@ def _hash_keys(batch):
     return out
 
 
-def text_hashes(batch):
-    """A number per problem for its question, or else its contexts; -1 without both."""
+def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
+    """A number per problem for the text of its question, white space and case aside.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+
+    Returns
+    -------
+    ndarray of int64, shape (n_problems,)
+        The same for the same text in every process. Without a question it is a number for
+        the contexts, and -1 without both.
+    """
     out = np.full(len(batch), -1)
     for name, kind in ((batch.context, "context"), (batch.problems, "question")):
         known: dict = {}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from ..graphs._questions import text_hashes
+from ..graphs import question_hashes
 from ..ops.price import log_price
 from ..ops.standardize import Standardizer
 from ._hazards import design
@@ -110,7 +110,7 @@ class PublicPrior(Scorer):
         vars(self).update(read(Path(str(self.file or shipped))))
         self._pick(batch)
         questions = None if task is None else task.questions
-        known = self._knows(text_hashes(batch) if questions is None else questions)
+        known = self._knows(question_hashes(batch) if questions is None else questions)
         if known.any():
             raise ValueError(
                 f"the public prior was learnt from the questions of {known.sum()} of the "
@@ -156,7 +156,7 @@ class PublicPrior(Scorer):
         -------
         ndarray of bool, shape (n_problems,)
         """
-        return self._knows(text_hashes(batch))
+        return self._knows(question_hashes(batch))
 
     def distance(self, batch: GraphBatch) -> float:
         """How far the problems are from those that the prior was learnt from.

@@ -45,7 +45,7 @@ from ._door import (
 from ._fit import CROSS, at_level, fit_together, refuse_without_theory
 from ._labels import flat_labels, rows_that_count, warn_of_labels
 from ._online import decide_online, prefixes
-from ._origin import Seen, compare_origin, origin_of, refuse_known, refuse_trained
+from ._origin import Seen, compare_origin, origin_of, refuse_trained
 from ._parts import CalibrationPart, described, part_settings, probes_of, refuse_part
 from ._rounding import confidence_of, lowered, measured_rounding, resolution_of
 from ._ties import TIES, jittered
@@ -251,8 +251,7 @@ class ConformalFilter(Settings):
         view = self._look(X, accept_origin, y=y, new=True)
         view = view.take(rows_that_count(view.passed, view.labels))
         seen = Seen.of(view.passed, groups)
-        refuse_trained(view.passed, seen, self._trained)
-        refuse_known(view.passed, self.scorer_.saw(view.passed))
+        refuse_trained(view.passed, seen, self._trained, self.scorer_)
         warn_of_labels(view.passed, view.labels, self._level(None))
         return self._part(view, seen)
 
@@ -549,8 +548,8 @@ class ConformalFilter(Settings):
         check_is_fitted(self)
         batch = self.check(X)
         here = Seen.of(batch, groups)
-        trained = here.among(self._trained) | self.scorer_.saw(batch)
-        return trained, here.among(self._calibrated)
+        known = here.among(self._calibrated)
+        return here.among(self._trained) | self.scorer_.saw(batch), known
 
     # ------------------------------------------------------------------ filter problems
 

@@ -235,8 +235,9 @@ def _sort_distinct(values):
     return values[np.append(values[:1] == values[:1], values[1:] != values[:-1])]
 
 
-def refuse_trained(batch, seen, trained):
+def refuse_trained(batch, seen, trained, scorer):
     """ValueError where a question trained the filter; a warning where content is the same."""
+    _refuse_known(batch, scorer.saw(batch))
     group = (seen.question >= 0) & np.isin(seen.question, trained["question"])
     same = np.isin(seen.content, trained["content"])
     proven = group | (same & seen.asked)
@@ -254,7 +255,7 @@ def refuse_trained(batch, seen, trained):
         )
 
 
-def refuse_known(batch, known):
+def _refuse_known(batch, known):
     """ValueError where the scorer brings knowledge of a problem from elsewhere."""
     if known.any():
         raise ValueError(

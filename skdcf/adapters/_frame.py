@@ -135,6 +135,11 @@ def from_frame(
         correct, is_correct, truth, ground_truth, verdict, optimal-score, removed,
         original_response, id, problem, problem_id, claim, claim_id, claim_idx, parents, deps,
         verdicts, is_true, index, level_0, group, unnamed: 0.
+    edges : callable, optional
+        ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
+    missing : {"raise", "mean", "median"} or float
+        What to put for features that are missing or infinite; mean and median are
+        those of the finite values.
     problem : str
         Column that says which problem a claim belongs to, for every row. Problems come
         in order of their first row; their rows need not be together. Each answer is a
@@ -151,11 +156,6 @@ def from_frame(
         in "0 2" or [0, 2], or nothing where there are none, or "?" where they are not
         known; ``label`` is 1 (true), 0 (false) or -1 (nobody judged the claim). Elsewhere
         nothing (None, NaN, NA, null) means that it is not known.
-    edges : callable, optional
-        ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
-    missing : {"raise", "mean", "median"} or float
-        What to put for features that are missing or infinite; mean and median are
-        those of the finite values.
 
     Returns
     -------

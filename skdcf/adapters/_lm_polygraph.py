@@ -55,17 +55,6 @@ def from_lm_polygraph(
         ``manager.gen_metrics``, if there is one fact check of claims in it, or the
         values of that one, flat or one list per generation: 1 false, 0 true, NaN not
         decided.
-    problems : list of str, optional
-        The prompts, ``manager.stats["input_texts"]``.
-    alternatives : list of lists of str, optional
-        Texts of other answers to each question.
-    context : list of str or list of str, optional
-        Per generation the passages that it has to be supported by; None where they are
-        not known.
-    groups : list of str or int, optional
-        Per generation its question, where a question was answered more than once.
-    metadata : list of dict, optional
-        Per generation what else belongs to it.
     edges : callable or list, optional
         ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
         generation. None: they are not known. `skdcf.edges.no_edges` says that there are
@@ -79,6 +68,17 @@ def from_lm_polygraph(
         "drop" makes the guarantee one about the other claims only.
     name : str
         Problems are called ``name/0``, ``name/1``, ...
+    problems : list of str, optional
+        The prompts, ``manager.stats["input_texts"]``.
+    alternatives : list of lists of str, optional
+        Texts of other answers to each question.
+    context : list of str or list of str, optional
+        Per generation the passages that it has to be supported by; None where they are
+        not known.
+    groups : list of str or int, optional
+        Per generation its question, where a question was answered more than once.
+    metadata : list of dict, optional
+        Per generation what else belongs to it.
 
     Returns
     -------

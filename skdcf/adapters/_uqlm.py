@@ -48,6 +48,17 @@ def from_uqlm(
         Scores to use. None takes every key that holds a number in some claim, but for
         the names that `from_frame` does not take for features either, such as
         ``label``, ``annotation``, ``gold`` or ``claim_idx``.
+    labels : list of arrays, optional
+        Per response one label for each claim *that is part of the answer*: 1 true, 0
+        false, -1 unknown.
+    edges : callable or list, optional
+        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
+        response, numbering the claims of the answer. None: they are not known.
+        `skdcf.edges.no_edges` says that there are none.
+    missing : {"raise", "mean", "median"} or float
+        What to put for scores that are NaN, None, absent or infinite.
+    name : str
+        Problems are called ``name/0``, ``name/1``, ...
     problems : list of str, optional
         The questions. None takes the prompts of the result, where it holds them.
     alternatives : list of lists of str, optional
@@ -60,17 +71,6 @@ def from_uqlm(
         Per response its question, where a question was answered more than once.
     metadata : list of dict, optional
         Per response what else belongs to it.
-    labels : list of arrays, optional
-        Per response one label for each claim *that is part of the answer*: 1 true, 0
-        false, -1 unknown.
-    edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
-        response, numbering the claims of the answer. None: they are not known.
-        `skdcf.edges.no_edges` says that there are none.
-    missing : {"raise", "mean", "median"} or float
-        What to put for scores that are NaN, None, absent or infinite.
-    name : str
-        Problems are called ``name/0``, ``name/1``, ...
 
     Returns
     -------

@@ -43,6 +43,16 @@ def from_verdicts(
         ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries, with
         ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log,
         a data frame), and lists of dicts with ``claim`` and ``verdict`` of any origin.
+    edges : callable or list, optional
+        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
+        None: they are not known.
+    values : dict, optional
+        What further verdicts mean: 1 true, 0 false, -1 unknown. Known are true and 1,
+        false and 0, what is missing, and words such as "supported", "refuted" and "not
+        enough evidence". **The number -1 is not**: it says "refuted" where OpenFactCheck
+        decides by stance, with 0 for "irrelevant", so there pass ``{-1: 0, 0: -1}``.
+    name : str
+        Problems are called ``name/0``, ``name/1``, ...
     problems : list of str, optional
         The questions. None takes those that the results hold.
     alternatives : list of lists of str, optional
@@ -55,16 +65,6 @@ def from_verdicts(
     metadata : list of dict, optional
         What else belongs to each answer, such as ``{"label_meaning": "supported"}`` where
         verdicts say whether passages support a claim.
-    edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
-        None: they are not known.
-    values : dict, optional
-        What further verdicts mean: 1 true, 0 false, -1 unknown. Known are true and 1,
-        false and 0, what is missing, and words such as "supported", "refuted" and "not
-        enough evidence". **The number -1 is not**: it says "refuted" where OpenFactCheck
-        decides by stance, with 0 for "irrelevant", so there pass ``{-1: 0, 0: -1}``.
-    name : str
-        Problems are called ``name/0``, ``name/1``, ...
 
     Returns
     -------

@@ -192,13 +192,17 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X, y, groups, accept_origin
+        X, y
             As in `fit`.
         alphas : sequence of float in (0, 1)
+            The levels.
+        groups, accept_origin
+            As in `fit`.
 
         Returns
         -------
-        list of fitted filters, one per alpha
+        list of filters
+            One fitted filter per alpha.
         """
         filters = [at_level(self, check_alpha(a)) for a in alphas]
         fit_together(filters, X, y, groups, accept_origin)
@@ -817,10 +821,10 @@ class ConformalFilter(Settings):
             ``alternatives``, ``feature_names``, ``id`` and ``metadata``, as of a
             `~skdcf.ReasoningGraph`.
 
-        Yields
-        ------
-        bool
-            Whether the claim is kept: what `predict` says of the whole answer.
+        Returns
+        -------
+        iterator of bool
+            For each claim whether it is kept: what `predict` says of the whole answer.
 
         Raises
         ------

@@ -124,11 +124,22 @@ class CalibrationPart:
         """Which problems calibrate, and which are left over.
 
         Of each question one answer calibrates, in each group that the guarantee is made
-        for. With ``fewest``, of the questions no more than it takes for the rank of all.
+        for. With ``fewest``, no more questions calibrate than it takes for the rank of
+        all of them.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            What is promised.
+        level : float
+            The level that is asked for.
+        fewest : bool
+            Whether to leave over the questions that do not raise the rank.
 
         Returns
         -------
-        chosen, left_over : ndarray of int, sorted
+        chosen, left_over : ndarray of int
+            Numbers of problems, sorted.
         """
         groups, number = self.groups or (), {}
         overlap = any(isinstance(group, frozenset) for group in groups)

@@ -202,11 +202,6 @@ class HardCF(ConformalFilter):
         What a claim builds on. "given" takes the edges of the problems. "none" drops them
         after the columns are computed, so that claims are independent. A rule, such as
         `~skdcf.edges.chain_edges`, is applied wherever problems come in.
-    ties : {"exclude", "include", "jitter"}, default="exclude"
-        What to do with a claim whose path risk equals the threshold. "exclude" keeps
-        the guarantee. "include" reproduces the code of the method's authors and
-        loses the guarantee where scores are tied. "jitter" breaks ties by a
-        seeded hash of the problem, which keeps the guarantee and more claims.
     calibration_size : float, int or "cross", optional
         Share or number of the problems held out of training for calibration. None
         holds out about two fifths, such that ``alpha (n + 1)`` is a whole number and no
@@ -214,6 +209,11 @@ class HardCF(ConformalFilter):
         "cross" trains one scorer per fold on the others, ten in all, and calibrates
         with all problems: it keeps more where there are few, promises 1 - 2 alpha, and
         was seen to cover about 1 - alpha.
+    ties : {"exclude", "include", "jitter"}, default="exclude"
+        What to do with a claim whose path risk equals the threshold. "exclude" keeps
+        the guarantee. "include" reproduces the code of the method's authors and
+        loses the guarantee where scores are tied. "jitter" breaks ties by a
+        seeded hash of the problem, which keeps the guarantee and more claims.
     guarantee : Guarantee, optional
         What is promised, and for whom; a value of `skdcf.guarantees`, such as
         ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``. None is

@@ -342,12 +342,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         n : int
+            Number of calibration problems.
         level : float
+            The level that is asked for.
 
         Returns
         -------
         int
-            n itself where every problem is of use.
+            At most n; n itself where every problem is of use.
         """
         return n
 

@@ -352,7 +352,20 @@ class SampleAnswers(Step):
         return texts
 
     async def answer(self, chat: Chat, problem: str) -> str:
-        """The answer that is shown; it may be cut off, with a flag, but not empty."""
+        """Ask for the answer that is shown; it may be cut off, but not empty.
+
+        Parameters
+        ----------
+        chat : Chat
+            The model that is asked.
+        problem : str
+            The question.
+
+        Returns
+        -------
+        str
+            The text of the answer.
+        """
         text = await self._one(chat, problem, 0, _shown(chat))
         if text is None:
             raise UnreadableError(f"{chat.model!r} gives no answer, or refuses to")

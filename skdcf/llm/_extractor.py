@@ -420,7 +420,22 @@ class ClaimExtractor(TransformerMixin, Settings):
         return graph.replace(metadata={**(graph.metadata or {}), **told})
 
     def extracting(self, client, answers, on_failure):
-        """The work of `extract`, step by step, for `drive`: a generator of runs."""
+        """The work of `extract`, step by step, for a program that runs it itself.
+
+        Parameters
+        ----------
+        client : Client
+            What calls the models.
+        answers : list of Answer
+            What to extract from.
+        on_failure : {"raise", "abstain"}
+            As in `extract`.
+
+        Returns
+        -------
+        generator
+            It yields the runs to be done, and returns what `extract` returns.
+        """
         agreed = check_budget(
             client, (yield from self._estimating(client, answers)), self.confirm
         )

@@ -230,6 +230,7 @@ class DomainFlags(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return tuple(DomainIndicators.topics if self.domains is None else self.domains)
 
     def _rows(self, graph):
@@ -324,6 +325,7 @@ class Verify(JudgeStep):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
 
     def _question(self, graph, v=None):

@@ -175,7 +175,10 @@ def main():
                 print(
                     name, n, alpha, f"{share:+.1%}", kept, row["left out"], flush=True
                 )
-        file = chosen.output / f"few-labels-{name.lower().replace(',', '').replace(' ', '-')}.json"
+        file = (
+            chosen.output
+            / f"few-labels-{name.lower().replace(',', '').replace(' ', '-')}.json"
+        )
         file.write_text(json.dumps(rows, indent=1) + "\n", encoding="ascii")
 
 

@@ -7,6 +7,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what editors and type checkers read
+    from . import (  # noqa: F401
+        adapters,
+        datasets,
+        evaluation,
+        features,
+        guarantees,
+        inspection,
+        labelling,
+        llm,
+        metrics,
+        monitoring,
+        plots,
+        scorers,
+        training,
+    )
     from .estimators import (
         BoostedIndependentFactuality,
         CoherentConformalFilter,
@@ -40,7 +55,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def _find(name: str) -> Any:
     # First of all, and from here: within the nested imports of the package CPython's
     # call stack is so deep that it allocates its next piece again and again, which would
     # make importing scipy a seventh slower.
@@ -56,6 +71,10 @@ def __getattr__(name: str) -> Any:
             if error.name != f"{__name__}.{name}":
                 raise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if not TYPE_CHECKING:  # type checkers would take every name for one of ours
+    __getattr__ = _find
 
 
 def __dir__() -> list[str]:

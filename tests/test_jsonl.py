@@ -300,7 +300,7 @@ BROKEN = {
     "mask": ({**GOOD, "mask": [True, 1]}, r"true and false, but mask\[1\] is 1"),
     "text": ({**GOOD, "claims": ["a", 3]}, r"a list of texts, but claims\[1\] is 3"),
     "slip": ({**GOOD, "label": [1, 0]}, '"label" is not known: did you mean "labels"'),
-    "transposed": ({**GOOD, "lables": [1, 0]}, 'did you mean "labels"'),
+    "transposed": ({**GOOD, "labesl": [1, 0]}, 'did you mean "labels"'),
     "capital": ({"Claims": ["a"]}, 'did you mean "claims"'),
     "group": ({**GOOD, "group": 1.5}, "group must be a text or a whole number"),
     "group true": ({**GOOD, "group": False}, "group must be a text or a whole number"),

@@ -783,6 +783,6 @@ def test_log_odds_of_a_hand_made_reply():
     reply = Reply("true", top_logprobs=[{"tr": math.log(0.6), "f": math.log(0.2)}])
     assert log_odds(reply, ["true"]) == [None]  # the word is not in the tokens
     reply = Reply(
-        "true", tokens=["tr", "ue"], top_logprobs=[{"tr": -0.5, "fal": -1.5}, {"ue": 0}]
+        "true", tokens=["t", "rue"], top_logprobs=[{"t": -0.5, "fal": -1.5}, {"rue": 0}]
     )
     assert log_odds(reply, ["true"]) == [pytest.approx(1.0)]

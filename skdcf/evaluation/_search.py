@@ -138,7 +138,7 @@ class CalibratedSearch(BaseEstimator):
         asked = (_taken(groups, rest), _taken(groups, held))
         with warnings.catch_warnings():  # the thresholds meant are replaced below
             warnings.simplefilter("ignore", CalibrationWarning)
-            best, search = choose(self.search, *seen, questions[rest])
+            best, search = choose(self.search, seen[0], seen[1], questions[rest])
             best.set_params(calibration_size=1).fit(*seen, asked[0])
         count_as_trained(best, seen[0], asked[0])
         best.calibrate(*new, asked[1])

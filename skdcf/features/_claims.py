@@ -127,5 +127,5 @@ class ClaimTransformer(KeepsGraphs):
         check_is_fitted(self)
         given = self.feature_names_in_ if input_features is None else input_features
         return np.array(
-            names_of(self.transformer_, given, self.n_columns_), dtype=object
+            names_of(self.transformer_, list(given), self.n_columns_), dtype=object
         )

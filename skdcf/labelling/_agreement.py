@@ -114,7 +114,7 @@ def _jackknife(kappa, without):
 
 def list_disagreements(
     graphs: Any, first: Labels, second: Labels
-) -> list[tuple[Any, int, str | None, int, int]]:
+) -> list[tuple[Any, int, Any, int, int]]:
     """Claims that one annotator calls true and the other false, to talk about.
 
     Parameters
@@ -235,7 +235,7 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     missed = np.unique(problem[(h == 0) & (m == 1)])
     false, true = int((h == 0).sum()), int((h == 1).sum())
     found, alarms = int(((h == 0) & (m != 1)).sum()), int(((h == 1) & (m == 0)).sum())
-    return ModelAgreement(
+    return ModelAgreement(  # type: ignore[call-arg]
         cohen_kappa(model, human),
         *_share(found, false),
         *_share(alarms, true),

@@ -57,7 +57,7 @@ class _ReportDisplay(Display):
         Display
             Of this class, drawn.
         """
-        alphas = np.atleast_1d(alphas).tolist()
+        alphas = np.atleast_1d(np.asarray(alphas)).tolist()
         reports = {
             name: evaluate_filter(one, X, y, alphas, by=by)
             for name, one in by_name(estimator).items()

@@ -9,7 +9,7 @@ from skdcf.datasets import make_reasoning_graphs, write_jsonl
 
 skdcf.HardFilter()  # type: ignore[attr-defined]
 
-graph = ReasoningGraph([[1.0]])  # type: ignore[call-arg]
+graph = ReasoningGraph()  # type: ignore[call-arg]
 graph = ReasoningGraph([[1.0]], [], ["a claim"])  # type: ignore[call-arg]
 graph = ReasoningGraph([[1.0]], [], claim=["a claim"])  # type: ignore[call-arg]
 print(graph.labels)  # type: ignore[attr-defined]
@@ -28,4 +28,4 @@ make_reasoning_graphs(n=10)  # type: ignore[call-arg]
 HardCF(alpha="0.1")  # type: ignore[arg-type]
 HardCF(ties="first")  # type: ignore[arg-type]
 cf.threshold("0.1")  # type: ignore[arg-type]
-kept: list[str] = cf.filter([graph])  # type: ignore[assignment]
+kept: str = cf.filter([graph])  # type: ignore[assignment]

@@ -234,7 +234,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
         )
     counts = sum(right) + 0.5, len(right) - sum(right) + 0.5
     interval = tuple(betaincinv(*counts, (0.025, 0.975)).tolist())  # Jeffreys'
-    factor = tuple(np.interp(interval, *zip(*_MEASURED, strict=True)).tolist())
+    factor = tuple(np.interp(interval, *np.array(_MEASURED).T).tolist())
     return AgreementWorth(len(right), float(np.mean(right)), interval, factor)
 
 

@@ -467,12 +467,12 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         self.n_jobs = n_jobs
 
     @property
-    def per_problem(self) -> bool:
+    def per_problem(self) -> bool:  # type: ignore[override]
         """Whether each member looks at one problem at a time; one of other make may not."""
         return all(getattr(m, "per_problem", False) for m in self._members)
 
     @property
-    def looks_ahead(self) -> frozenset[str]:
+    def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
         """Columns of the members that look ahead."""
         sets = [getattr(m, "looks_ahead", frozenset()) for m in self._members]
         return frozenset().union(*sets)

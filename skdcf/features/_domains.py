@@ -265,7 +265,7 @@ class MetadataIndicators(GraphTransformer):
         self.values_ = {
             key: sorted(set(self._read(batch, key)), key=str)
             if self.learns
-            else list(self.keys[key])
+            else list(self.keys[key])  # type: ignore[call-overload]
             for key in self.keys
         }
         return super().fit(batch)

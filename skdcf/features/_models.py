@@ -40,7 +40,7 @@ class _ModelColumn(GraphTransformer):
         return {k: v for k, v in super().__getstate__().items() if k != "_kept"}
 
     def _known(self) -> dict:
-        return vars(self).setdefault("_kept", {})
+        return self.__dict__.setdefault("_kept", {})
 
     def _own_names(self) -> tuple[str, ...]:
         return (self.name,)

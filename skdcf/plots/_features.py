@@ -143,7 +143,7 @@ class ShapDisplay(ImportanceDisplay):
         self.kind = kind
 
     @classmethod
-    def from_estimator(
+    def from_estimator(  # type: ignore[override]
         cls,
         estimator: Any,
         X: Any,

@@ -107,7 +107,7 @@ class PublicPrior(Scorer):
         """
         self.validate()
         shipped = files(__package__) / "public_prior.json"
-        vars(self).update(read(Path(str(self.file or shipped))))
+        self.__dict__.update(read(Path(str(self.file or shipped))))
         self._pick(batch)
         questions = None if task is None else task.questions
         known = self._knows(question_hashes(batch) if questions is None else questions)

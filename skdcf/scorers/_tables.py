@@ -166,7 +166,7 @@ def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
     deepest = np.argsort(-out["depth"], kind="stable")
     out |= {name: out[name][deepest] for name in ("root", "depth", "forest")}
     return HazardTable(
-        sum(table.weights for table in shifted),
+        np.sum([table.weights for table in shifted], axis=0),
         sum(table.offset for table in tables),
         n_hazards=sum(table.n_hazards for table in tables),
         **out,

@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
@@ -30,6 +31,9 @@ extensions = [
     "public_names",
     "showcase",
 ]
+# What is copied are commands and code, without prompts and what was printed.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 html_math_renderer = "mathml"
 bibtex_bibfiles = ["references.bib"]
 templates_path = ["_templates"]

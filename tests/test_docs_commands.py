@@ -1,6 +1,8 @@
 """The commands that the guide shows, run one after another as a reader would."""
 
+import json
 import re
+import runpy
 import shlex
 from textwrap import dedent
 
@@ -15,9 +17,43 @@ BLOCK = re.compile(
 
 def test_commands_of_the_guide(checkout, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = (checkout / "docs/guide/command_line.rst").read_text(encoding="utf-8")
-    blocks = BLOCK.findall(page)
+    blocks = blocks_of(checkout, "command_line")
     assert len(blocks) >= 6
+    run(blocks, capsys)
+
+
+def test_the_tutorial_as_commands_and_as_a_notebook(
+    checkout, tmp_path, monkeypatch, capsys
+):
+    folder = checkout / "docs/guide/tutorial"
+    made = runpy.run_path(str(folder / "make_notebook.py"))["notebook"]()
+    saved = (checkout / "docs/guide/tutorial.ipynb").read_text(encoding="utf-8")
+    assert made == json.loads(saved)
+    monkeypatch.chdir(tmp_path)
+    names, code = {}, [c["source"] for c in made["cells"] if c["cell_type"] == "code"]
+    for source in code:
+        exec("".join(source), names)
+    assert "keep nothing false" in capsys.readouterr().out
+    for name in ("log", "judged", "test"):
+        written = (tmp_path / f"tutorial/{name}.jsonl").read_text(encoding="utf-8")
+        assert written == (folder / f"{name}.jsonl").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "tutorial")
+    lines = [json.dumps(names["to_problem"](turn)) for turn in names["turns"]]
+    (tmp_path / "tutorial/new.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    run(blocks_of(checkout, "tutorial"), capsys)
+    kept = (tmp_path / "tutorial/kept.txt").read_text(encoding="utf-8")
+    assert kept.splitlines()[1].startswith("The reading room has 22 seats.")
+    assert "8 euros" not in kept.splitlines()[1]
+
+
+def blocks_of(checkout, page):
+    """Blocks of code and of commands on a page of the guide."""
+    text = (checkout / f"docs/guide/{page}.rst").read_text(encoding="utf-8")
+    return BLOCK.findall(text)
+
+
+def run(blocks, capsys):
+    """Run them one after another, and compare what is printed with what is shown."""
     for language, block in blocks:
         if language == "python":
             exec(dedent(block), {})

@@ -98,7 +98,9 @@ print(texts[best])
 # %%
 # Why the others went, as a notebook shows it:
 
-explained = pipe.explain(answers[best], truth[best])
+from skdcf.inspection import explain
+
+explained = explain(pipe, answers[best], truth[best])
 explained
 
 # %%

@@ -1,4 +1,4 @@
-"""Layer 4, scorers: from a claim's features to a confidence.
+"""Scorers: from a claim's features to a confidence.
 
 `Scorer` is the one protocol, and every filter takes every scorer. Differentiable models,
 such as `LinearScorer`, become scorers through `ConformalScorer`, which trains them.

@@ -1,0 +1,111 @@
+"""Write the made-up log of the tutorial: the help desk of a town library that does not exist.
+
+python docs/guide/tutorial/make_log.py
+
+Each answer has two to four sentences. Most say what a passage says; some change a number, and
+some add what no passage says.
+"""
+
+import json
+import random
+from pathlib import Path
+
+HERE = Path(__file__).parent
+BRANCHES = (
+    "Northgate Riverside Millfield Oakhill Station Harbour Castle Parkside".split()
+)
+DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday".split()
+# How a passage says it, how an answer does, and which numbers it takes.
+FACTS = [
+    (
+        "The {b} branch opens at {n} o'clock on {d}.",
+        "On {d} the {b} branch opens at {n} o'clock.",
+        (8, 11),
+    ),
+    (
+        "Members of the {b} branch may borrow up to {n} books at a time.",
+        "You may borrow up to {n} books at a time.",
+        (6, 30),
+    ),
+    (
+        "At {b}, films are lent for {n} days.",
+        "Films are lent for {n} days.",
+        (3, 14),
+    ),
+    (
+        "The reading room of the {b} branch has {n} seats.",
+        "The reading room has {n} seats.",
+        (12, 90),
+    ),
+    (
+        "A lost card is replaced at the {b} branch for {n} euros.",
+        "A lost card is replaced for {n} euros.",
+        (2, 9),
+    ),
+]
+ADDED = [
+    "Parking behind the building is free.",
+    "You can also renew by telephone.",
+    "Students pay half of that.",
+    "The staff will be happy to send books by post.",
+    "Late fees were abolished last year.",
+]
+
+
+def draw(rng, number):
+    """One answer with its passages, its sentences and the verdicts."""
+    branch, day = rng.choice(BRANCHES), rng.choice(DAYS)
+    passages, sentences, verdicts = [], [], []
+    for said, answered, (low, high) in rng.sample(FACTS, rng.randint(2, 3)):
+        n = rng.randint(low, high)
+        passages.append(said.format(b=branch, d=day, n=n))
+        wrong = rng.random() < 0.08
+        n = rng.choice([k for k in range(low, high + 1) if k != n]) if wrong else n
+        sentences.append(answered.format(b=branch, d=day, n=n))
+        verdicts.append(int(not wrong))
+    if rng.random() < 0.25:
+        sentences.append(rng.choice(ADDED))
+        verdicts.append(0)
+    rng.shuffle(passages)
+    question = (
+        f"Question {number}: what should I know about the {branch} branch on {day}?"
+    )
+    return question, passages, sentences, verdicts
+
+
+def main():
+    """Write three files: judged answers to fit and to test with, and a raw log."""
+    rng = random.Random(0)
+    rows = [draw(rng, number) for number in range(1, 161)]
+    for name, some in (("judged", rows[:100]), ("test", rows[100:150])):
+        write(
+            name,
+            [
+                {
+                    "problem": question,
+                    "context": passages,
+                    "claims": sentences,
+                    "edges": [],
+                    "labels": verdicts,
+                    "metadata": {"label_meaning": "supported"},
+                }
+                for question, passages, sentences, verdicts in some
+            ],
+        )
+    write(
+        "log",
+        [
+            {"asked": question, "passages": passages, "answered": " ".join(sentences)}
+            for question, passages, sentences, _ in rows[150:]
+        ],
+    )
+
+
+def write(name, lines):
+    """One object per line."""
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (HERE / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

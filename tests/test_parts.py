@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.guarantees import NoFalseClaim
 
 GRAPHS, Y = make_reasoning_graphs(300, random_state=1, return_X_y=True)
 KNOWN = make_reasoning_graphs(120, random_state=2, return_X_y=True)
@@ -62,3 +63,36 @@ def test_rows_and_joins():
     np.testing.assert_array_equal(again.answers, part.answers)
     with pytest.raises(ValueError, match="no part was given"):
         cf.calibrate_parts([])
+
+
+class Sized:
+    """A callable whose print says nothing of what it does."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __call__(self, batch):
+        return 1.0 + (batch.sizes > self.n)
+
+    def __repr__(self):
+        return "Sized()"
+
+
+def closed_over(n):
+    """A function with a number in a long array, of which a print shows the ends."""
+    array = np.r_[np.zeros(2000), n, np.zeros(2000)]
+    return lambda batch: 1.0 + (batch.sizes > array[2000])
+
+
+@pytest.mark.parametrize("name", ["by", "weight"])
+@pytest.mark.parametrize("make", [Sized, closed_over])
+def test_parts_of_other_groups_or_weights_do_not_calibrate(name, make):
+    """They are compared by what the functions say of stored problems."""
+    one, other = (
+        HardCF("frequency-score", guarantee=NoFalseClaim(**{name: make(n)})).fit(*KNOWN)
+        for n in (4, 5)
+    )
+    part = one.calibration_part(GRAPHS, Y)
+    one.calibrate_parts([part])
+    with pytest.raises(ValueError, match="functions for by or weight"):
+        other.calibrate_parts([part])

@@ -253,8 +253,8 @@ class ConformalFilter(Settings):
     def _labelled_part(self, X, y, groups, accept_origin):
         """What calibrates, of problems that come in by the door of `calibrate`."""
         view = self._look(X, accept_origin, y=y, new=True)
-        view = view.take(rows_that_count(view.passed, view.labels))
-        seen = Seen.of(view.passed, groups)
+        rows = rows_that_count(view.passed, view.labels)
+        view, seen = view.take(rows), Seen.of(view.passed, groups)[rows]
         refuse_trained(view.passed, seen, self._trained, self.scorer_)
         warn_of_labels(view.passed, view.labels, self._level(None))
         return self._part(view, seen)
@@ -341,7 +341,7 @@ class ConformalFilter(Settings):
         door = copy(self)  # which takes note of the origin
         batch = self.check(X)
         part = door._labelled_part(batch, y, groups, accept_origin)
-        probes = probes_of(batch, self._confidence_alone)
+        probes = probes_of(batch, self._path_risks_alone)
         settings = part_settings(self)
         return replace(part, made_as=settings, origin=door.origin_, probes=probes)
 
@@ -379,7 +379,7 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "scorer_")
         self.validate()
         part = CalibrationPart.join(parts)
-        refuse_part(part, self, self._confidence_alone)
+        refuse_part(part, self, self._path_risks_alone)
         with unchanged_on_error(self):
             if part.origin is not None:
                 compare_origin(self, part.origin, accept_origin, new=True)
@@ -457,6 +457,14 @@ class ConformalFilter(Settings):
     def _confidence_alone(self, batch):
         """Confidences of problems as passed; columns are computed with no others about."""
         return self._confidence(View(batch, self._seen(batch)))
+
+    def _path_risks_alone(self, batch):
+        """Path risks, weights and groups of problems as passed."""
+        view = View(batch, self._seen(batch))
+        view.confidence = self._confidence(view)
+        risk = path_risk(self._risk(view.confidence, batch), self._graphs(view))
+        guarantee = self._resolved()
+        return guarantee.path_risks(risk, with_names(view, guarantee))
 
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence

@@ -19,7 +19,7 @@ from ._rounding import TOLERATED
 from ._ties import TIES
 
 LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
-N_PROBES = 8  # problems of a part, by whose confidences scorers are compared
+N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
 
 #: What is compared, in the order of ``made_as``.
 MADE_AS = (
@@ -57,7 +57,8 @@ class CalibrationPart:
     origin : dict, optional
         How the problems were made.
     probes : tuple, optional
-        Some of the problems with their confidences, by which scorers are compared.
+        Some of the problems with their path risks, by which scorers, edges and groups are
+        compared.
     largest : ndarray of shape (n_problems,), optional
         Largest path risk of each problem, whatever its labels.
 
@@ -146,10 +147,10 @@ class CalibrationPart:
         part_of = np.zeros(len(self), dtype=np.int64)
         if groups and not overlap:
             part_of[:] = [number.setdefault(group, len(number)) for group in groups]
-        order = self.seen.order()
-        rows = choose_one_each(self.seen.question, order, part_of)
+        rows = choose_one_each(self.seen.question, self.seen.order(), part_of)
         if overlap or not fewest:
             return rows, rows[:0]
+        order = self.seen.question_order()
         return choose_fewest(rows, order, part_of, lambda n: guarantee.fewest(n, level))
 
     @classmethod
@@ -206,29 +207,41 @@ def _joined_origin(parts):
     }
 
 
-def probes_of(batch, confidence_alone):
-    """Some problems of a part with what the scorer says about them."""
+def probes_of(batch, path_risks_alone):
+    """Some problems of a part with their path risks, weights and groups."""
     rows = np.unique(
         np.linspace(0, len(batch) - 1, min(len(batch), N_PROBES)).astype(int)
     )
-    return ((batch[rows], confidence_alone(batch[rows])),)
+    return ((batch[rows], path_risks_alone(batch[rows])),)
 
 
-def refuse_part(part, filter, confidence_alone):
+def refuse_part(part, filter, path_risks_alone):
     """ValueError where a part was scored otherwise than a filter does now."""
     if part.made_as is None:
         return
     _refuse_other_settings(part.made_as, part_settings(filter))
     for batch, before in part.probes:
-        now = confidence_alone(batch)
-        bound = TOLERATED * max(np.abs(before).max(initial=0.0), 1.0)
-        difference = np.abs(now - before).max(initial=0.0)
-        if not difference <= bound:
+        now = path_risks_alone(batch)
+        if not _alike(now.path_risk, before.path_risk):
             raise ValueError(
                 "a part was scored with another scorer, whose confidences differ from "
-                f"those of this filter by {difference:.3g}: score it again, by "
+                "those of this filter, or with other edges: score it again, by "
                 "calibration_part"
             )
+        if now.groups != before.groups or not _alike(now.weights, before.weights):
+            raise ValueError(
+                "a part was made with functions for by or weight that give other groups "
+                "or weights than those of this filter: score it again, by calibration_part"
+            )
+
+
+def _alike(now, before):
+    """Whether numbers are the same but for rounding."""
+    if now is None or before is None:
+        return now is before
+    finite = np.abs(before[np.isfinite(before)])
+    bound = TOLERATED * max(finite.max(initial=0.0), 1.0)
+    return np.allclose(now, before, rtol=0, atol=bound)
 
 
 def part_settings(filter):

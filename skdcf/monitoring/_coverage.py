@@ -147,7 +147,8 @@ class CoverageMonitor(BettingMonitor):
         rows_of: dict = {name: [] for name in self.groups_}
         key, known = _keys(filter, part.seen)
         names = list(names)
-        for row in np.argsort(part.seen.order(), kind="stable").tolist():
+        order = np.lexsort((part.seen.order(), part.seen.question_order()))
+        for row in order.tolist():
             name = names[row]
             if name not in rows_of:
                 self.n_unwatched_ += 1

@@ -1,0 +1,206 @@
+"""Several answers to one question, in every way that a filter can be calibrated.
+
+One answer to a new question is drawn; it may lose a false claim's worth of the promise
+with probability at most alpha, however many answers the questions of calibration had.
+"""
+
+import numpy as np
+import pytest
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.guarantees import NoFalseClaim
+from skdcf.monitoring import CoverageMonitor
+from skdcf.persistence import load, save
+from skdcf.scorers import Scorer
+
+SIZES = [(30, 2, 0.2), (30, 5, 0.1), (60, 4, 0.05), (15, 10, 0.2)]
+
+
+def near_copies(n, m, rng):
+    """All answers are false, and those to one question are almost equally risky."""
+    x = np.repeat(rng.random(n), m) + 1e-3 * rng.random(n * m)
+    return x[:, None], np.zeros(n * m, dtype=int), np.repeat(np.arange(n), m)
+
+
+def more_answers_where_easy(n, m, rng):
+    """Half of the questions are hard: one false answer; the others have true ones."""
+    size = np.where(rng.random(n) < 0.5, 1, 2 * m - 1)
+    groups = np.repeat(np.arange(n), size)
+    return rng.random((len(groups), 1)), (size[groups] > 1).astype(int), groups
+
+
+SHARE = {near_copies: 1.0, more_answers_where_easy: 0.5}  # of questions with false ones
+
+
+class Learnt(Scorer):
+    """Learns nothing worth knowing, so that folds score alike."""
+
+    def fit(self, batch, labels, task=None):
+        return self
+
+    def confidence(self, batch):
+        return batch.features[:, 0]
+
+
+def fitted(X, y, groups, alpha):
+    return HardCF(0, alpha=alpha).fit(X, y, groups=groups)
+
+
+def calibrated(X, y, groups, alpha):
+    cf = HardCF(0, alpha=alpha).fit(X[::-1] + 1.0, y, groups=False)
+    return cf.calibrate(X, y, groups=groups)
+
+
+def keyed(X, y, groups, alpha):
+    rows = [{"group": int(g)} for g in groups]
+    batch = GraphBatch.from_arrays(X, np.arange(len(X) + 1), metadata=rows)
+    return HardCF(0, alpha=alpha).fit(batch, y)
+
+
+def parted(X, y, groups, alpha):
+    cf = HardCF(0, alpha=alpha).fit(X[::-1] + 1.0, y, groups=False)
+    cuts = np.array_split(np.random.default_rng(len(X)).permutation(len(X)), 3)
+    parts = [cf.calibration_part(X[r], y[r], groups=groups[r]) for r in cuts]
+    return cf.calibrate_parts(parts)
+
+
+def crossed(X, y, groups, alpha):
+    cf = HardCF(Learnt(), alpha=alpha, calibration_size="cross", random_state=0)
+    return cf.fit(X, y, groups=groups)
+
+
+WAYS = [fitted, calibrated, keyed, parted, crossed]
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.parametrize("draw", SHARE)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
+def test_one_answer_of_a_new_question(n, m, alpha, way, draw):
+    """Risks of false answers are uniform, so that a threshold says what it misses."""
+    missed, grid = [], np.linspace(0, 1, 201)[:, None]
+    for seed in range({crossed: 12, parted: 25}.get(way, 60)):
+        cf = way(*draw(n, m, np.random.default_rng(seed)), alpha)
+        missed.append(SHARE[draw] * cf.predict(grid).mean())
+    error = np.std(missed) / len(missed) ** 0.5
+    assert np.mean(missed) < alpha + 3 * error
+    assert cf.n_calibration_ <= n
+
+
+@pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
+def test_delta_is_the_share_of_calibration_sets_above_alpha(n, m, alpha):
+    delta, above, grid = 0.2, [], np.linspace(0, 1, 501)[:, None]
+    for seed in range(100):
+        cf = HardCF(0, alpha=alpha, guarantee=NoFalseClaim(delta=delta))
+        X, y, groups = near_copies(n, m, np.random.default_rng(seed))
+        cf.fit(X, y, groups=groups)
+        above.append(cf.predict(grid).mean() > alpha + 0.002)
+    assert np.mean(above) < delta + 3 * np.sqrt(delta * (1 - delta) / 100)
+
+
+@pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
+def test_each_part_of_by_counts_questions(n, m, alpha):
+    def part(batch):
+        return batch.features[batch.offsets[:-1], 1]
+
+    missed = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        own = np.repeat(rng.integers(0, 2, 2 * n), m)
+        x, y, groups = near_copies(2 * n, m, rng)
+        cf = HardCF(0, alpha=alpha, guarantee=NoFalseClaim(by=part, unseen="empty"))
+        cf.fit(np.c_[x - 3 * own[:, None], own], y, groups=groups)
+        new = np.linspace(0, 1, 301)
+        missed.append(
+            [
+                cf.predict(np.c_[new - 3 * k, np.full(301, float(k))]).mean()
+                for k in (0, 1)
+            ]
+        )
+    error = np.std(missed, axis=0) / len(missed) ** 0.5
+    assert (np.mean(missed, axis=0) < alpha + 3 * error).all()
+
+
+@pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
+def test_a_loaded_filter_goes_on_counting_questions(n, m, alpha, tmp_path):
+    rng = np.random.default_rng(0)
+    known, new = near_copies(n, m, rng), near_copies(n, m, rng)
+    cf = HardCF(0, alpha=alpha).fit(known[0], known[1], groups=known[2])
+    other = load(save(cf, tmp_path / "filter.skops"))
+    for one in (cf, other):
+        one.calibrate(new[0], new[1], groups=new[2] + 1000)
+    assert other.n_calibration_ == cf.n_calibration_ <= n
+    np.testing.assert_array_equal(other.nonconformity_scores_, cf.nonconformity_scores_)
+
+
+# --- how many answers there are, and how often the same one comes
+
+
+def answers_that_go_with_difficulty(n, rng):
+    """Half of the questions are easy, and have ten answers; the hard ones have one."""
+    hard = rng.random(n) < 0.5
+    question = np.repeat(np.arange(n), np.where(hard, 1, 10))
+    x = rng.normal(size=len(question))
+    return x[:, None], ~(hard[question] & (rng.random(len(x)) < 0.3)), question
+
+
+def answers_that_come_again(n, rng):
+    """Nine of ten answers are the same, word for word; where they are false, one is not."""
+    first = np.tile(np.arange(10) < 9, n)
+    x = rng.normal(size=(n, 10))
+    x[:, :9] = x[:, :1]
+    wrong = np.repeat(rng.random(n) < 0.3, 10)
+    return x.reshape(-1, 1), ~(wrong & first), np.repeat(np.arange(n), 10)
+
+
+@pytest.mark.parametrize(
+    "draw", [answers_that_go_with_difficulty, answers_that_come_again]
+)
+@pytest.mark.parametrize("alpha", [0.1, 0.2])
+def test_which_answers_calibrate_does_not_depend_on_how_many_there_are(draw, alpha):
+    """The smallest of ten hashes comes first: .150 missed for .1, and copies .165."""
+    missed = []
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        X, y, groups = draw(38, rng)
+        cf = HardCF(0, alpha=alpha).fit(X, y, groups=groups)
+        X, y, groups = draw(300, rng)
+        order = rng.permutation(len(X))  # one answer of each question, drawn blindly
+        one = order[np.unique(groups[order], return_index=True)[1]]
+        missed.append(np.mean(cf.predict(X[one]) & ~y[one]))
+    error = np.std(missed) / len(missed) ** 0.5
+    assert np.mean(missed) < alpha + 3 * error
+
+
+def test_a_monitor_takes_questions_in_an_order_that_knows_no_errors():
+    """Hard questions with many answers do not come first."""
+    rng, places = np.random.default_rng(0), []
+    many = 200
+    X, _, groups = answers_that_go_with_difficulty(many, rng)
+    filter = HardCF(0, alpha=0.2).fit(rng.normal(size=(99, 1)), rng.random(99) < 0.7)
+    part = filter.calibration_part(X, np.ones(len(X), dtype=int), groups)
+    order = np.argsort(part.seen.question_order(), kind="stable")
+    size = np.bincount(groups)[groups[order]]
+    _, first = np.unique(groups[order], return_index=True)
+    places = np.sort(first)
+    ranks = np.flatnonzero(size[places] == 10)
+    half = (many - 1) / 2
+    error = np.sqrt(many**2 / 12 / len(ranks))
+    assert abs(ranks.mean() - half) < 3 * error
+    monitor = CoverageMonitor(filter).update(X, np.ones(len(X), dtype=int), groups)
+    assert monitor.n_repeated_ == len(X) - many
+
+
+def test_groups_of_problems_of_which_some_were_not_judged():
+    """They are left out where those judged were drawn blindly, with their groups."""
+    rng = np.random.default_rng(0)
+    X = [
+        ReasoningGraph(rng.normal(size=(2, 1)), (), metadata={"drawn": "random"})
+        for _ in range(60)
+    ]
+    y = [[1, 0] if i < 40 else [-1, -1] for i in range(60)]
+    cf = HardCF(0).fit(X, y, groups=np.arange(60))
+    assert cf.n_calibration_ == 39
+    assert cf.calibrate(X, y, groups=np.arange(60)).n_calibration_ == 39
+    part = cf.calibration_part(X, y, groups=np.arange(60))
+    assert cf.calibrate_parts([part]).n_calibration_ == 39

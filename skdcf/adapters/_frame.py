@@ -15,14 +15,7 @@ from .._checks import is_missing
 from ..datasets.records import build_dataset, plain, spread
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
 from ..graphs.ragged import offsets_of, segment_ids
-from ._shared import (
-    EdgeRule,
-    Labels,
-    Missing,
-    add_edges,
-    fill_missing,
-    may_be_feature,
-)
+from ._shared import EdgeRule, Labels, Missing, add_edges, fill_missing, may_be_feature
 
 # Names of the columns that are looked for unless the caller names others.
 _NAMES = "text question alternatives context group metadata parents label"

@@ -19,12 +19,7 @@ from importlib.resources import files
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import (
-    Any,
-    Literal,
-    NamedTuple,
-    TypedDict,
-)
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from .._checks import check_choice
 from .._lines import iter_objects

@@ -18,14 +18,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._checks import check_alpha, check_choice, warn
-from .._parameters import (
-    Fraction,
-    HasMethods,
-    Number,
-    Settings,
-    StrOptions,
-    positive,
-)
+from .._parameters import Fraction, HasMethods, Number, Settings, StrOptions, positive
 from ..exceptions import CalibrationWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text

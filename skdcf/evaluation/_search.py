@@ -102,10 +102,7 @@ class CalibratedSearch(BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self,
-        X: Problems,
-        y: Labels,
-        groups: ArrayLike | Literal[False] | None = None,
+        self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
     ) -> Self:
         """Search on one part of the problems, and calibrate on the other.
 
@@ -163,10 +160,7 @@ class CalibratedSearch(BaseEstimator):
         return np.flatnonzero(~held), np.flatnonzero(held)
 
     def calibrate(
-        self,
-        X: Problems,
-        y: Labels,
-        groups: ArrayLike | Literal[False] | None = None,
+        self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
     ) -> Self:
         """Calibrate the best filter again, on problems that the search has not seen.
 

@@ -364,9 +364,7 @@ class StepReward(_ModelColumn):
         }
         body |= {k: v for k in ("model", "task") if (v := getattr(self, k)) is not None}
         request = Request(
-            self.source,
-            json.dumps(body).encode(),
-            {"Content-Type": "application/json"},
+            self.source, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
         try:
             with urlopen(request, timeout=self.timeout) as reply:

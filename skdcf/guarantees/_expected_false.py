@@ -10,12 +10,7 @@ from numpy.typing import NDArray
 from .._parameters import StrOptions, positive
 from ..ops.conformal import problems_needed
 from ..ops.hard import segment_sum
-from ..ops.risk_control import (
-    Steps,
-    count_steps,
-    count_up_to,
-    share_steps,
-)
+from ..ops.risk_control import Steps, count_steps, count_up_to, share_steps
 from ._protocol import Guarantee
 
 

@@ -22,12 +22,7 @@ from ._client import adrive, as_client, drive
 from ._extractor import ClaimExtractor
 from ._merge import ABSTENTION, Merge, MergedText, join_claims
 from ._session import gather_all
-from ._step import (
-    Step,
-    call_step,
-    check_model,
-    raise_first,
-)
+from ._step import Step, call_step, check_model, raise_first
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,6 @@
 """Coverage and retention of filters, observed and predicted by theory."""
 
-from ._evaluate import (
-    evaluate_filter,
-    filter_in,
-    leave_one_out,
-    report_predictions,
-)
+from ._evaluate import evaluate_filter, filter_in, leave_one_out, report_predictions
 from ._filter_report import FilterReport
 from ._intervals import coverage_band, coverage_interval
 from ._scores import (

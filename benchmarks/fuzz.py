@@ -37,7 +37,7 @@ from skdcf.adapters import (
 )
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.datasets._fetch import SOURCES, local_file
-from skdcf.evaluation._resume import ResumeFile
+from skdcf.evaluation._splits import ResumeFile
 from skdcf.persistence import _archive, load_threshold, save_threshold
 
 RESULTS = Path(__file__).resolve().parent / "results" / "fuzz.json"

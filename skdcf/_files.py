@@ -1,11 +1,19 @@
-"""Layer 0: files that are there as a whole or not at all."""
+"""Layer 0: files that are there as a whole or not at all, and JSON Lines as objects.
 
+This is the only place that reads JSON Lines.
+"""
+
+import codecs
 import contextlib
 import glob
+import gzip
+import io
 import json
+import math
 import os
 import stat
 import uuid
+import zlib
 from pathlib import Path
 
 try:
@@ -122,3 +130,125 @@ def append_journal(path, entry, *, sync=True):
         file.flush()
         if sync:
             os.fsync(file.fileno())
+
+
+_ONE_OBJECT_PER_LINE = "holds {}, but one object per line is needed: jq -c {} {}"
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def iter_objects(path, start=0, stop=math.inf, first_line=1, *, nan=False):
+    """Read the objects of a file one at a time, in constant memory.
+
+    Parameters
+    ----------
+    path : path-like or stream
+        The text may be compressed by gzip, and UTF-8, or UTF-16 if its mark says so.
+    start, stop : int
+        First byte of a part, and the one after the last. Of a plain file only.
+    first_line : int
+        The number of the first line.
+    nan : bool
+        Whether NaN and infinity are read, which some programs write although JSON has
+        neither.
+
+    Yields
+    ------
+    number : int
+        The number of the line. Empty lines are passed over.
+    record : dict or ValueError
+        The object, or what is wrong with the line.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read as lines at all.
+    """
+    name, empty = name_of(path), True
+    with _opened(path, start) as file, _explained(name):
+        for number, line in enumerate(file, first_line):
+            start += len(line)
+            if line.strip():
+                if empty and first_line == 1:
+                    line = line.lstrip(
+                        b"\xef\xbb\xbf" if isinstance(line, bytes) else ""
+                    )
+                    _check_form(line.strip(), name)
+                empty = False
+                yield number, _decoded(line, None if nan else _no_constant)
+            if start >= stop:
+                return
+
+
+def name_of(path):
+    """What messages call a file or stream."""
+    return getattr(path, "name", "a stream") if hasattr(path, "read") else path
+
+
+def is_plain(path):
+    """Whether parts of a file can be read by themselves."""
+    with open(path, "rb") as file:
+        return file.read(2) not in (*_MARKS, b"\x1f\x8b")
+
+
+@contextlib.contextmanager
+def _opened(path, start):
+    """The lines of a file, or of a stream that somebody else opened and will close."""
+    path = getattr(path, "buffer", path)  # of standard input, which is text
+    with contextlib.ExitStack() as stack:
+        file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
+        if isinstance(file, io.TextIOBase):
+            yield file
+            return
+        if not hasattr(file, "peek"):
+            file = io.BufferedReader(file)
+            stack.callback(file.detach)
+        if start:
+            file.seek(start)
+        if file.peek(2)[:2] == b"\x1f\x8b":
+            file = stack.enter_context(gzip.open(file))
+        if file.peek(2)[:2] in _MARKS:
+            file = io.TextIOWrapper(file, "utf-16", newline="\n")
+            stack.callback(file.detach)
+        yield file
+
+
+@contextlib.contextmanager
+def _explained(name):
+    try:
+        yield
+    except UnicodeError as error:
+        raise ValueError(f"{name} is not the UTF-16 that its mark says") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{name} is no complete gzip file: {error}") from error
+
+
+def _check_form(line, name):
+    """ValueError where the first line is the beginning of another form of JSON."""
+    if line[:1] in (b"[", "["):
+        raise ValueError(
+            f"{name} " + _ONE_OBJECT_PER_LINE.format("an array", "'.[]'", name)
+        )
+    if line in (b"{", "{"):
+        found = "objects over several lines"
+        raise ValueError(f"{name} " + _ONE_OBJECT_PER_LINE.format(found, ".", name))
+
+
+def _decoded(line, parse_constant):
+    """The object in a line, or the ValueError that says why there is none."""
+    try:
+        record = json.loads(line.rstrip(), parse_constant=parse_constant)
+    except json.JSONDecodeError as error:
+        return ValueError(
+            f"not a JSON object on one line: {error.msg} at character {error.pos + 1}"
+        )
+    except RecursionError:
+        return ValueError("its brackets are nested too deeply")
+    except ValueError as error:
+        return error
+    if not isinstance(record, dict):
+        return ValueError(f"a {type(record).__name__} instead of an object")
+    return record
+
+
+def _no_constant(name):
+    raise ValueError(f"{name} is no JSON: numbers must be finite; null says unknown")

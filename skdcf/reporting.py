@@ -7,19 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._drawing import CLAIMS_LISTED, card, escape, page, table
 from ._files import replaced
+from .graphs import Labels, Problems
 from .inspection import explain
 from .labelling import describe_labels
 from .metrics import coverage_band, evaluate_filter, filter_in
-
-if TYPE_CHECKING:
-    from .graphs import Labels, Problems
 
 __all__ = ["write_report"]
 

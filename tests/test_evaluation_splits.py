@@ -177,7 +177,7 @@ def test_an_interrupted_write_leaves_the_file_of_before(
             raise KeyboardInterrupt
         dump(content, file)
 
-    monkeypatch.setattr("skdcf.evaluation._resume.json.dump", failing)
+    monkeypatch.setattr("skdcf.evaluation._splits.json.dump", failing)
     with pytest.raises(KeyboardInterrupt):
         compare_filters(filters, graphs, labels, **run)
     assert len(json.loads(path.read_text())["splits"]) == 1

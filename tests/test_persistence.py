@@ -234,7 +234,7 @@ def test_refused_at_saving(tmp_path):
     skdcf.save(cf, path)
     with pytest.raises(ValueError, match="JSONEncoder, which skdcf does not know"):
         skdcf.load(path)
-    from skdcf.evaluation._resume import ResumeFile
+    from skdcf.evaluation._splits import ResumeFile
 
     cf.extra_ = ResumeFile(tmp_path / "resume", {})
     before = path.read_bytes()

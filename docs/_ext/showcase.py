@@ -14,7 +14,7 @@ class Showcase(Directive):
     """An answer as it came, and what is left of it."""
 
     def run(self):
-        from skdcf._drawing.claims import answer_html
+        from skdcf._drawing.pens import answer_html
 
         explained = choose(explain_answers())
         before = answer_html(explained.graph, title="The answer")

@@ -5,14 +5,17 @@ What a class shows in a notebook, what the pictures draw, and what reports and p
 made of. Every text that comes from outside is escaped here, and nowhere else.
 """
 
-from .claims import (
+from .html import card, escape, page, table
+from .layout import Frame, layered_layout
+from .pens import (
     CLAIMS_LISTED,
+    FALSE,
+    LOOKS,
     answer_html,
     batch_html,
     graph_html,
+    graph_svg,
     problem_html,
+    shown_of,
     summary,
 )
-from .html import card, escape, page, table
-from .layout import Frame, layered_layout
-from .pens import FALSE, LOOKS, graph_svg, shown_of

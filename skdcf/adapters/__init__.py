@@ -5,11 +5,12 @@ scores point: a feature that is used alone must be higher for more confident cla
 """
 
 from ._frame import from_frame, to_frame
-from ._json import from_coherent_factuality_json, from_conformal_factuality_json
-from ._lm_polygraph import from_lm_polygraph
-from ._networkx import from_networkx
-from ._uqlm import from_uqlm
-from ._verdicts import from_verdicts
+from ._lm_polygraph import from_lm_polygraph, from_uqlm, from_verdicts
+from ._networkx import (
+    from_coherent_factuality_json,
+    from_conformal_factuality_json,
+    from_networkx,
+)
 
 __all__ = [
     "from_coherent_factuality_json",

@@ -10,7 +10,7 @@ from ._claimwise import (
     fetch_refchecker,
 )
 from ._fetch import get_data_home
-from ._generator import make_reasoning_graphs
+from ._generator import make_reasoning_graphs, make_word_problems
 from ._jsonl import (
     JsonlPartition,
     format_jsonl,
@@ -27,7 +27,6 @@ from ._stepwise import (
     fetch_prmbench,
     fetch_process_bench,
 )
-from ._word_problems import make_word_problems
 from .records import build_dataset
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any, Literal, Unpack
 
 from .._checks import check_choice
 from ._fetch import FetchOptions, chosen, fetcher, load, rows
-from .scored import ANNOTATIONS, MATRICES, SCORES, parse_scored
+from .records import ANNOTATIONS, MATRICES, SCORES, parse_scored
 
 _PERL_SUBSETS = ("gsm8k", "math", "metamathqa", "orcamath")
 _PERL_KINDS = ("negatives", "positives", "positives_perturbed")

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from .._checks import check_choice
-from .._lines import iter_objects
+from .._files import iter_objects
 from ..edges import chain_edges, no_edges
 from .records import build_dataset, spread
 

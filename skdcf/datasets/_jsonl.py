@@ -20,8 +20,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_choice
-from .._files import replaced
-from .._lines import is_plain, iter_objects, name_of
+from .._files import is_plain, iter_objects, name_of, replaced
 from ..graphs import GraphBatch, ReasoningGraph
 from .records import BROKEN, Problem, as_bunch, format_problem, read_problem
 

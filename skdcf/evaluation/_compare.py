@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,17 +16,19 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._checks import check_alphas, check_choice, warn
 from ..exceptions import CalibrationWarning
-from ..graphs import question_groups
+from ..graphs import Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
 from ..metrics import evaluate_filter, leave_one_out
 from ._comparison_report import ComparisonReport
-from ._levels import fit_each
-from ._resume import check_results, key_of, open_results
-from ._search import as_groups, check_search, numbered, search_in
-from ._splits import LEAVE_ONE_OUT, SHARES, make_splits
-
-if TYPE_CHECKING:
-    from ..graphs import Labels, Problems
+from ._search import as_groups, check_search, fit_each, numbered, search_in
+from ._splits import (
+    LEAVE_ONE_OUT,
+    SHARES,
+    check_results,
+    key_of,
+    make_splits,
+    open_results,
+)
 
 METRICS = (
     "coverage",

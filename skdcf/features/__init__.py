@@ -1,16 +1,20 @@
 """Features: transformers that give reasoning graphs their columns."""
 
 from ._agreement import AgreementFeatures, estimate_agreement
+from ._answers import OptionFeatures
 from ._base import GraphUnion
-from ._claims import ClaimTransformer
 from ._context import ContextFeatures, find_support
 from ._domains import DomainIndicators, MetadataIndicators
-from ._given import FrequencyFeature, SemanticFeatures
-from ._graph import GraphFeatures
 from ._models import PairFeature, StepReward
-from ._options import OptionFeatures
-from ._sets import paper_features, reasoning_features
+from ._sets import (
+    FrequencyFeature,
+    GraphFeatures,
+    SemanticFeatures,
+    paper_features,
+    reasoning_features,
+)
 from ._text import TextFeatures
+from .columns import ClaimTransformer
 
 __all__ = [
     "AgreementFeatures",

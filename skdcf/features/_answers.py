@@ -1,12 +1,22 @@
-"""The final answer of a text, and the form in which it is compared with others."""
+"""The final answer of a text, and what claims say about the options of a question.
+
+An answer is brought into the form in which it is compared with others. Options are those
+of a multiple-choice question.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from ..graphs import GraphBatch, as_batch
 from ..ops.texts import NUMBER, clean
+from ._base import Graphs, GraphTransformer, check_claim_texts
 from ._equations import find_value
-from ._latex import NEVER, rewrite_plainly
+from ._expression import NEVER, rewrite_plainly
 
 _LONGEST = 200  # characters of an answer
 # The last of these says where the final answer begins.
@@ -104,3 +114,166 @@ def normalise_answer(answer: str) -> float | str:
         if value is not None:
             return value
     return compact
+
+
+# "A: text", "(b) text", "C. text" at the beginning of a line.
+_OPTION = re.compile(r"(?m)^\s{0,9}\(?([A-Ha-h])[).:]\s{1,9}(\S.{0,500})$")
+_WORD = re.compile(r"[^\W_]+")
+_DENIES = frozenset(
+    _WORD.findall(
+        "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
+        "eliminated exclude excluded rule ruled unlikely instead neither nor"
+    )
+)
+_NAMED = 0.5  # share of an option's words from which on a claim is about it
+
+
+class OptionFeatures(GraphTransformer):
+    """How a claim bears on the options of a multiple-choice question.
+
+    Options are lines of the question that begin with a letter from A to H, such as
+    "A: text" or "(b) text". The *chosen* one is that of the answer's last "Choice_A",
+    "the answer is (A)" or the like. A claim is about an option if it has half of its
+    words or more, and rules it out if it is about no other one more and has a word such
+    as "not" or "incorrect".
+
+    ======================  ==========================================================
+    column                  value for claim v
+    ======================  ==========================================================
+    ``option_is_chosen``    1 if v names the chosen option by its letter
+    ``option_words``        share of the words of the chosen option that v has
+    ``option_rival``        largest share of the words of another option that v has
+    ``options_ruled_out``   share of the options that v or a claim before it rules out
+    ``option_agrees``       share of the words of the chosen option that the last two
+                            claims have, minus the largest of another option
+    ======================  ==========================================================
+
+    All are 0 where the question has no two options or none of them is chosen.
+
+    Parameters
+    ----------
+    optional : bool, default=False
+        Whether to add no column where no question seen in `fit` has options.
+        `reasoning_features` sets it.
+
+    Attributes
+    ----------
+    used_ : bool
+        Whether columns are added.
+
+    Raises
+    ------
+    ValueError
+        If a claim has no text.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import OptionFeatures
+    >>> graph = ReasoningGraph(
+    ...     None,
+    ...     claims=["It is not a red fox.", "So it is a grey wolf.", "Choice_B"],
+    ...     problem="Which animal?\\nA: red fox\\nB: grey wolf",
+    ... )
+    >>> batch = OptionFeatures().fit_transform([graph])
+    >>> for name, column in zip(batch.feature_names, batch.features.T):
+    ...     print(name, column)
+    option_is_chosen [0. 0. 1.]
+    option_words [0. 1. 0.]
+    option_rival [1. 0. 0.]
+    options_ruled_out [0.5 0.5 0.5]
+    option_agrees [1. 1. 1.]
+    """
+
+    learns = False
+    reads_edges = False
+    looks_ahead: ClassVar[frozenset[str]] = frozenset(
+        ("option_is_chosen", "option_words", "option_rival", "option_agrees")
+    )
+    columns: ClassVar[tuple[str, ...]] = (
+        "option_is_chosen",
+        "option_words",
+        "option_rival",
+        "options_ruled_out",
+        "option_agrees",
+    )
+    _parameter_constraints: ClassVar[dict[str, list]] = {"optional": ["boolean"]}
+
+    def __init__(self, *, optional: bool = False):
+        self.optional = optional
+
+    def fit(self, X: Graphs, y: Any = None) -> Self:
+        """Look whether a question has options; nothing is learned from them.
+
+        Parameters
+        ----------
+        X : GraphBatch or sequence of ReasoningGraph
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        batch = as_batch(X)
+        questions = () if batch.problems is None else batch.problems
+        self.used_ = not self.optional or any(map(_read_options, questions))
+        return super().fit(batch)
+
+    def _own_names(self) -> tuple[str, ...]:
+        return self.columns if self.used_ else ()
+
+    def _check(self, batch: GraphBatch) -> None:
+        if self.used_:
+            check_claim_texts(batch)
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        table = np.zeros((batch.n_claims, len(self._own_names())))
+        if batch.problems is None or not self.used_ or not batch.n_claims:
+            return table
+        for question, (a, b) in zip(
+            batch.problems, pairwise(batch.offsets.tolist()), strict=True
+        ):
+            options = _read_options(question)
+            chosen = _find_letter("\n".join(batch.claims[a:b]))
+            if chosen in options:
+                table[a:b] = _compare_answer(batch.claims[a:b], options, chosen)
+        return table
+
+
+def _read_options(question):
+    """Words of each option by its letter; none where there are no two."""
+    lines = _OPTION.findall(question or "")
+    options = {letter.lower(): _list_words(text) for letter, text in lines}
+    return options if len(options) > 1 else {}
+
+
+def _list_words(text):
+    return frozenset(_WORD.findall(clean(text)))
+
+
+def _find_letter(text):
+    """The letter that a text concludes with, or None."""
+    answer = find_answer(text)
+    letter = None if answer is None else normalise_answer(answer)
+    return letter if isinstance(letter, str) and len(letter) == 1 else None
+
+
+def _compare_answer(claims, options, chosen):
+    words = [_list_words(text) for text in claims]
+    rows, ruled_out = [], set()
+    for text, own in zip(claims, words, strict=True):
+        shares = {letter: _share(option, own) for letter, option in options.items()}
+        about = max(shares, key=shares.__getitem__)
+        if shares[about] >= _NAMED and not own.isdisjoint(_DENIES):
+            ruled_out.add(about)
+        mine = shares.pop(chosen)
+        named = _find_letter(text) == chosen
+        rows.append((named, mine, max(shares.values()), len(ruled_out) / len(options)))
+    ending = frozenset().union(*words[-2:])
+    last = {letter: _share(option, ending) for letter, option in options.items()}
+    agrees = last.pop(chosen) - max(last.values())
+    return [(*row, agrees) for row in rows]
+
+
+def _share(option, words):
+    return len(option & words) / max(len(option), 1)

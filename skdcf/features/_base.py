@@ -608,3 +608,8 @@ def list_made_columns(member: BaseEstimator) -> list[str]:
     if isinstance(member, GraphTransformer):
         return list(member._own_names())
     return list(member.get_feature_names_out())
+
+
+def number_claims(batch: GraphBatch) -> np.ndarray:
+    """Position of each claim in its answer, counted from 0, shape (n_claims,)."""
+    return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

@@ -12,8 +12,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 
 from ..ops.texts import NUMBER, read_numeral
-from ._expression import UNKNOWN, evaluate, is_bare, judge_equality
-from ._latex import rewrite_plainly
+from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
 
 # Two kinds of items stand for what is no arithmetic: UNKNOWN makes its side unreadable,
 # while at a WORD a side is cut, as the words around "3 * 5" in "so 3 * 5 eggs" are.

@@ -1,11 +1,16 @@
 """Layer 1, data: reasoning graphs, alone and packed."""
 
 from ._batch import GraphBatch
-from ._coerce import Labels, Problems, answer_text, as_batch, as_graphs, is_graphs
 from ._graph import ReasoningGraph
 from ._labels import (
     LABEL_WORDS,
     LABELS,
+    Labels,
+    Problems,
+    answer_text,
+    as_batch,
+    as_graphs,
+    is_graphs,
     labels_from_first_error,
     pack_labels,
     read_column,

@@ -17,6 +17,7 @@ from .._drawing import batch_html
 from ._derived import Structure
 from ._graph import ReasoningGraph
 from ._inputs import (
+    Names,
     check_column,
     check_edges,
     check_edges_known,
@@ -25,8 +26,8 @@ from ._inputs import (
     check_flat_claims,
     check_names,
     check_offsets,
+    show_count,
 )
-from ._names import Names, show_count
 from .ragged import offsets_of, ranges, read_only, split
 
 # There is one of these per problem, and a graph calls it likewise but for the plural.

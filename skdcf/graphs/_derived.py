@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ._names import Names
+from ._inputs import Names
 from ._structure import find_closure, find_depth, find_levels
 from .bit_rows import Lineage
 from .ragged import offsets_of, ranges, segment_ids

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from .._checks import check_groups, is_missing
 from ._batch import GraphBatch
-from ._names import show
+from ._inputs import show
 
 #: The key of the metadata that names the question of an answer: a text or a whole number.
 GROUP = "group"

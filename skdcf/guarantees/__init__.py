@@ -4,12 +4,16 @@
 whom. A guarantee of your own derives from `Guarantee`.
 """
 
-from ._calibration import Calibration, Controlled, OneThreshold, PathRisks
-from ._expected_false import ExpectedFalse
-from ._groups import Overlapping, PerGroup
-from ._no_false_claim import NoFalseClaim, problems_needed
-from ._protocol import Guarantee
-from ._shift import LikelihoodRatio, describe_problems, estimate_ratio
+from ._calibration import (
+    Calibration,
+    Controlled,
+    OneThreshold,
+    Overlapping,
+    PathRisks,
+    PerGroup,
+)
+from ._no_false_claim import ExpectedFalse, NoFalseClaim, problems_needed
+from ._protocol import Guarantee, LikelihoodRatio, describe_problems, estimate_ratio
 
 __all__ = [
     "Calibration",

@@ -1,26 +1,30 @@
-"""What a guarantee is, and what a filter asks of it."""
+"""What a guarantee is, and what a filter asks of it.
+
+Groups and weights that look at the other problems of a batch are refused. A weight may be
+the likelihood ratio of new problems against old ones, estimated by a classifier.
+"""
 
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from .._checks import check_alpha
+from .._checks import check_alpha, warn
 from .._parameters import Settings, StrOptions
-from ..graphs.grouping import read_groups
+from ..graphs import GraphBatch, Problems, as_batch
+from ..graphs.grouping import as_set, read_groups
 from ..ops.conformal import problems_needed
+from ..ops.hard import segment_min, segment_sum
 from ..ops.holdout import whole_count
 from ..ops.risk_control import Steps
-from ._alone import functions_of, refuse_dependence
-from ._calibration import Calibration, Controlled, PathRisks
-from ._groups import PerGroup
-from ._shift import checked_weights
-
-if TYPE_CHECKING:
-    from ..graphs import GraphBatch
+from ._calibration import Calibration, Controlled, PathRisks, PerGroup
 
 
 class Guarantee(Settings, metaclass=ABCMeta):
@@ -367,3 +371,203 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         count, needed = whole_count(n, alpha), self.problems_needed(alpha)
         return count if needed > 0.6 * n else max(count, needed)
+
+
+LARGEST = 512  # problems that are looked at
+TOLERATED = 1e-5  # of the largest weight
+
+
+def refuse_dependence(guarantee, batch, risks):
+    """ValueError if the group or weight of a problem is another in another batch.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    batch : GraphBatch
+    risks : PathRisks
+        Of the whole batch.
+    """
+    rows = np.unique(
+        np.linspace(0, len(batch) - 1, min(len(batch), LARGEST)).astype(int)
+    )
+    if guarantee.by is None and guarantee.weight is None:
+        return
+    for some in (rows[:1], rows[1:2], rows[2 : 2 + len(rows) // 3]):
+        if 0 < len(some) < len(batch):
+            part = batch[some]
+            alone = guarantee.path_risks(np.zeros(part.n_claims), part)
+            _compare_groups(guarantee.by, alone.groups, risks.groups, batch, some)
+            _compare_weights(alone.weights, risks.weights, batch, some)
+
+
+def _compare_groups(by, alone, together, batch, rows):
+    for group, i in zip(alone or (), rows if alone else (), strict=True):
+        if as_set(group) != as_set(together[i]):
+            raise ValueError(
+                f"{batch.name_of(int(i))} is of group {together[i]!r} by {by!r} among "
+                f"all problems, and of {group!r} among others. A group has to be a "
+                "function of each problem alone: no rank or quantile over the batch"
+            )
+
+
+def _compare_weights(alone, together, batch, rows):
+    if alone is None:
+        return
+    differ = np.abs(alone - together[rows]) > TOLERATED * together.max()
+    if differ.any():
+        j = int(np.argmax(differ))
+        raise ValueError(
+            f"{batch.name_of(int(rows[j]))} has weight {together[rows[j]]:g} among all "
+            f"problems, and {alone[j]:g} among others. A weight has to be a function of "
+            "each problem alone: do not divide by a sum over the batch"
+        )
+
+
+def functions_of(guarantee):
+    """The plain functions that say groups and weights; they are compared as objects."""
+    found = []
+    for value in (guarantee.by, guarantee.weight):
+        several = value if isinstance(value, (list, tuple)) else [value]
+        found += [one for one in several if isinstance(one, FunctionType)]
+    return found
+
+
+EXTREME = 1e100  # of a weight, either way
+_WEIGHT_BOUND = 1e6  # odds beyond which a classifier is sure, and not informative
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio:
+    """How much more likely each problem is among new problems than among old ones.
+
+    Made by `estimate_ratio`; for ``weight=`` of a guarantee.
+
+    Parameters
+    ----------
+    classifier : fitted classifier
+        Tells new problems from old ones by ``describe``.
+    describe : callable
+        ``describe(batch)`` gives a table with one row per problem.
+    prior : float
+        Number of old problems per new one that it was fitted to.
+    """
+
+    classifier: Any
+    describe: Callable
+    prior: float
+
+    def __call__(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """The ratio of each problem.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+        """
+        share = self.classifier.predict_proba(self.describe(batch))[:, 1]
+        odds = share / np.maximum(1 - share, 1 / _WEIGHT_BOUND)
+        return np.clip(self.prior * odds, 1 / _WEIGHT_BOUND, _WEIGHT_BOUND)
+
+
+def estimate_ratio(
+    old: Problems,
+    new: Problems,
+    *,
+    classifier: Any = None,
+    describe: Callable | None = None,
+) -> LikelihoodRatio:
+    """Estimate how the problems to be filtered differ from those that calibrate.
+
+    Parameters
+    ----------
+    old : sequence of ReasoningGraph or GraphBatch
+        Of the kind that calibrates. They should not calibrate themselves, nor be labelled.
+    new : sequence of ReasoningGraph or GraphBatch
+        Of the kind that is going to be filtered; no labels are needed.
+    classifier : scikit-learn classifier with ``predict_proba``, optional
+        None is logistic regression on standardised columns.
+    describe : callable, optional
+        A function of a GraphBatch that gives a table with one row per problem. None takes
+        the number of claims and edges, and mean, minimum and maximum of each feature.
+
+    Returns
+    -------
+    LikelihoodRatio
+
+    Warns
+    -----
+    UserWarning
+        Always: with a ratio that was estimated, the guarantee is approximate.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.guarantees import NoFalseClaim, estimate_ratio
+    >>> graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
+    >>> new = graphs[graphs.sizes > 6]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", UserWarning)
+    ...     ratio = estimate_ratio(graphs[:200], new)
+    >>> cf = HardCF(guarantee=NoFalseClaim(weight=ratio)).fit(graphs[200:], y[200:])
+    >>> cf.thresholds(new).shape == (len(new),)
+    True
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    describe = describe_problems if describe is None else describe
+    if classifier is None:
+        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    tables = [np.asarray(describe(as_batch(some)), float) for some in (old, new)]
+    kind = np.repeat([0, 1], [len(table) for table in tables])
+    fitted = clone(classifier).fit(np.concatenate(tables), kind)
+    warn(
+        "the likelihood ratio is estimated, and not known: a guarantee that is weighted "
+        "with it is approximate"
+    )
+    return LikelihoodRatio(fitted, describe, len(tables[0]) / len(tables[1]))
+
+
+def describe_problems(batch: GraphBatch) -> NDArray[np.float64]:
+    """Size, number of edges, and mean, minimum and maximum of each feature.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+
+    Returns
+    -------
+    ndarray of shape (n_problems, 2 + 3 n_features)
+    """
+    columns = [batch.sizes, np.diff(batch.edge_offsets)]
+    for column in () if batch.features is None else batch.features.T:
+        total = segment_sum(column, batch.offsets)
+        columns.append(total / np.maximum(batch.sizes, 1))
+        ends = segment_min(column, batch.offsets), -segment_min(-column, batch.offsets)
+        columns += [np.where(batch.sizes > 0, end, 0.0) for end in ends]
+    return np.column_stack(columns).astype(np.float64)
+
+
+def checked_weights(weight, batch):
+    """What ``weight`` gives for each problem, or ValueError."""
+    values = np.asarray(weight(batch), dtype=np.float64)
+    if values.shape != (len(batch),):
+        raise ValueError(
+            f"weight={weight!r} gave shape {values.shape} for {len(batch)} problems: one "
+            "number per problem is needed"
+        )
+    # Sums of numbers beyond these would overflow, and products lose their last bits.
+    usual = (values == 0) | ((values >= 1 / EXTREME) & (values <= EXTREME))
+    if not usual.all():
+        i = int(np.argmin(usual))
+        raise ValueError(
+            f"{batch.name_of(i)}: its weight is {values[i]}, but a likelihood ratio is "
+            f"finite and at least 0 (here: 0, or between {1 / EXTREME:g} and {EXTREME:g})"
+        )
+    return values

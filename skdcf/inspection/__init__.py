@@ -1,14 +1,20 @@
 """Looking into filters: why a claim was dropped, what features do, how faithful training is."""
 
-from ._ablation import single_feature_ablation
-from ._contributions import Contributions
-from ._explain import Explanation, explain
-from ._permutation import permutation_importance
-from ._pooled import pooled_shap_values
-from ._retention import RetentionReport, retention_by
-from ._separation import SeparationReport, score_separation
-from ._shap import ImportanceReport, ShapReport, shap_values
-from ._surrogate import SurrogateReport, surrogate_agreement
+from ._explain import Contributions, Explanation, explain
+from ._retention import (
+    RetentionReport,
+    SurrogateReport,
+    retention_by,
+    surrogate_agreement,
+)
+from ._separation import SeparationReport, score_separation, single_feature_ablation
+from ._shap import (
+    ImportanceReport,
+    ShapReport,
+    permutation_importance,
+    pooled_shap_values,
+    shap_values,
+)
 
 __all__ = [
     "Contributions",

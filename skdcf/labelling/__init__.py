@@ -3,7 +3,15 @@
 ``skdcf label FILE.jsonl`` opens the page. `LabelStore` keeps what is said on it.
 """
 
-from ._agreement import agreement, cohen_kappa, list_disagreements
+from ._agreement import (
+    LabelSource,
+    agreement,
+    cohen_kappa,
+    describe_labels,
+    get_label_sources,
+    list_disagreements,
+    set_label_sources,
+)
 from ._exchange import (
     from_label_studio,
     label_studio_config,
@@ -13,7 +21,6 @@ from ._exchange import (
 )
 from ._next import Disagreements, FilterOrder, RandomOrder, next_to_label
 from ._server import LabelServer
-from ._sources import LabelSource, describe_labels, get_label_sources, set_label_sources
 from ._store import LabelStore
 
 __all__ = [

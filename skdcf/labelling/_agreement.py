@@ -1,12 +1,25 @@
-"""How far two people, or a model and people, agree on which claims are true."""
+"""Where labels come from, and how far two people, or a model and people, agree.
 
+Formulas of a text become trees that a page can build without reading any HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
-from ..graphs import GraphBatch, Labels, as_batch, pack_labels
+from .._checks import check_choice
+from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
+from ..graphs.sources import KINDS, SOURCES, iterate_sources, read_sources
 from ..metrics import coverage_interval
 
 _LEVEL = 0.95
@@ -265,3 +278,216 @@ def _side_by_side(first, second):
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())
     return pack_labels(first, batch), pack_labels(second, batch), batch.problem_of
+
+
+_FORMULA = re.compile(
+    r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\((.{1,2000}?)\\\)|"
+    r"(?<![\\$])\$(?=\S)([^$\n]{1,500}?)(?<=[^\s\\])\$(?!\d)",
+    re.DOTALL,
+)
+#: A formula with any other element or attribute is shown as it was written: claims are
+#: written by a model, and ``\\text{<script>}`` is one of the things that LaTeX can say.
+_TAG = re.compile(
+    "math|mrow|mi|mn|mo|mtext|mspace|msup|msub|msubsup|mfrac|msqrt|mroot|mover|munder|"
+    "munderover|mtable|mtr|mtd|mstyle|mpadded|mphantom|menclose|mfenced"
+)
+_ATTRIBUTE = re.compile("display|mathvariant|stretchy|fence|accent|linethickness|width")
+
+
+def split_formulas(text: str | None) -> list | None:
+    """Cut a text into strings and trees (tag, attributes, children) of MathML.
+
+    Parameters
+    ----------
+    text : str or None
+
+    Returns
+    -------
+    list or None
+        None where there is no formula, or where ``latex2mathml`` is not installed.
+    """
+    try:
+        from latex2mathml.converter import convert
+    except ImportError:
+        return None
+    parts, end = [], 0
+    for match in _FORMULA.finditer(text or ""):
+        try:
+            root = ElementTree.fromstring(convert(next(filter(None, match.groups()))))
+            tree = _tree(root)
+        except Exception:  # whatever a model wrote: it is shown as it stands
+            continue
+        parts += [text[end : match.start()], tree]
+        end = match.end()
+    return [*parts, text[end:]] if parts else None
+
+
+def _tree(element):
+    tag = element.tag.rpartition("}")[2]
+    if not _TAG.fullmatch(tag) or not all(map(_ATTRIBUTE.fullmatch, element.attrib)):
+        raise ValueError(f"{tag} with {sorted(element.attrib)} is not shown")
+    children = [element.text or ""]
+    for child in element:
+        children += [_tree(child), child.tail or ""]
+    return [tag, element.attrib, [c for c in children if c]]
+
+
+_WORDS = {"human": "by people", "model": "by models", "derived": "derived"}
+
+
+class LabelSource(NamedTuple):
+    """Who judged a claim, and when.
+
+    Parameters
+    ----------
+    kind : {"human", "model", "derived"}
+        A person, a language model, or a rule that made the label from something else.
+    by : str
+        Name of the person, the model or the rule.
+    when : str or None
+        Time in ISO 8601.
+    version : str or None
+        Of the prompt, or of the rule.
+    seconds : float or None
+        For how long a person looked at the claim.
+    note : str or None
+        What the person noted.
+    """
+
+    kind: str
+    by: str
+    when: str | None = None
+    version: str | None = None
+    seconds: float | None = None
+    note: str | None = None
+
+    @classmethod
+    def now(cls, kind: str, by: str, version: str | None = None) -> LabelSource:
+        """A source with the present time.
+
+        Parameters
+        ----------
+        kind : {"human", "model", "derived"}
+        by : str
+        version : str, optional
+
+        Returns
+        -------
+        LabelSource
+        """
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(kind, by, when, version)
+
+
+def set_label_sources(
+    graph: ReasoningGraph, sources: LabelSource | Sequence[LabelSource | None]
+) -> ReasoningGraph:
+    """The graph with the sources of its labels in its metadata, where they travel along.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+    sources : LabelSource, or sequence of (LabelSource or None)
+        One for all claims, or one for each; None where nobody judged the claim.
+
+    Returns
+    -------
+    ReasoningGraph
+
+    Raises
+    ------
+    ValueError
+        If there are as many sources as claims no more, or a kind is unknown.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.labelling import LabelSource, get_label_sources, set_label_sources
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
+    >>> graph = set_label_sources(graph, [LabelSource("human", "ann"), None])
+    >>> get_label_sources(graph)
+    [LabelSource(kind='human', by='ann', when=None, version=None, seconds=None, note=None), None]
+    """
+    if isinstance(sources, LabelSource):
+        sources = [sources] * graph.n_claims
+    if len(sources) != graph.n_claims:
+        raise ValueError(f"{len(sources)} sources but {graph.n_claims} claims")
+    for source in sources:
+        if source is not None:
+            check_choice("kind", source.kind, KINDS)
+    rows = [None if source is None else _row(source) for source in sources]
+    return graph.replace(metadata={**(graph.metadata or {}), SOURCES: rows})
+
+
+def _row(source):
+    """What is written: the first four always, seconds and note where there are any."""
+    names = LabelSource._fields
+    given = zip(names, source, strict=True)
+    return {k: v for k, v in given if k in names[:4] or v is not None}
+
+
+def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
+    """Where the labels of a graph come from.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+
+    Returns
+    -------
+    list of (LabelSource or None)
+        One for each claim; None where it is not known.
+    """
+    rows = read_sources(graph.metadata, graph.n_claims)
+    return [None if row is None else _source(row) for row in rows]
+
+
+def _source(row):
+    return LabelSource(*(row.get(name) for name in LabelSource._fields))
+
+
+def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
+    """How many labels there are and who gave them, in one sentence, for reports.
+
+    Parameters
+    ----------
+    X : sequence of ReasoningGraph, or GraphBatch
+        With sources in their metadata, where these are known.
+    y : sequence of arrays, one per problem
+        1 true, 0 false, -1 unknown.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.labelling import LabelSource, describe_labels, set_label_sources
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
+    >>> graph = set_label_sources(graph, LabelSource("human", "ann"))
+    >>> describe_labels([graph], [[1, -1]])
+    '2 claims: 1 judged by people (ann 1), 1 not judged'
+    """
+    batch = as_batch(X)
+    labels = pack_labels(y, batch)
+    found = Counter()
+    for label, row in zip(labels.tolist(), iterate_sources(batch), strict=True):
+        if label >= 0:
+            found[(row["kind"], str(row.get("by"))) if row else ("unknown", "")] += 1
+    parts = [part for kind in (*KINDS, "unknown") if (part := _count(kind, found))]
+    if unknown := int(np.sum(labels < 0)):
+        parts.append(f"{unknown} not judged")
+    return f"{len(labels)} claims: {', '.join(parts)}"
+
+
+def _count(kind, found):
+    names = {by: n for (k, by), n in found.items() if k == kind}
+    if not names:
+        return None
+    total = sum(names.values())
+    if kind == "unknown":
+        return f"{total} judged, the data do not say by whom"
+    listed = ", ".join(f"{by} {n}" for by, n in sorted(names.items()))
+    judged = "" if kind == "derived" else "judged "
+    return f"{total} {judged}{_WORDS[kind]} ({listed})"

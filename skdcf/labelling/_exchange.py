@@ -9,7 +9,7 @@ from typing import Any
 
 from .._files import replaced
 from ..graphs import ReasoningGraph, as_batch
-from ._sources import get_label_sources
+from ._agreement import get_label_sources
 from ._store import WORDS
 
 Words = list[list[str | None]]

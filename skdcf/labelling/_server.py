@@ -18,7 +18,7 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from .._checks import check_choice
-from ._math import split_formulas
+from ._agreement import split_formulas
 from ._next import Order
 from ._store import LabelStore
 

@@ -21,7 +21,7 @@ from sklearn.utils import Bunch
 
 from .._files import append_journal, open_journal
 from ..graphs import GraphBatch, ReasoningGraph
-from ._sources import LabelSource, get_label_sources, set_label_sources
+from ._agreement import LabelSource, get_label_sources, set_label_sources
 
 #: What a person can say of a claim; None takes it back.
 WORDS = {"true": 1, "false": 0, "unsure": -1, None: None}

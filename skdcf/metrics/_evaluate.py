@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_groups, check_list
-from ..graphs import question_groups
+from ..graphs import Labels, Problems, question_groups
 from ..graphs.ragged import flatten, offsets_of
 from ..guarantees import NoFalseClaim
 from ._filter_report import FilterReport
 from ._tally import Tally, claim_weights, is_chain, rows_by_group, rows_by_value
-
-if TYPE_CHECKING:
-    from ..graphs import Labels, Problems
 
 
 def evaluate_filter(

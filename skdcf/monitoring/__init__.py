@@ -5,10 +5,9 @@ risks without labels. `SlidingCalibration` and `AdaptiveAlpha` follow what chang
 `release` chooses whole answers that need no review.
 """
 
-from ._adapt import AdaptiveAlpha, SlidingCalibration
+from ._adapt import AdaptiveAlpha, SlidingCalibration, answer_p_values, release
 from ._coverage import CoverageMonitor
 from ._exchangeability import ExchangeabilityTest
-from ._release import answer_p_values, release
 
 __all__ = [
     "AdaptiveAlpha",

@@ -12,7 +12,7 @@ from ..graphs import Labels, Problems
 from ..graphs.grouping import as_one
 from ..guarantees import PerGroup
 from ._adapt import SlidingCalibration
-from ._betting import BettingMonitor, new_state, play
+from ._exchangeability import BettingMonitor, new_state, play
 
 #: The bets: errors are so many times as likely (in odds) as promised.
 ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])

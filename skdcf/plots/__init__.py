@@ -3,7 +3,6 @@
 Lines differ in colour, marker and dash, so that they can be told apart in grey.
 """
 
-from ._features import ImportanceDisplay, ShapDisplay
 from ._graph import ReasoningGraphDisplay
 from ._reports import (
     ComparisonDisplay,
@@ -12,8 +11,10 @@ from ._reports import (
     GroupCoverageDisplay,
 )
 from ._scores import (
+    ImportanceDisplay,
     RetentionDisplay,
     ScoreDistributionDisplay,
+    ShapDisplay,
     SoftHardDisplay,
     TrainingCurveDisplay,
 )

@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
 
 # Each floor may import what lies below it, and what lies beside it without a circle.
 FLOORS = [
-    {"_checks", "_drawing", "_files", "_lines", "_parameters", "_table", "exceptions"},
+    {"_checks", "_drawing", "_files", "_parameters", "_table", "exceptions"},
     {"graphs", "edges"},
     {"ops"},
     {"features", "guarantees", "relaxation", "training"},

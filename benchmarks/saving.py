@@ -64,12 +64,14 @@ def run_cell(filter, X, labels, groups, alphas, parts, protocol, seed):
         groups=groups,
         random_state=seed,
     )
-    return {name: np.asarray(getattr(report, name)).tolist() for name in measures()}
+    out = {name: np.asarray(getattr(report, name)).tolist() for name in measures()}
+    return out | {"chosen": report.chosen["filter"][0]}
 
 
 def measures():
     """What a comparison tells of each split."""
-    return [f.name for f in fields(ComparisonReport) if f.name not in SHARED]
+    told = [f.name for f in fields(ComparisonReport) if f.name not in SHARED]
+    return [name for name in told if name != "chosen"]
 
 
 def run(name, entries, labels, alphas, splits, chosen, *, groups=None, **about):
@@ -121,6 +123,10 @@ def join(rows, names, alphas, protocol):
         names=tuple(names),
         alpha=np.array(alphas),
         protocol=protocol,
+        chosen={
+            name: [cell["chosen"] for cell in row]
+            for name, row in zip(names, rows, strict=True)
+        },
         **{k: v[0] if k in OF_SPLIT else v[:, :, 0] for k, v in found.items()},
     )
 

@@ -116,6 +116,8 @@ def _share_split(filters, fit):
 def _n_held(filter, code):
     """How many questions a filter holds out for calibration."""
     n, size = int(code.max()) + 1, filter.calibration_size
+    if n == 1 < len(code):
+        raise ValueError("all problems are in one group: nothing can be held out")
     if size is None:
         size = filter._resolved().calibration_count(n, filter.alpha)
     return holdout_count("calibration_size", size, n)

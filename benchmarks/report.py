@@ -360,7 +360,16 @@ def results_page(results):
     """The page that a reader meets first."""
     parts = [texts.HEAD, summary(results)]
     parts += [figure(name, *texts.FIGURES[name]) for name in ("retention", "labelled")]
-    parts.append(texts.READING)
+    levels, rows = short_rows(results)
+    header = ["data", *(f"{a:g}" for a in levels)]
+    parts += [texts.IN_SHORT, table("Change of true claims kept, %", header, rows)]
+    parts.append(conditions(results))
+    return joined(parts)
+
+
+def tables_page(results):
+    """The appendix with every table."""
+    parts = [texts.TABLES, texts.READING]
     for section in (
         planted_section,
         natural_sections,
@@ -371,21 +380,19 @@ def results_page(results):
         paper_section,
     ):
         parts += section(results)
-    parts.append(conditions(results))
     return joined(parts)
 
 
 def measurements_page(folder):
-    """What other programs print, word for word."""
+    """What other programs print, word for word, folded."""
     parts = [texts.MEASUREMENTS]
     for name, title in PRINTED.items():
         path = folder / f"{name}.txt"
         if path.exists():
-            printed = path.read_text(encoding="utf-8")
-            indented = "".join(
-                f"   {line}".rstrip() + "\n" for line in printed.splitlines()
-            )
-            parts += [heading(title), f"``benchmarks/{name}.py``::\n\n{indented}"]
+            printed = path.read_text(encoding="utf-8").strip("\n")
+            lines = (f"      {line}".rstrip() for line in printed.splitlines())
+            fold = f".. dropdown:: benchmarks/{name}.py\n\n   .. code-block:: text\n\n"
+            parts += [heading(title), texts.MEASURED[name], fold + "\n".join(lines)]
     return joined(parts)
 
 
@@ -419,26 +426,29 @@ def with_table(readme, results):
     return before + START + readme_table(results) + END + after if after else readme
 
 
-def readme_table(results):
-    """What a reader of the README meets: changes at four levels."""
-    levels = (0.01, 0.02, 0.05, 0.1)
-    lines = [
-        "| true claims kept, change in % | "
-        + " | ".join(f"{a:g}" for a in levels)
-        + " |",
-        "|---|" + "---|" * len(levels),
-    ]
+def short_rows(results):
+    """Changes at four levels, one row per comparison that a reader meets first."""
+    levels, rows = (0.01, 0.02, 0.05, 0.1), []
     for name, pairs in texts.README.items():
         experiment = results[name]
         for filter, reference, text in pairs:
             found = [
-                change_text(*change(experiment, filter, reference, a)).replace("\\", "")
+                change_text(*change(experiment, filter, reference, a))
                 if a in experiment["alphas"]
                 else ""
                 for a in levels
             ]
-            lines.append(f"| {text} | " + " | ".join(found) + " |")
-    return "\n".join(lines) + "\n"
+            rows.append([text.replace("`", "``"), *found])
+    return levels, rows
+
+
+def readme_table(results):
+    """The same in Markdown."""
+    levels, rows = short_rows(results)
+    header = ["true claims kept, change in %", *(f"{a:g}" for a in levels)]
+    lines = ["| " + " | ".join(row) + " |" for row in [header, *rows]]
+    lines.insert(1, "|---|" + "---|" * len(levels))
+    return "\n".join(lines).replace("\\", "").replace("``", "`") + "\n"
 
 
 def main(results, pages):
@@ -447,6 +457,7 @@ def main(results, pages):
     save_all(saved, pages / "figures")
     for name, text in (
         ("results", results_page(saved)),
+        ("results_tables", tables_page(saved)),
         ("measurements", measurements_page(results)),
     ):
         (pages / f"{name}.rst").write_text(text, encoding="utf-8")

@@ -10,6 +10,24 @@ HEAD = """\
 Results
 ======="""
 
+TABLES = """\
+..
+   Written by benchmarks/report.py from benchmarks/results; `make bench` does both anew.
+
+Results, set by set
+===================
+
+The appendix to :doc:`results`: every table, what the labels of each set are worth, and where
+nothing is gained."""
+
+IN_SHORT = """\
+In short
+--------
+
+Change of the number of true claims kept per answer in percent, ``auto`` against logistic
+regression unless the row says otherwise. A star: p < 0.05. No star means that the difference is not
+clear of its error."""
+
 SUMMARY = """\
 All filters on this page keep the same promise: with probability 1 - alpha, nothing false is
 left. They differ in how many true claims survive. ``auto``, the default of
@@ -29,7 +47,7 @@ FIGURES = {
         "True claims kept per answer against alpha. Bands are one corrected standard error\n"
         "to each side, drawn for two of the filters; Neyman-Pearson lies on ``auto``. All\n"
         "are measured on the same halves, so that differences are surer than the bands suggest\n"
-        "(see the tables).",
+        "(:doc:`results_tables`).",
     ),
     "labelled": (
         "True claims kept against the number of labelled problems.",
@@ -102,8 +120,7 @@ in it. The second column would be 0.5 if style were not seen at all. Only steps 
 first error count; part of the gap is position, since changes stand where errors stand."""
 
 CHANGES = """\
-Each row changes one thing and leaves the rest. Each tree of the forest once saw 5,000 claims
-at most. The text hazard is an option of
+Each row changes one thing and leaves the rest. The text hazard is an option of
 `~skdcf.scorers.NeymanPearsonScorer`, off by default, since on planted errors it learns who
 wrote a step; below 300 problems to train on, as on ProcessBench and PERL here, it is not used.
 What agreement and numbers of other answers do stands in the tables above."""
@@ -115,11 +132,11 @@ CHANGED = {
 SYMBOLIC = """\
 **Tried, and not kept.** Eight columns of symbolic checks (identities at fixed points, equations
 equivalent to an earlier one, values that solve an earlier equation or do not, found values
-substituted) were built, tested, measured on the same splits, and removed; the commit before
-"Symbolic columns are not kept" has them. On none of the data that were at hand did they gain.
+substituted) were built, tested and measured on the same splits. On none of the data that were
+at hand did they gain.
 Most answers of ProcessBench's gsm8k part have no equation with a variable, and on the algebra
 of PRMBench the change is within its error. Change of retention in percent, with corrected
-errors, measured before the default scorer became faster:"""
+errors:"""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 ANSWERS = """\
@@ -151,7 +168,8 @@ learn than real problems may."""
 CONDITIONS = """\
 Computed at commit {commits} (a plus: with changes) with {versions}. Splits are drawn with
 seed 0, filters with that of their split; every file in ``benchmarks/results`` names its own.
-:doc:`measurements` has what else was measured: speed, edge cases, the relaxations."""
+:doc:`results_tables` has every table, :doc:`measurements` what else was measured: speed, edge
+cases, the relaxations."""
 
 MEASUREMENTS = """\
 ..
@@ -160,7 +178,21 @@ MEASUREMENTS = """\
 Further measurements
 ====================
 
-What the programs behind other pages print, word for word. Times are of one core."""
+What the programs behind other pages print, word for word, folded. Times are of one core."""
+
+MEASURED = {
+    "edge_cases": "What users do, and what it does to a coverage of 0.9: as promised, refused, or\n"
+    "void where the filter cannot see what was done before it.",
+    "surrogate": "How closely the relaxations follow the hard procedure, at the paper's settings\n"
+    "and at sharp ones.",
+    "no_gain": "Five kinds of generated data on which learning has little to learn from.",
+    "hard_speed": "From scores to masks, for a million answers.",
+    "relaxation_speed": "A loss with its gradient, and how time grows with the data.",
+    "scorer_speed": "Fitting the default scorer for one level and for several.",
+    "text_speed": "Columns computed from texts and graphs, in claims a second.",
+    "compare_speed": "A comparison of cheap filters on many splits.",
+    "large_problems": "One problem of up to 100,000 claims.",
+}
 
 README = {
     "prmbench": [

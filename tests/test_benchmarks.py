@@ -123,6 +123,8 @@ def test_pages_say_what_the_files_hold():
     guide = ROOT / "docs" / "guide"
     saved = report.read(results)
     assert report.results_page(saved) == (guide / "results.rst").read_text("utf-8")
+    tables = (guide / "results_tables.rst").read_text("utf-8")
+    assert report.tables_page(saved) == tables
     page = (guide / "measurements.rst").read_text("utf-8")
     assert report.measurements_page(results) == page
     readme = (ROOT / "README.md").read_text("utf-8")

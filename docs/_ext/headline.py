@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-RESULTS = HERE.parent / "guide/results.rst"
+RESULTS = HERE.parent / "guide/results_tables.rst"
 SPEED = HERE.parents[1] / "benchmarks/results/hard_speed.txt"
 CHANGE = "auto against logistic regression, %"
 ALPHA = "0.05"

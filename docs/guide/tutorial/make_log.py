@@ -11,10 +11,17 @@ import random
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BRANCHES = (
-    "Northgate Riverside Millfield Oakhill Station Harbour Castle Parkside".split()
-)
-DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday".split()
+BRANCHES = [
+    "Northgate",
+    "Riverside",
+    "Millfield",
+    "Oakhill",
+    "Station",
+    "Harbour",
+    "Castle",
+    "Parkside",
+]
+DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
 # How a passage says it, how an answer does, and which numbers it takes.
 FACTS = [
     (

@@ -227,10 +227,10 @@ def test_reports_show_their_numbers_as_tables():
         f"{report.retention[1]:.3f}": report,
         f"{comparison.rows()[0]['retention']:.4g}": comparison,
         "corrected": comparison.differences(),
-        "each group by itself": evaluate_filter(
+        "<i> 30": evaluate_filter(
             dcf, X[100:], y[100:], [0.1], by=lambda b: np.where(b.sizes > 6, "<i>", "b")
         ),
-        "agree pct": surrogate_agreement(dcf, X[100:], y[100:], [0.1]),
+        "agree %": surrogate_agreement(dcf, X[100:], y[100:], [0.1]),
     }
     for number, some in shown.items():
         found = Elements(some._repr_html_())

@@ -94,7 +94,7 @@ def draw(values):
         ax.set(title=kind, xlabel="promised", xlim=(0.55, 1.01), ylim=(0.55, 1.01))
         ax.title.set_fontsize(10)
     panels[0].set_ylabel("answers without a false claim")
-    panels[1].legend(frameon=False, loc="lower right", fontsize=9)
+    panels[0].legend(frameon=False, loc="lower right", fontsize=9)
     path = ROOT / "docs/guide/figures/promise.svg"
     figure.savefig(path, metadata={"Date": None})
     text = path.read_text(encoding="utf-8")

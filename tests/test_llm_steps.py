@@ -376,12 +376,6 @@ def test_a_text_that_adds_something_is_not_given():
     assert out.refused == (added,)
 
 
-def test_a_score_that_is_no_number_entails_nothing():
-    merge = Merge(check=lambda premise, claim: float("nan"))
-    out = run(merge, ["a", "b"], None, model=Model({"text": "a and b."}))
-    assert out.refused == ("a and b.",)
-
-
 @pytest.mark.parametrize("texts", [["no"], [{"text": "a. b."}, "no"], [{"text": " "}]])
 def test_a_merge_that_fails_gives_the_claims_as_they_stand(texts):
     out = run(Merge(), ["a is 2", "b is 3!"], None, model=Model(*texts))
@@ -429,7 +423,7 @@ def test_steps_check_their_settings():
         SampleAnswers(0),
         SampleAnswers(temperature=3),
         Verify(log_odds="yes"),
-        Merge(check=7),
+        Merge(abstention=7),
     ):
         with pytest.raises(ValueError, match=r"parameter of|must be"):
             step.apply(model="m", client=Model("never"))

@@ -5,8 +5,16 @@ protocol (hosted, vLLM, Ollama, llama.cpp), or any function. Install ``skdcf[llm
 endpoints. Keys are read from the environment when calls are made, and stored nowhere.
 """
 
-from ._answers import Answer, Extraction
-from ._calls import CallError, EndpointError, Prompt, Reply, Usage, load_prompt
+from ._calls import (
+    Answer,
+    CallError,
+    EndpointError,
+    Extraction,
+    Prompt,
+    Reply,
+    Usage,
+    load_prompt,
+)
 from ._claims import (
     Decompose,
     DeducedGraph,
@@ -14,12 +22,19 @@ from ._claims import (
     SampleAnswers,
     split_sentences,
 )
-from ._client import ChatClient
+from ._client import ChatClient, Estimate
 from ._extractor import ClaimExtractor
-from ._judges import DomainFlags, Frequency, SemanticJudge, Verify, judge_labels
-from ._merge import Merge, MergedText, join_claims
+from ._judges import (
+    DomainFlags,
+    Frequency,
+    Merge,
+    MergedText,
+    SemanticJudge,
+    Verify,
+    join_claims,
+    judge_labels,
+)
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer
-from ._step import Estimate
 
 __all__ = [
     "Answer",

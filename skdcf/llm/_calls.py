@@ -1,30 +1,25 @@
-"""What is asked of a model, what comes back, and what can go wrong."""
+"""Answers, what is asked of a model about them, what comes back, what can go wrong."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: Version of each prompt that is used by default.
-VERSIONS = {
-    "answer": 1,
-    "decompose": 2,
-    "domain_flags": 1,
-    "entailment": 2,
-    "frequency": 2,
-    "graph": 1,
-    "labels": 2,
-    "merge": 2,
-    "semantic": 1,
-    "verdict": 2,
-    "verify": 2,
-    "verify_all": 1,
-}
+import numpy as np
+
+from ..graphs import ReasoningGraph
+
+_PROMPTS = files("skdcf.llm").joinpath("prompts")
+_FOUND = (path.name.removesuffix(".txt").rpartition("-") for path in _PROMPTS.iterdir())
+#: Version of each prompt that is used by default: the newest.
+VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
 
 
 class CallError(RuntimeError):
@@ -104,7 +99,7 @@ def load_prompt(name: str, version: int | None = None) -> Prompt:
     'merge-2'
     """
     full = f"{name}-{VERSIONS.get(name) if version is None else version}"
-    path = files("skdcf.llm").joinpath(f"prompts/{full}.txt")
+    path = _PROMPTS.joinpath(f"{full}.txt")
     if name not in VERSIONS or not path.is_file():
         raise ValueError(f"there is no prompt {full!r}; names are {sorted(VERSIONS)}")
     return Prompt(full, path.read_text("utf-8").strip())
@@ -194,29 +189,6 @@ class Reply:
     completion_tokens: int = 0
     tokens: list[str] = field(default_factory=list)
 
-    def to_json(self) -> str:
-        """The reply as JSON text, for a cache.
-
-        Returns
-        -------
-        str
-        """
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Reply:
-        """Inverse of `to_json`.
-
-        Parameters
-        ----------
-        text : str
-
-        Returns
-        -------
-        Reply
-        """
-        return cls(**json.loads(text))
-
 
 @dataclass
 class Usage:
@@ -253,36 +225,218 @@ class Usage:
         cached : bool, default=False
             Whether it came from the cache.
         """
-        before = "cached_" if cached else ""
-        self._increase("cached" if cached else "calls", 1)
-        self._increase(f"{before}prompt_tokens", reply.prompt_tokens)
-        self._increase(f"{before}completion_tokens", reply.completion_tokens)
+        tokens = reply.prompt_tokens, reply.completion_tokens
+        self += Usage(0, 1, 0, 0, 0, *tokens) if cached else Usage(1, 0, 0, *tokens)
 
-    def _increase(self, name, by):
-        setattr(self, name, getattr(self, name) + by)
-
-    def __iadd__(self, other):
-        for part in fields(self):
-            self._increase(part.name, getattr(other, part.name))
-        return self
-
-    def cost(self, prices: tuple[float, float] | None) -> float | None:
-        """What the calls cost.
-
-        Parameters
-        ----------
-        prices : (float, float) or None
-            Of a million tokens of prompts and of replies.
+    def needed(self) -> np.ndarray:
+        """Calls, tokens of prompts and of replies, from the cache or not.
 
         Returns
         -------
-        float or None
+        ndarray of int, shape (3,)
         """
-        return price_of(self.prompt_tokens, self.completion_tokens, prices)
+        paid = self.calls, self.prompt_tokens, self.completion_tokens
+        kept = self.cached, self.cached_prompt_tokens, self.cached_completion_tokens
+        return np.add(paid, kept)
+
+    def __iadd__(self, other):
+        for part in fields(self):
+            total = getattr(self, part.name) + getattr(other, part.name)
+            setattr(self, part.name, total)
+        return self
 
 
-def price_of(prompt_tokens: float, completion_tokens: float, prices: Any) -> Any:
-    """Price of so many tokens, None where prices are not known."""
-    if prices is None:
+#: Keys of a graph's metadata: how it was extracted, what was odd, and, where they differ
+#: from the claim's own, the words of the answer that state a claim.
+EXTRACTION, FLAGS, SPANS = "extraction", "flags", "spans"
+_SENTENCE_END = re.compile(r"\n\s*|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
+_MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
+_MOST_OUTSIDE = 0.2  # share of an answer that may be in no claim without a flag
+
+
+class Answer(NamedTuple):
+    """An answer to a problem, before anything is known about it.
+
+    Parameters
+    ----------
+    problem : str or None
+        The question.
+    answer : str or None
+        None where the model is to be asked, which `ConformalFactualityPipeline` does.
+    id : str or int or None
+        A name for messages and files.
+    alternatives : sequence of str or None
+        Other answers, where there are some already.
+    metadata : dict or None
+        Whatever else belongs to the problem, such as what a guarantee groups by, and
+        ``group``, which names the question.
+    context : str, sequence of str or None
+        Passages that the answer has to be supported by; None where they are not known.
+    """
+
+    problem: str | None
+    answer: str | None
+    id: Any = None
+    alternatives: Sequence[str] | None = None
+    metadata: Mapping[str, Any] | None = None
+    context: str | Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What became of one answer.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+    answer : Answer
+    flags : tuple of str
+        What was not as it should be, such as a graph that had to be repaired.
+    usage : Usage
+        What it cost.
+    """
+
+    graph: ReasoningGraph
+    answer: Answer
+    flags: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
+    """What the caller gave, as answers; ValueError names what is none.
+
+    With ``ask``, an answer may be missing, and an item may be a question alone.
+    """
+    if isinstance(X, (str, bytes, Mapping)):
+        raise ValueError(f"a {type(X).__name__} is no list of problems and answers")
+    return [_read_answer(i, item, ask) for i, item in enumerate(X)]
+
+
+def _read_answer(i, item, ask):
+    if isinstance(item, str) and ask:
+        answer = Answer(item, None)
+    elif isinstance(item, Mapping):
+        if unknown := sorted(map(str, item.keys() - {*Answer._fields, "group"})):
+            raise ValueError(
+                f"problem {i}: unknown keys {unknown}; there are {list(Answer._fields)}. The "
+                'question is the "problem", and whatever else belongs to it goes into '
+                '"metadata"'
+            )
+        answer = Answer(**{name: item.get(name) for name in Answer._fields})
+        if item.get("group") is not None and isinstance(
+            answer.metadata, Mapping | None
+        ):
+            metadata = {**(answer.metadata or {}), "group": item["group"]}
+            answer = answer._replace(metadata=metadata)
+    elif isinstance(item, tuple) and 2 <= len(item) <= len(Answer._fields):
+        answer = Answer(*item)
+    else:
+        raise ValueError(
+            f"problem {i} is a {type(item).__name__}, but must be (problem, answer), or a "
+            'dictionary with "problem" and "answer"'
+        )
+    return _checked(f"problem {i}: its", answer, ask)
+
+
+def _checked(its, answer, ask):
+    """All that could be wrong is found before the first call, half characters replaced."""
+    if not isinstance(answer.answer, str) and not (ask and answer.answer is None):
+        raise ValueError(f"{its} answer is {answer.answer!r}, no text")
+    if not isinstance(answer.problem, str | None):
+        raise ValueError(f"{its} question is {answer.problem!r}, no text")
+    if answer.answer is None and not (answer.problem or "").strip():
+        raise ValueError(f"{its} answer is None, and there is no question to ask")
+    if not isinstance(answer.metadata, Mapping | None):
+        raise ValueError(f"{its} metadata must be a dictionary")
+    if not isinstance(answer.id, str | int | None) or isinstance(answer.id, bool):
+        raise ValueError(f"{its} id is {answer.id!r}, no text or whole number")
+    passages = answer.context
+    passages = (passages,) if isinstance(passages, str) else passages
+    return answer._replace(
+        problem=whole(answer.problem),
+        answer=whole(answer.answer),
+        alternatives=_texts(f"{its} alternatives", answer.alternatives),
+        context=_texts(f"{its} context", passages),
+    )
+
+
+def _texts(name, values):
+    good = values is None or isinstance(values, (list, tuple))
+    if not good or not all(isinstance(text, str) for text in values or ()):
+        raise ValueError(f"{name} must be a list of texts")
+    return None if values is None else tuple(map(whole, values))
+
+
+def whole(text: str | None) -> str | None:
+    """A text whose half characters are joined, or replaced where the other half is lost."""
+    if text is None:
         return None
-    return (prompt_tokens * prices[0] + completion_tokens * prices[1]) / 1e6
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def make_graph(answer: Answer, claims: Sequence[str], edges: Any) -> ReasoningGraph:
+    """The graph of an answer, and in its metadata the words that state each claim."""
+    spans = {str(c): getattr(c, "span", c) for c in claims}
+    spans = {claim: span for claim, span in spans.items() if span != claim}
+    metadata = {**(answer.metadata or {}), "answer": answer.answer}
+    shared = answer._asdict() | {
+        "metadata": metadata | ({SPANS: spans} if spans else {})
+    }
+    del shared["answer"]
+    return ReasoningGraph(None, edges, claims=[str(c) for c in claims], **shared)
+
+
+def flag_of_text(graph: ReasoningGraph) -> str | None:
+    """A flag where much of an answer is in no claim: it was neither kept nor dropped."""
+    answer = (graph.metadata or {}).get("answer") or ""
+    letters = np.array([c.isalnum() for c in answer], dtype=bool)
+    outside = letters.copy()
+    for places in _places(graph, answer):
+        _mark(outside, places, False)
+    share = outside.sum() / max(letters.sum(), 1)
+    if share <= _MOST_OUTSIDE:
+        return None
+    return f"{share:.0%} of the answer's text is in no claim"
+
+
+def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
+    """The answer itself, without the sentences that are not all in words of kept claims.
+
+    Words of a claim that are not found word for word in the answer keep nothing; and
+    where those of a dropped claim are not found, nothing is kept, since it may be stated
+    anywhere.
+    """
+    answer = (graph.metadata or {}).get("answer") or ""
+    good, bad = np.zeros((2, len(answer)), dtype=bool)
+    for places, keep in zip(_places(graph, answer), kept, strict=True):
+        if not keep and not places:
+            return ""
+        _mark(good if keep else bad, places)
+    ends = [match.end() for match in _SENTENCE_END.finditer(answer)]
+    bounds = zip([0, *ends], [*ends, len(answer)], strict=True)
+    return "".join(_kept_sentences(answer, bounds, good & ~bad)).strip()
+
+
+def _kept_sentences(answer, bounds, good) -> Iterator[str]:
+    for start, end in bounds:
+        sentence = answer[start:end]
+        stated = np.ones(len(sentence), dtype=bool)
+        for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence
+            stated[match.start() : match.end()] = False
+        stated &= np.array([not c.isspace() for c in sentence], dtype=bool)
+        if stated.any() and good[start:end][stated].all():
+            yield sentence
+
+
+def _places(graph, answer):
+    """Where the words of each claim stand in its answer: all places, often one or none."""
+    spans = (graph.metadata or {}).get(SPANS) or {}
+    for claim in graph.claims or ():
+        words = str(spans.get(claim, claim)).split()
+        pattern = r"\s+".join(map(re.escape, words))
+        yield [m.span() for m in re.finditer(pattern, answer)] if words else []
+
+
+def _mark(line, places, value=True):
+    for start, end in places:
+        line[start:end] = value

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from numbers import Integral, Real
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from .._parameters import Number, positive
 from ..edges import chain_edges, cited_edges
 from ._calls import Reply, UnreadableError
+from ._client import Size, Step, count_tokens, table_tokens
 from ._reading import Claims, Premises, number_rows, read_texts
-from ._session import Chat
-from ._step import Expense, Size, Step, count_tokens, gather_steps, table_tokens
+from ._session import Chat, gather_steps
 
 _END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])(?:\s+|(?<=[\u3002\uff01\uff1f]))")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
@@ -37,6 +39,7 @@ class Claim(str):
     span = ""
 
 
+@dataclass(eq=False, repr=False)
 class Decompose(Step):
     """Cut an answer into claims, in their order, by a model.
 
@@ -74,16 +77,7 @@ class Decompose(Step):
         "max_claims": [positive(Integral)],
     }
 
-    def __init__(
-        self,
-        prompt: str | Path | None = None,
-        *,
-        model: str | None = None,
-        max_claims: int = 100,
-    ):
-        self.prompt = prompt
-        self.model = model
-        self.max_claims = max_claims
+    max_claims: int = 100
 
     def _question(self, answer, problem):
         return {"question": problem, "answer": answer} if answer.strip() else None
@@ -95,9 +89,8 @@ class Decompose(Step):
         for claim, row in zip(claims, reply.claims, strict=True):
             claim.span = row.span or row.text
         if len(claims) > self.max_claims and not _halves(answer):
-            raise ValueError(
-                f"it has {len(claims)} claims, more than {self.max_claims}"
-            )
+            n, most = len(claims), self.max_claims
+            raise ValueError(f"it has {n} claims, more than {most}")
         return claims
 
     async def _run(self, chat: Chat, answer: str, problem: str | None) -> list[str]:
@@ -107,19 +100,20 @@ class Decompose(Step):
         parts = [await self._run(chat, half, problem) for half in _halves(answer)]
         return [claim for part in parts for claim in part]
 
-    def _expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> np.ndarray:
         written = 2 * size.answer + 8 * size.n_claims
         return self._expense(1, size.problem + size.answer, written)
 
 
 def _halves(answer):
     """An answer in two, at the end of the line or sentence that is nearest its middle."""
-    ends = [m.end() for m in re.finditer(r"\n+|(?<=[.!?])\s+", answer.strip())]
-    ends = [end for end in ends if answer.strip()[end:].strip()]
+    text = answer.strip()
+    ends = [m.end() for m in re.finditer(r"\n+|(?<=[.!?])\s+", text)]
+    ends = [end for end in ends if text[end:].strip()]
     if not ends:
         return ()
     middle = min(ends, key=lambda end: abs(2 * end - len(answer)))
-    return answer.strip()[:middle], answer.strip()[middle:]
+    return text[:middle], text[middle:]
 
 
 def split_sentences(answer: str, problem: str | None = None) -> list[str]:
@@ -162,6 +156,7 @@ class DeducedGraph(NamedTuple):
     flag: str | None = None
 
 
+@dataclass(eq=False, repr=False)
 class DeduceGraph(Step):
     """Say which claims build on which, by a model.
 
@@ -207,16 +202,7 @@ class DeduceGraph(Step):
         "read_cited": ["boolean"],
     }
 
-    def __init__(
-        self,
-        prompt: str | Path | None = None,
-        *,
-        model: str | None = None,
-        read_cited: bool = True,
-    ):
-        self.prompt = prompt
-        self.model = model
-        self.read_cited = read_cited
+    read_cited: bool = True
 
     def _question(self, claims, problem):
         if len(claims) < 2 or (self.read_cited and cited_edges(claims, problem)):
@@ -232,15 +218,13 @@ class DeduceGraph(Step):
             return DeducedGraph(cited_edges(claims, problem) if self.read_cited else [])
         return DeducedGraph(_edges(number_rows(reply.premises, len(claims))))
 
-    async def _run(
-        self, chat: Chat, claims: Sequence[str], problem: str | None
-    ) -> DeducedGraph:
+    async def _run(self, chat: Chat, *item: Any) -> DeducedGraph:
         try:
-            return await super()._run(chat, claims, problem)
+            return await super()._run(chat, *item)
         except UnreadableError as error:
-            return _repaired(error.data, claims)
+            return _repaired(error.data, item[0])
 
-    def _expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> np.ndarray:
         return self._expense(1, *table_tokens(size, reasons=False))
 
 
@@ -265,15 +249,13 @@ def _repaired(data, claims):
     for row in rows if isinstance(rows, list) else ():
         if isinstance(row, dict) and isinstance(row.get("builds_on"), list):
             found.setdefault(_whole(row.get("claim")), row["builds_on"])
-    n = len(claims)
-    if not any(v in found for v in range(1, n + 1)):
+    everyone = range(1, len(claims) + 1)
+    if not found.keys() & set(everyone):
         return DeducedGraph(chain_edges(claims), CHAINED)
-    edges = []
-    for v in range(1, n + 1):
-        given = found.get(v, [v - 1])
-        edges += [
-            (u - 1, v - 1) for u in sorted({_whole(u) for u in given}) if 0 < u < v
-        ]
+    given = {v: sorted({_whole(u) for u in found.get(v, [v - 1])}) for v in everyone}
+    edges = [
+        (u - 1, v - 1) for v, parents in given.items() for u in parents if 0 < u < v
+    ]
     return DeducedGraph(edges, REPAIRED)
 
 
@@ -281,6 +263,7 @@ def _whole(value):
     return value if type(value) is int else 0
 
 
+@dataclass(eq=False, repr=False)
 class SampleAnswers(Step):
     """Ask the model for more answers to a question: the ``alternatives`` of a problem.
 
@@ -329,20 +312,12 @@ class SampleAnswers(Step):
         "max_tokens": [positive(Integral), None],
     }
 
-    def __init__(
-        self,
-        n: int = 5,
-        *,
-        prompt: str | Path | None = None,
-        model: str | None = None,
-        temperature: float = 1.0,
-        max_tokens: int | None = None,
-    ):
-        self.n = n
-        self.prompt = prompt
-        self.model = model
-        self.temperature = temperature
-        self.max_tokens = max_tokens
+    n: int = 5
+    _: KW_ONLY
+    prompt: str | Path | None = None
+    model: str | None = None
+    temperature: float = 1.0
+    max_tokens: int | None = None
 
     async def _run(self, chat: Chat, problem: str) -> list[str]:
         drawn = [self._one(chat, problem, i, _useful) for i in range(1, self.n + 1)]
@@ -366,7 +341,12 @@ class SampleAnswers(Step):
         str
             The text of the answer.
         """
-        text = await self._one(chat, problem, 0, _shown(chat))
+
+        def read(reply):
+            chat.flag(CUT_OFF if reply.finish_reason == "length" else None)
+            return _said(reply)
+
+        text = await self._one(chat, problem, 0, read)
         if text is None:
             raise UnreadableError(f"{chat.model!r} gives no answer, or refuses to")
         return text
@@ -374,28 +354,20 @@ class SampleAnswers(Step):
     async def _one(self, chat, problem, seed, read):
         if not isinstance(problem, str) or not problem.strip():
             raise ValueError("a problem without a question has no other answers")
-        options = {} if self.max_tokens is None else {"max_tokens": self.max_tokens}
+        options = {"temperature": float(self.temperature), "seed": seed}
+        if self.max_tokens is not None:
+            options["max_tokens"] = self.max_tokens
         seeds = iter((seed + self.n, seed + 2 * self.n, seed))
 
         def again(call, reply, problem):
             return replace(call, seed=next(seeds))
 
-        try:
-            return await chat.ask(
-                self.told(),
-                problem,
-                read,
-                again,
-                temperature=float(self.temperature),
-                seed=seed,
-                **options,
-            )
-        except UnreadableError:
-            return None
+        with suppress(UnreadableError):
+            return await chat.ask(self.told(), problem, read, again, **options)
 
-    def _expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> np.ndarray:
         tokens = count_tokens(self.told().text) + size.problem
-        return Expense(self.n, self.n * tokens, self.n * size.answer)
+        return self.n * np.array([1, tokens, size.answer])
 
 
 def _useful(reply: Reply) -> str:
@@ -403,15 +375,6 @@ def _useful(reply: Reply) -> str:
     if reply.finish_reason == "length":
         raise ValueError("it was cut off")
     return _said(reply)
-
-
-def _shown(chat):
-    def read(reply):
-        if reply.finish_reason == "length":
-            chat.flag(CUT_OFF)
-        return _said(reply)
-
-    return read
 
 
 def _said(reply):

@@ -1,20 +1,28 @@
-"""Where models are, and how they are called: a value that holds no key."""
+"""Where models are, as a value that holds no key, and what all steps that ask them share."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
+import numpy as np
+
 from .._parameters import Number, Settings, positive
-from ._calls import Reply
-from ._session import Engine, ReplyCache, Session
+from ..graphs import ReasoningGraph
+from ._calls import CallError, Prompt, Reply, resolve_prompt
+from ._session import Chat, Engine, ReplyCache, Session, gather_all
 from ._transport import Endpoint, FunctionTransport, find_url
 
 _LOCK = threading.Lock()  # while an engine is made
@@ -22,6 +30,7 @@ _SECRET_WORDS = ("key", "token", "secret", "password", "sig", "auth")
 _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprobs"}
 
 
+@dataclass(eq=False, repr=False)
 class ChatClient(Settings):
     """An endpoint that speaks the chat-completions protocol, or a function.
 
@@ -111,36 +120,21 @@ class ChatClient(Settings):
         "prices": [tuple, list, None],
         "confirm_above": [Number(Real, 0, None, closed="left"), None],
     }
-    _engine: Any = None  # and the settings that it was made with
+    _engine = cast(Any, None)  # and the settings that it was made with
 
-    def __init__(
-        self,
-        base_url: str | None = None,
-        *,
-        complete: Callable[..., str | Reply | Awaitable[str | Reply]] | None = None,
-        key_variable: str | None = "OPENAI_API_KEY",
-        headers: Mapping[str, str] | None = None,
-        extra: Mapping[str, Any] | None = None,
-        cache: str | os.PathLike | None = None,
-        in_flight: int = 8,
-        timeout: float = 60.0,
-        max_retries: int = 5,
-        max_tokens: int | None = None,
-        prices: tuple[float, float] | None = None,
-        confirm_above: float | None = None,
-    ):
-        self.base_url = base_url
-        self.complete = complete
-        self.key_variable = key_variable
-        self.headers = headers
-        self.extra = extra
-        self.cache = cache
-        self.in_flight = in_flight
-        self.timeout = timeout
-        self.max_retries = max_retries
-        self.max_tokens = max_tokens
-        self.prices = prices
-        self.confirm_above = confirm_above
+    base_url: str | None = None
+    _: KW_ONLY
+    complete: Callable[..., str | Reply | Awaitable[str | Reply]] | None = None
+    key_variable: str | None = "OPENAI_API_KEY"
+    headers: Mapping[str, str] | None = None
+    extra: Mapping[str, Any] | None = None
+    cache: str | os.PathLike | None = None
+    in_flight: int = 8
+    timeout: float = 60.0
+    max_retries: int = 5
+    max_tokens: int | None = None
+    prices: tuple[float, float] | None = None
+    confirm_above: float | None = None
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -152,19 +146,17 @@ class ChatClient(Settings):
             )
         if self.base_url is not None:
             _check_url(self.base_url)
-        if self.base_url is not None and self.complete is not None:
-            raise ValueError(
-                "base_url and complete are both given: a call goes to an endpoint or to "
-                "a function"
-            )
+            if self.complete is not None:
+                raise ValueError("base_url and complete are both given: choose one")
         if taken := _OURS.intersection(self.extra or ()):
             raise ValueError(f"extra holds {sorted(taken)}, which this package sets")
-        for name, variable in (self.headers or {}).items():
-            if not (isinstance(name, str) and isinstance(variable, str)):
-                raise ValueError(
-                    f"headers has {name!r}: give the name of a header, and that of the "
-                    "environment variable that holds its value"
-                )
+        if not all(
+            isinstance(v, str) for pair in (self.headers or {}).items() for v in pair
+        ):
+            raise ValueError(
+                f"headers is {self.headers!r}: give the name of each header, and that of "
+                "the environment variable that holds its value"
+            )
         if self.prices is not None:
             _check_prices(self.prices)
 
@@ -178,6 +170,26 @@ class ChatClient(Settings):
         unit = "tokens" if self.prices is None else "cost"
         standard = 1e6 if self.prices is None else 1.0
         return standard if self.confirm_above is None else self.confirm_above, unit
+
+    def submit(
+        self, work: Callable[[Session], Coroutine], *, dry: bool = False
+    ) -> Future:
+        """Begin work in a session.
+
+        Parameters
+        ----------
+        work : callable
+            An async function of the session.
+        dry : bool, default=False
+            Whether to answer from the cache alone.
+
+        Returns
+        -------
+        concurrent.futures.Future
+            Which holds what the work returns.
+        """
+        engine = self._started()
+        return engine.submit(work(Session(engine, self.max_tokens, dry)))
 
     def run(self, work: Callable[[Session], Coroutine], *, dry: bool = False) -> Any:
         """Do work in a session, and wait for it.
@@ -194,29 +206,11 @@ class ChatClient(Settings):
         object
             What the work returns.
         """
-        engine = self._started()
-        return engine.run(work(Session(engine, self.max_tokens, dry)))
-
-    async def arun(
-        self, work: Callable[[Session], Coroutine], *, dry: bool = False
-    ) -> Any:
-        """Do work in a session, from a loop of the caller's; as `run`.
-
-        Parameters
-        ----------
-        work : callable
-            An async function of the session.
-        dry : bool, default=False
-            Whether to answer from the cache alone.
-
-        Returns
-        -------
-        object
-            What the work returns.
-        """
-        engine = self._started()
-        future = engine.submit(work(Session(engine, self.max_tokens, dry)))
-        return await asyncio.wrap_future(future)
+        future = self.submit(work, dry=dry)
+        try:
+            return future.result()
+        finally:
+            future.cancel()  # where the wait was interrupted, as by Ctrl-C
 
     def purge(self, older_than: timedelta | float = 0.0) -> int:
         """Remove replies from the cache.
@@ -240,11 +234,8 @@ class ChatClient(Settings):
             raise ValueError("this client keeps no replies: its cache is None")
         age = older_than
         seconds = age.total_seconds() if isinstance(age, timedelta) else float(age)
-        cache = ReplyCache(self.cache)
-        try:
+        with closing(ReplyCache(self.cache)) as cache:
             return cache.purge(seconds)
-        finally:
-            cache.close()
 
     def close(self) -> None:
         """End connections; the next run opens them again."""
@@ -256,7 +247,7 @@ class ChatClient(Settings):
     def _started(self) -> Engine:
         """The engine for these settings: the one that runs, or a new one."""
         self.validate()
-        settings = self.get_params(deep=False) | {"base_url": self._address()}
+        settings = self.get_params(deep=False) | {"base_url": find_url(self.base_url)}
         with _LOCK:
             if self._engine is not None:
                 engine, made_with, end = self._engine
@@ -264,22 +255,15 @@ class ChatClient(Settings):
                     return engine
                 end()
             cache = None if self.cache is None else ReplyCache(self.cache)
-            engine = Engine(self._transport(settings), cache, self.in_flight)
+            made = Endpoint(settings)
+            if self.complete is not None:
+                made = FunctionTransport(self.complete)
+            engine = Engine(made, cache, self.in_flight)
             self._engine = engine, settings, weakref.finalize(self, engine.close)
             return engine
 
-    def _address(self):
-        return find_url(self.base_url) if self.complete is None else None
-
-    def _transport(self, settings):
-        if self.complete is not None:
-            return FunctionTransport(self.complete)
-        return Endpoint(settings)
-
     def __getstate__(self):
-        state = dict(super().__getstate__())
-        state.pop("_engine", None)
-        return state
+        return super().__getstate__() | {"_engine": None}
 
 
 def drive(client: ChatClient, work: Generator) -> Any:
@@ -299,7 +283,7 @@ async def adrive(client: ChatClient, work: Generator) -> Any:
     try:
         while True:
             main, dry = work.send(result)
-            result = await client.arun(main, dry=dry)
+            result = await asyncio.wrap_future(client.submit(main, dry=dry))
     except StopIteration as end:
         return end.value
 
@@ -349,12 +333,239 @@ def _check_url(url):
 
 
 def _check_prices(prices):
-    good = len(prices) == 2 and all(
-        isinstance(p, Real) and not isinstance(p, bool) and 0 <= p < float("inf")
-        for p in prices
-    )
-    if not good:
+    real = all(isinstance(p, Real) and not isinstance(p, bool) for p in prices)
+    if len(prices) != 2 or not real or not all(0 <= p < float("inf") for p in prices):
         raise ValueError(
             f"prices is {prices!r}, but must be two: of a million tokens of prompts and "
             "of a million tokens of replies"
         )
+
+
+_LETTERS_PER_TOKEN = 4
+_TOKENS_PER_ROW = 12  # of JSON that a model writes about one claim
+_TOKENS_PER_REASON = 25
+
+
+class Size(NamedTuple):
+    """How large a problem is, in tokens and numbers, known or guessed."""
+
+    problem: int
+    answer: int
+    context: int
+    n_claims: int
+    n_alternatives: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Calls and tokens that a run will need, about.
+
+    Parameters
+    ----------
+    n_problems : int
+        Problems of the run.
+    n_done : int
+        Those of them whose replies are all in the cache; they cost nothing.
+    calls : int
+    prompt_tokens, completion_tokens : int
+        Guessed from the lengths of the texts, four characters to a token, and corrected
+        by what answers in the cache needed. Models that think before they answer write
+        several times as much.
+    cost : float or None
+        By the prices of the client, None where these are not known.
+    """
+
+    n_problems: int
+    n_done: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of prompts and replies together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @classmethod
+    def of(cls, n_problems: int, n_done: int, total: Any, prices: Any) -> Estimate:
+        """From calls, tokens of prompts and tokens of replies of what is to be done.
+
+        Parameters
+        ----------
+        n_problems, n_done : int
+        total : array of float, shape (3,)
+        prices : (float, float) or None
+
+        Returns
+        -------
+        Estimate
+        """
+        cost = None if prices is None else float(np.dot(total[1:], prices)) / 1e6
+        calls, asked, said = (round(float(value)) for value in total)
+        return cls(n_problems, n_done, calls, asked, said, cost)
+
+    def __str__(self):
+        price = "" if self.cost is None else f", costing about {self.cost:.4g}"
+        return (
+            f"{self.n_problems} problems, of which {self.n_done} are in the cache: about "
+            f"{self.calls:,} calls with {self.prompt_tokens:,} tokens of prompts and "
+            f"{self.completion_tokens:,} of replies{price}"
+        )
+
+
+@dataclass(eq=False, repr=False)
+class Step(Settings):
+    """One step between a model's answer and what a filter takes.
+
+    Subclasses name their prompt and the type of its reply, and define ``_question``, what
+    a model is asked about one problem (None: nothing), and ``_read``, what its reply
+    means (None: nothing was asked). Those that ask more than once define ``_run``.
+    """
+
+    _prompt_name: ClassVar[str] = ""
+    _reply: ClassVar[type]
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "prompt": [str, Path, None],
+        "model": [str, None],
+    }
+
+    prompt: str | Path | None = None
+    _: KW_ONLY
+    model: str | None = None
+
+    def _question(self, *item: Any) -> dict[str, Any] | None:
+        raise NotImplementedError
+
+    def _read(self, reply: Any, *item: Any) -> Any:
+        raise NotImplementedError
+
+    def _rows(self, *item: Any) -> int | None:
+        """How many rows a reply has to have, where that is known."""
+        return None
+
+    async def _run(self, chat: Chat, *item: Any) -> Any:
+        """Do the step for one problem, in a session that is open."""
+        question = self._question(*item)
+        if question is None:
+            return self._read(None, *item)
+
+        def read(reply):
+            return self._read(reply, *item)
+
+        rows = self._rows(*item)
+        return await chat.ask_object(self.told(), question, self._reply, read, rows)
+
+    def _expect(self, size: Size) -> np.ndarray:
+        """Calls, tokens of prompts and of replies on a problem of that size."""
+        raise NotImplementedError
+
+    def told(self) -> Prompt:
+        """The prompt that is used.
+
+        Returns
+        -------
+        Prompt
+        """
+        return resolve_prompt(self._prompt_name, self.prompt)
+
+    def apply(
+        self, *columns: Sequence[Any], model: str, client: Any = None
+    ) -> list[Any]:
+        """Do the step alone, for many problems.
+
+        Parameters
+        ----------
+        *columns : sequences of equal length
+            What the step takes of each problem; the class says what.
+        model : str
+            Name of the model, where the step has none of its own.
+        client : ChatClient or callable, optional
+            None is ``ChatClient()``.
+
+        Returns
+        -------
+        list
+            A result per problem.
+
+        Raises
+        ------
+        CallError
+            If a call failed; the replies to the others are in the cache.
+        """
+        self.validate()
+        items = list(zip(*columns, strict=True))
+
+        async def work(chat, item):
+            return await call_step(self, chat, *item)
+
+        return run_all(client, items, model, work)
+
+    def _expense(self, n_calls, tokens, written):
+        told = count_tokens(self.told().text)
+        return n_calls * np.array([1, told + tokens, written])
+
+
+def check_model(name: str, step: Step, model: str | None) -> None:
+    """ValueError where a step asks a model, but none is named."""
+    if model is None and step.model is None:
+        raise ValueError(
+            f"model is None, but {name} asks one: name it, or put a function in the place "
+            "of that step"
+        )
+
+
+def run_all(client: Any, items: Sequence[Any], model: str | None, work: Any) -> list:
+    """``work(chat, item)`` for each item; CallError if one of them failed."""
+
+    async def main(session):
+        return await gather_all(session, items, work, model)
+
+    results = as_client(client).run(main)
+    raise_first(results)
+    return results
+
+
+def raise_first(results: Sequence[Any]) -> None:
+    """CallError if there is one among the results."""
+    failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
+    if failed:
+        i, error = failed[0]
+        raise CallError(
+            f"{len(failed)} of {len(results)} problems failed, the first is problem {i}: "
+            f"{error}. With a cache nothing else is asked for again"
+        ) from error
+
+
+def count_tokens(text: str | None) -> int:
+    """About how many tokens a text has: one in four characters."""
+    return len(text or "") // _LETTERS_PER_TOKEN + 1
+
+
+def table_tokens(size: Size, *, reasons: bool = True) -> tuple[int, int]:
+    """Tokens of a question with its claims as JSON, and of a reply with a row each."""
+    row = _TOKENS_PER_ROW + reasons * _TOKENS_PER_REASON
+    told = size.problem + size.context + size.answer + _TOKENS_PER_ROW * size.n_claims
+    return told, row * size.n_claims
+
+
+async def call_step(step: Any, chat: Chat, *item: Any) -> Any:
+    """The result of a step, or of the callable that replaces it."""
+    if isinstance(step, Step):
+        return await step._run(chat.of(step.model), *item)
+    out = step(*item)
+    return await out if inspect.isawaitable(out) else out
+
+
+def tabled(graph: ReasoningGraph) -> dict[str, Any]:
+    """Question, claims and what they build on, as a model is shown them."""
+    rows = []
+    for v, text in enumerate(graph.claims):
+        parents = graph.edges[graph.edges[:, 1] == v, 0] + 1
+        rows.append({"claim": v + 1, "text": text, "builds_on": parents.tolist()})
+    return {"question": graph.problem, "claims": rows, **context_of(graph)}
+
+
+def context_of(graph: ReasoningGraph) -> dict[str, Any]:
+    """The passages that an answer has to be supported by, where there are some."""
+    return {"context": list(graph.context)} if graph.context else {}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from importlib import import_module
+from itertools import compress
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,39 +14,40 @@ from sklearn.base import TransformerMixin
 
 from .._parameters import Settings, StrOptions
 from ..graphs import GraphBatch, ReasoningGraph
-from ._answers import (
+from ._calls import (
     EXTRACTION,
     FLAGS,
     Answer,
+    CallError,
     Extraction,
-    failed_extraction,
-    flags_of_text,
+    Usage,
+    flag_of_text,
     make_graph,
     read_answers,
 )
-from ._calls import CallError, Usage
 from ._claims import Decompose, DeducedGraph, DeduceGraph, SampleAnswers
-from ._client import ChatClient, adrive, as_client, drive
-from ._judges import JudgeStep, Verify
-from ._session import Chat, gather_all
-from ._step import (
+from ._client import (
+    ChatClient,
     Estimate,
-    Expense,
     Size,
     Step,
+    adrive,
+    as_client,
     call_step,
     check_model,
     count_tokens,
-    describe_step,
-    gather_steps,
+    drive,
     raise_first,
-    rebuild_step,
 )
+from ._judges import JudgeStep, Verify
+from ._session import Chat, gather_all, gather_steps
 
 _FIRST = 20  # answers from which the cost of the others is learnt
+_OF_FUNCTIONS = "skdcf.edges", "skdcf.llm"  # whose functions a description may name
 _UNDERRATED = 20  # times that an estimate may be too low without being looked at again
 
 
+@dataclass(eq=False, repr=False)
 class ClaimExtractor(TransformerMixin, Settings):
     """Turn problems and answers into reasoning graphs, with a language model.
 
@@ -119,8 +123,6 @@ class ClaimExtractor(TransformerMixin, Settings):
     (('2 + 2 = 4', 'so it is even'), [[0, 1]])
     """
 
-    usage_: Any
-
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "model": [str, None],
         "client": [ChatClient, callable, None],
@@ -133,28 +135,16 @@ class ClaimExtractor(TransformerMixin, Settings):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        model: str | None = None,
-        client: Any = None,
-        *,
-        decompose: Decompose | Callable | None = None,
-        graph: DeduceGraph | Callable | None = None,
-        sample: SampleAnswers | Callable | None = None,
-        features: Sequence | None = None,
-        on_failure: str = "raise",
-        confirm: Callable[[Estimate], bool] | None = None,
-        verbose: bool = False,
-    ):
-        self.model = model
-        self.client = client
-        self.decompose = decompose
-        self.graph = graph
-        self.sample = sample
-        self.features = features
-        self.on_failure = on_failure
-        self.confirm = confirm
-        self.verbose = verbose
+    model: str | None = None
+    client: Any = None
+    _: KW_ONLY
+    decompose: Decompose | Callable | None = None
+    graph: DeduceGraph | Callable | None = None
+    sample: SampleAnswers | Callable | None = None
+    features: Sequence | None = None
+    on_failure: str = "raise"
+    confirm: Callable[[Estimate], bool] | None = None
+    verbose: bool = False
 
     @classmethod
     def from_description(
@@ -181,12 +171,9 @@ class ClaimExtractor(TransformerMixin, Settings):
             If a step used a prompt or a function that is not in this package.
         """
         made = {name: rebuild_step(s) for name, s in description["steps"].items()}
-        columns = [
-            made.pop(name) for name in sorted(made) if name.startswith("features")
-        ]
-        return cls(
-            description["model"], client, **made, features=columns or None, **settings
-        )
+        names = [name for name in sorted(made) if name.startswith("features")]
+        columns = [made.pop(name) for name in names] or None
+        return cls(description["model"], client, features=columns, **made, **settings)
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -243,9 +230,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         -------
         list of Extraction
         """
-        self.validate()
-        client = as_client(self.client)
-        return drive(client, self.extracting(client, read_answers(X), self.on_failure))
+        return drive(*self._begun(X))
 
     async def aextract(self, X: Iterable[Any]) -> list[Extraction]:
         """Extract the graphs from within a loop; as `extract`.
@@ -259,9 +244,12 @@ class ClaimExtractor(TransformerMixin, Settings):
         -------
         list of Extraction
         """
+        return await adrive(*self._begun(X))
+
+    def _begun(self, X):
         self.validate()
-        client, answers = as_client(self.client), read_answers(X)
-        return await adrive(client, self.extracting(client, answers, self.on_failure))
+        client = as_client(self.client)
+        return client, self.extracting(client, read_answers(X), self.on_failure)
 
     def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
         """Draw other answers and make feature columns for graphs that are there.
@@ -279,9 +267,10 @@ class ClaimExtractor(TransformerMixin, Settings):
         GraphBatch
         """
         self.validate()
-        graphs = [graph.replace(features=None, feature_names=None) for graph in graphs]
-        client = as_client(self.client)
-        results, self.usage_ = client.run(self._work(graphs, self._enrich))
+        bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
+        results, self.usage_ = as_client(self.client).run(
+            self._work(bare, self._enrich)
+        )
         raise_first(results)
         return GraphBatch.pack(results)
 
@@ -346,17 +335,16 @@ class ClaimExtractor(TransformerMixin, Settings):
         """Column names and step of each member of ``features``."""
         out = []
         for i, step in enumerate(() if self.features is None else self.features):
-            if isinstance(step, JudgeStep):
-                out.append((step.names, step))
-            elif (
-                isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)
-            ):
-                out.append(((step[0],), step[1]))
-            else:
-                raise ValueError(
-                    f"features[{i}] is {step!r}, but must be a step such as Frequency(), "
-                    "or a pair (name, function of a graph)"
-                )
+            match step:
+                case JudgeStep():
+                    out.append((step.names, step))
+                case (str() as name, function):
+                    out.append(((name,), function))
+                case _:
+                    raise ValueError(
+                        f"features[{i}] is {step!r}, but must be a step such as "
+                        "Frequency(), or a pair (name, function of a graph)"
+                    )
         return out
 
     def _work(self, items, work):
@@ -371,24 +359,17 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     async def _extract(self, chat: Chat, answer: Answer) -> Extraction:
         """All steps for one answer."""
-        steps, spent = self.steps(), Usage()
-        claims = await call_step(
-            steps["decompose"], chat, answer.answer, answer.problem
-        )
-        if not claims and answer.answer.strip():
+        steps, text, problem = self.steps(), answer.answer, answer.problem
+        claims = await call_step(steps["decompose"], chat, text, problem)
+        if not claims and text.strip():
             chat.flag("no claim was found in the answer")
-        edges = await call_step(steps["graph"], chat, claims, answer.problem)
+        edges = await call_step(steps["graph"], chat, claims, problem)
         if isinstance(edges, DeducedGraph):
-            if edges.flag is not None:
-                chat.flag(edges.flag)
+            chat.flag(edges.flag)
             edges = edges.edges
         graph = await self._enrich(chat, make_graph(answer, claims, edges))
-        for flag in flags_of_text(graph):
-            chat.flag(flag)
-        spent += chat.usage
-        return Extraction(
-            self._told(graph, chat.flags), answer, tuple(chat.flags), spent
-        )
+        chat.flag(flag_of_text(graph))
+        return self._told(graph, answer, chat.flags, chat.usage)
 
     async def _enrich(self, chat: Chat, graph: ReasoningGraph) -> ReasoningGraph:
         """The graph with other answers and feature columns."""
@@ -398,26 +379,23 @@ class ClaimExtractor(TransformerMixin, Settings):
         columns = self._columns()
         if not columns:
             return graph
-        calls = (call_step(step, chat, graph) for _, step in columns)
-        tables = await gather_steps(*calls)
+        tables = await gather_steps(*(call_step(s, chat, graph) for _, s in columns))
         pairs = zip(tables, columns, strict=True)
         table = np.hstack([_as_columns(t, names, graph) for t, (names, _) in pairs])
         judged = [isinstance(step, Verify) for names, step in columns for _ in names]
-        missing = np.isnan(table[:, judged]).any(axis=1)
+        missing = np.flatnonzero(np.isnan(table[:, judged]).any(axis=1)).tolist()
         table[:, judged] = np.nan_to_num(table[:, judged])
-        metadata = {
-            k: v for k, v in (graph.metadata or {}).items() if k != "no_verdict"
-        }
-        if missing.any():
-            metadata["no_verdict"] = np.flatnonzero(missing).tolist()
-        return graph.replace(
-            features=table, feature_names=self.feature_names(), metadata=metadata
-        )
+        metadata = {**(graph.metadata or {}), "no_verdict": missing}
+        if not missing:
+            del metadata["no_verdict"]
+        names = self.feature_names()
+        return graph.replace(features=table, feature_names=names, metadata=metadata)
 
-    def _told(self, graph, flags):
-        """The graph with metadata that say how it was made."""
+    def _told(self, graph, answer, flags, usage):
+        """The graph with metadata that say how it was made, and what became of it."""
         told = {EXTRACTION: self.describe()} | ({FLAGS: list(flags)} if flags else {})
-        return graph.replace(metadata={**(graph.metadata or {}), **told})
+        graph = graph.replace(metadata={**(graph.metadata or {}), **told})
+        return Extraction(graph, answer, tuple(flags), usage)
 
     def extracting(self, client, answers, on_failure):
         """The work of `extract`, step by step, for a program that runs it itself.
@@ -436,17 +414,13 @@ class ClaimExtractor(TransformerMixin, Settings):
         generator
             It yields the runs to be done, and returns what `extract` returns.
         """
-        agreed = check_budget(
-            client, (yield from self._estimating(client, answers)), self.confirm
-        )
+        estimate = yield from self._estimating(client, answers)
+        agreed = check_budget(client, estimate, self.confirm)
         spent, done = Usage(), []
-        parts = [answers]
-        if agreed is None and len(answers) > _FIRST:
-            parts = [answers[:_FIRST], answers[_FIRST:]]
-        for part in parts:
+        first = _FIRST if agreed is None else len(answers)
+        for part in filter(None, (answers[:first], answers[first:])):
             if done:  # what the first ones needed says what the others will
-                learnt = _learnt(done, answers, self._expect)
-                estimate = self._estimated(client, part, part, learnt)
+                estimate = self._estimated(client, part, part, self._learnt(done))
                 check_budget(client, estimate, self.confirm, len(done))
             some, usage = yield self._work(part, self._extract), False
             done += some
@@ -458,62 +432,53 @@ class ClaimExtractor(TransformerMixin, Settings):
         return [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
 
     def _estimating(self, client, answers):
-        todo, learnt = answers, (1.0, 1.0, 1.0)
+        todo, learnt = answers, 1.0
         if client.cache is not None:
             found, _ = yield self._work(answers, self._extract), True
-            pairs = list(zip(answers, found, strict=True))
-            todo = [answer for answer, e in pairs if isinstance(e, CallError)]
-            learnt = _learnt(found, answers, self._expect)
+            failed = [isinstance(e, CallError) for e in found]
+            todo, learnt = list(compress(answers, failed)), self._learnt(found)
         return self._estimated(client, answers, todo, learnt)
 
     def _estimated(self, client, answers, todo, learnt):
-        total = sum(map(self._expect, todo), Expense()).times(learnt)
+        total = sum(map(self._expect, todo), np.zeros(3)) * learnt
         return Estimate.of(len(answers), len(answers) - len(todo), total, client.prices)
 
     def _expect(self, answer):
         """About what one answer will cost."""
-        tokens = count_tokens(answer.answer)
-        n = getattr(self.sample, "n", 1) if self.sample is not None else 0
-        others = n if answer.alternatives is None else len(answer.alternatives)
+        others, n = answer.alternatives, count_tokens(answer.answer)
+        drawn = getattr(self.sample, "n", int(self.sample is not None))
         context = sum(map(count_tokens, answer.context or ()))
-        size = Size(
-            count_tokens(answer.problem), tokens, context, tokens // 15 + 1, others
-        )
-        total = Expense()
-        for name, step in self.steps().items():
-            given = name == "sample" and answer.alternatives is not None
-            if isinstance(step, Step) and not given:
-                total += step._expect(size)
-        return total
+        n_others = drawn if others is None else len(others)
+        size = Size(count_tokens(answer.problem), n, context, n // 15 + 1, n_others)
+        steps = self.steps() | ({} if others is None else {"sample": None})
+        asking = (step for step in steps.values() if isinstance(step, Step))
+        return sum((step._expect(size) for step in asking), np.zeros(3))
+
+    def _learnt(self, done):
+        """How many times as much as expected the first answers needed that are done."""
+        known = [e for e in done if isinstance(e, Extraction)][:_FIRST]
+        needed = sum((e.usage.needed() for e in known), np.zeros(3))
+        expected = sum((self._expect(e.answer) for e in known), np.zeros(3))
+        told = (needed > 0) & (expected > 0)  # endpoints need not count tokens
+        return np.divide(needed, expected, out=np.ones(3), where=told)
 
     def _failed(self, answer, error):
-        samples, flag = self.sample is not None, f"extraction failed: {error}"
-        graph = failed_extraction(answer, error, self.feature_names(), samples)
-        return Extraction(self._told(graph, [flag]), answer, (flag,))
-
-
-def _learnt(done, answers, expect):
-    """How many times as much as expected the first answers needed that are done."""
-    pairs = [
-        (e, a) for e, a in zip(done, answers, strict=False) if isinstance(e, Extraction)
-    ]
-    needed, expected = np.zeros(3), np.zeros(3)
-    for extraction, answer in pairs[:_FIRST]:
-        u = extraction.usage
-        needed += u.calls, u.prompt_tokens, u.completion_tokens
-        needed += u.cached, u.cached_prompt_tokens, u.cached_completion_tokens
-        expected += expect(answer)
-    known = (needed > 0) & (expected > 0)  # endpoints need not count tokens
-    return np.where(known, needed / np.where(known, expected, 1), 1.0).tolist()
+        """A graph without claims, of which nothing can be kept, and why there are none."""
+        drawn = self.sample is not None and not answer.alternatives
+        graph = make_graph(
+            answer._replace(alternatives=()) if drawn else answer, [], ()
+        )
+        if names := self.feature_names():
+            table = np.zeros((0, len(names)))
+            graph = graph.replace(features=table, feature_names=names)
+        return self._told(graph, answer, [f"extraction failed: {error}"], Usage())
 
 
 def _as_columns(table, names, graph):
     table, n = np.asarray(table, dtype=float), graph.n_claims
     if table.shape not in ((n,), (n, len(names))):
-        raise ValueError(
-            f"the step for {names[0]!r} gives an array of shape {table.shape} for "
-            f"{n} claims"
-        )
+        shape = f"an array of shape {table.shape} for {n} claims"
+        raise ValueError(f"the step for {names[0]!r} gives {shape}")
     return table.reshape(n, len(names))
 
 
@@ -550,3 +515,48 @@ def _ask(estimate):
     if not (sys.stdin and sys.stdin.isatty()):
         return False
     return input(f"{estimate}. Go on? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def describe_step(step: Any) -> dict[str, Any]:
+    """What a step is, for files: its class, prompt and settings, or its function."""
+    if not isinstance(step, Step):
+        name = getattr(step, "__qualname__", type(step).__name__)
+        module = getattr(step, "__module__", None) or ""
+        module = "skdcf.llm" if module.startswith("skdcf.llm.") else module
+        return {"function": f"{module}.{name}"}
+    settings = step.get_params(deep=False) | {"prompt": step.told().name}
+    return {"step": type(step).__name__, **_plain(settings)}
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(v) for v in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def rebuild_step(described: Mapping[str, Any]) -> Any:
+    """Inverse of `describe_step`, for what is in this package; ValueError otherwise."""
+    settings = dict(described)
+    if "function" in settings:
+        module, _, name = settings["function"].rpartition(".")
+        known = module in _OF_FUNCTIONS
+        function = getattr(import_module(module), name, None) if known else None
+        if not callable(function) or isinstance(function, type):
+            raise ValueError(
+                f"the problems were extracted with the function {settings['function']!r}, "
+                "which is not in this package: build the extractor yourself"
+            )
+        return (settings["column"], function) if "column" in settings else function
+    name, prompt = settings.pop("step"), settings.pop("prompt")
+    kind = getattr(import_module("skdcf.llm"), name, None)
+    if not (isinstance(kind, type) and issubclass(kind, Step)):
+        raise ValueError(f"{name!r} is no step of this package")
+    step = kind(**settings)
+    if step.told().name != prompt:
+        raise ValueError(
+            f"the problems were extracted with the prompt {prompt!r}, but {name} has "
+            f"{step.told().name!r}: build the extractor yourself, with prompt=..."
+        )
+    return step

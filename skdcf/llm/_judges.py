@@ -1,10 +1,13 @@
-"""What a model judges: frequency score, semantic features, topics, verdicts, labels."""
+"""What a model judges: frequency score, ratings, topics, verdicts, labels, its own text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -13,8 +16,10 @@ from .._parameters import StrOptions
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
 from ..labelling import LabelSource, set_label_sources
-from ._calls import UnreadableError
+from ._calls import CallError, UnreadableError, load_prompt
+from ._client import Size, Step, context_of, count_tokens, run_all, table_tokens, tabled
 from ._reading import (
+    Text,
     Topics,
     Verdict,
     log_odds,
@@ -26,17 +31,7 @@ from ._reading import (
     rows_of,
     verdicts_of,
 )
-from ._session import Chat
-from ._step import (
-    Expense,
-    Size,
-    Step,
-    context_of,
-    gather_steps,
-    run_all,
-    table_tokens,
-    tabled,
-)
+from ._session import Chat, gather_steps
 
 _VOTES = {"supports": 1.0, "contradicts": -1.0, "silent": 0.0}
 _LABELS = {"true": 1, "false": 0, "unsure": -1}
@@ -108,12 +103,8 @@ class Frequency(JudgeStep):
 
     def _question(self, graph, other):
         rows = [{"claim": v + 1, "text": t} for v, t in enumerate(graph.claims)]
-        return {
-            "question": graph.problem,
-            "claims": rows,
-            "other": other,
-            **context_of(graph),
-        }
+        asked = {"question": graph.problem, "claims": rows, "other": other}
+        return asked | context_of(graph)
 
     def _read(self, reply, graph, other):
         rows = number_rows(reply.verdicts, graph.n_claims)
@@ -121,17 +112,16 @@ class Frequency(JudgeStep):
 
     async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
         if graph.alternatives is None:
+            name = "a problem" if graph.id is None else f'problem "{graph.id}"'
             raise ValueError(
-                f"{name_of(graph)} has no alternatives: the frequency score needs other "
-                "answers, sample=SampleAnswers() draws them"
+                f"{name} has no alternatives: the frequency score needs other answers, "
+                "sample=SampleAnswers() draws them"
             )
-        others = graph.alternatives if graph.n_claims else ()
-        run = super()._run
+        others, run = graph.alternatives if graph.n_claims else (), super()._run
         votes = await gather_steps(*(run(chat, graph, other) for other in others))
-        total = np.zeros(graph.n_claims)
-        return (total + np.sum(votes, axis=0) if votes else total)[:, None]
+        return sum(map(np.array, votes), np.zeros(graph.n_claims))[:, None]
 
-    def _expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> np.ndarray:
         tokens, written = table_tokens(size)
         return self._expense(size.n_alternatives, tokens + size.answer, written)
 
@@ -173,21 +163,22 @@ class SemanticJudge(JudgeStep):
 
     def _read(self, reply, graph):
         rows = [] if reply is None else number_rows(reply.ratings, graph.n_claims)
-        for row in rows:
-            for name, (low, high) in _RATINGS.items():
-                if not low <= getattr(row, name) <= high:
-                    raise ValueError(
-                        f'"{name}" is {getattr(row, name)}, but must be from {low} to {high}'
-                    )
         table = [[getattr(row, name) for name in _RATINGS] for row in rows]
+        for row, (name, (low, high)) in product(rows, _RATINGS.items()):
+            value = getattr(row, name)
+            if not low <= value <= high:
+                raise ValueError(
+                    f'"{name}" is {value}, but must be from {low} to {high}'
+                )
         rated = np.array(table).reshape(graph.n_claims, len(_RATINGS))
         return np.column_stack([np.arange(graph.n_claims), rated])
 
-    def _expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> np.ndarray:
         tokens, written = table_tokens(size)
         return self._expense(1, tokens, 2 * written)
 
 
+@dataclass(eq=False, repr=False)
 class DomainFlags(JudgeStep):
     """Which topics a question belongs to, by a model; the same for all of its claims.
 
@@ -217,16 +208,10 @@ class DomainFlags(JudgeStep):
         "domains": ["array-like", None],
     }
 
-    def __init__(
-        self,
-        domains: Sequence[str] | None = None,
-        *,
-        prompt: str | Path | None = None,
-        model: str | None = None,
-    ):
-        self.domains = domains
-        self.prompt = prompt
-        self.model = model
+    domains: Sequence[str] | None = None
+    _: KW_ONLY
+    prompt: str | Path | None = None
+    model: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -245,10 +230,11 @@ class DomainFlags(JudgeStep):
             raise ValueError(f"{unknown[0][:50]!r} is none of the topics")
         return np.tile(np.isin(names, topics).astype(float), (graph.n_claims, 1))
 
-    def _expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> np.ndarray:
         return self._expense(1, size.problem + 4 * len(self.names), 20)
 
 
+@dataclass(eq=False, repr=False)
 class Verify(JudgeStep):
     """A judge's verdict on each claim, with the log odds that the judge gives it.
 
@@ -296,20 +282,9 @@ class Verify(JudgeStep):
         "why": ["boolean"],
     }
 
-    def __init__(
-        self,
-        prompt: str | Path | None = None,
-        *,
-        model: str | None = None,
-        log_odds: bool = True,
-        per: str = "claim",
-        why: bool = True,
-    ):
-        self.prompt = prompt
-        self.model = model
-        self.log_odds = log_odds
-        self.per = per
-        self.why = why
+    log_odds: bool = True
+    per: str = "claim"
+    why: bool = True
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -346,39 +321,34 @@ class Verify(JudgeStep):
 
     async def _judge(self, chat, graph, v):
         """Verdict and log odds of one claim, or of all."""
-        single = v is not None
-        kind, n = (Verdict, None) if single else (self._reply, graph.n_claims)
-        schema = reply_schema(kind, n) if self.why else None
-        logprobs = bool(self.log_odds)
+        single, n = v is not None, graph.n_claims
+        kind, n_rows = (Verdict, None) if single else (self._reply, n)
+        schema = reply_schema(kind, n_rows) if self.why else None
 
         def read(reply):
             if single:
-                verdicts = [read_verdict(reply.text)]
-                return self._judged(verdicts, reply)
-            found = read_object(reply.text, kind)
-            said = self._judged([row.verdict for row in found.verdicts], reply)
-            for row, judged in zip(found.verdicts, said, strict=True):
-                row.judged = judged
-            return [row.judged for row in number_rows(found.verdicts, n)]
+                return self._judged([read_verdict(reply.text)], reply)
+            rows = read_object(reply.text, kind).verdicts
+            judged = self._judged([row.verdict for row in rows], reply)
+            for row, one in zip(rows, judged, strict=True):
+                row.verdict = one
+            return [row.verdict for row in number_rows(rows, n)]
 
-        question = self._question(graph, v)
+        told, question = self.told(), self._question(graph, v)
+        options = {"schema": schema, "logprobs": bool(self.log_odds)}
         try:
-            return await chat.ask(
-                self.told(), question, read, schema=schema, logprobs=logprobs
-            )
+            return await chat.ask(told, question, read, **options)
         except UnreadableError:
             return [[np.nan, np.nan]] * (1 if single else n)
 
     def _judged(self, verdicts, reply):
         odds = log_odds(reply, verdicts) if self.log_odds else [None] * len(verdicts)
-        out = []
-        for word, value in zip(verdicts, odds, strict=True):
-            true = word == "true"
-            standard = _NO_ODDS if true else -_NO_ODDS
-            out.append([float(true), standard if value is None else value])
-        return out
+        true = [word == "true" for word in verdicts]
+        standard = [_NO_ODDS if t else -_NO_ODDS for t in true]
+        values = [s if o is None else o for s, o in zip(standard, odds, strict=True)]
+        return [[float(t), value] for t, value in zip(true, values, strict=True)]
 
-    def _expect(self, size: Size) -> Expense:
+    def _expect(self, size: Size) -> np.ndarray:
         if self.per == "answer":
             return self._expense(1, *table_tokens(size))
         parts = size.problem + size.context + 3 * size.answer // max(size.n_claims, 1)
@@ -453,21 +423,174 @@ def judge_labels(
     step.validate()
     labels = run_all(client, graphs, model, step._run)
     source = LabelSource.now("model", model, step.told().name)
-    marked = [
-        set_label_sources(graph, [source if label >= 0 else None for label in row])
-        for graph, row in zip(graphs, labels, strict=True)
-    ]
-    marked = [_with_meaning(graph) for graph in marked]
+    marked = []
+    for graph, row in zip(graphs, labels, strict=True):
+        if graph.context:
+            metadata = {"label_meaning": "supported", **(graph.metadata or {})}
+            graph = graph.replace(metadata=metadata)
+        sources = [source if label >= 0 else None for label in row]
+        marked.append(set_label_sources(graph, sources))
     return Bunch(graphs=GraphBatch.pack(marked), labels=labels)
 
 
-def _with_meaning(graph):
-    if not graph.context:
-        return graph
-    metadata = {"label_meaning": "supported", **(graph.metadata or {})}
-    return graph.replace(metadata=metadata)
+ABSTENTION = "I have no statement on this question that I can stand behind."
+_ENTAILED = verdicts_of("entailed", "not entailed")
+_SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+#: What begins with a capital within a sentence.
+_NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
 
 
-def name_of(graph: ReasoningGraph) -> str:
-    """A problem as messages speak of it."""
-    return "a problem" if graph.id is None else f'problem "{graph.id}"'
+class MergedText(NamedTuple):
+    """The text of the kept claims.
+
+    Parameters
+    ----------
+    text : str
+    refused : tuple of str
+        Sentences of a model's text that the claims do not entail. If there are any, the
+        text is not the model's but the claims as they stand.
+    flag : str or None
+        Why the text is not a model's, where it was to be one.
+    """
+
+    text: str
+    refused: tuple[str, ...] = ()
+    flag: str | None = None
+
+
+def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
+    """The claims as they stand, one after the other: no model, nothing added.
+
+    The only text for which a filter's promise holds.
+
+    Parameters
+    ----------
+    claims : sequence of str
+    problem : str, optional
+        Not looked at.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from skdcf.llm import join_claims
+    >>> join_claims(["2 + 2 = 4", "So it is even."])
+    '2 + 2 = 4. So it is even.'
+    """
+    texts = (text.strip() for text in claims)
+    return " ".join(t if t.endswith((".", "!", "?")) else f"{t}." for t in texts if t)
+
+
+@dataclass(eq=False, repr=False)
+class Merge(Step):
+    """Write kept claims as fluent text, by a model, and check that nothing was added.
+
+    Nothing is promised for such a text: a model writes it, and a model checks it. Every
+    sentence has to be entailed by the claims, to state none of the dropped ones, and to
+    hold no number and no name that the claims or the question do not hold. If one does
+    not, the claims are given as they stand, and the sentence is reported. No claims give
+    the text for abstention, and a single claim is itself. `apply` takes lists of claims
+    and problems, and, if there are some, of dropped claims, and returns a `MergedText` for
+    each.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "merge".
+    model : str, optional
+        Another model than that of the other steps.
+    abstention : str, optional
+        The text where no claim is kept.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Examples
+    --------
+    >>> import json
+    >>> from skdcf.llm import Merge
+    >>> def complete(messages):
+    ...     if "sentences" not in messages[1]["content"]:
+    ...         return '{"text": "As 2 + 2 = 4, it is even. It is prime."}'
+    ...     words = ["entailed", "not entailed"]
+    ...     rows = [{"claim": i + 1, "verdict": word} for i, word in enumerate(words)]
+    ...     return json.dumps({"verdicts": rows})
+    >>> claims = ["2 + 2 = 4", "4 is even"]
+    >>> merged = Merge().apply([claims], [None], model="any", client=complete)[0]
+    >>> merged.text, merged.refused
+    ('2 + 2 = 4. 4 is even.', ('It is prime.',))
+    """
+
+    _prompt_name = "merge"
+    _reply = Text
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        **Step._parameter_constraints,
+        "abstention": [str],
+    }
+
+    abstention: str = ABSTENTION
+
+    def _question(self, claims, problem, dropped=()):
+        return {"question": problem, "claims": list(claims)}
+
+    def _read(self, reply, claims, problem, dropped=()):
+        return read_texts([reply.text])[0]
+
+    async def _run(
+        self,
+        chat: Chat,
+        claims: Sequence[str],
+        problem: str | None,
+        dropped: Sequence[str] = (),
+    ) -> MergedText:
+        if not claims:
+            return MergedText(self.abstention)
+        if len(claims) == 1:
+            return MergedText(join_claims(claims))
+        try:
+            text = await super()._run(chat, claims, problem, dropped)
+            refused = await self._refused(chat, claims, problem, dropped, text)
+        except CallError as error:
+            return MergedText(join_claims(claims), flag=f"not merged: {error}")
+        if refused:
+            flag = f"not merged: {len(refused)} sentences added something"
+            return MergedText(join_claims(claims), tuple(refused), flag)
+        return MergedText(text)
+
+    async def _refused(self, chat, claims, problem, dropped, text):
+        sentences = [part for part in _SENTENCE.split(text) if part.strip()]
+        known = " ".join([*claims, problem or ""])
+        good = await self._entailed(chat, claims, dropped, sentences)
+        pairs = zip(sentences, good, strict=True)
+        return [s for s, entailed in pairs if not entailed or _adds(s, known)]
+
+    async def _entailed(self, chat, claims, dropped, sentences):
+        numbered = [{"claim": i + 1, "text": s} for i, s in enumerate(sentences)]
+        told = {"claims": list(claims), "sentences": numbered, "dropped": list(dropped)}
+        n = len(sentences)
+
+        def read(reply):
+            return [row.verdict == "entailed" for row in number_rows(reply.verdicts, n)]
+
+        return await chat.ask_object(
+            load_prompt("entailment"), told, _ENTAILED, read, n
+        )
+
+    def _expect(self, size: Size) -> np.ndarray:
+        told = count_tokens(load_prompt("entailment").text)
+        check = np.array([1, told + 2 * size.answer, 30 * size.n_claims])
+        return check + self._expense(1, size.problem + size.answer, size.answer)
+
+
+def _adds(sentence, known):
+    """Whether a sentence holds a number or a name that is not known."""
+    numbers = set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(known))
+    words = {word.lower() for word in re.findall(r"\w+", known)}
+    names = {name.lower() for name in _NAME.findall(sentence)}
+    return bool(numbers or names - words)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,14 +16,12 @@ from .._checks import check_alpha
 from .._parameters import HasMethods, Settings
 from ..graphs import GraphBatch, Labels, ReasoningGraph
 from ..inspection import explain
-from ._answers import EXTRACTION, cut_answer, read_answers
-from ._calls import Usage
+from ._calls import EXTRACTION, Usage, cut_answer, read_answers
 from ._claims import SampleAnswers
-from ._client import adrive, as_client, drive
+from ._client import Step, adrive, as_client, call_step, check_model, drive, raise_first
 from ._extractor import ClaimExtractor
-from ._merge import ABSTENTION, Merge, MergedText, join_claims
+from ._judges import ABSTENTION, Merge, MergedText, join_claims
 from ._session import gather_all
-from ._step import Step, call_step, check_model, raise_first
 
 
 @dataclass(frozen=True)
@@ -76,34 +75,8 @@ class FilteredAnswer:
         """Whether nothing is kept."""
         return not self.kept.any()
 
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as values of JSON.
 
-        Returns
-        -------
-        dict
-            Of the claims their texts, whether they are kept, and the reason where not.
-        """
-        reasons = iter(self.dropped)
-        claims = [
-            {"text": text, "kept": bool(keep)}
-            | ({} if keep else {"why": next(reasons)[1]})
-            for text, keep in zip(self.original.claims or (), self.kept, strict=True)
-        ]
-        return {
-            "id": self.original.id,
-            "problem": self.original.problem,
-            "text": self.text,
-            "text_promise": self.text_promise,
-            "alpha": self.alpha,
-            "abstained": self.abstained,
-            "claims": claims,
-            "excerpt": self.excerpt,
-            "flags": list(self.flags),
-            "usage": asdict(self.usage),
-        }
-
-
+@dataclass(eq=False, repr=False)
 class ConformalFactualityPipeline(Settings):
     """An extractor and a filter: questions in, text that can be trusted out.
 
@@ -154,23 +127,15 @@ class ConformalFactualityPipeline(Settings):
     'It is 7.'
     """
 
-    filter_: Any
-
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "extractor": [ClaimExtractor],
         "filter": [HasMethods(["fit", "predict", "predict_alpha", "set_params"])],
         "merge": [Step, callable, None],
     }
 
-    def __init__(
-        self,
-        extractor: ClaimExtractor,
-        filter: BaseEstimator,
-        merge: Merge | Callable | None = None,
-    ):
-        self.extractor = extractor
-        self.filter = filter
-        self.merge = merge
+    extractor: ClaimExtractor
+    filter: BaseEstimator
+    merge: Merge | Callable | None = None
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -217,8 +182,9 @@ class ConformalFactualityPipeline(Settings):
         """
         self.validate()
         batch = self._admit(X, accept_origin)
-        named = {"groups": groups, "accept_origin": accept_origin}
-        self.filter_ = clone(self.filter).fit(batch, y, **_given(named))
+        more = {"groups": groups, "accept_origin": accept_origin}
+        more = {name: value for name, value in more.items() if value is not None}
+        self.filter_ = clone(self.filter).fit(batch, y, **more)
         return self
 
     def _admit(self, X, accept_origin):
@@ -277,9 +243,7 @@ class ConformalFactualityPipeline(Settings):
         CallError
             If no model can be reached, or gives no answer.
         """
-        client = as_client(self.extractor.client)
-        items = self._items(problems, answers, alpha)
-        return drive(client, self._answering(client, items, alpha, accept_origin))
+        return drive(*self._begun(problems, answers, alpha, accept_origin))
 
     async def aanswer(
         self,
@@ -300,13 +264,9 @@ class ConformalFactualityPipeline(Settings):
         -------
         list of FilteredAnswer
         """
-        client = as_client(self.extractor.client)
-        items = self._items(problems, answers, alpha)
-        return await adrive(
-            client, self._answering(client, items, alpha, accept_origin)
-        )
+        return await adrive(*self._begun(problems, answers, alpha, accept_origin))
 
-    def _items(self, problems, answers, alpha):
+    def _begun(self, problems, answers, alpha, accept_origin):
         """All that could be wrong is found before the first call."""
         check_is_fitted(self, "filter_")
         self.extractor.validate()
@@ -314,25 +274,28 @@ class ConformalFactualityPipeline(Settings):
             check_alpha(alpha)
         if isinstance(problems, str):
             raise ValueError("problems must be a list of texts, or of answers")
-        if answers is None:
-            return read_answers(problems, ask=True)
-        pairs = _check_texts("problems", problems), _check_texts("answers", answers)
-        if len(pairs[0]) != len(pairs[1]):
-            raise ValueError(f"{len(pairs[1])} answers but {len(pairs[0])} problems")
-        return read_answers(list(zip(*pairs, strict=True)))
+        items = problems
+        if answers is not None:
+            pairs = _texts("problems", problems), _texts("answers", answers)
+            if len(pairs[0]) != len(pairs[1]):
+                raise ValueError(
+                    f"{len(pairs[1])} answers but {len(pairs[0])} problems"
+                )
+            items = list(zip(*pairs, strict=True))
+        items = read_answers(items, ask=answers is None)
+        client = as_client(self.extractor.client)
+        return client, self._answering(client, items, alpha, accept_origin)
 
-    def _answering(
-        self, client, items, alpha, accept_origin
-    ) -> Generator[Any, Any, Any]:
+    def _answering(self, client, items, alpha, accept_origin):
         if not items:
             return []
-        asked, flags = yield self._asking(items), False
+        asked, chats = yield self._asking(items), False
         found = yield from self.extractor.extracting(client, asked, "abstain")
         graphs = [one.graph for one in found]
         batch = GraphBatch.pack(graphs)
         told = explain(self.filter_, batch, alpha=alpha, accept_origin=accept_origin)
         texts, usages = yield self._writing(graphs, told), False
-        parts = zip(found, told, texts, usages, flags, strict=True)
+        parts = zip(found, told, texts, usages, chats, strict=True)
         return [self._finished(*part) for part in parts]
 
     def _asking(self, items):
@@ -346,12 +309,7 @@ class ConformalFactualityPipeline(Settings):
             text = await step.answer(chat.of(step.model), item.problem)
             return item._replace(answer=text), chat
 
-        async def main(session):
-            done = await gather_all(session, items, ask, self.extractor.model)
-            raise_first(done)
-            return [item for item, _ in done], [chat for _, chat in done]
-
-        return main
+        return self._each(items, ask)
 
     def _writing(self, graphs, told):
         """Write the text of what is kept of each answer."""
@@ -359,25 +317,24 @@ class ConformalFactualityPipeline(Settings):
 
         async def write(chat, item):
             graph, mask = item
-            claims = [c for c, keep in zip(graph.claims, mask, strict=True) if keep]
-            dropped = [
-                c for c, keep in zip(graph.claims, mask, strict=True) if not keep
-            ]
-            if isinstance(merge, Merge):
-                text = await call_step(merge, chat, claims, graph.problem, dropped)
-            elif not claims:
-                text = ABSTENTION
-            else:
-                text = await call_step(merge, chat, claims, graph.problem)
-            return text if isinstance(text, MergedText) else MergedText(
-                text
-            ), chat.usage
+            claims, dropped = (list(compress(graph.claims, m)) for m in (mask, ~mask))
+            more = [dropped] if isinstance(merge, Merge) else []
+            text = ABSTENTION
+            if claims or more:
+                text = await call_step(merge, chat, claims, graph.problem, *more)
+            made = text if isinstance(text, MergedText) else MergedText(text)
+            return made, chat.usage
+
+        items = [(g, e.kept) for g, e in zip(graphs, told, strict=True)]
+        return self._each(items, write)
+
+    def _each(self, items, work):
+        """A function of a session that does work for each item, which gives pairs."""
 
         async def main(session):
-            items = [(g, e.kept) for g, e in zip(graphs, told, strict=True)]
-            done = await gather_all(session, items, write, self.extractor.model)
+            done = await gather_all(session, items, work, self.extractor.model)
             raise_first(done)
-            return [text for text, _ in done], [usage for _, usage in done]
+            return zip(*done, strict=True)
 
         return main
 
@@ -386,7 +343,7 @@ class ConformalFactualityPipeline(Settings):
         kept = graph.subgraph(mask)
         usage += one.usage
         usage += asked.usage
-        plain = text.text == join_claims(kept.claims)
+        plain = text.text == join_claims(kept.claims) or not mask.any()
         refused = [f"refused: {sentence}" for sentence in text.refused]
         flags = [*asked.flags, *one.flags, *filter(None, [text.flag]), *refused]
         return FilteredAnswer(
@@ -398,7 +355,7 @@ class ConformalFactualityPipeline(Settings):
             alpha=told.alpha,
             dropped=tuple((graph.claims[v], why) for v, why in told.reasons.items()),
             flags=tuple(flags),
-            text_promise="claims" if plain or not mask.any() else "none",
+            text_promise="claims" if plain else "none",
             excerpt=cut_answer(graph, mask),
             usage=usage,
         )
@@ -407,11 +364,7 @@ class ConformalFactualityPipeline(Settings):
         return hasattr(self, "filter_")
 
 
-def _given(named):
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _check_texts(name, values):
+def _texts(name, values):
     if isinstance(values, str) or not all(isinstance(v, str) for v in values):
         raise ValueError(f"{name} must be a list of texts")
     return list(values)

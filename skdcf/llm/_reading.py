@@ -19,6 +19,8 @@ from typing import Any, Literal
 
 from ._calls import EndpointError, PassingError, Reply, UnreadableError
 
+#: What a value of an unexpected kind raises, wherever it is looked into.
+ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 _FENCE = re.compile(r"```[a-zA-Z]*\n?")
 _TRAILING_COMMA = re.compile(r",\s*(?=[}\]])")
 _LONGEST = 400_000  # characters of a reply that are read
@@ -82,26 +84,23 @@ def _check(data, kind):
         return _adapter(kind).validate_json(json.dumps(_completed(data)))
     except ValidationError as error:
         first, *more = error.errors(include_url=False, include_input=False)
-        others = f", and {len(more)} more" if more else ""
-    place = ".".join(map(str, first["loc"]))
-    raise ValueError(f'"{place}": {first["msg"]}{others}')
+    others = f", and {len(more)} more" if more else ""
+    raise ValueError(f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{others}')
 
 
 def _completed(value):
     """Clean texts, words in lower case, and a "why" that may be missing."""
     if isinstance(value, str):  # half characters and zeros fit into no file
-        return (
-            value.encode("utf-8", "replace").decode("utf-8").replace("\0", "").strip()
-        )
+        value = value.encode("utf-8", "replace").decode("utf-8")
+        return value.replace("\0", "").strip()
     if isinstance(value, list):
         return [_completed(v) for v in value]
     if not isinstance(value, dict):
         return value
     out = {k: _completed(v) for k, v in value.items()}
     if isinstance(out.get("claims"), list):
-        out["claims"] = [
-            {"text": c} if isinstance(c, str) else c for c in out["claims"]
-        ]
+        rows = out["claims"]
+        out["claims"] = [{"text": c} if isinstance(c, str) else c for c in rows]
     if "verdict" in out:
         word = out["verdict"]
         out["verdict"] = str(word).lower() if isinstance(word, str | bool) else word
@@ -192,13 +191,12 @@ def read_verdict(text: str) -> str:
     try:
         return read_object(text, Verdict).verdict
     except ValueError as error:
-        words = [w.lower() for w in _WORD.findall(text.rpartition(_THOUGHT)[2])]
-        first = re.search(r"\w+", text.rpartition(_THOUGHT)[2])
+        said = text.rpartition(_THOUGHT)[2]
+        words, first = [w.lower() for w in _WORD.findall(said)], re.search(r"\w+", said)
         said = first is not None and _WORD.fullmatch(first[0])
         if "{" in text or not said or len(set(words)) != 1:
-            raise ValueError(
-                f"it is neither true nor false: {text.strip()[:50]!r}"
-            ) from error
+            shown = text.strip()[:50]
+            raise ValueError(f"it is neither true nor false: {shown!r}") from error
         return words[0]
 
 
@@ -209,15 +207,13 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
             row.claim += 1
             if hasattr(row, "builds_on"):
                 row.builds_on = [u + 1 for u in row.builds_on]
-    out: dict[int, Any] = {}
-    for row in rows:
-        if not 1 <= row.claim <= n:
-            raise ValueError(
-                f'"claim" is {row.claim}, but claims are numbered from 1 to {n}'
-            )
-        if row.claim in out:
-            raise ValueError(f"it speaks of claim {row.claim} twice")
-        out[row.claim] = row
+    out = {row.claim: row for row in rows}
+    if wrong := [v for v in out if not 1 <= v <= n]:
+        raise ValueError(
+            f'"claim" is {wrong[0]}, but claims are numbered from 1 to {n}'
+        )
+    if len(out) < len(rows):
+        raise ValueError("it speaks of a claim twice")
     if missing := [v for v in range(1, n + 1) if v not in out]:
         raise ValueError(f"it says nothing of claim {missing[0]}")
     return [out[v] for v in range(1, n + 1)]
@@ -290,22 +286,15 @@ def read_reply(body: bytes) -> Reply:
             raise fault_of(code if isinstance(code, int) else 400, str(error), {})
         choice = data["choices"][0]
         text = _joined(choice["message"].get("content"))
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ) as error:
+    except ODD as error:
         problem = f"{type(error).__name__}: {error}"[:_SHORT]
         raise PassingError(f"the response is no chat completion ({problem})") from None
     reason = choice.get("finish_reason")
+    reason = reason if reason in _FINISHED else "stop"
     tokens, tops = _logprobs(choice.get("logprobs"))
     usage = data.get("usage")
     sent, said = (_count(usage, f"{name}_tokens") for name in ("prompt", "completion"))
-    return Reply(
-        text, reason if reason in _FINISHED else "stop", tops, sent, said, tokens
-    )
+    return Reply(text, reason, tops, sent, said, tokens)
 
 
 def _joined(content):
@@ -326,12 +315,10 @@ def _logprobs(logprobs):
     """Words and likeliest words of a reply; none where they cannot be read."""
     try:
         rows = logprobs["content"]
-        tops = [
-            {str(t["token"]): float(t["logprob"]) for t in row["top_logprobs"]}
-            for row in rows
-        ]
+        tops = [row["top_logprobs"] for row in rows]
+        tops = [{str(t["token"]): float(t["logprob"]) for t in top} for top in tops]
         tokens = [str(row["token"]) for row in rows if "token" in row]
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except ODD:
         return [], []
     return (tokens if len(tokens) == len(tops) else []), tops
 

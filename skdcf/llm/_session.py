@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -119,12 +119,8 @@ def _open(path):
 def _make_private(path):
     """Make the file, or make it readable by its owner only; SQLite's others follow it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        if os.name == "posix":
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+    path.touch(0o600)
+    path.chmod(0o600)
 
 
 class Engine:
@@ -136,9 +132,7 @@ class Engine:
         self.asked: dict[str, list[Any]] = {}  # key: task, how many wait for it
         self.process = os.getpid()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._turn, daemon=True, name="skdcf.llm"
-        )
+        self._thread = threading.Thread(target=self._turn, daemon=True)
         self._thread.start()
 
     def _turn(self):
@@ -153,14 +147,6 @@ class Engine:
                 "a function that a client calls cannot wait for a run of the same client"
             )
         return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def run(self, work: Coroutine) -> Any:
-        """Do work in the loop, and wait for it."""
-        future = self.submit(work)
-        try:
-            return future.result()
-        finally:
-            future.cancel()  # where the wait was interrupted, as by Ctrl-C
 
     def close(self) -> None:
         """End the loop and what runs in it; a copy in a forked process has none."""
@@ -189,9 +175,7 @@ class Session:
     def __init__(self, engine: Engine, max_tokens: int | None, dry: bool):
         self.engine, self.max_tokens, self._dry = engine, max_tokens, dry
         self.usage = Usage()
-        self._known: dict[
-            str, str
-        ] = {}  # replies of this run, where no file keeps them
+        self._known: dict[str, str] = {}  # replies, where no file keeps them
         self._failed_in_a_row, self._last_error = 0, ""
 
     async def ask(
@@ -207,7 +191,7 @@ class Session:
         known = self._known.get(key) if cache is None else cache.get(key)
         if known is not None:
             with suppress(ValueError):
-                reply = Reply.from_json(known)
+                reply = Reply(**json.loads(known))
                 value = read(reply)
                 usage.add(reply, cached=True)
                 return value
@@ -236,22 +220,21 @@ class Session:
                 problem, data = str(error), getattr(error, "data", None)
                 call = again(first, reply, problem)
                 continue
+            text = json.dumps(asdict(reply))
             if self.engine.cache is None:
-                self._known[key] = reply.to_json()
+                self._known[key] = text
             else:
-                self.engine.cache.put(key, reply.to_json(), call.prompt)
+                self.engine.cache.put(key, text, call.prompt)
             return value
-        raise UnreadableError(
-            f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}",
-            data,
-        )
+        said = f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}"
+        raise UnreadableError(said, data)
 
     async def _fetch(self, call, usage):
         async with self.engine.free:
             if self._failed_in_a_row >= max(10, 2 * self.engine.in_flight):
+                n, last = self._failed_in_a_row, self._last_error
                 raise EndpointError(
-                    f"the last {self._failed_in_a_row} calls have failed: no more are made. "
-                    f"The last one: {self._last_error}"
+                    f"the last {n} calls have failed: no more are made. The last one: {last}"
                 )
             begin, outcome, reply = time.monotonic(), "failed", Reply("")
             try:
@@ -296,9 +279,9 @@ class Chat:
         other.usage, other.flags = self.usage, self.flags
         return other
 
-    def flag(self, text: str) -> None:
-        """Note something that is not as it should be, once."""
-        if text not in self.flags:
+    def flag(self, text: str | None) -> None:
+        """Note something that is not as it should be, once; None is nothing."""
+        if text is not None and text not in self.flags:
             self.flags.append(text)
 
     async def ask(
@@ -318,12 +301,7 @@ class Chat:
         return await self.session.ask(call, read, again or _complain, self.usage)
 
     async def ask_object(
-        self,
-        prompt: Prompt,
-        payload: dict[str, Any],
-        kind: type,
-        read: Callable[[Any], Any],
-        n: int | None = None,
+        self, prompt: Prompt, payload: Any, kind: type, read: Callable, n: int | None
     ) -> Any:
         """What ``read`` makes of a reply of a type, with ``n`` rows where that is known."""
 
@@ -379,12 +357,17 @@ async def gather_all(
             bar.update()
 
     n = min(len(items), _PROBLEMS_PER_CALL * session.engine.in_flight)
-    tasks = [asyncio.create_task(worker()) for _ in range(n)]
+    with bar:
+        await gather_steps(*(worker() for _ in range(n)))
+    return results
+
+
+async def gather_steps(*work: Any) -> list[Any]:
+    """Results of several things at once; the first error ends the others."""
+    tasks = [asyncio.ensure_future(w) for w in work]
     try:
-        await asyncio.gather(*tasks)
+        return list(await asyncio.gather(*tasks))
     finally:
-        bar.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    return results

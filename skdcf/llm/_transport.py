@@ -1,6 +1,6 @@
-"""Requests over HTTP with the openai client, tried again where that may help.
+"""Requests over HTTP with the openai client's own, tried again where that may help.
 
-Connections, timeouts and encodings are the client's. Its retries are switched off: a
+Connections and encodings are the client's. What calls it has retries of its own, since a
 pause that a server asks for has to hold for all calls in flight, and each attempt needs
 one deadline that includes its body. Of the environment nothing is sent but what the
 caller names, and no redirect is followed: texts and keys stay with the host they are for.
@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 from .._checks import warn
 from ._calls import (
@@ -33,7 +33,7 @@ from ._calls import (
     UnreadableError,
     Usage,
 )
-from ._reading import fault_of, read_reply
+from ._reading import ODD, fault_of, read_reply
 
 _OPENAI = "https://api.openai.com/v1"
 _LONGEST_WAIT = 120.0  # seconds that a server may ask for before a call is given up
@@ -50,17 +50,8 @@ _OPTIONAL = {
     "seed": ("seed",),
 }
 _MOST_WAYS = 3 * len(_OPTIONAL)  # to send a call, where one after the other is refused
-#: Headers that a request may have beside those that the caller names.
-_HEADERS = re.compile(
-    "host|accept(-encoding)?|connection|user-agent|content-(type|length)"
-)
-_OWN_HEADERS = re.compile("openai-(organization|project)")  # for no other host
 _NO_KEY = "no-key-needed"
 _SHORTEST_SECRET = 8  # letters; "none" and the like, for servers without keys, are none
-
-
-class _Received(Exception):  # noqa: N818 - it carries any response past the client
-    """Status, body and headers of a response."""
 
 
 class FunctionTransport:
@@ -95,70 +86,35 @@ class Endpoint:
     """Calls to an endpoint that speaks the chat-completions protocol."""
 
     def __init__(self, settings: dict[str, Any]):
-        url = settings["base_url"]
+        url, self._extra = settings["base_url"], settings["extra"] or {}
         self._settings, self._parts = settings, urlsplit(url)
-        self._extra = settings["extra"] or {}
         #: Endpoint and extras as they stand in the names of replies.
         self.identity = [url, self._extra] if self._extra else url
         self._ways: dict[tuple[str, str], int] = {}
         self._resume, self._client = 0.0, None
-        self._sent_headers: dict[str, str] = {}
+        self._headers: dict[str, str] = {}
         self._secrets: list[str] = []
 
     def _connect(self):
         """Read keys; what is in the cache needs neither a key nor the client."""
         variables = self._settings["headers"] or {}
-        headers = {name: self._read_key(v) for name, v in variables.items()}
+        headers = {name.lower(): self._read_key(v) for name, v in variables.items()}
         if (key := self._find_key()) is not None:
-            headers = {"Authorization": f"Bearer {key}", **headers}
-        self._sent_headers = headers
+            headers = {"authorization": f"Bearer {key}", **headers}
+        self._headers = {**headers, "content-type": "application/json"}
         self._secrets = [s for s in (key, *headers.values()) if _is_secret(s)]
-        if self._client is not None:
-            return
-        openai = import_openai()
-        hooks = {"request": [self._prepare], "response": [self._receive]}
-        self._client = openai.AsyncOpenAI(
-            api_key=key or _NO_KEY,
-            base_url=self._parts._replace(query="").geturl().rstrip("/"),
-            default_query=dict(parse_qsl(self._parts.query, keep_blank_values=True)),
-            timeout=self._settings["timeout"],
-            max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(
-                follow_redirects=False, event_hooks=hooks
-            ),
-        )
-        for logger in _their_loggers():
-            logger.addFilter(self._mask_record)
+        if self._client is None:
+            client = import_openai().DefaultAsyncHttpxClient
+            self._client = client(follow_redirects=False, timeout=None)
+            for logger in _their_loggers():
+                logger.addFilter(self._mask_record)
 
     async def close(self):
         """Close connections."""
         if self._client is not None:
-            await self._client.close()
+            await self._client.aclose()
             for logger in _their_loggers():
                 logger.removeFilter(self._mask_record)
-
-    async def _prepare(self, request):
-        """Send no header but our own, whatever the client found in the environment."""
-        own = self._parts.hostname == urlsplit(_OPENAI).hostname
-        for name in set(request.headers):
-            if not (_HEADERS.fullmatch(name) or (own and _OWN_HEADERS.fullmatch(name))):
-                del request.headers[name]
-        request.headers.update(self._sent_headers)
-
-    async def _receive(self, response):
-        """Read a response as far as it is of use, and take it past the client."""
-        body, most = b"", _MOST_BYTES if response.is_success else _MOST_OF_ERROR
-        try:
-            async for part in response.aiter_bytes():
-                body += part
-                if len(body) > most:
-                    break
-        except Exception:
-            if response.is_success:  # of an error, what came is enough
-                raise
-        if response.is_success and len(body) > most:
-            raise PassingError(f"the response is longer than {most} bytes")
-        raise _Received(response.status_code, body[:most], dict(response.headers))
 
     def _mask_record(self, record):
         """A filter of log records, also of other packages: they hold no key."""
@@ -180,7 +136,7 @@ class Endpoint:
     async def complete(self, call: Call, usage: Usage) -> Reply:
         """The reply to a call; CallError where there is none after all attempts."""
         self._connect()
-        problem, most = "no attempt was made", self._settings["max_retries"]
+        most = self._settings["max_retries"]
         for attempt in range(most + 1):
             while (wait := self._resume - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
@@ -199,63 +155,43 @@ class Endpoint:
 
     def _without_keys(self, reply):
         """A server may say a key back; it is neither stored nor shown."""
-        said = reply.text + "".join(reply.tokens)
-        if self.mask(said) == said:
+        if self.mask(said := reply.text + "".join(reply.tokens)) == said:
             return reply
         return replace(reply, text=self.mask(reply.text), top_logprobs=[], tokens=[])
 
     async def _attempt(self, call):
         """One request; without what the model refuses, another one."""
         for _ in range(_MOST_WAYS):
-            used = {name: self._ways.get((call.model, name), 0) for name in _OPTIONAL}
-            sent = self._parameters(call, used)
-            status, body, headers = await self._send(sent)
+            ways = _ways_of(call)
+            steps = {name: self._ways.get((call.model, name), 0) for name in ways}
+            used = {name: min(steps[name], len(w) - 1) for name, w in ways.items()}
+            sent = {"model": call.model}
+            for name, way in used.items():
+                sent |= ways[name][way]
+            status, body, headers = await self._send(sent | self._extra)
             if 200 <= status < 300:
                 return read_reply(body)
             message = self._message(body)
-            name = _refused(status, body, message.lower(), sent)
+            left = {name for name, w in ways.items() if used[name] < len(w) - 1}
+            name = _refused(status, body, message.lower(), left)
             if name is None:
                 raise fault_of(status, message, headers)
             self._step_down(call.model, name, used[name], message.lower())
         raise UnreadableError("the endpoint refuses one parameter after the other")
 
-    async def _send(self, parameters):
+    async def _send(self, body):
         """Status, body and headers of one request."""
+        self._client.cookies.clear()
+        path = self._parts.path.rstrip("/") + "/chat/completions"
+        url, sent = self._parts._replace(path=path).geturl(), json.dumps(body)
+        stream = self._client.stream("POST", url, content=sent, headers=self._headers)
         try:
-            async with asyncio.timeout(self._settings["timeout"]):
-                await self._client.chat.completions.create(**parameters)
-            problem = "no response was received"
+            async with asyncio.timeout(self._settings["timeout"]), stream as response:
+                return await _read(response)
         except Exception as error:  # of whichever HTTP library the client uses
-            for cause in (error, error.__cause__):
-                if isinstance(cause, _Received):
-                    return cause.args
-            cause = (
-                error.__cause__ if isinstance(error.__cause__, PassingError) else error
-            )
-            problem = f"{type(cause).__name__} ({str(cause)[:_SHORT]})"
+            problem = f"{type(error).__name__} ({str(error)[:_SHORT]})"
         # Outside of "except": the client's errors hold the request with its key.
         raise PassingError(self.mask(problem))
-
-    def _parameters(self, call, used):
-        messages = [{"role": role, "content": text} for role, text in call.messages]
-        if used["system"] and len(messages) > 1:
-            first, second, *rest = messages
-            text = f"{first['content']}\n\n{second['content']}"
-            messages = [{"role": "user", "content": text}, *rest]
-        out = {"model": call.model, "messages": messages}
-        if not used["temperature"]:
-            out["temperature"] = call.temperature
-        if call.seed is not None and not used["seed"]:
-            out["seed"] = call.seed
-        if call.max_tokens is not None and used["max_tokens"] < 2:
-            name = ("max_tokens", "max_completion_tokens")[used["max_tokens"]]
-            out[name] = call.max_tokens
-        if call.schema is not None and used["response_format"] < 2:
-            forms = _structured(call.schema), {"type": "json_object"}
-            out["response_format"] = forms[used["response_format"]]
-        if call.logprobs and not used["logprobs"]:
-            out |= {"logprobs": True, "top_logprobs": 5}
-        return out | ({"extra_body": self._extra} if self._extra else {})
 
     def _step_down(self, model, name, way, message):
         """Send a parameter in its next way from now on, calls in flight or not."""
@@ -295,6 +231,22 @@ class Endpoint:
         return value
 
 
+async def _read(response):
+    """A response as far as it is of use."""
+    body, most = b"", _MOST_BYTES if response.is_success else _MOST_OF_ERROR
+    try:
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > most:
+                break
+    except Exception:
+        if response.is_success:  # of an error, what came is enough
+            raise
+    if response.is_success and len(body) > most:
+        raise PassingError(f"the response is longer than {most} bytes")
+    return response.status_code, body[:most], dict(response.headers)
+
+
 def _is_secret(value):
     return value not in (None, _NO_KEY) and len(value) >= _SHORTEST_SECRET
 
@@ -313,20 +265,17 @@ def _their_loggers():
             yield logging.getLogger(name)
 
 
-def _refused(status, body, message, sent):
+def _refused(status, body, message, left):
     """Name of a parameter that the endpoint does not take, or None."""
     if status not in (400, 422, 500, 501):
         return None
-    with suppress(ValueError, LookupError, TypeError, RecursionError):
+    with suppress(*ODD):
         named = json.loads(body)["error"]["param"]
         message = named.lower() if isinstance(named, str) and named else message
-    there = {name.replace("_completion", "") for name in sent}
-    if sent["messages"][0]["role"] == "system":
-        there.add("system")
     if status >= 500:  # may pass, but for what a template of the server says
-        there &= {"system"}
+        left &= {"system"}
     for name, words in _OPTIONAL.items():
-        if name in there and any(word in message for word in words):
+        if name in left and any(word in message for word in words):
             return name
     return None
 
@@ -335,9 +284,24 @@ def _back_off(attempt):
     return min(0.5 * 2**attempt, 8) * (1 - 0.25 * random.random())
 
 
-def _structured(schema):
-    form = {"name": "reply", "strict": True, "schema": json.loads(schema)}
-    return {"type": "json_schema", "json_schema": form}
+def _ways_of(call):
+    """In which ways each part of a call can be sent, the one that says most first."""
+    messages = [{"role": role, "content": text} for role, text in call.messages]
+    both = "\n\n".join(message["content"] for message in messages[:2])
+    merged = [{"role": "user", "content": both}, *messages[2:]]
+    form = {"name": "reply", "strict": True, "schema": json.loads(call.schema or "{}")}
+    forms = {"type": "json_schema", "json_schema": form}, {"type": "json_object"}
+    limits = "max_tokens", "max_completion_tokens"
+    seeded, limited = call.seed is not None, call.max_tokens is not None
+    return {
+        "system": [{"messages": messages}, {"messages": merged}],
+        "response_format": [{"response_format": f} for f in forms if call.schema]
+        + [{}],
+        "logprobs": [{"logprobs": True, "top_logprobs": 5}] * call.logprobs + [{}],
+        "max_tokens": [{name: call.max_tokens} for name in limits if limited] + [{}],
+        "temperature": [{"temperature": call.temperature}, {}],
+        "seed": [{"seed": call.seed}] * seeded + [{}],
+    }
 
 
 def find_url(base_url: str | None) -> str:

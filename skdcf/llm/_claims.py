@@ -39,7 +39,7 @@ class Claim(str):
     span = ""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Decompose(Step):
     """Cut an answer into claims, in their order, by a model.
 
@@ -156,7 +156,7 @@ class DeducedGraph(NamedTuple):
     flag: str | None = None
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class DeduceGraph(Step):
     """Say which claims build on which, by a model.
 

@@ -52,7 +52,8 @@ class ChatClient(Settings):
     headers : dict, optional
         Further headers: name of the header to name of the environment variable that
         holds its value, as in ``{"api-key": "AZURE_KEY"}``. Nothing else that the
-        environment holds is sent.
+        environment holds is sent, so an organisation has to be named here as well:
+        ``{"OpenAI-Organization": "OPENAI_ORG_ID"}``.
     extra : dict, optional
         What the body of each call holds beside what this package puts there, such as
         ``{"top_k": 1}``. It is part of the name under which a reply is kept.

@@ -483,10 +483,7 @@ def _as_columns(table, names, graph):
 
 
 def check_budget(
-    client: ChatClient,
-    estimate: Estimate,
-    confirm: Callable[[Estimate], bool] | None,
-    n_done: int = 0,
+    client: ChatClient, estimate: Estimate, confirm: Callable | None, n_done: int = 0
 ) -> bool | None:
     """ValueError if the estimate is above the client's limit and nobody agrees to it.
 

@@ -234,7 +234,7 @@ class DomainFlags(JudgeStep):
         return self._expense(1, size.problem + 4 * len(self.names), 20)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Verify(JudgeStep):
     """A judge's verdict on each claim, with the log odds that the judge gives it.
 
@@ -484,7 +484,7 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
     return " ".join(t if t.endswith((".", "!", "?")) else f"{t}." for t in texts if t)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class Merge(Step):
     """Write kept claims as fluent text, by a model, and check that nothing was added.
 
@@ -542,13 +542,8 @@ class Merge(Step):
     def _read(self, reply, claims, problem, dropped=()):
         return read_texts([reply.text])[0]
 
-    async def _run(
-        self,
-        chat: Chat,
-        claims: Sequence[str],
-        problem: str | None,
-        dropped: Sequence[str] = (),
-    ) -> MergedText:
+    async def _run(self, chat: Chat, *item: Any) -> MergedText:
+        claims, problem, dropped = (*item, ())[:3]
         if not claims:
             return MergedText(self.abstention)
         if len(claims) == 1:
@@ -564,19 +559,16 @@ class Merge(Step):
         return MergedText(text)
 
     async def _refused(self, chat, claims, problem, dropped, text):
+        """Sentences of a text that are not entailed, or add a number or a name."""
         sentences = [part for part in _SENTENCE.split(text) if part.strip()]
-        known = " ".join([*claims, problem or ""])
-        good = await self._entailed(chat, claims, dropped, sentences)
-        pairs = zip(sentences, good, strict=True)
-        return [s for s, entailed in pairs if not entailed or _adds(s, known)]
-
-    async def _entailed(self, chat, claims, dropped, sentences):
+        n, known = len(sentences), " ".join([*claims, problem or ""])
         numbered = [{"claim": i + 1, "text": s} for i, s in enumerate(sentences)]
         told = {"claims": list(claims), "sentences": numbered, "dropped": list(dropped)}
-        n = len(sentences)
 
         def read(reply):
-            return [row.verdict == "entailed" for row in number_rows(reply.verdicts, n)]
+            rows = zip(sentences, number_rows(reply.verdicts, n), strict=True)
+            good = [s for s, row in rows if row.verdict == "entailed"]
+            return [s for s in sentences if s not in good or _adds(s, known)]
 
         return await chat.ask_object(
             load_prompt("entailment"), told, _ENTAILED, read, n

@@ -18,7 +18,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -62,7 +62,10 @@ class ReplyCache:
     """
 
     def __init__(self, path: str | os.PathLike):
-        _make_private(Path(path))
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(0o600)  # SQLite's other files follow it
+        path.chmod(0o600)
         try:
             self._db = _open(path)
         except sqlite3.DatabaseError as error:
@@ -114,13 +117,6 @@ def _open(path):
             if not busy or time.monotonic() > end:
                 raise
             time.sleep(0.02)
-
-
-def _make_private(path):
-    """Make the file, or make it readable by its owner only; SQLite's others follow it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(0o600)
-    path.chmod(0o600)
 
 
 class Engine:
@@ -285,12 +281,7 @@ class Chat:
             self.flags.append(text)
 
     async def ask(
-        self,
-        prompt: Prompt,
-        content: str | dict[str, Any],
-        read: Callable[[Reply], Any],
-        again: Callable | None = None,
-        **options: Any,
+        self, prompt: Prompt, content: Any, read: Callable, again: Any = None, **options
     ) -> Any:
         """What ``read`` makes of the reply to a text, or to an object."""
         if isinstance(content, dict):
@@ -325,11 +316,7 @@ def _complain(call, reply, problem):
 
 
 async def gather_all(
-    session: Session,
-    items: Sequence[Any],
-    work: Callable[[Chat, Any], Awaitable[Any]],
-    model: str | None,
-    title: str | None = None,
+    session: Session, items: Sequence, work: Callable, model: Any, title: Any = None
 ) -> list[Any]:
     """``work(chat, item)`` for each item, several at once.
 

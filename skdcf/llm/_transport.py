@@ -291,12 +291,12 @@ def _ways_of(call):
     merged = [{"role": "user", "content": both}, *messages[2:]]
     form = {"name": "reply", "strict": True, "schema": json.loads(call.schema or "{}")}
     forms = {"type": "json_schema", "json_schema": form}, {"type": "json_object"}
+    asked = forms if call.schema else ()
     limits = "max_tokens", "max_completion_tokens"
     seeded, limited = call.seed is not None, call.max_tokens is not None
     return {
         "system": [{"messages": messages}, {"messages": merged}],
-        "response_format": [{"response_format": f} for f in forms if call.schema]
-        + [{}],
+        "response_format": [{"response_format": f} for f in asked] + [{}],
         "logprobs": [{"logprobs": True, "top_logprobs": 5}] * call.logprobs + [{}],
         "max_tokens": [{name: call.max_tokens} for name in limits if limited] + [{}],
         "temperature": [{"temperature": call.temperature}, {}],

@@ -567,8 +567,7 @@ class Merge(Step):
 
         def read(reply):
             rows = zip(sentences, number_rows(reply.verdicts, n), strict=True)
-            good = [s for s, row in rows if row.verdict == "entailed"]
-            return [s for s in sentences if s not in good or _adds(s, known)]
+            return [s for s, r in rows if r.verdict != "entailed" or _adds(s, known)]
 
         return await chat.ask_object(
             load_prompt("entailment"), told, _ENTAILED, read, n

@@ -284,7 +284,7 @@ def test_the_wrong_label_is_named(bad, form):
         labels = pd.Series(labels)
     with pytest.raises(ValueError, match="problem 20, claim 1: the label is") as info:
         pack_labels(labels, as_batch(graphs))
-    assert "must be 1 (true), 0 (false) or -1 (unknown)" in str(info.value)
+    assert "labels are 1 (true), 0 (false) or -1 (unknown)" in str(info.value)
     unjudged = bad is None or bad is pd.NA or bad != bad
     assert ("-1 stands for a claim that nobody judged" in str(info.value)) is unjudged
 

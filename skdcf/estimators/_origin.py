@@ -24,7 +24,7 @@ from ._ties import hash_text, mix
 PARTS = {
     "edges": "edges (None is unknown, and () is known to be none)",
     "alternatives": "alternatives",
-    "context": "a context",
+    "context": "contexts",
 }
 #: Values of the metadata that have to be as they were, where both are known.
 MADE = {

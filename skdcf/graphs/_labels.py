@@ -210,14 +210,17 @@ def read_column(
             f"label {row} is {listed[row]}: every problem needs one, and -1 stands for a "
             "claim that nobody judged"
         )
-    if listed and all(isinstance(value, str) for value in listed):
-        return read_words(listed), LABELS
-    try:
-        found = np.unique(y).tolist()
-    except TypeError:
+    if listed and all(isinstance(value, (str, bytes)) for value in listed):
+        texts = (
+            v.decode(errors="replace") if isinstance(v, bytes) else v for v in listed
+        )
+        return read_words(texts), LABELS
+    if not all(isinstance(value, (Real, np.bool_)) for value in listed):
         raise ValueError(
-            f"the labels are of several kinds: {list(dict.fromkeys(listed))[:5]}"
-        ) from None
+            f"the labels are of several kinds: {list(dict.fromkeys(map(show, listed)))[:5]}, "
+            "and neither all numbers nor all words"
+        )
+    found = np.unique(y).tolist()
     known = _meaning_of(found) if values is None else values
     if not {*known, *([-1] if known == LABELS else ())}.issuperset(found):
         raise ValueError(

@@ -1,0 +1,94 @@
+"""Words for labels that the alphabet would put upside down, through every reader."""
+
+import enum
+import json
+
+import numpy as np
+import pytest
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.adapters import from_frame, from_verdicts
+from skdcf.datasets import read_jsonl
+from skdcf.labelling import read_csv
+from skdcf.metrics import coverage_score
+
+PAIRS = [
+    ("correct", "incorrect"),
+    ("supported", "unsupported"),
+    ("factual", "hallucinated"),
+    ("right", "wrong"),
+    ("ok", "wrong"),
+    ("Entailed", "Refuted"),
+]
+X = np.array([[0.1], [0.2]] * 30)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="/".join)
+@pytest.mark.parametrize("kind", ["list", "U", "S", "O", "series", "category"])
+def test_tables_of_words_of_any_kind(pair, kind):
+    """Bytes were compared by the alphabet still: every pair but one upside down."""
+    y = list(pair) * 30
+    if kind in "USO":
+        y = np.array(y, dtype=kind)
+    elif kind != "list":
+        pandas = pytest.importorskip("pandas")
+        y = pandas.Series(y, dtype="category" if kind == "category" else None)
+    assert HardCF(0).check(X, y)[1].tolist() == [1, 0] * 30
+    assert HardCF(0, alpha=0.3).fit(X, y).check(X, y)[1].tolist() == [1, 0] * 30
+
+
+class Verdict(enum.Enum):
+    RIGHT = "right"
+    WRONG = "wrong"
+
+
+class Ordered(enum.IntEnum):
+    FALSE = 0
+    TRUE = 1
+
+
+def test_what_is_neither_number_nor_word():
+    y = [Verdict.RIGHT, Verdict.WRONG] * 30
+    with pytest.raises(ValueError, match="neither all numbers nor all words"):
+        HardCF(0).check(X, y)
+    dates = np.array(["2020-01-01", "2021-01-01"] * 30, dtype="datetime64[D]")
+    with pytest.raises(ValueError, match="neither all numbers nor all words"):
+        HardCF(0).check(X, dates)
+    with pytest.raises(ValueError, match="several kinds"):
+        HardCF(0).check(X, np.array(["right", 0] * 30, dtype=object))
+    numbers = [Ordered.TRUE, Ordered.FALSE] * 30
+    assert HardCF(0).check(X, numbers)[1].tolist() == [1, 0] * 30
+
+
+@pytest.mark.parametrize("pair", [*PAIRS, ("good", "bad")], ids="/".join)
+def test_readers_take_words_by_meaning_or_refuse_them(pair, tmp_path):
+    true, false = pair
+    refused = pytest.raises(ValueError, match=r"label|judgement|y holds values")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"problem": [1, 1], "claim": [0, 1], "text": ["a", "b"], "label": pair}
+    )
+    with refused:
+        from_frame(frame)
+    path = tmp_path / "lines.jsonl"
+    line = {"claims": ["a", "b"], "edges": [], "labels": pair}
+    path.write_text(json.dumps(line) + "\n")
+    with refused:
+        read_jsonl(path)
+    table = tmp_path / "labels.csv"
+    table.write_text(f"problem_id,claim_number,label\np,1,{true}\np,2,{false}\n")
+    graph = ReasoningGraph(None, (), claims=["a", "b"], id="p")
+    with refused:
+        read_csv(table, [graph])
+    table.write_text("problem_id,claim_number,label\np,1,True\np,2,False\n")
+    assert read_csv(table, [graph]) == {"imported": [["true", "false"]]}
+    with refused:
+        HardCF().check([graph], [[true, false]])
+    with refused:
+        coverage_score([[true, false]], [[True, False]])
+    rows = [[{"claim": "a", "verdict": true}, {"claim": "b", "verdict": false}]]
+    if pair in PAIRS:
+        assert from_verdicts(rows).labels[0].tolist() == [1, 0]
+    else:
+        with pytest.raises(ValueError, match="say what it means"):
+            from_verdicts(rows)

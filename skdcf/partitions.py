@@ -65,7 +65,7 @@ def calibrate_partitions(
     >>> cf = HardCF("frequency-score").fit(graphs[:100], y[:100])
     >>> parts = [(graphs[i : i + 100], y[i : i + 100]) for i in (0, 100, 200)]
     >>> calibrate_partitions(cf, parts).n_calibration_
-    300
+    299
     """
     found = _mapped(_calibration_part, filter, partitions, n_jobs)
     return filter.calibrate_parts(found)

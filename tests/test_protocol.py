@@ -410,7 +410,7 @@ CHANGES = [
     ),
     (
         MixtureScorer({"a": FeatureScorer(0), "b": FeatureScorer(1)}),
-        {"scorer__prior": [9.0], "scorer__members": {"a": FeatureScorer(5)}},
+        {"scorer__log_weights": [9.0], "scorer__members": {"a": FeatureScorer(5)}},
     ),
     (Centroid(), {"scorer__power": 3.0}),
 ]

@@ -236,7 +236,7 @@ def test_none_is_the_default_spelt_out():
                 alpha=0.2,
                 random_state=0,
             ),
-            {"scorer__prior": [[99.0, 0.0], [0.0, 99.0]]},
+            {"scorer__log_weights": [[99.0, 0.0], [0.0, 99.0]]},
         ),
         (
             SingleFeatureCF(alpha=0.05),
@@ -380,7 +380,7 @@ def test_an_optimizer_has_only_what_it_uses(name):
         ValueError, match=f"Invalid parameter '{name}' for estimator LBFGS"
     ):
         SoftTraining(LBFGS()).set_params(**{f"optimizer__{name}": 10})
-    for cls in (HardCF, SingleFeatureCF, XGBoostCF, IndependentFactuality):
+    for cls in (SingleFeatureCF, XGBoostCF, IndependentFactuality):
         with pytest.raises(TypeError, match="training"):
             cls(training=SoftTraining())
 

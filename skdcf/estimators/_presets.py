@@ -328,7 +328,7 @@ class IndependentFactuality(HardCF):
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> IndependentFactuality(alpha=0.2).fit(graphs, y).n_calibration_
-    200
+    199
     """
 
     edges = "none"

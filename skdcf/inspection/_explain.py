@@ -340,8 +340,8 @@ class Contributions(Table):
     feature    value   weight  contribution
     depth          2  -0.1000       -0.2000
     frequency      5   0.0200       +0.1000
-    offset                          +0.3000
-    total                           +0.2000
+    offset         -        -       +0.3000
+    total          -        -       +0.2000
     """
 
     def __init__(

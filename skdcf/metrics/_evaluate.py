@@ -69,7 +69,7 @@ def evaluate_filter(
     >>> cf = HardCF().fit(graphs[:200], y[:200])
     >>> report = evaluate_filter(cf, graphs[200:], y[200:], alphas=[0.1, 0.2])
     >>> report.retention.shape, report.n_calibration
-    ((2,), 200)
+    ((2,), 199)
     >>> halves = evaluate_filter(
     ...     cf, graphs[200:], y[200:], [0.1], by=lambda batch: batch.sizes > 7
     ... )

@@ -102,7 +102,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     ...         return -batch.depth
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> HardCF(EarlyClaims(), alpha=0.2).fit(graphs, y).n_calibration_
-    200
+    199
     """
 
     learns: bool | None = None

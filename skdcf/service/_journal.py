@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import pickle
 import threading
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 
 from .._files import append_journal, open_journal
@@ -29,8 +28,7 @@ class Journal:
 
     def __init__(self, filter: Any, folder: Any):
         filter = filter_in(filter)
-        content = pickle.dumps((repr(filter), filter.calibration_))
-        self.digest = hashlib.sha256(content).hexdigest()[:16]
+        self.digest = joblib.hash((repr(filter), filter.calibration_))[:16]
         self.alpha = filter.calibration_.guarantee.level(None, filter.alpha)
         self.n_calibration = filter.n_calibration_
         self.answers: dict[str, dict[str, Any]] = {}

@@ -151,7 +151,8 @@ class _Run:
     def prepare(self, batch, labels, groups):
         """Hold out validation problems, standardise, start, and plan the rest."""
         self.validation = None
-        n_validation = self.optimizer.n_validation(len(batch))
+        n_questions = len(batch) if groups is None else len(np.unique(groups))
+        n_validation = self.optimizer.n_validation(n_questions)
         if n_validation:
             rest, rows = hold_out(len(batch), n_validation, groups, self.rng)
             self.validation = pick(batch, labels, rows)

@@ -86,7 +86,7 @@ class Adam(Settings):
     patience : int, default=10
         Epochs without a better retention on the validation problems before it stops.
     validation_size : float, int or None, default=0.2
-        Share or number of the training problems on which the best epoch is chosen. None
+        Share or number of the training questions on which the best epoch is chosen. None
         takes the last epoch, and then ``patience`` has to stay as it is.
 
     Examples

@@ -69,16 +69,17 @@ def _new_part(path):
         lock = os.open(
             part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600 if old else 0o666
         )
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.fstat(lock).st_nlink:  # another process took it for abandoned
+                os.close(lock)
+                continue
         if old:
             os.chmod(part, stat.S_IMODE(path.stat().st_mode))
         if fcntl is None:
             os.close(lock)
-            return part, None
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.fstat(lock).st_nlink:  # else another process took it for abandoned
-            return part, lock
-        os.close(lock)
+        return part, None if fcntl is None else lock
 
 
 def _remove_parts(path):

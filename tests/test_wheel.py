@@ -66,7 +66,7 @@ def installed(wheel, tmp_path_factory):
 @pytest.mark.wheel
 def test_wheel_holds_the_package_and_nothing_else(wheel, checkout):
     names = [name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name]
-    kinds = (".py", ".html", ".json", ".txt", ".typed")
+    kinds = (".py", ".html", ".json", ".toml", ".txt", ".typed")
     source = [p for p in checkout.glob("skdcf/**/*") if p.suffix in kinds]
     source = [p.relative_to(checkout).as_posix() for p in source]
     assert "skdcf/py.typed" in names
@@ -104,7 +104,7 @@ def test_wheel_filters_without_extras(installed, tmp_path):
 def test_wheel_brings_the_command(installed, tmp_path):
     assert "evaluate" in run(installed / "skdcf", "--help", cwd=tmp_path)
     few = ("demo", "--n-problems", "100", "--output", "pictures")
-    assert "skdcf[plot]" in run(installed / "skdcf", *few, cwd=tmp_path)
+    assert "report.html" in run(installed / "skdcf", *few, cwd=tmp_path)
 
 
 def test_folder_of_the_same_name_does_not_hide_the_package(tmp_path):

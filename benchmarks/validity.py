@@ -235,7 +235,11 @@ def law_row(key, draws):
     n, alpha = int(n), float(alpha)
     losses = measure(name, ties, guarantee, "continuous", n, alpha, draws)
     delta = None if guarantee is None else guarantee.delta
-    return row(losses, alpha, law_of(losses, n, alpha, delta))
+    rank = conformal_rank(
+        n, alpha, delta
+    )  # the fewest problems that reach it calibrate
+    n = next(m for m in range(n + 1) if conformal_rank(m, alpha, delta) == rank)
+    return row(losses, alpha, law_of(losses, n if rank else 0, alpha, delta))
 
 
 def mean_rows():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 
 from .._files import append_journal, open_journal
@@ -28,7 +28,9 @@ class Journal:
 
     def __init__(self, filter: Any, folder: Any):
         filter = filter_in(filter)
-        self.digest = joblib.hash((repr(filter), filter.calibration_))[:16]
+        told = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}".encode()
+        scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
+        self.digest = hashlib.sha256(told + scores).hexdigest()[:16]
         self.alpha = filter.calibration_.guarantee.level(None, filter.alpha)
         self.n_calibration = filter.n_calibration_
         self.answers: dict[str, dict[str, Any]] = {}

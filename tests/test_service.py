@@ -398,6 +398,7 @@ def test_kill_9_loses_no_label(model, tmp_path):
 @POSIX
 @UNDER_LOAD
 def test_what_runs_is_finished_and_no_secret_is_logged(model):
+@UNDER_LOAD
     slow = (
         "import time, skdcf.service._app as app\nplain = app.explain\n"
         "def explain(*a, **k): time.sleep(2); return plain(*a, **k)\n"

@@ -398,7 +398,6 @@ def test_kill_9_loses_no_label(model, tmp_path):
 @POSIX
 @UNDER_LOAD
 def test_what_runs_is_finished_and_no_secret_is_logged(model):
-@UNDER_LOAD
     slow = (
         "import time, skdcf.service._app as app\nplain = app.explain\n"
         "def explain(*a, **k): time.sleep(2); return plain(*a, **k)\n"
@@ -426,6 +425,7 @@ def test_what_runs_is_finished_and_no_secret_is_logged(model):
         assert TOKEN not in said and "claim" not in said
 
 
+@UNDER_LOAD
 def test_without_a_token_it_stays_on_this_machine(model, capsys, monkeypatch):
     assert main(["serve", str(model), "--host", "0.0.0.0"]) == 2
     assert "without a token only this machine" in capsys.readouterr().err

@@ -9,6 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -373,6 +376,15 @@ def test_plan_measures_what_doublings_buy(files, capsys):
     kept = {row["answers"]: row["kept"] for row in rows if "kept" in row}
     assert list(kept) == [4, 9, 19, 39, 79, 159]
     assert kept[159] > kept[9] and all(row.get("kept_error", 1) > 0 for row in rows[2:])
+
+
+def test_every_command_names_a_function_that_there_is():
+    content = (Path(skdcf.__file__).parent / "cli" / "commands.toml").read_text("utf-8")
+    commands = tomllib.loads(content)["commands"]
+    assert {"fit", "serve"} <= commands.keys()
+    for command in commands.values():
+        module, _, name = command["run"].partition(":")
+        assert callable(getattr(import_module(f"skdcf.cli.{module}"), name))
 
 
 def test_help_of_every_command_has_an_example_that_is_right(capsys):

@@ -372,6 +372,30 @@ def test_with_a_filter_only_what_moves_the_threshold_is_asked_for(tmp_path):
     assert asked == HardCF(0, alpha=0.2).fit(graphs, truth).threshold()
 
 
+def test_a_look_at_the_version_does_not_hide_that_a_label_is_unsaved(store, browser):
+    """The page asks for the version now and then; a key may be pressed meanwhile."""
+    held = """
+    window.held = {}; window.real = window.fetch;
+    window.fetch = (path, options) => new Promise(done => {
+      window.held[path] = () => done(window.real(path, options)); });
+    """
+    with LabelServer(store, "ann") as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        tab.run(held)
+        tab.wait("window.held['/version'] !== undefined")
+        tab.press("t")
+        tab.wait("window.held['/label'] !== undefined")
+        tab.run("window.held['/version'](); window.held['/version'] = undefined")
+        # Long enough for the reply, which says nothing of the label.
+        tab.run("new Promise(done => setTimeout(done, 500))")
+        assert tab.run("document.querySelector('#saved').textContent") == "saving"
+        assert store.said(0, "ann")[0] is None
+        tab.run("window.fetch = window.real; window.held['/label']()")
+        ready(tab)
+        assert store.said(0, "ann")[0] == "true"
+
+
 def test_false_and_on_by_one_key(tmp_path, browser):
     graphs = [
         ReasoningGraph(None, [(0, 1), (1, 2)], claims=list("abcd"), problem="one"),

@@ -126,7 +126,7 @@ def without_places(text):
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def warn(message, category=UserWarning):
+def warn(message, category):
     """Warn at the line of the caller's own code, however deep in ours it was noticed."""
     frame, level = sys._getframe(1), 2
     while frame is not None and _is_between(frame):

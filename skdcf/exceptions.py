@@ -1,16 +1,30 @@
-"""Warnings of this package."""
+"""Warnings of this package, one category for each kind, so that each can be filtered."""
 
 
 class CalibrationWarning(UserWarning):
     """The filter keeps nothing, because there are too few calibration problems."""
 
 
-class LabelWarning(UserWarning):
-    """The labels that calibrate are all a model's, or missing in too many problems."""
+class GuaranteeWarning(UserWarning):
+    """The guarantee rests on something that cannot be checked, or holds approximately."""
 
 
 class KeyWarning(UserWarning):
     """A key of a line looks like one of the format, and may be a slip."""
 
 
-__all__ = ["CalibrationWarning", "KeyWarning", "LabelWarning"]
+class LabelWarning(UserWarning):
+    """The labels that calibrate are all a model's, or missing in too many problems."""
+
+
+class SettingWarning(UserWarning):
+    """A setting looks like a slip, or was left out because it cannot apply."""
+
+
+__all__ = [
+    "CalibrationWarning",
+    "GuaranteeWarning",
+    "KeyWarning",
+    "LabelWarning",
+    "SettingWarning",
+]

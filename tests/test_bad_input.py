@@ -20,6 +20,7 @@ from skdcf import (
     SingleFeatureCF,
 )
 from skdcf.adapters import from_lm_polygraph, from_verdicts
+from skdcf.exceptions import GuaranteeWarning, SettingWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs import as_batch, pack_labels
 from skdcf.metrics import (
@@ -341,7 +342,7 @@ def test_reversed_edges_are_noticed():
     edges = [(v + 1, v) for v in range(10)]
     graphs = [ReasoningGraph(np.ones((11, 1)), edges)] * 9
     labels = [np.ones(11)] * 9
-    with pytest.warns(UserWarning, match="every edge leads from a later claim"):
+    with pytest.warns(GuaranteeWarning, match="every edge leads from a later claim"):
         HardCF(0).fit(graphs, labels)
 
 
@@ -591,12 +592,12 @@ def test_alpha_that_was_meant_the_other_way_round(problems, method):
     graphs, y = problems
     match = "alpha = 0.9 allows a false claim in 90% of the problems.*Was 0.1 meant?"
     if method == "fit":
-        with pytest.warns(UserWarning, match=match) as caught:
+        with pytest.warns(SettingWarning, match=match) as caught:
             HardCF(0, alpha=0.9).fit(graphs, y)
     else:
         fitted = HardCF(0, alpha=0.5).fit(graphs, y)  # in silence
         arguments = () if method == "threshold" else (graphs,)
-        with pytest.warns(UserWarning, match=match) as caught:
+        with pytest.warns(SettingWarning, match=match) as caught:
             getattr(fitted, method)(*arguments, alpha=0.9)
     assert [w.filename for w in caught] == [__file__]
 

@@ -8,6 +8,7 @@ import pytest
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.exceptions import GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, estimate_ratio
 from skdcf.metrics import evaluate_filter
 from skdcf.reporting import write_report
@@ -101,7 +102,7 @@ def test_estimated_weights_restore_coverage():
     old, new = np.flatnonzero(~is_new), np.flatnonzero(is_new)
     from skdcf.graphs import as_batch
 
-    with pytest.warns(UserWarning, match="approximate"):
+    with pytest.warns(GuaranteeWarning, match="approximate"):
         ratio = estimate_ratio(as_batch(X[old[:1500]]), as_batch(X[new[:1500]]))
     true = lambda batch: batch.features[:, 1] ** 2 / (1 - batch.features[:, 1] ** 2)  # noqa: E731
     coverage = {}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skdcf import HardCF, ReasoningGraph
+from skdcf.exceptions import GuaranteeWarning
 from skdcf.features import MetadataIndicators, OptionFeatures, reasoning_features
 
 QUESTION = "Which is it?\nA: red fox \nB: grey wolf\n(C) brown bear\nD. none of these"
@@ -58,7 +59,7 @@ def test_flags_of_metadata():
     assert fitted.get_feature_names_out().tolist() == ["model=a", "model=b"]
     batch = fitted.transform(of_model("a", "b"))
     assert batch.features.tolist() == [[1, 0], [0, 1]]
-    with pytest.warns(UserWarning, match=r"'model' has the values \['c'\]"):
+    with pytest.warns(GuaranteeWarning, match=r"'model' has the values \['c'\]"):
         assert fitted.transform(of_model("c")).features.tolist() == [[0, 0]]
     given = MetadataIndicators({"model": ["a", "b"]}, unseen="raise")
     assert fitted.learns and not given.learns

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_info
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
+from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, SettingWarning
 from skdcf.features import FrequencyFeature, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
 from skdcf.scorers import ClassifierScorer, Scorer
@@ -126,11 +127,11 @@ def test_known_against_unknown_warns_once_for_each_difference():
     X, y = problems(20, metadata={"extraction": {"model": "m"}})
     cf = HardCF(0).fit(X, y)
     new = [problem(seed=i) for i in range(50, 60)]
-    with pytest.warns(UserWarning, match="extraction .* unknown") as found:
+    with pytest.warns(GuaranteeWarning, match="extraction .* unknown") as found:
         cf.predict(new)
     assert len(found) == 1
     plain = HardCF(0).fit(*problems(20))
-    with pytest.warns(UserWarning, match="extraction"):
+    with pytest.warns(GuaranteeWarning, match="extraction"):
         plain.predict(X)
 
 
@@ -175,7 +176,7 @@ def test_problems_that_trained_do_not_calibrate():
 def test_copies_without_a_question_are_counted():
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     cf = HardCF(ClassifierScorer(), random_state=0, calibration_size=20).fit(X, y)
-    with pytest.warns(UserWarning, match="40 of 60 problems are exact copies"):
+    with pytest.warns(GuaranteeWarning, match="40 of 60 problems are exact copies"):
         cf.calibrate(X, y)
 
 
@@ -276,10 +277,10 @@ def test_unjudged_answers_are_left_out_where_those_judged_were_drawn_blindly():
 def test_a_claim_without_a_verdict_is_never_kept():
     X, _ = problems(20)
     cf = HardCF(0, alpha=0.6)
-    with pytest.warns(UserWarning, match="alpha"):
+    with pytest.warns(SettingWarning, match="alpha"):
         cf.fit(X, [[1, 1]] * 20)
     new = problem(seed=99, metadata={"no_verdict": [0]})
-    with pytest.warns(UserWarning, match="alpha"):
+    with pytest.warns(SettingWarning, match="alpha"):
         assert cf.predict([problem(seed=99), new])[0].all()
         assert not cf.predict([new])[0].any()
         assert np.isneginf(cf.decision_function([new])[0]).all()
@@ -406,7 +407,7 @@ def test_the_level_in_force_is_clear():
 def test_the_smallest_level_there_is(scorer, guarantee):
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     cf = HardCF(scorer, alpha=5e-324, guarantee=guarantee, random_state=0)
-    with pytest.warns(UserWarning, match="too few"):
+    with pytest.warns(CalibrationWarning, match="too few"):
         assert not np.concatenate(list(cf.fit(X, y).predict(X))).any()
 
 

@@ -19,6 +19,7 @@ pytest.importorskip("openai", reason="the openai client is not installed")
 from chat_server import ChatServer, Endless, HangUp, Raw, Say, Status
 from sklearn.base import clone
 
+from skdcf.exceptions import SettingWarning
 from skdcf.llm import (
     CallError,
     ChatClient,
@@ -289,7 +290,7 @@ def test_models_that_think_take_other_parameters():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(UserWarning, match="refuses 'temperature'"),
+        pytest.warns(SettingWarning, match="refuses 'temperature'"),
     ):
         assert decompose(server, ["x"], max_tokens=4096) == [["a"]]
     assert server.requests[-1][2]["max_completion_tokens"] == 4096

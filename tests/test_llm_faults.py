@@ -17,6 +17,7 @@ from scripted_model import ScriptedModel
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.edges import chain_edges, no_edges
+from skdcf.exceptions import SettingWarning
 from skdcf.guarantees import NoFalseClaim
 from skdcf.llm import (
     Answer,
@@ -425,7 +426,7 @@ def test_refused_logprobs_are_dropped():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(UserWarning, match="refuses 'logprobs'"),
+        pytest.warns(SettingWarning, match="refuses 'logprobs'"),
     ):
         table = verify(server, in_flight=1)
     np.testing.assert_array_equal(table, [[1, 1]] * 2)

@@ -17,7 +17,7 @@ from scripted_model import ScriptedModel, is_right, make_question
 from skdcf import HardCF, ReasoningGraph, load, save
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.edges import no_edges, number_flow_edges
-from skdcf.exceptions import LabelWarning
+from skdcf.exceptions import LabelWarning, SettingWarning
 from skdcf.guarantees import ExpectedFalse
 from skdcf.llm import (
     ChatClient,
@@ -315,7 +315,7 @@ def test_saved_and_loaded_it_is_the_same_and_holds_no_key(
     with pytest.raises(ValueError, match="it would open base_url") as refused:
         load(path)
     names = re.findall(r"'(skdcf\.llm\.\w+)'", str(refused.value))
-    with pytest.warns(UserWarning, match="would open base_url"):
+    with pytest.warns(SettingWarning, match="would open base_url"):
         again = load(path, trusted=names)
     with pytest.raises(ValueError, match=r"no address.*set_params"):
         again.answer(asked, answer_all(asked))

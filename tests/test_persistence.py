@@ -35,6 +35,7 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
+from skdcf.exceptions import SettingWarning
 from skdcf.features import GraphFeatures, GraphUnion, paper_features, reasoning_features
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.llm import ChatClient, ClaimExtractor
@@ -433,7 +434,7 @@ def test_clients_come_without_addresses(tmp_path):
     for text in ("base_url='http://127.0.0.1:1/v1'", "key_variable='HOME'", "cache="):
         assert text in str(caught.value)
     names = re.search(r"trusted=\[(.*)\]", str(caught.value))[1]
-    with pytest.warns(UserWarning, match="taken out"):
+    with pytest.warns(SettingWarning, match="taken out"):
         back = skdcf.load(path, trusted=re.findall("'(.*?)'", names))
     loaded = back[0].client
     assert (loaded.base_url, loaded.cache, loaded.key_variable) == (None, None, None)

@@ -22,6 +22,7 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters, fit_levels
+from skdcf.exceptions import GuaranteeWarning
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 from skdcf.scorers import (
@@ -370,7 +371,9 @@ def test_a_fitted_classifier_is_fitted_afresh_unless_it_is_frozen():
 def test_a_method_of_a_fitted_scorer_may_know_these_problems():
     """Nothing is trained then, and nothing held out: that is told."""
     fitted = Centroid().fit(GRAPHS, LABELS)
-    with pytest.warns(UserWarning, match="method of a fitted Centroid: the guarantee"):
+    with pytest.warns(
+        GuaranteeWarning, match="method of a fitted Centroid: the guarantee"
+    ):
         filter = HardCF(fitted.confidence).fit(GRAPHS, Y)
     assert filter.n_calibration_ == N
     HardCF(FeatureScorer(0).confidence).fit(GRAPHS, Y)  # nothing was learnt: in silence

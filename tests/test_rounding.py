@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.estimators._ties import jittered
+from skdcf.exceptions import CalibrationWarning
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
@@ -206,7 +207,7 @@ def test_a_learnt_scorer_is_measured_too():
 def test_few_problems_are_measured_as_well(n):
     graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(n)]
     labels = [[1, 0]] * n
-    with pytest.warns(UserWarning, match="too few"):
+    with pytest.warns(CalibrationWarning, match="too few"):
         HardCF(0).fit(graphs, labels)
     if n > 1:
         with pytest.raises(ValueError, match="looks at one problem"):

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.exceptions import GuaranteeWarning, SettingWarning
 from skdcf.graphs import pack_labels
 from skdcf.scorers import MixtureScorer, NeymanPearsonScorer, TextHazard
 from skdcf.scorers import Task as TaskOfFit
@@ -259,7 +260,7 @@ def test_settings_can_be_searched():
 
 
 def test_it_warns_of_what_it_learns():
-    with pytest.warns(UserWarning, match="half of what .* is who wrote an answer"):
+    with pytest.warns(GuaranteeWarning, match="half of what .* is who wrote an answer"):
         NeymanPearsonScorer(text=TextHazard()).fit(BATCH, LABELS)
     with pytest.warns(UserWarning) as seen:
         MixtureScorer(text=TextHazard()).fit(BATCH, LABELS, TaskOfFit())
@@ -272,7 +273,7 @@ def test_it_warns_of_what_it_learns():
 def test_few_problems_leave_it_out():
     few, labels = BATCH[:299], LABELS[: BATCH.offsets[299]]
     scorer = NeymanPearsonScorer(text=TextHazard())
-    with pytest.warns(UserWarning, match="left out, as 299 .* min_problems=300"):
+    with pytest.warns(SettingWarning, match="left out, as 299 .* min_problems=300"):
         scorer.fit(few, labels)
     assert scorer.text_ is None and [h.n_hazards for h in scorer.hazards_] == [4]
     plain = NeymanPearsonScorer().fit(few, labels)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .._checks import warn
+from ..exceptions import GuaranteeWarning
 from ..features.columns import carry_columns, reads_edges
 from ..graphs import GraphBatch, as_batch, as_graphs, is_graphs
 from ..graphs.ragged import ranges
@@ -168,7 +169,8 @@ def _doubt_direction(batch):
         warn(
             "every edge leads from a later claim to an earlier one; an edge is (parent, "
             "child), and the child builds on the parent. If these are reversed, claims "
-            "are kept or dropped by the wrong ones"
+            "are kept or dropped by the wrong ones",
+            GuaranteeWarning,
         )
 
 
@@ -207,7 +209,8 @@ def _compare_features(estimator, batch):
         with_, without = ("X", "fit") if fitted is None else ("fit", "X")
         warn(
             f"the features are named in {with_} but not in {without}: their order "
-            "cannot be checked"
+            "cannot be checked",
+            GuaranteeWarning,
         )
     if names is not None and fitted is not None and tuple(fitted) != names:
         new, gone = set(names) - set(fitted), set(fitted) - set(names)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._checks import check_alpha, check_choice, warn
 from .._parameters import Fraction, HasMethods, Number, Settings, StrOptions, positive
-from ..exceptions import CalibrationWarning
+from ..exceptions import CalibrationWarning, SettingWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
 from ..guarantees import Guarantee, NoFalseClaim
@@ -866,7 +866,7 @@ class ConformalFilter(Settings):
         -----
         CalibrationWarning
             If the rank is 0.
-        UserWarning
+        SettingWarning
             If alpha is above 0.5.
         """
         check_is_fitted(self, "nonconformity_scores_")
@@ -923,7 +923,8 @@ class ConformalFilter(Settings):
         if level > 0.5 and calibration.guarantee.is_probability:
             warn(
                 f"alpha = {level:g} allows a false claim in {level:.0%} of the problems: "
-                f"alpha is the share of errors. Was {1 - level:.3g} meant?"
+                f"alpha is the share of errors. Was {1 - level:.3g} meant?",
+                SettingWarning,
             )
         shortage = calibration.shortage(level)
         if shortage:

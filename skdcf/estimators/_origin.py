@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import warn
+from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch, question_groups
 from ._ties import hash_text, mix
 
@@ -152,7 +153,8 @@ def _compare_made(name, text, values, known, accept):
         warn(
             f"{name} ({text}) is {'un' * here}known for some of these problems, and "
             f"{'un' * there}known for those that calibrate: it is {_told(first[0])} where "
-            "it is known, and whether all were made alike cannot be checked"
+            "it is known, and whether all were made alike cannot be checked",
+            GuaranteeWarning,
         )
     return [f"{name}: {_told(v)} beside {_told(first[0])} ({accept})" for v in other]
 
@@ -270,7 +272,8 @@ def refuse_trained(batch, seen, trained, scorer):
         warn(
             f"{int(same.sum())} of {len(batch)} problems are exact copies of problems that "
             "trained the filter. They have no question by which to tell whether they are "
-            "the same ones: if they are, the promise does not hold"
+            "the same ones: if they are, the promise does not hold",
+            GuaranteeWarning,
         )
 
 

@@ -7,7 +7,6 @@ so that `fit` learns nothing and only looks whether the columns can be made.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral
@@ -94,9 +93,9 @@ class KeepsGraphs(TransformerMixin, Settings, auto_wrap_output_keys=None):
     def set_output(self, *, transform: str | None = None) -> Self:
         """Refuse tables: the output is a GraphBatch.
 
-        A pipeline that is asked for tables asks all of its steps. That call is let
-        through, and this step returns a GraphBatch all the same, as it does under
-        ``sklearn.set_config(transform_output="pandas")``.
+        So does a pipeline that has this step. Under
+        ``sklearn.set_config(transform_output="pandas")``, which is meant for all of
+        scikit-learn, the output is a GraphBatch all the same.
 
         Parameters
         ----------
@@ -112,8 +111,7 @@ class KeepsGraphs(TransformerMixin, Settings, auto_wrap_output_keys=None):
             If ``transform`` is "pandas" or "polars".
         """
         check_choice("transform", transform, (None, "default", "pandas", "polars"))
-        caller = sys._getframe(1).f_globals.get("__name__")
-        if transform in ("pandas", "polars") and caller != "sklearn.utils._set_output":
+        if transform in ("pandas", "polars"):
             raise ValueError(
                 f"{type(self).__name__} cannot make a table of {transform}: its output is "
                 "a GraphBatch, whose edges no table holds. "

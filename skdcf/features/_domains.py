@@ -8,6 +8,7 @@ import numpy as np
 
 from .._checks import is_missing, warn
 from .._parameters import StrOptions
+from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch, as_batch
 from ..ops.texts import clean
 from ._base import Graphs, GraphTransformer, list_columns
@@ -296,7 +297,8 @@ class MetadataIndicators(GraphTransformer):
                     raise ValueError(f"{message}, those with a column")
                 warn(
                     f"{message}: such problems count as others, and nothing is promised "
-                    "for them unless some of them calibrated"
+                    "for them unless some of them calibrated",
+                    GuaranteeWarning,
                 )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:

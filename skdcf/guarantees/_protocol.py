@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from .._checks import check_alpha, warn
 from .._parameters import Settings, StrOptions
+from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch, Problems, as_batch
 from ..graphs.grouping import as_set, read_groups
 from ..ops.conformal import problems_needed
@@ -499,7 +500,7 @@ def estimate_ratio(
 
     Warns
     -----
-    UserWarning
+    GuaranteeWarning
         Always: with a ratio that was estimated, the guarantee is approximate.
 
     Examples
@@ -507,11 +508,12 @@ def estimate_ratio(
     >>> import warnings
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.exceptions import GuaranteeWarning
     >>> from skdcf.guarantees import NoFalseClaim, estimate_ratio
     >>> graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
     >>> new = graphs[graphs.sizes > 6]
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", UserWarning)
+    ...     warnings.simplefilter("ignore", GuaranteeWarning)
     ...     ratio = estimate_ratio(graphs[:200], new)
     >>> cf = HardCF(guarantee=NoFalseClaim(weight=ratio)).fit(graphs[200:], y[200:])
     >>> cf.thresholds(new).shape == (len(new),)
@@ -529,7 +531,8 @@ def estimate_ratio(
     fitted = clone(classifier).fit(np.concatenate(tables), kind)
     warn(
         "the likelihood ratio is estimated, and not known: a guarantee that is weighted "
-        "with it is approximate"
+        "with it is approximate",
+        GuaranteeWarning,
     )
     return LikelihoodRatio(fitted, describe, len(tables[0]) / len(tables[1]))
 

@@ -24,6 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from .._checks import warn
+from ..exceptions import SettingWarning
 from ._calls import (
     Call,
     CallError,
@@ -199,7 +200,8 @@ class Endpoint:
         before = self._ways.get((model, name), 0)
         self._ways[model, name] = max(before, following)
         if before == 0 and name in ("temperature", "seed", "logprobs"):
-            warn(f"the endpoint refuses {name!r}: replies are asked for without it")
+            said = f"the endpoint refuses {name!r}: replies are asked for without it"
+            warn(said, SettingWarning)
 
     def _message(self, body):
         """What a server says of an error, in one line and without keys."""

@@ -107,7 +107,8 @@ def warn_of_versions(about):
         texts = [f"{sklearn} (with skdcf {skdcf})" for sklearn, skdcf in (here, there)]
         names = "current_sklearn_version", "original_sklearn_version"
         versions = dict(zip(names, texts, strict=True))
-        warn(InconsistentVersionWarning(estimator_name=about["object"], **versions))
+        kind = InconsistentVersionWarning
+        warn(kind(estimator_name=about["object"], **versions), kind)
 
 
 def _check_sums(sums, parts):

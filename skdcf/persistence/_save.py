@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import warn
 from .._files import replaced
+from ..exceptions import SettingWarning
 from . import _archive
 from ._names import check_names, close_openings, with_public_names
 
@@ -128,7 +129,8 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
         raise ValueError(f"{path} cannot be loaded: {_reason(error)}") from error
     _archive.warn_of_versions(about)
     if closed:
-        warn(f"{path} would open {', '.join(closed)}: taken out, so set it again")
+        said = f"{path} would open {', '.join(closed)}: taken out, so set it again"
+        warn(said, SettingWarning)
     return loaded
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import warn
 from .._parameters import Number, StrOptions
+from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
 from ._form import LinearForm
@@ -207,7 +208,7 @@ class FunctionScorer(Scorer):
 
         Warns
         -----
-        UserWarning
+        GuaranteeWarning
             If the function is a method of a scorer that was trained before.
         """
         owner = getattr(self.function, "__self__", None)
@@ -215,7 +216,8 @@ class FunctionScorer(Scorer):
             warn(
                 f"the function is a method of a fitted {type(owner).__name__}: the "
                 "guarantee needs problems here that it was not trained on. Pass the "
-                "scorer itself to have it trained on other problems"
+                "scorer itself to have it trained on other problems",
+                GuaranteeWarning,
             )
         self.function_ = deepcopy(self.function)
         return self

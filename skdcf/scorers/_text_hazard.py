@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from .._checks import warn
 from .._parameters import Number, Settings, positive
+from ..exceptions import GuaranteeWarning, SettingWarning
 from ..ops.texts import NUMBER, check_claim_texts, clean
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ class TextHazard(Settings):
 
     Warns
     -----
-    UserWarning
+    GuaranteeWarning
         Whenever it is trained, of what it learns.
+    SettingWarning
+        Where it is left out.
 
     Warnings
     --------
@@ -173,13 +176,15 @@ def fresh_reader(text, batch):
     if len(batch) < text.min_problems:
         warn(
             f"text: the hazard from words is left out, as {len(batch)} training problems "
-            f"are fewer than min_problems={text.min_problems}"
+            f"are fewer than min_problems={text.min_problems}",
+            SettingWarning,
         )
         return None
     warn(
         "text: half of what the hazard from words learns is who wrote an answer. Calibrate "
         "on the writers that the filter is used on, and do not take its gain on planted "
-        "errors for a gain on others"
+        "errors for a gain on others",
+        GuaranteeWarning,
     )
     return clone(text).read(batch)
 

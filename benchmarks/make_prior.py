@@ -29,7 +29,8 @@ from skdcf.datasets import (
     fetch_process_bench,
 )
 from skdcf.features import reasoning_features
-from skdcf.graphs import pack_labels, question_hashes
+from skdcf.graphs import pack_labels
+from skdcf.graphs.problems import question_hashes
 from skdcf.ops.hard import below_true_claims
 from skdcf.ops.standardize import Standardizer
 from skdcf.scorers._hazards import design

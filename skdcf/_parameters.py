@@ -1,11 +1,12 @@
 """Layer 0: parameters of estimators, declared as scikit-learn declares its own."""
 
 import os
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from itertools import takewhile
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import ClassVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,6 +22,7 @@ __all__ = [
     "Settings",
     "StrOptions",
     "positive",
+    "settings",
 ]
 
 
@@ -99,12 +101,11 @@ class Settings(Documented, BaseEstimator):
     def _get_param_names(cls):
         return super()._get_param_names()
 
-    def validate(self):
-        """Raise ValueError unless all parameters are as declared.
+    #: Raise ValueError unless all parameters are as declared.
+    validate = BaseEstimator._validate_params
 
-        Raises
-        ------
-        ValueError
-            With the name of the parameter, its value, and what it may be.
-        """
-        self._validate_params()
+
+@dataclass_transform(eq_default=False)
+def settings(cls):
+    """Give a class the constructor that stores its annotated parameters, and does no more."""
+    return dataclass(cls, eq=False, repr=False)

@@ -7,13 +7,13 @@ import pytest
 from random_graphs import ancestors_by_walking, chain, random_edges
 
 from skdcf import GraphBatch
-from skdcf.graphs import _derived, bit_rows, steps
+from skdcf.graphs import _derived, bit_rows, ragged
+from skdcf.graphs.ragged import pass_all
 from skdcf.ops.ancestors import (
     count_ancestors,
     count_descendants,
     find_highest,
     pass_on,
-    pass_on_in,
     sum_ancestors,
 )
 
@@ -72,7 +72,7 @@ def bounds(request, monkeypatch):
     small, block, rows, narrow, dense, long = {
         "as it is": (
             *(_derived.SMALL, bit_rows.BLOCK, bit_rows._ROWS),
-            *(steps.NARROW, _derived.DENSE, steps._LONG),
+            *(ragged.NARROW, _derived.DENSE, ragged._LONG),
         ),
         "all large": (0, bit_rows.BLOCK, bit_rows._ROWS, 0, 0, 1),
         "narrow bounds": (5, 8, 3, 2, 1, 2),
@@ -80,11 +80,11 @@ def bounds(request, monkeypatch):
         "none": (10**9, 8, 1, 0, 0, 1),
     }[request.param]
     monkeypatch.setattr(_derived, "DENSE", dense)
-    monkeypatch.setattr(steps, "_LONG", long)
+    monkeypatch.setattr(ragged, "_LONG", long)
     monkeypatch.setattr(_derived, "SMALL", small)
     monkeypatch.setattr(bit_rows, "BLOCK", block)
     monkeypatch.setattr(bit_rows, "_ROWS", rows)
-    monkeypatch.setattr(steps, "NARROW", narrow)
+    monkeypatch.setattr(ragged, "NARROW", narrow)
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_pass_takes_in_chosen_problems_what_it_takes_in_all(bounds):
     assert pass_on(np.maximum, values, batch).tolist() == expected
     for chosen in ([0, 3, 9], range(len(batch) - 20, len(batch) - 1)):
         fresh = FORWARD[0][np.arange(len(batch))]
-        found = pass_on_in(np.array(chosen), np.maximum, values, fresh)
+        found = pass_all(fresh.steps_in(np.array(chosen)), np.maximum, values)
         rows = np.isin(batch.problem_of, chosen)
         assert found[rows].tolist() == np.array(expected)[rows].tolist()
 
@@ -144,8 +144,8 @@ def test_sums_along_a_path_are_those_of_one_step_after_the_other(monkeypatch):
     values = np.random.default_rng(7).normal(size=n)
     total = list(accumulate(values.tolist()))
     assert pass_on(np.add, values, batch).tolist() == total
-    assert [type(step) for step in batch.steps] == [steps.Path]
-    monkeypatch.setattr(steps, "_LONG", 10**9)
+    assert [type(step) for step in batch.steps] == [ragged.Path]
+    monkeypatch.setattr(ragged, "_LONG", 10**9)
     assert pass_on(np.add, values, batch[[0]]).tolist() == total
 
 
@@ -159,7 +159,7 @@ def test_closure_lists_the_sets(batch):
 def test_depth_is_the_longest_path(bounds, monkeypatch):
     from skdcf.graphs import _structure
 
-    monkeypatch.setattr(_structure, "NARROW", steps.NARROW)
+    monkeypatch.setattr(_structure, "NARROW", ragged.NARROW)
     for batch, sets in (ALL, FORWARD):
         check_depth(batch[np.arange(len(batch))], sets)
 

@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from skdcf import GraphBatch, HardCF
+from skdcf import HardCF
 from skdcf.exceptions import CalibrationWarning
-from skdcf.guarantees import (
-    ExpectedFalse,
-    NoFalseClaim,
-    describe_problems,
-    problems_needed,
-)
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
 
 X, Y = np.random.default_rng(0).random((40, 2)), np.arange(40) % 3 > 0
 
@@ -56,13 +51,3 @@ def test_levels_next_to_zero_keep_nothing(alpha, delta):
     assert cf.threshold_ == -np.inf
     with pytest.warns(CalibrationWarning):
         assert not cf.predict(X).any()
-
-
-def test_descriptions_are_of_each_problem_by_itself():
-    """A sum that ran on from problem to problem lost all that stands behind 1e17."""
-    rows = np.array([[1e17], [3.0], [4.0], [0.1], [0.2]])
-    batch = GraphBatch.from_arrays(rows, [0, 1, 3, 3, 5], ())
-    together = describe_problems(batch)
-    for i in (0, 1, 2, 3):
-        np.testing.assert_array_equal(describe_problems(batch[[i]])[0], together[i])
-    assert together[1, 2] == 3.5 and together[2, 2] == 0

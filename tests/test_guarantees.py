@@ -18,9 +18,8 @@ from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
 from skdcf.metrics import coverage_band, evaluate_filter, leave_one_out
-from skdcf.ops.conformal import claim_level, conformal_rank
+from skdcf.ops.conformal import claim_level, conformal_rank, count_up_to, share_steps
 from skdcf.ops.hard import allowing_scores
-from skdcf.ops.risk_control import count_up_to, share_steps
 from skdcf.scorers import ClassifierScorer
 
 ALPHAS = (0.02, 0.05, 0.1, 0.25, 0.5)

@@ -13,7 +13,8 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
-from skdcf.graphs import as_batch, question_groups, read_words
+from skdcf.graphs import as_batch, question_groups
+from skdcf.graphs.labels import read_words
 
 ODD = ("", " ", "a\0b", "\ud800", "Ann\nBob", "é")
 

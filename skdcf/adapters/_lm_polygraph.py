@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_list, is_missing
 from ..datasets.records import Problem, as_bunch, spread
-from ..graphs import LABEL_WORDS
+from ..graphs.labels import LABEL_WORDS
 from ._shared import (
     EdgeRule,
     Given,

@@ -20,7 +20,7 @@ from sklearn.utils import Bunch, check_random_state
 from .._checks import check_choice
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
-from ..graphs.ragged import offsets_of, split
+from ..graphs.ragged import offsets_of
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 from ._fetch import describe
 
@@ -139,7 +139,7 @@ def make_reasoning_graphs(
     true = _draw_labels(rng, setting, batch, type_of, difficulty)
     names, features = _draw_features(rng, kind, batch, type_of, difficulty, true)
     batch = batch.replace_features(features, names)
-    labels = list(split(true.astype(np.int64), offsets))
+    labels = list(batch.split(true.astype(np.int64)))
     if return_X_y:
         return batch, labels
     return Bunch(

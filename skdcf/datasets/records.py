@@ -19,7 +19,8 @@ from sklearn.utils import Bunch
 
 from .._checks import check_choice, printable, warn
 from ..exceptions import KeyWarning
-from ..graphs import GraphBatch, ReasoningGraph, question_groups, read_labels
+from ..graphs import GraphBatch, ReasoningGraph, question_groups
+from ..graphs.labels import read_labels
 from ._schema import VERSION, check_context, check_values, parts_of_schema
 
 _F = TypeVar("_F", bound=Callable)

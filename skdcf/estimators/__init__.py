@@ -1,7 +1,6 @@
 """Layer 5, estimators: the scikit-learn face."""
 
-from ._decide import decide as decide
-from ._origin import count_as_trained as count_as_trained
+from ._online import decide as decide
 from ._parts import CalibrationPart
 from ._presets import (
     BoostedIndependentFactuality,
@@ -11,6 +10,7 @@ from ._presets import (
     SingleFeatureCF,
     XGBoostCF,
 )
+from ._repeat import count_as_trained as count_as_trained
 
 __all__ = [
     "BoostedIndependentFactuality",

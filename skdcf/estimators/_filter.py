@@ -6,52 +6,90 @@ are compared with in ``_origin``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from copy import copy, deepcopy
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .._checks import check_alpha, check_choice, warn
-from .._parameters import Fraction, HasMethods, Number, Settings, StrOptions, positive
+from .._parameters import (
+    Fraction,
+    HasMethods,
+    Number,
+    Settings,
+    StrOptions,
+    positive,
+    settings,
+)
 from ..exceptions import CalibrationWarning, SettingWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
-from ..guarantees import Guarantee, NoFalseClaim
-from ..ops import hard
-from ..ops.hard import path_risk, path_risk_of_errors, segment_sum
-from ..scorers import Task
+from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
+from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_sum
 from ..training import SoftTraining
 from ._door import (
+    TIES,
     View,
     admit,
-    needs_edges,
-    unchanged_on_error,
+    compare_origin,
+    confidence_of,
+    enter,
+    flat_labels,
     with_missing_verdicts,
     with_names,
 )
-from ._fit import CROSS, at_level, fit_together, refuse_without_theory
-from ._labels import flat_labels, rows_that_count, warn_of_labels
+from ._fit import (
+    CROSS,
+    at_level,
+    fit_together,
+    refuse_without_theory,
+    rows_that_count,
+    warn_of_labels,
+)
 from ._online import decide_online, prefixes
-from ._origin import Seen, compare_origin, origin_of, refuse_trained
-from ._parts import CalibrationPart, described, part_settings, probes_of, refuse_part
-from ._rounding import confidence_of, lowered, measured_rounding, resolution_of
-from ._ties import TIES, jittered
+from ._parts import CalibrationPart, Seen, lowered
+from ._repeat import (
+    described,
+    jittered,
+    measured_rounding,
+    part_settings,
+    probes_of,
+    refuse_part,
+    refuse_trained,
+)
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
-    from ..guarantees import Calibration
+    from ..graphs.problems import Groups
     from ..relaxation import Relaxation
-    from ..scorers import Scorer
 
+Level: TypeAlias = float | None
+Why: TypeAlias = str | None
+PLAIN = NoFalseClaim()  # what guarantee=None stands for
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 
+@contextmanager
+def unchanged_on_error(estimator):
+    """Put everything back as it was if what is inside fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+@settings
 class ConformalFilter(Settings):
     """Score claims, calibrate a threshold, keep the claims whose path risk is below it.
 
@@ -60,22 +98,18 @@ class ConformalFilter(Settings):
     """
 
     scorer: Any = None
+    _: KW_ONLY
     features: Any = None
     alpha: float = 0.1
     relaxation: Relaxation | None = None
     training: SoftTraining | None = None
-    edges: Any = "given"
+    edges: Literal["given", "none"] | Callable = "given"
     calibration_size: float | int | Literal["cross"] | None = None
-    ties: str = "exclude"
+    ties: Literal["exclude", "include", "jitter"] = "exclude"
     guarantee: Guarantee | None = None
     online: bool = False
-    random_state: Any = None
+    random_state: int | RandomState | None = None
     verbose: int = 0
-
-    scorer_: Scorer
-    features_: Any
-    calibration_: Calibration
-    origin_: dict[str, list]
 
     _parameter_constraints = {
         "features": [None, HasMethods(["fit", "transform"])],
@@ -95,23 +129,13 @@ class ConformalFilter(Settings):
         "verbose": ["verbose"],
     }
 
-    def _keep(self, given):
-        """Store the parameters of the constructor, as they are."""
-        for name in self._get_param_names():
-            setattr(self, name, given[name])
-
     def _wanted_scorer(self, batch):
         """What to score with; presets make it of parameters of their own."""
         return self.scorer
 
     def _resolved(self):
         """The guarantee; None stands for that of no false claim."""
-        return NoFalseClaim() if self.guarantee is None else self.guarantee
-
-    def _task(self, groups, rng):
-        settings = self.relaxation, self.training, self.verbose
-        least = max(self.alpha, 1e-9)  # below, training could only overflow
-        return Task(least, groups, rng, *settings)
+        return PLAIN if self.guarantee is None else self.guarantee
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -122,12 +146,7 @@ class ConformalFilter(Settings):
     # ---------------------------------------------------------------- fit and calibrate
 
     def fit(
-        self,
-        X: Problems,
-        y: Labels,
-        groups: ArrayLike | Literal[False] | None = None,
-        *,
-        accept_origin: str | None = None,
+        self, X: Problems, y: Labels, groups: Groups = None, accept_origin: Why = None
     ) -> Self:
         """Train columns and scorer if they learn, then calibrate on problems held out.
 
@@ -174,9 +193,8 @@ class ConformalFilter(Settings):
         X: Problems,
         y: Labels,
         alphas: Iterable[float],
-        groups: ArrayLike | Literal[False] | None = None,
-        *,
-        accept_origin: str | None = None,
+        groups: Groups = None,
+        accept_origin: Why = None,
     ) -> list[Self]:
         """Fit copies of this filter for several levels.
 
@@ -202,12 +220,7 @@ class ConformalFilter(Settings):
         return filters
 
     def calibrate(
-        self,
-        X: Problems,
-        y: Labels,
-        groups: ArrayLike | Literal[False] | None = None,
-        *,
-        accept_origin: str | None = None,
+        self, X: Problems, y: Labels, groups: Groups = None, accept_origin: Why = None
     ) -> Self:
         """Calibrate again, on problems of the caller's; scorer and columns stay.
 
@@ -249,45 +262,49 @@ class ConformalFilter(Settings):
         rows = rows_that_count(view.passed, view.labels)
         view, seen = view.take(rows), Seen.of(view.passed, groups)[rows]
         refuse_trained(view.passed, seen, self._trained, self.scorer_)
-        warn_of_labels(view.passed, view.labels, self._level(None))
+        warn_of_labels(self, view)
         return self._part(view, seen)
 
     def _part(self, view, seen):
         """What calibrates, lowered by more than the scorer's rounding."""
-        guarantee, labels = self._resolved(), view.labels
+        guarantee, labels, offsets = self._resolved(), view.labels, view.passed.offsets
         confidence = self._confidence(view)
         risk = self._risk(confidence, view.passed, steady=True)
-        largest = hard.segment_max(risk, view.passed.offsets)
+        largest = segment_max(risk, offsets)
+        wrong = np.zeros(len(largest), dtype=bool)
+        wrong[view.passed.problem_of[labels != 1]] = True
+        answers = np.where(wrong, largest, np.inf)
         if type(guarantee) is NoFalseClaim:
             risk = path_risk_of_errors(risk, labels, self._graphs(view))
         else:  # one of the user's own may look at problems without an error too
             risk = path_risk(risk, self._graphs(view))
-        steps = guarantee.steps(risk, labels, view.passed.offsets)
-        answers = hard.answer_scores(risk, labels, view.passed.offsets)
+        steps = guarantee.steps(risk, labels, offsets)
         named = with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
-        guarantee.refuse_dependence(named, claims)
-        exact = self.scorer_.exact and self.features is None
-        alone = None if exact else self._confidence_alone
-        rounding = measured_rounding(alone, view.passed, confidence)
-        least = resolution_of(self.scorer_, (view.passed, view.seen), confidence)
-        if not TIES[self.ties].keep_equal:
-            steps = replace(steps, position=lowered(steps.position, least, rounding))
-        answers = lowered(answers, least, rounding)
+        refuse_dependence(guarantee, named, claims)
+        rounding, batches = 0.0, (view.passed, view.seen)
+        if not self.scorer_.exact or self.features is not None:
+            alone = self._confidence_alone
+            rounding = measured_rounding(alone, view.passed, confidence)
+        both = steps.position, answers
+        position, answers = lowered(both, self.scorer_, batches, confidence, rounding)
+        if self.ties != "include":
+            steps = replace(steps, position=position)
         about = claims.weights, claims.groups, seen
         return CalibrationPart(steps, answers, *about, largest=largest)
 
     def _store(self, part, fewest):
         guarantee = deepcopy(self._resolved())  # what the caller holds may change
-        rows, self.left_over_ = part.choose(guarantee, self._level(None), fewest)
+        level = self._level(None)
+        rows, self.left_over_ = part.choose(guarantee, level, fewest)
         part = part[rows]
         calibration = guarantee.calibrate(part.steps, part.path_risks())
-        self._warn(calibration, self._level(None))
+        self._warn(calibration, level)
         scores = calibration.scores  # sorted already, where there is nothing else
         self.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
         self.answer_scores_ = np.sort(part.answers)
         self.largest_risks_ = None if part.largest is None else np.sort(part.largest)
-        self.n_calibration_, self.calibration_ = len(part), calibration
+        self.n_calibration_, self.calibration_ = calibration.n, calibration
         self._calibrated, self._calibrated_as = part.seen.sorted(), self._settings()
         return self
 
@@ -310,12 +327,7 @@ class ConformalFilter(Settings):
         return self._part(view, Seen.of(view.passed)).scores
 
     def calibration_part(
-        self,
-        X: Problems,
-        y: Labels,
-        groups: ArrayLike | Literal[False] | None = None,
-        *,
-        accept_origin: str | None = None,
+        self, X: Problems, y: Labels, groups: Groups = None, accept_origin: Why = None
     ) -> CalibrationPart:
         """What calibration needs of some problems, to be used later or elsewhere.
 
@@ -339,10 +351,7 @@ class ConformalFilter(Settings):
         return replace(part, made_as=settings, origin=door.origin_, probes=probes)
 
     def calibrate_parts(
-        self,
-        parts: Iterable[CalibrationPart],
-        *,
-        accept_origin: str | None = None,
+        self, parts: Iterable[CalibrationPart], *, accept_origin: Why = None
     ) -> Self:
         """Calibrate again, on problems that were scored in parts.
 
@@ -422,18 +431,16 @@ class ConformalFilter(Settings):
     def _look(self, X, accept_origin=None, *, y=None, new=False):
         """The problems at a door, compared with those that calibrated."""
         check_is_fitted(self, "scorer_")
-        batch, is_table = admit(self, X, reset=False)
-        values = self._label_values
-        labels = None if y is None else flat_labels(y, batch, is_table, values)[0]
-        origin = origin_of(batch, reads_edges=needs_edges(self), labelled=y is not None)
-        compare_origin(self, origin, accept_origin, new=new)
-        return View(batch, self._seen(batch), is_table, labels)
+        view = enter(self, X, accept_origin, y, new)
+        view.seen = self._seen(view.passed)
+        return view
 
     def _seen(self, batch):
         """The problems as the scorer sees them."""
         if isinstance(self.features_, list):  # each fold makes its own, and drops edges
             return batch
-        batch = apply_columns(self.features_, batch)
+        if self.features_ is not None:
+            batch = apply_columns(self.features_, batch)
         return batch.without_edges() if self.edges == "none" else batch
 
     def _graphs(self, view):
@@ -461,11 +468,11 @@ class ConformalFilter(Settings):
 
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
-        if TIES[self.ties].jitter:
+        if self.ties == "jitter":
             risk = jittered(risk, batch, self._seed, steady)
-        return with_missing_verdicts(risk, batch)
+        return risk if batch.metadata is None else with_missing_verdicts(risk, batch)
 
-    def columns(self, X: Problems, *, accept_origin: str | None = None) -> GraphBatch:
+    def columns(self, X: Problems, *, accept_origin: Why = None) -> GraphBatch:
         """The problems as the scorer sees them: with the columns of ``features``.
 
         Parameters
@@ -495,9 +502,7 @@ class ConformalFilter(Settings):
                 "features_ holds: there is no one table of columns"
             )
 
-    def confidence(
-        self, X: Problems, *, accept_origin: str | None = None
-    ) -> NDArray[np.float64]:
+    def confidence(self, X: Problems, *, accept_origin: Why = None) -> NDArray:
         """The scorer's confidence in each claim, higher meaning more trustworthy.
 
         Parameters
@@ -534,7 +539,7 @@ class ConformalFilter(Settings):
         return np.array(self._columns_out, dtype=object)
 
     def seen(
-        self, X: Problems, groups: ArrayLike | Literal[False] | None = None
+        self, X: Problems, groups: Groups = None
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which problems trained the filter, and which calibrated it.
 
@@ -559,11 +564,7 @@ class ConformalFilter(Settings):
     # ------------------------------------------------------------------ filter problems
 
     def thresholds(
-        self,
-        X: Problems,
-        alpha: float | None = None,
-        *,
-        accept_origin: str | None = None,
+        self, X: Problems, alpha: Level = None, *, accept_origin: Why = None
     ) -> NDArray:
         """The threshold of each problem: claims with a smaller path risk are kept.
 
@@ -587,11 +588,7 @@ class ConformalFilter(Settings):
         return np.broadcast_to(found, len(view.passed)).copy()
 
     def predict(
-        self,
-        X: Problems,
-        alpha: float | None = None,
-        *,
-        accept_origin: str | None = None,
+        self, X: Problems, alpha: Level = None, *, accept_origin: Why = None
     ) -> NDArray:
         """Which claims are kept.
 
@@ -611,9 +608,7 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha, accept_origin)
         return view.shaped(margin > 0)
 
-    def predict_alpha(
-        self, X: Problems, *, accept_origin: str | None = None
-    ) -> NDArray:
+    def predict_alpha(self, X: Problems, *, accept_origin: Why = None) -> NDArray:
         """The smallest alpha at which each claim is kept.
 
         Parameters
@@ -629,15 +624,11 @@ class ConformalFilter(Settings):
         that the claim is never kept.
         """
         claims, view = self._claims(X, accept_origin)
-        keep_equal = TIES[self.ties].keep_equal
-        return view.shaped(self.calibration_.levels(claims, keep_equal))
+        levels = self.calibration_.levels(claims, self.ties == "include")
+        return view.shaped(levels)
 
     def masks(
-        self,
-        X: Problems,
-        alphas: Iterable[float],
-        *,
-        accept_origin: str | None = None,
+        self, X: Problems, alphas: Iterable[float], *, accept_origin: Why = None
     ) -> NDArray[np.bool_]:
         """Which claims are kept at several levels, from one look at the problems.
 
@@ -657,7 +648,7 @@ class ConformalFilter(Settings):
         margins = (self._margin(claims, view, self._level(alpha)) for alpha in alphas)
         return np.array([margin > 0 for margin in margins])
 
-    def path_risk(self, X: Problems, *, accept_origin: str | None = None) -> NDArray:
+    def path_risk(self, X: Problems, *, accept_origin: Why = None) -> NDArray:
         """The largest risk among each claim and its ancestors.
 
         Parameters
@@ -674,11 +665,7 @@ class ConformalFilter(Settings):
         return view.shaped(claims.path_risk)
 
     def decision_function(
-        self,
-        X: Problems,
-        alpha: float | None = None,
-        *,
-        accept_origin: str | None = None,
+        self, X: Problems, alpha: Level = None, *, accept_origin: Why = None
     ) -> NDArray:
         """Threshold minus path risk: positive exactly where `predict` keeps.
 
@@ -700,10 +687,10 @@ class ConformalFilter(Settings):
     def filter(
         self,
         X: Problems,
-        alpha: float | None = None,
+        alpha: Level = None,
         *,
         output: Literal["graphs", "text"] = "graphs",
-        accept_origin: str | None = None,
+        accept_origin: Why = None,
     ) -> list[Any]:
         """The problems with their kept claims only.
 
@@ -736,7 +723,7 @@ class ConformalFilter(Settings):
         X: Problems,
         y: Labels,
         sample_weight: ArrayLike | None = None,
-        alpha: float | None = None,
+        alpha: Level = None,
     ) -> float:
         """Retention: mean number of true claims kept per problem.
 
@@ -775,7 +762,7 @@ class ConformalFilter(Settings):
 
     def _margin(self, claims, view, level):
         threshold = self.calibration_.thresholds(claims, level)
-        if TIES[self.ties].keep_equal and np.isfinite(threshold):
+        if self.ties == "include" and np.isfinite(threshold):
             threshold = np.nextafter(threshold, np.inf)
         if np.ndim(threshold):
             threshold = threshold[view.passed.problem_of]
@@ -798,7 +785,10 @@ class ConformalFilter(Settings):
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), self._graphs(view))
         guarantee = self.calibration_.guarantee  # the caller's may have changed
-        if self._resolved().functions != guarantee.functions:
+        if (
+            self.guarantee is not None
+            and self.guarantee.functions != guarantee.functions
+        ):
             raise ValueError(
                 "guarantee has other functions for by or weight than at calibration: call "
                 "calibrate or fit again"
@@ -806,7 +796,7 @@ class ConformalFilter(Settings):
         return guarantee.path_risks(risk, with_names(view, guarantee)), view
 
     def stream(
-        self, claims: Iterable[dict], alpha: float | None = None, **about: Any
+        self, claims: Iterable[dict], alpha: Level = None, **about: Any
     ) -> Iterator[bool]:
         """Decide about each claim of an answer before the next one is read.
 
@@ -842,7 +832,7 @@ class ConformalFilter(Settings):
         """The threshold at ``alpha``; NaN where problems have thresholds of their own."""
         return self.calibration_.threshold(self._level(None))
 
-    def threshold(self, alpha: float | None = None) -> float:
+    def threshold(self, alpha: Level = None) -> float:
         """The conformal threshold: claims with a smaller path risk are kept.
 
         Parameters
@@ -902,9 +892,6 @@ class ConformalFilter(Settings):
         other._warn(other.calibration_, other._level(None))
         return other
 
-    def _level_of_fit(self):
-        return self._resolved().level(None, self.alpha)
-
     def _level(self, alpha):
         trained_at = self._alpha_of_fit
         if alpha is None and trained_at not in (None, self.alpha):
@@ -917,7 +904,8 @@ class ConformalFilter(Settings):
     def _settings(self):
         """What has to be as it was at calibration."""
         edges = getattr(self.edges, "__qualname__", self.edges)
-        return edges, self.online, self.ties, described(self.guarantee)
+        guarantee = None if self.guarantee is None else described(self.guarantee)
+        return edges, self.online, self.ties, guarantee
 
     def _warn(self, calibration, level):
         if level > 0.5 and calibration.guarantee.is_probability:

@@ -17,17 +17,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
+from .._checks import warn
+from ..exceptions import LabelWarning
 from ..features.columns import fit_columns, learns
-from ..graphs import question_hashes
+from ..graphs.problems import question_hashes
+from ..graphs.sources import iterate_sources
+from ..ops.conformal import Steps
 from ..ops.holdout import hold_out, holdout_count, number_groups
-from ..ops.risk_control import Steps
-from ..scorers import CrossScorer, Scorer, as_scorer, does_learn
-from ._door import View, admit, needs_edges
-from ._labels import flat_labels, judged_problems, rows_that_count, warn_of_labels
+from ..scorers import CrossScorer, Scorer, Task, as_scorer, does_learn
+from ._door import View, admit, compare_origin, flat_labels, origin_of
 from ._online import refuse_whole_answers
-from ._origin import Seen, compare_origin, origin_of
-from ._parts import CalibrationPart
-from ._ties import TIES
+from ._parts import CalibrationPart, Seen
 
 CROSS = "cross"
 FOLDS = 10
@@ -58,14 +58,22 @@ class _Fit:
     @cached_property
     def code(self):
         """The number of the question of each problem."""
-        return number_groups(self.seen.question)
+        question = self.seen.question
+        alone = (question < 0).all()
+        return np.arange(len(question)) if alone else number_groups(question)
+
+    @cached_property
+    def questions(self):
+        """Hashes of the texts of the questions."""
+        return question_hashes(self.view.passed)
 
     def task(self, filter, rows, rng):
         """What a filter tells its scorer about the problems in some rows."""
-        code = self.code
-        alone = len(code) == code.max() + 1
-        task = filter._task(None if alone else code[rows], rng)
-        return replace(task, questions=question_hashes(self.view.passed))
+        least = max(filter.alpha, 1e-9)  # below, training could only overflow
+        alone = len(self.code) == self.code.max() + 1
+        groups = None if alone else self.code[rows]
+        settings = filter.relaxation, filter.training, filter.verbose
+        return Task(least, groups, rng, *settings, self.questions)
 
 
 def fit_together(filters, X, y, groups, accept_origin):
@@ -82,16 +90,12 @@ def fit_together(filters, X, y, groups, accept_origin):
         _refuse_learning_steps(first)
     labels, first._label_values = flat_labels(y, batch, is_table)
     vars(first).pop("origin_", None)
-    origin = origin_of(batch, reads_edges=needs_edges(first), labelled=True)
-    compare_origin(first, origin, accept_origin, new=True)
+    compare_origin(first, origin_of(first, batch, True), accept_origin, new=True)
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
-    seen, rows = (
-        Seen.of(batch, groups),
-        rows_that_count(batch, labels),
-    )
+    seen, rows = Seen.of(batch, groups), rows_that_count(batch, labels)
     fit = _Fit(View(batch, batch, is_table, labels).take(rows), seen[rows], rows)
     with few_threads(batch):
-        if not learns(first.features):
+        if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
             fit.learning = does_learn(fit.scorer)
         for several in _share_split(filters, fit):
@@ -127,21 +131,22 @@ def _take_over(filters, first):
     """What the door has left on one filter, for the others too."""
     names = "n_features_in_", "feature_names_in_", "_label_values", "origin_", "_seed"
     names += "features_", "_columns_out"
-    for name in names:
-        if name in vars(first):
-            for filter in filters:
-                setattr(filter, name, vars(first)[name])
+    left = {name: vars(first)[name] for name in names if name in vars(first)}
+    for filter in filters:
+        vars(filter).update(left)
 
 
 def _fit_columns(filter, fit, train):
     """Learn the columns from some problems, compute them for all, resolve the scorer."""
-    filter.features_ = fit_columns(filter.features, train.passed, train.labels)
+    filter.features_ = None
+    if filter.features is not None:
+        filter.features_ = fit_columns(filter.features, train.passed, train.labels)
     fit.view.seen = filter._seen(fit.view.passed)
     fit.scorer = as_scorer(filter._wanted_scorer(fit.view.seen), fit.view.seen)
     filter._columns_out = fit.view.seen.feature_names or tuple(
         f"x{i}" for i in range(fit.view.seen.n_features or 0)
     )
-    _refuse_unused(filter._task(None, None), fit.scorer)
+    _refuse_unused(filter, fit.scorer)
 
 
 def _fit_split(filters, fit):
@@ -152,17 +157,17 @@ def _fit_split(filters, fit):
     if fit.learning or sized:
         code = fit.code
         rest, rows = hold_out(len(code), _n_held(first, code), code, rng)
-    rest, train = _judged(fit.view, rest)
-    if learns(first.features):
-        _fit_columns(first, fit, train)
-        _take_over(filters, first)
-    train = fit.view.take(rest)
-    if (
-        not fit.learning
-    ):  # it may look at what calibrates, but not at what is true of it
+    if fit.learning:
+        rest, train = _judged(fit.view, rest)
+        if learns(first.features):
+            _fit_columns(first, fit, train)
+            _take_over(filters, first)
+        train, trained = fit.view.take(rest), fit.seen[rest]
+    else:  # it may look at what calibrates, but not at what is true of it
+        train, trained = fit.view.take(rest), Seen.alone(0)
         train = replace(train, labels=np.full_like(train.labels, -1))
-    held, trained = fit.view.take(rows), fit.seen[rest] if fit.learning else Seen.none()
-    warn_of_labels(held.passed, held.labels, first._level_of_fit())
+    held = fit.view.take(rows)
+    warn_of_labels(first, held)
     tasks = [fit.task(filter, rest, rng) for filter in filters]
     if fit.scorer.uses_alpha:  # so that each level draws what it would draw alone
         tasks = [replace(task, rng=deepcopy(rng)) for task in tasks]
@@ -193,7 +198,7 @@ def _fit_cross(filters, fit):
     (Barber et al. 2021): coverage is at least 1 - 2 alpha, less a term that vanishes with n.
     """
     first, rng = filters[0], np.random.RandomState(filters[0]._seed)
-    warn_of_labels(fit.view.passed, fit.view.labels, first._level_of_fit())
+    warn_of_labels(first, fit.view)
     folds, learning = _folds(fit.code, rng), learns(first.features)
     found: list = [([], [], []) for _ in filters]  # scorers, scores and columns
     for fold in range(folds.max() + 1):
@@ -241,8 +246,7 @@ def _part_of_counts(scores):
     counts[np.isfinite(scores).sum() :] = np.inf
     # What makes an answer risky is not known over folds: as risky as can be.
     answers = np.full(len(scores), -np.inf)
-    alone = np.zeros(len(scores), dtype=np.uint64), np.zeros(len(scores), dtype=bool)
-    seen = Seen(-1 - np.arange(len(scores)), *alone)
+    seen = Seen.alone(len(scores))
     return CalibrationPart(Steps.of_scores(counts), answers, seen=seen)
 
 
@@ -253,7 +257,7 @@ def refuse_without_theory(filter):
         guarantee.validate()
         if filter.online:
             refuse_whole_answers(guarantee)
-        if TIES[filter.ties].keep_equal:
+        if filter.ties == "include":
             raise ValueError(
                 f'ties="{filter.ties}" has no guarantee where scores are tied, so that '
                 f"guarantee={guarantee!r} would be an empty promise: leave guarantee at "
@@ -282,10 +286,10 @@ def at_level(filter, alpha):
     return other
 
 
-def _refuse_unused(task, scorer):
+def _refuse_unused(filter, scorer):
     """ValueError for a setting that the scorer would not look at."""
     for name in ("relaxation", "training"):
-        setting = getattr(task, name)
+        setting = getattr(filter, name)
         if setting is None:
             continue
         if not scorer.uses_relaxation:
@@ -317,10 +321,8 @@ def _refuse_learning_steps(filter):
         frame = frame.f_back
 
 
-_lock, _limited = (
-    Lock(),
-    [],
-)  # one entry per fit under way: the limit that the first has set
+_lock = Lock()
+_limited: list = []  # an entry per fit under way: the limit that the first has set
 
 
 @contextmanager
@@ -333,7 +335,7 @@ def few_threads(batch):
     whole process: the first fit under way sets it, and the last one takes it back. That of
     OpenMP is one for each thread.
     """
-    if batch.n_claims * (batch.n_features or 1) > SMALL:
+    if max(batch.n_claims, np.size(batch.features)) > SMALL:
         yield
         return
     controller = _controller(len(sys.modules))
@@ -356,3 +358,57 @@ def few_threads(batch):
 def _controller(n_modules):
     """Of the libraries that are loaded now; looked for again when modules were imported."""
     return ThreadpoolController()
+
+
+def judged_problems(batch, labels):
+    """Whether a claim of each problem was judged, or there is none to judge."""
+    judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
+    return judged | (batch.sizes == 0)
+
+
+def rows_that_count(batch, labels):
+    """Problems that calibrate: all, but where people judged some that were drawn blindly.
+
+    What was not judged then says nothing, and would count as false.
+    """
+    rows = np.arange(len(batch))
+    if batch.metadata is None or (labels >= 0).all():
+        return rows
+    judged = judged_problems(batch, labels)
+    drawn = np.array([(row or {}).get("drawn") == "random" for row in batch.metadata])
+    return rows[judged] if judged.any() and drawn[judged].all() else rows
+
+
+def warn_of_labels(filter, view):
+    """Warn of labels that calibrate and are a model's, or missing in whole problems."""
+    batch, labels = view.passed, view.labels
+    _warn_of_model_labels(batch, labels)
+    if len(labels) == 0 or labels.min() >= 0:
+        return
+    level = filter._resolved().level(None, filter.alpha)
+    n_unjudged = int(np.sum(~judged_problems(batch, labels)))
+    if n_unjudged > level * (len(batch) + 1):
+        warn(
+            f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged. "
+            f"All their claims count as false, and a level of {level:g} allows for fewer "
+            "such problems, so that far less may be kept than the scores deserve. If the "
+            "problems to label were drawn at random, leave the others out",
+            LabelWarning,
+        )
+
+
+def _warn_of_model_labels(batch, labels):
+    """Warn if every label that is known to come from somewhere comes from a model."""
+    if batch.metadata is None:
+        return
+    judged = (labels >= 0).tolist()
+    rows = zip(iterate_sources(batch), judged, strict=True)
+    kinds = {row and row["kind"] for row, known in rows if known}
+    if kinds == {"model"}:
+        warn(
+            "all labels that calibrate were given by a language model, so that the "
+            "promise is about its verdicts: of errors that it overlooks, any number may "
+            "be kept. Label some problems by hand; skdcf.labelling.agreement says how "
+            "far the model's labels can be trusted",
+            LabelWarning,
+        )

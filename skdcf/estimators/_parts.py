@@ -1,36 +1,182 @@
-"""What calibration needs to know of some problems, so that they may come in parts."""
+"""What is kept of problems that were scored for calibration, so that they may come in parts.
+
+Problems are known again by hashes of their question and of their content.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from types import FunctionType
-from zlib import crc32
+from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import without_places
+from ..graphs import GraphBatch, question_groups
+from ..graphs.problems import Groups
 from ..guarantees import PathRisks
-from ..ops.holdout import choose_fewest, choose_one_each
-from ..ops.risk_control import Steps
-from ._origin import Seen
-from ._rounding import TOLERATED
-from ._ties import TIES
-
-LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
-N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
+from ..ops.conformal import Steps
 
 #: What is compared, in the order of ``made_as``.
 MADE_AS = (
-    "edges",
-    "online",
-    "ties",
-    "guarantee",
-    "scorer",
-    "functions (by what they do)",
-    "random_state",
+    *("edges", "online", "ties", "guarantee", "scorer"),
+    *("functions (by what they do)", "random_state"),
 )
+# The resolution of scores that were computed in float32, or from such features.
+SINGLE = 1e-5
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Hashes by which problems are known again.
+
+    Attributes
+    ----------
+    question : ndarray of int64, shape (n_problems,)
+        From `~skdcf.graphs.question_groups`; negative for answers that stand alone.
+    content : ndarray of uint64, shape (n_problems,)
+        Of question and claims; of columns and edges where there are no texts.
+    asked : ndarray of bool, shape (n_problems,)
+        Whether the problem has the text of a question.
+    """
+
+    question: NDArray[np.int64]
+    content: NDArray[np.uint64]
+    asked: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, batch: GraphBatch, groups: Groups = False) -> Seen:
+        """The hashes of problems; ``groups`` as in `~skdcf.graphs.question_groups`."""
+        question = question_groups(batch, groups)
+        asked = np.zeros(len(batch), dtype=bool)
+        if batch.problems is not None:
+            asked = np.array([bool(text and text.strip()) for text in batch.problems])
+        return cls(question, content_hashes(batch), asked)
+
+    @classmethod
+    def alone(cls, n: int) -> Seen:
+        """Of n problems of which nothing is known."""
+        return cls(-1 - np.arange(n), np.zeros(n, np.uint64), np.zeros(n, bool))
+
+    @classmethod
+    def join(cls, several: list[Seen]) -> Seen:
+        """Of the problems of several parts; each answer that stands alone still does."""
+        question, content, asked = (
+            np.concatenate([getattr(one, name) for one in several])
+            for name in ("question", "content", "asked")
+        )
+        alone = question < 0
+        question[alone] = -1 - np.flatnonzero(alone)
+        return cls(question, content, asked)
+
+    def __getitem__(self, rows) -> Seen:
+        return Seen(self.question[rows], self.content[rows], self.asked[rows])
+
+    def order(self) -> NDArray[np.uint64]:
+        """A fixed hash of question and content, by which answers are chosen.
+
+        Copies get hashes of their own: an answer that a model gives in nine of ten samples
+        is chosen for nine of ten questions.
+        """
+        with np.errstate(over="ignore"):
+            out = mix(mix(np.maximum(self.question, -1).view(np.uint64)) + self.content)
+            by = np.lexsort((out, self.question.clip(-1)))
+            place = np.arange(len(by))
+            new = np.append(True, out[by][1:] != out[by][:-1])[: len(by)]
+            copy = place - np.maximum.accumulate(np.where(new, place, 0))
+            again = by[copy > 0]
+            out[again] = mix(out[again] + copy[copy > 0].astype(np.uint64))
+        return out
+
+    def question_order(self) -> NDArray[np.uint64]:
+        """A fixed hash by which questions are chosen; it does not know their answers.
+
+        Of several hashes the smallest is smaller, so that questions with many answers
+        would come first.
+        """
+        out, several = self.order(), self.question >= 0
+        out[several] = mix(~self.question[several].view(np.uint64))
+        return out
+
+    def sorted(self) -> dict[str, NDArray]:
+        """The hashes as they are kept: sorted, each once."""
+        return {
+            "question": _sort_distinct(self.question[self.question >= 0]),
+            "content": _sort_distinct(self.content),
+        }
+
+    def among(self, kept: dict[str, NDArray]) -> NDArray[np.bool_]:
+        """Which of the problems are among those that were kept."""
+        known = (self.question >= 0) & np.isin(self.question, kept["question"])
+        return known | np.isin(self.content, kept["content"])
+
+
+def _sort_distinct(values):
+    """Values sorted, each once; `numpy.unique` takes several times as long."""
+    values = np.sort(values)
+    return values[np.append(values[:1] == values[:1], values[1:] != values[:-1])]
+
+
+def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
+    """A hash of each problem: of its texts, else of its columns and edges."""
+    out = np.zeros(len(batch), dtype=np.uint64)
+    told = np.zeros(len(batch), dtype=bool)
+    if batch.claims is not None:
+        for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
+            told[i] = a < b and batch.claims[a] is not None
+            if told[i]:
+                out[i] = hash_text("\x1f".join(batch.claims[a:b]))
+    if not told.all():
+        out[~told] = _hash_numbers(batch)[~told]
+    if batch.problems is not None:
+        texts = (hash_text(text or "") for text in batch.problems)
+        with np.errstate(over="ignore"):
+            out += mix(np.fromiter(texts, dtype=np.uint64, count=len(batch)))
+    return out
+
+
+def _hash_numbers(batch):
+    """A hash of the columns and edges of each problem, to the last bit."""
+    out = batch.sizes.astype(np.uint64)
+    claim = np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]
+    with np.errstate(over="ignore"):
+        rows = mix(claim.astype(np.uint64))
+        if batch.features is not None:
+            odd = mix(np.arange(1, 1 + batch.n_features, dtype=np.uint64)) | np.uint64(
+                1
+            )
+            for column, factor in zip(batch.features.T, odd, strict=True):
+                bits = (column + 0.0).view(np.uint64)
+                rows += (bits ^ (bits >> np.uint64(29))) * factor
+        np.add.at(out, batch.problem_of, mix(rows))
+        if len(batch.edges):
+            parent, child = claim[batch.edges].T.astype(np.uint64)
+            problem = batch.problem_of[batch.edges[:, 1]]
+            np.add.at(out, problem, mix(parent + mix(child + np.uint64(1))))
+        return mix(out)
+
+
+def hash_text(text):
+    """The first 64 bits of the BLAKE2 hash of a text."""
+    return int.from_bytes(
+        blake2b(text.encode(errors="replace"), digest_size=8).digest()
+    )
+
+
+def mix(x):
+    """Finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def single_columns(table):
+    """Which columns hold float32 numbers that are not all round, such as 3 or 0.25."""
+    some = table[:100_000]
+    with np.errstate(over="ignore"):
+        single = (some == some.astype(np.float32)).all(axis=0)
+        return single & (some * 1024 % 1 != 0).any(axis=0)
 
 
 @dataclass(frozen=True)
@@ -83,7 +229,7 @@ class CalibrationPart:
     answers: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
     groups: list | None = None
-    seen: Seen = field(default_factory=Seen.none)
+    seen: Seen = field(default_factory=lambda: Seen.alone(0))
     made_as: tuple | None = None
     origin: dict | None = None
     probes: tuple = ()
@@ -147,11 +293,13 @@ class CalibrationPart:
         part_of = np.zeros(len(self), dtype=np.int64)
         if groups and not overlap:
             part_of[:] = [number.setdefault(group, len(number)) for group in groups]
-        rows = choose_one_each(self.seen.question, self.seen.order(), part_of)
+        rows = _choose_one_each(self.seen.question, self.seen.order(), part_of)
         if overlap or not fewest:
             return rows, rows[:0]
         order = self.seen.question_order()
-        return choose_fewest(rows, order, part_of, lambda n: guarantee.fewest(n, level))
+        return _choose_fewest(
+            rows, order, part_of, lambda n: guarantee.fewest(n, level)
+        )
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
@@ -176,7 +324,7 @@ class CalibrationPart:
             raise ValueError("there are no calibration problems: no part was given")
         first, weights, groups, largest = parts[0], None, None, None
         for part in parts:
-            _refuse_other_settings(part.made_as, first.made_as)
+            refuse_other_settings(part.made_as, first.made_as)
         if first.weights is not None:
             weights = np.concatenate([part.weights for part in parts])
         if first.groups is not None:
@@ -207,54 +355,80 @@ def _joined_origin(parts):
     }
 
 
-def probes_of(batch, path_risks_alone):
-    """Some problems of a part with their path risks, weights and groups."""
-    rows = np.unique(
-        np.linspace(0, len(batch) - 1, min(len(batch), N_PROBES)).astype(int)
+def _choose_one_each(groups, order, part_of):
+    """One problem of each group in each part: the first in the order of a hash.
+
+    Parameters
+    ----------
+    groups, order, part_of : ndarray of shape (n,)
+
+    Returns
+    -------
+    ndarray of int, sorted
+    """
+    by = np.lexsort((order, groups, part_of))
+    new = np.append(True, np.diff(groups[by]) != 0) | np.append(
+        True, np.diff(part_of[by]) != 0
     )
-    return ((batch[rows], path_risks_alone(batch[rows])),)
+    return np.sort(by[new[: len(by)]])
 
 
-def refuse_part(part, filter, path_risks_alone):
-    """ValueError where a part was scored otherwise than a filter does now."""
-    if part.made_as is None:
-        return
-    _refuse_other_settings(part.made_as, part_settings(filter))
-    for batch, before in part.probes:
-        now = path_risks_alone(batch)
-        if not _alike(now.path_risk, before.path_risk):
-            raise ValueError(
-                "a part was scored with another scorer, whose confidences differ from "
-                "those of this filter, or with other edges: score it again, by "
-                "calibration_part"
-            )
-        if now.groups != before.groups or not _alike(now.weights, before.weights):
-            raise ValueError(
-                "a part was made with functions for by or weight that give other groups "
-                "or weights than those of this filter: score it again, by calibration_part"
-            )
+def _choose_fewest(rows, order, part_of, fewest):
+    """Of some problems the smallest number, in each part, with the rank of all of them.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Positions.
+    order, part_of : ndarray of shape (n,)
+        A hash by which problems are chosen, and the part that each is in.
+    fewest : callable
+        From a number of problems to the smallest that does as well.
+
+    Returns
+    -------
+    chosen, left_over : ndarray of int, sorted
+    """
+    chosen = []
+    for part in range(part_of.max(initial=-1) + 1):
+        own = rows[part_of[rows] == part]
+        count = fewest(len(own))
+        chosen.append(own[np.argsort(order[own], kind="stable")[:count]])
+    chosen = np.sort(np.concatenate([rows[:0], *chosen]))
+    return chosen, np.setdiff1d(rows, chosen)
 
 
-def _alike(now, before):
-    """Whether numbers are the same but for rounding."""
-    if now is None or before is None:
-        return now is before
-    finite = np.abs(before[np.isfinite(before)])
-    bound = TOLERATED * max(finite.max(initial=0.0), 1.0)
-    return np.allclose(now, before, rtol=0, atol=bound)
+def lowered(several, scorer, batches, confidence, rounding):
+    """Several arrays of scores, each less than it is by what scores may differ.
+
+    Parameters
+    ----------
+    several : sequence of ndarray
+        Scores.
+    scorer : Scorer
+        Its ``resolution`` says how closely confidences repeat themselves, relative to 1 +
+        abs(confidence).
+    batches : sequence of GraphBatch
+        The problems as passed, and as the scorer sees them. Whatever made their features
+        is not seen here. A column of float32 numbers that are not all round ones, such as
+        3 or 0.25, was computed in float32 and repeats itself no better than that; so does
+        a confidence.
+    confidence : ndarray of shape (n_claims,)
+    rounding : float
+        The difference that was measured between batches.
+    """
+    tables = {id(b.features): b.features for b in batches if b.features is not None}
+    tables = [t for t in (*tables.values(), confidence[:, None]) if t.size]
+    single = any(single_columns(table).any() for table in tables)
+    least = max(scorer.resolution, SINGLE) if single else scorer.resolution
+    out = [scores.copy() for scores in several]
+    for scores in out:
+        finite = np.isfinite(scores)
+        scores[finite] -= np.maximum(least * (1 + np.abs(scores[finite])), rounding)
+    return out
 
 
-def part_settings(filter):
-    """What has to be as it was when a part was scored."""
-    guarantee = filter._resolved()
-    functions = tuple(map(code_of, guarantee.functions))
-    text = described(guarantee, LEVELS), described_scorer(filter.scorer_)
-    drawn = filter._seed if TIES[filter.ties].jitter else None
-    edges = getattr(filter.edges, "__qualname__", filter.edges)
-    return edges, filter.online, filter.ties, *text, functions, drawn
-
-
-def _refuse_other_settings(found, wanted):
+def refuse_other_settings(found, wanted):
     if found != wanted:
         both = zip(MADE_AS, found or (), wanted or (), strict=False)
         differ = [
@@ -266,42 +440,3 @@ def _refuse_other_settings(found, wanted):
             f"a part was scored with {[*differ, 'settings that are not known'][0]}: score "
             "it again, by calibration_part"
         )
-
-
-def described(guarantee, without=()):
-    """The settings of a guarantee as text, which is the same in another session."""
-    if guarantee is None:
-        return None
-    settings = guarantee.get_params(deep=False).items()
-    named = {k: _named(v) for k, v in settings if k not in without}
-    return f"{type(guarantee).__name__}({named})"
-
-
-def _named(value):
-    return getattr(value, "__qualname__", None) or without_places(repr(value))
-
-
-def described_scorer(scorer):
-    """The settings of a scorer as text, and what its functions do."""
-    values = scorer.get_params(deep=False).values()
-    functions = [code_of(v) for v in values if isinstance(v, FunctionType)]
-    return " ".join([without_places(repr(scorer)), *functions])
-
-
-def code_of(function):
-    """A short text for what a function does: others of its name may do something else."""
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
-    more = function.__defaults__, function.__kwdefaults__, cells
-    text = f"{_text(function.__code__)} {_text(more)}"
-    return f"{crc32(text.encode(errors='replace')):08x}"
-
-
-def _text(value):
-    """As ``repr``, but the same in every session: without places, lines and hashes."""
-    if hasattr(value, "co_code"):
-        return _text((value.co_code, value.co_names, value.co_consts))
-    if isinstance(value, (set, frozenset)):
-        return f"{{{sorted(map(_text, value))}}}"
-    if isinstance(value, (list, tuple)):
-        return f"({', '.join(map(_text, value))})"
-    return without_places(repr(value))

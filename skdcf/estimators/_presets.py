@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from numpy.random import RandomState
-
+from .._parameters import settings
 from ..scorers import ClassifierScorer, FrequencyScorer
 from ..training import SoftTraining
 from ._filter import ConformalFilter
 
 if TYPE_CHECKING:
-    from ..guarantees import Guarantee
-    from ..relaxation import Relaxation
+    pass
 
 
+@settings
 class CoherentConformalFilter(ConformalFilter):
     """Coherent factuality with a scorer that learns to keep true claims.
 
@@ -119,23 +118,7 @@ class CoherentConformalFilter(ConformalFilter):
     (159, ('linear', 'neyman-pearson'))
     """
 
-    def __init__(
-        self,
-        scorer: Any = "auto",
-        *,
-        features: Any = None,
-        alpha: float = 0.1,
-        relaxation: Relaxation | None = None,
-        training: SoftTraining | None = None,
-        edges: str | Callable = "given",
-        calibration_size: float | int | Literal["cross"] | None = None,
-        ties: Literal["exclude", "include", "jitter"] = "exclude",
-        guarantee: Guarantee | None = None,
-        online: bool = False,
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+    scorer: Any = "auto"
 
     @classmethod
     def from_paper(
@@ -174,6 +157,7 @@ class CoherentConformalFilter(ConformalFilter):
         return cls(**settings | changes)
 
 
+@settings
 class HardCF(ConformalFilter):
     """Coherent factuality: keep claims whose path risk is below a conformal threshold.
 
@@ -273,26 +257,18 @@ class HardCF(ConformalFilter):
     True
     """
 
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        features: Any = None,
-        alpha: float = 0.1,
-        relaxation: Relaxation | None = None,
-        training: SoftTraining | None = None,
-        edges: str | Callable = "given",
-        calibration_size: float | int | Literal["cross"] | None = None,
-        ties: Literal["exclude", "include", "jitter"] = "exclude",
-        guarantee: Guarantee | None = None,
-        online: bool = False,
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._keep(locals())
+
+@settings
+class _Untrained(HardCF):
+    """A filter whose scorer is not trained through calibration."""
+
+    relaxation: None = field(default=None, init=False)
+    training: None = field(default=None, init=False)
+    verbose: int = field(default=0, init=False)
 
 
-class IndependentFactuality(HardCF):
+@settings
+class IndependentFactuality(_Untrained):
     """Conformal factuality without a graph: every claim stands for itself.
 
     Parameters
@@ -331,23 +307,12 @@ class IndependentFactuality(HardCF):
     199
     """
 
-    edges = "none"
-
-    def __init__(
-        self,
-        scorer: Any = None,
-        *,
-        features: Any = None,
-        alpha: float = 0.1,
-        ties: Literal["exclude", "include", "jitter"] = "exclude",
-        calibration_size: float | int | Literal["cross"] | None = None,
-        random_state: int | RandomState | None = None,
-        guarantee: Guarantee | None = None,
-    ) -> None:
-        self._keep(locals())
+    edges: Any = field(default="none", init=False)
+    online: bool = field(default=False, init=False)
 
 
-class SingleFeatureCF(HardCF):
+@settings
+class SingleFeatureCF(_Untrained):
     """Coherent factuality on one feature, mixed with that of the claims below.
 
     Parameters
@@ -387,20 +352,11 @@ class SingleFeatureCF(HardCF):
     0.5
     """
 
-    def __init__(
-        self,
-        feature: str | int | None = None,
-        *,
-        beta_mix: float = 0.0,
-        over: Literal["descendants", "children"] = "descendants",
-        features: Any = None,
-        alpha: float = 0.1,
-        ties: Literal["exclude", "include", "jitter"] = "exclude",
-        calibration_size: float | int | Literal["cross"] | None = None,
-        random_state: int | RandomState | None = None,
-        guarantee: Guarantee | None = None,
-    ) -> None:
-        self._keep(locals())
+    scorer: Any = field(default=None, init=False)
+    feature: str | int | None = None
+    _: KW_ONLY
+    beta_mix: float = 0.0
+    over: Literal["descendants", "children"] = "descendants"
 
     def _wanted_scorer(self, batch):
         feature = self.feature
@@ -410,6 +366,7 @@ class SingleFeatureCF(HardCF):
         return FrequencyScorer(self.beta_mix, self.over, feature=feature)
 
 
+@settings
 class BoostedIndependentFactuality(CoherentConformalFilter):
     """Conformal factuality with a trained score and without a graph.
 
@@ -447,26 +404,12 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     79
     """
 
-    edges = "none"
-
-    def __init__(
-        self,
-        scorer: Any = "linear",
-        *,
-        features: Any = None,
-        alpha: float = 0.1,
-        relaxation: Relaxation | None = None,
-        training: SoftTraining | None = None,
-        calibration_size: float | int | Literal["cross"] | None = None,
-        ties: Literal["exclude", "include", "jitter"] = "exclude",
-        random_state: int | RandomState | None = None,
-        verbose: int = 0,
-        guarantee: Guarantee | None = None,
-    ) -> None:
-        self._keep(locals())
+    scorer: Any = "linear"
+    edges: Any = field(default="none", init=False)
 
 
-class XGBoostCF(HardCF):
+@settings
+class XGBoostCF(_Untrained):
     """Coherent factuality on boosted trees, trained to classify claims.
 
     Needs ``xgboost``.
@@ -508,21 +451,12 @@ class XGBoostCF(HardCF):
     79
     """
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 3,
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        label: Literal["own", "coherent"] = "coherent",
-        features: Any = None,
-        alpha: float = 0.1,
-        ties: Literal["exclude", "include", "jitter"] = "exclude",
-        calibration_size: float | int | Literal["cross"] | None = None,
-        random_state: int | RandomState | None = None,
-        guarantee: Guarantee | None = None,
-    ) -> None:
-        self._keep(locals())
+    scorer: Any = field(default=None, init=False)
+    _: KW_ONLY
+    max_depth: int = 3
+    n_estimators: int = 100
+    learning_rate: float = 0.1
+    label: Literal["own", "coherent"] = "coherent"
 
     def _wanted_scorer(self, batch):
         from xgboost import XGBClassifier

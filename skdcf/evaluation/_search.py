@@ -22,7 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_alpha
 from ..estimators import HardCF, count_as_trained
 from ..exceptions import CalibrationWarning
-from ..graphs import Labels, Problems, is_graphs, question_groups
+from ..graphs import Labels, Problems, question_groups
+from ..graphs.problems import pack_graphs
 from ..guarantees import NoFalseClaim
 from ..ops.holdout import hold_out, holdout_count
 
@@ -131,7 +132,7 @@ class CalibratedSearch(BaseEstimator):
         batch, labels = filter.check(X, y)
         questions = question_groups(batch, groups)
         rest, held = self._divide(questions, filter)
-        data = (batch, batch.split(labels)) if is_graphs(X) else (X, y)
+        data = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
         seen, new = ([_safe_indexing(d, part) for d in data] for part in (rest, held))
         asked = (_taken(groups, rest), _taken(groups, held))
         with warnings.catch_warnings():  # the thresholds meant are replaced below

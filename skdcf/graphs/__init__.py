@@ -1,40 +1,21 @@
-"""Layer 1, data: reasoning graphs, alone and packed."""
+"""Layer 1, data: reasoning graphs, alone and packed.
+
+What other rooms need besides stands in the modules ``labels`` and ``problems``.
+"""
 
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
-from ._labels import (
-    LABEL_WORDS,
-    LABELS,
-    Labels,
-    Problems,
-    answer_text,
-    as_batch,
-    as_graphs,
-    is_graphs,
-    labels_from_first_error,
-    pack_labels,
-    read_column,
-    read_labels,
-    read_words,
-)
-from ._questions import question_groups, question_hashes
+from .labels import Labels as Labels
+from .labels import labels_from_first_error, pack_labels
+from .problems import Problems as Problems
+from .problems import answer_text, as_batch, question_groups
 
 __all__ = [
-    "LABELS",
-    "LABEL_WORDS",
     "GraphBatch",
-    "Labels",
-    "Problems",
     "ReasoningGraph",
     "answer_text",
     "as_batch",
-    "as_graphs",
-    "is_graphs",
     "labels_from_first_error",
     "pack_labels",
     "question_groups",
-    "question_hashes",
-    "read_column",
-    "read_labels",
-    "read_words",
 ]

@@ -28,7 +28,7 @@ from ._inputs import (
     check_offsets,
     show_count,
 )
-from .ragged import offsets_of, ranges, read_only, split
+from .ragged import offsets_of, ranges, read_only
 
 # There is one of these per problem, and a graph calls it likewise but for the plural.
 _ROWS = {"problems": "problem", "alternatives": "alternatives", "context": "context"}
@@ -191,32 +191,6 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             feature_names=check_names(feature_names, table),
             **fields,
         )
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @property
-    def shape(self) -> tuple[int]:
-        """(n_graphs,), so that scikit-learn slices a batch whole."""
-        return (len(self),)
-
-    @property
-    def n_features(self) -> int | None:
-        """Number of feature columns; None while only text is known."""
-        return None if self.features is None else self.features.shape[1]
-
-    def split(self, values: NDArray) -> NDArray[np.object_]:
-        """One view of flat values per problem.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_claims, ...)
-
-        Returns
-        -------
-        object ndarray of shape (n_graphs,)
-        """
-        return split(values, self.offsets)
 
     def replace_features(
         self, features: ArrayLike | None, feature_names: Iterable[str] | None = None

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from ._inputs import Names
 from ._structure import find_closure, find_depth, find_levels
 from .bit_rows import Lineage
-from .ragged import offsets_of, ranges, segment_ids
-from .steps import Level, Path, Walk, find_steps
+from .ragged import Level, Path, Walk, find_steps, offsets_of, ranges, segment_ids
 
 Step = Level | Walk | Path
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
@@ -24,14 +23,43 @@ DENSE = 8  # edges a claim; above, few are needed where an ancestor may count tw
 class Structure(Names):
     """Depth, levels and ancestors of packed problems."""
 
+    features: NDArray[np.float64] | None
     offsets: NDArray[np.int64]
     edges: NDArray[np.int64]
     edge_offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n_graphs,), so that scikit-learn slices a batch whole."""
+        return (len(self.offsets) - 1,)
 
     @property
     def n_claims(self) -> int:
         """Number of claims in all problems together."""
         return int(self.offsets[-1])
+
+    @property
+    def n_features(self) -> int | None:
+        """Number of feature columns; None while only text is known."""
+        return None if self.features is None else self.features.shape[1]
+
+    def split(self, values: NDArray) -> NDArray[np.object_]:
+        """One view of flat values per problem.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_claims, ...)
+
+        Returns
+        -------
+        object ndarray of shape (n_graphs,)
+        """
+        bounds = self.offsets.tolist()
+        views = map(values.__getitem__, map(slice, bounds[:-1], bounds[1:]))
+        return np.fromiter(views, dtype=object, count=len(bounds) - 1)
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from .ragged import offsets_of, ranges
-from .steps import NARROW, sort_by_rank
+from .ragged import NARROW, offsets_of, ranges, sort_by_rank
 
 
 def sort_edges(edges, n_claims):

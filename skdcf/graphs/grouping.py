@@ -1,4 +1,4 @@
-"""Which group a problem belongs to, by its metadata, a feature, or a function."""
+"""Which group a problem belongs to, by its metadata, a feature, or a function; its weight."""
 
 from collections.abc import Hashable
 
@@ -7,6 +7,7 @@ import numpy as np
 from .._checks import is_missing, without_places
 
 SEVERAL = (list, set, frozenset)
+EXTREME = 1e100  # of a weight, either way
 
 
 def read_groups(by, batch):
@@ -146,3 +147,22 @@ def as_one(group):
     """The one group of a problem, also where others of its batch had several."""
     groups = as_set(group)
     return next(iter(groups)) if len(groups) == 1 else groups
+
+
+def read_weights(weight, batch):
+    """What ``weight`` gives for each problem, or ValueError."""
+    values = np.asarray(weight(batch), dtype=np.float64)
+    if values.shape != (len(batch),):
+        raise ValueError(
+            f"weight={weight!r} gave shape {values.shape} for {len(batch)} problems: one "
+            "number per problem is needed"
+        )
+    # Sums of numbers beyond these would overflow, and products lose their last bits.
+    usual = (values == 0) | ((values >= 1 / EXTREME) & (values <= EXTREME))
+    if not usual.all():
+        i = int(np.argmin(usual))
+        raise ValueError(
+            f"{batch.name_of(i)}: its weight is {values[i]}, but a likelihood ratio is "
+            f"finite and at least 0 (here: 0, or between {1 / EXTREME:g} and {EXTREME:g})"
+        )
+    return values

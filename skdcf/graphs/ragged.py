@@ -1,8 +1,16 @@
-"""Ragged arrays: flat values plus offsets, the vocabulary of everything above.
+"""Ragged arrays, and passing values on along the edges: the vocabulary of all above.
 
 ``offsets`` has one entry more than there are segments; segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.
+
+Values are passed on parents first, by levels or edge by edge. The levels of a batch of
+small problems are few and wide, and one call of numpy serves a whole one. Those of a long
+chain are many and narrow: there a call costs more than the edges of the level do one by
+one. A chain without a second parent is one call again.
 """
+
+import operator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,13 +45,6 @@ def reduce_segments(ufunc, values, offsets, empty):
     if filled.any():
         out[filled] = ufunc.reduceat(values, offsets[:-1][filled], dtype=out.dtype)
     return out
-
-
-def split(values, offsets):
-    """Object array, shape (n,), with one view of ``values`` per segment."""
-    bounds = offsets.tolist()
-    views = map(values.__getitem__, map(slice, bounds[:-1], bounds[1:]))
-    return np.fromiter(views, dtype=object, count=len(bounds) - 1)
 
 
 def read_only(array):
@@ -85,3 +86,128 @@ def _joined(rows):
         return rows, np.ones(len(rows), dtype=np.int64)
     rows = [np.ravel(row) for row in rows]
     return np.concatenate(rows), np.array([len(row) for row in rows])
+
+
+NARROW = 16  # edges; below, one by one is faster than by calls of numpy
+_LONG = 64  # edges of a path that is worth calls of its own
+
+# For each function of numpy on arrays, the function of Python on two numbers.
+_OF_TWO = {
+    np.maximum: max,
+    np.minimum: min,
+    np.bitwise_or: operator.or_,
+    np.add: operator.add,
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """Edges that can be passed at once; children are distinct.
+
+    The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
+    """
+
+    parents: np.ndarray
+    children: np.ndarray
+    starts: np.ndarray
+
+    def pass_on(self, ufunc, values):
+        """Join the parents' values to those of their children, in place."""
+        inherited = ufunc.reduceat(values[self.parents], self.starts)
+        values[self.children] = ufunc(values[self.children], inherited)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Edges to be passed one after the other; ends are positions in ``claims``."""
+
+    claims: np.ndarray
+    parents: list[int]
+    children: list[int]
+
+    def pass_on(self, ufunc, values):
+        """Join the parents' values to those of their children, in place."""
+        join, own = _OF_TWO[ufunc], values[self.claims].tolist()
+        for parent, child in zip(self.parents, self.children, strict=True):
+            own[child] = join(own[child], own[parent])
+        values[self.claims] = np.array(own, dtype=values.dtype)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Edges of which each begins where the last one ends, through ``claims``."""
+
+    claims: np.ndarray
+
+    def pass_on(self, ufunc, values):
+        """Join the value of each claim to that of the next, in place."""
+        values[self.claims] = ufunc.accumulate(values[self.claims])
+
+
+def pass_all(steps, ufunc, values):
+    """Join the values of ancestors to those of all claims, step by step, in a copy."""
+    out = np.array(values)
+    for step in steps:
+        step.pass_on(ufunc, out)
+    return out
+
+
+def sort_by_rank(edges, rank):
+    """Parents and children in the order of the children's ranks, and where each begins."""
+    if rank.max() < 2**15:  # numpy sorts these in linear time (radix sort)
+        rank = rank.astype(np.uint8 if rank.max() < 2**8 else np.int16)
+    order = np.argsort(rank, kind="stable")
+    parent, child = np.take(edges, order, axis=0).T
+    return parent, child, offsets_of(np.bincount(rank))
+
+
+def find_steps(edges, rank, offsets):
+    """Levels, walks and paths that visit all edges, parents first.
+
+    ``rank``, of the child of each edge, grows along every path. Neighbouring narrow
+    levels are taken together. ``offsets`` are those of the problems' claims.
+    """
+    if not len(edges):
+        return []
+    parent, child, bounds = sort_by_rank(edges, rank)
+    narrow = np.diff(bounds) < NARROW
+    first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))
+    ends = np.append(bounds[first[1:]], bounds[-1:])
+    steps = []
+    for a, b, thin in zip(bounds[first], ends, narrow[first], strict=True):
+        if thin:
+            steps += _cut_narrow(parent[a:b], child[a:b], offsets)
+        elif a < b:
+            steps.append(_make_level(parent[a:b], child[a:b]))
+    return steps
+
+
+def _cut_narrow(parents, children, offsets):
+    """Long paths, and walks along what is between them; one problem after the other."""
+    if not len(parents):
+        return []
+    problem = np.searchsorted(offsets, children, side="right")
+    together = np.argsort(problem, kind="stable")
+    parents, children = parents[together], children[together]
+    starts = np.flatnonzero(np.append(True, parents[1:] != children[:-1]))
+    long = np.diff(starts, append=len(parents)) >= _LONG
+    first = np.flatnonzero(long | np.append(True, long[:-1]))
+    bounds = np.append(starts[first], len(parents))
+    return [
+        (_make_path if path else _make_walk)(parents[a:b], children[a:b])
+        for a, b, path in zip(bounds[:-1], bounds[1:], long[first], strict=True)
+    ]
+
+
+def _make_level(parents, children):
+    new = np.flatnonzero(np.append(True, children[1:] != children[:-1]))
+    return Level(parents, children[new], new)
+
+
+def _make_walk(parents, children):
+    claims, place = np.unique(np.stack([parents, children]), return_inverse=True)
+    return Walk(claims, *place.reshape(2, -1).tolist())
+
+
+def _make_path(parents, children):
+    return Path(np.append(parents[:1], children))

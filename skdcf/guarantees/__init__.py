@@ -12,21 +12,18 @@ from ._calibration import (
     PathRisks,
     PerGroup,
 )
-from ._no_false_claim import ExpectedFalse, NoFalseClaim, problems_needed
-from ._protocol import Guarantee, LikelihoodRatio, describe_problems, estimate_ratio
+from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
+from ._guarantees import refuse_dependence as refuse_dependence
 
 __all__ = [
     "Calibration",
     "Controlled",
     "ExpectedFalse",
     "Guarantee",
-    "LikelihoodRatio",
     "NoFalseClaim",
     "OneThreshold",
     "Overlapping",
     "PathRisks",
     "PerGroup",
-    "describe_problems",
-    "estimate_ratio",
     "problems_needed",
 ]

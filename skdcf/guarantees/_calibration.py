@@ -4,17 +4,22 @@ Groups of problems have thresholds of their own, whether they overlap or not.
 """
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..graphs.grouping import as_one, as_set
 from ..graphs.ragged import offsets_of, ranges, segment_ids
-from ..ops.conformal import claim_alpha, conformal_rank, conformal_threshold
+from ..ops.conformal import (
+    Steps,
+    claim_alpha,
+    conformal_rank,
+    conformal_threshold,
+    staircase,
+)
 from ..ops.hard import segment_min
 from ..ops.overlap import overlap_threshold
-from ..ops.risk_control import Steps, staircase
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class PathRisks:
     offsets: np.ndarray
     weights: np.ndarray | None = None
     groups: list | None = None
-    names: object = field(default_factory=lambda: "problem {}".format)
+    names: object = "problem {}".format
 
     def __len__(self):
         return len(self.offsets) - 1

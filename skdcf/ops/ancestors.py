@@ -15,7 +15,7 @@ What comes out for a claim depends on its problem alone, to the last bit.
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..graphs.steps import pass_all
+from ..graphs.ragged import pass_all
 
 
 def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarray:
@@ -48,27 +48,6 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
     array([ 5, 12,  6, 15])
     """
     return pass_all(batch.steps, ufunc, values)
-
-
-def pass_on_in(
-    problems: np.ndarray, ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch
-) -> np.ndarray:
-    """Do as `pass_on` does, for some problems only; the values of the others are undefined.
-
-    Parameters
-    ----------
-    problems : ndarray of int
-        Their positions.
-    ufunc, values, batch
-        As in `pass_on`.
-
-    Returns
-    -------
-    ndarray of shape (n_claims,)
-    """
-    known = "steps" in vars(batch) or 2 * len(problems) > len(batch)
-    steps = batch.steps if known else batch.steps_in(problems)
-    return pass_all(steps, ufunc, values)
 
 
 def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:

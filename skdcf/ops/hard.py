@@ -12,8 +12,7 @@ where t <= s: neither a grid of thresholds nor a list of subgraphs is needed.
 
 import numpy as np
 
-from ..graphs.ragged import offsets_of, ranges, reduce_segments
-from .ancestors import pass_on, pass_on_in
+from ..graphs.ragged import pass_all, reduce_segments
 
 
 def path_risk(risk, batch):
@@ -21,7 +20,7 @@ def path_risk(risk, batch):
 
     One pass over the edges by depth: O(claims + edges).
     """
-    return pass_on(np.maximum, np.asarray(risk, dtype=np.float64), batch)
+    return pass_all(batch.steps, np.maximum, np.asarray(risk, dtype=np.float64))
 
 
 def path_risk_of_errors(risk, labels, batch):
@@ -41,20 +40,17 @@ def path_risk_of_errors(risk, labels, batch):
     -------
     ndarray of shape (n_claims,)
     """
-    problems = _with_errors(labels, batch.offsets)
-    return pass_on_in(problems, np.maximum, np.asarray(risk, float), batch)
+    _, problem = _find_errors(labels, batch.offsets)
+    problems = problem[np.flatnonzero(np.diff(problem, prepend=-1))]
+    known = "steps" in vars(batch) or 2 * len(problems) > len(batch)
+    steps = batch.steps if known else batch.steps_in(problems)
+    return pass_all(steps, np.maximum, np.asarray(risk, dtype=np.float64))
 
 
 def _find_errors(labels, offsets):
     """Find the rows of claims that are not known to be true, and the problem of each."""
     rows = np.flatnonzero(labels != 1)
     return rows, np.searchsorted(offsets, rows, side="right") - 1
-
-
-def _with_errors(labels, offsets):
-    """Find the problems with a claim that is not known to be true, in order."""
-    _, problem = _find_errors(labels, offsets)
-    return problem[np.flatnonzero(np.diff(problem, prepend=-1))]
 
 
 def segment_min(values, offsets):
@@ -95,29 +91,6 @@ def nonconformity_scores(path_risk, labels, offsets):
     return out
 
 
-def answer_scores(path_risk, labels, offsets):
-    """Find the largest path risk of each problem that has a claim not known to be true.
-
-    Below it, the whole answer would be kept together with something false.
-
-    Parameters
-    ----------
-    path_risk, labels, offsets
-        As in `nonconformity_scores`.
-
-    Returns
-    -------
-    ndarray of shape (n_graphs,); +inf where all claims are true.
-    """
-    problems = _with_errors(labels, offsets)
-    out = np.full(len(offsets) - 1, np.inf)
-    if len(problems):
-        sizes = np.diff(offsets)[problems]
-        risks = path_risk[ranges(offsets[problems], sizes)]
-        out[problems] = np.maximum.reduceat(risks, offsets_of(sizes)[:-1])
-    return out
-
-
 def allowing_scores(path_risk, labels, offsets, max_false):
     """Find the (max_false + 1)-th smallest path risk of a false claim per problem.
 
@@ -126,8 +99,7 @@ def allowing_scores(path_risk, labels, offsets, max_false):
     """
     if max_false == 0:
         return nonconformity_scores(path_risk, labels, offsets)
-    rows = np.flatnonzero(labels != 1)
-    problem = np.searchsorted(offsets, rows, side="right") - 1
+    rows, problem = _find_errors(labels, offsets)
     order = np.lexsort((path_risk[rows], problem))
     starts = np.searchsorted(problem, np.arange(len(offsets) - 1))
     wanted = starts + max_false

@@ -1,6 +1,6 @@
 """The relaxation of the paper, and the settings printed there."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from numbers import Real
 from typing import Any, Self
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_alpha, check_number
-from .._parameters import Number, positive
+from .._parameters import Number, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges
 from ..ops.conformal import conformal_rank
@@ -40,6 +40,7 @@ _POSITIVE = (
 _NOT_NEGATIVE = ("margin", "keep_shift", "gate_shift")
 
 
+@settings
 class GridRelaxation(Relaxation):
     """Relax filtering on a grid of thresholds, step by step, as the paper does.
 
@@ -93,30 +94,17 @@ class GridRelaxation(Relaxation):
         name: [Number(Real, 0, None, closed="left")] for name in _NOT_NEGATIVE
     }
 
-    def __init__(
-        self,
-        *,
-        keep_temperature: float = 0.1,
-        ancestor_weight: float = 1.0,
-        violation_weight: float = 1.5,
-        violation_temperature: float = 0.3,
-        sharpness: float = 20.0,
-        gate_temperature: float = 0.02,
-        quantile_strength: float = 10.0,
-        margin: float = 1.0,
-        keep_shift: float = 0.0,
-        gate_shift: float = 0.0,
-    ) -> None:
-        self.keep_temperature = keep_temperature
-        self.ancestor_weight = ancestor_weight
-        self.violation_weight = violation_weight
-        self.violation_temperature = violation_temperature
-        self.sharpness = sharpness
-        self.gate_temperature = gate_temperature
-        self.quantile_strength = quantile_strength
-        self.margin = margin
-        self.keep_shift = keep_shift
-        self.gate_shift = gate_shift
+    _: KW_ONLY
+    keep_temperature: float = 0.1
+    ancestor_weight: float = 1.0
+    violation_weight: float = 1.5
+    violation_temperature: float = 0.3
+    sharpness: float = 20.0
+    gate_temperature: float = 0.02
+    quantile_strength: float = 10.0
+    margin: float = 1.0
+    keep_shift: float = 0.0
+    gate_shift: float = 0.0
 
     @classmethod
     def from_paper(cls, dataset: str, alpha: float | None = None) -> Self:

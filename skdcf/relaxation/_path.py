@@ -22,7 +22,7 @@ is found by one pass along the edges, and a tie leaves all to the later row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -32,7 +32,7 @@ from autograd.tracer import getval
 from numpy.typing import NDArray
 
 from .._checks import check_alpha
-from .._parameters import Number, positive
+from .._parameters import Number, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges
 from ..ops.ancestors import find_highest
@@ -107,6 +107,7 @@ class PathPlan:
         return indptr, indices
 
 
+@settings
 class PathRelaxation(Relaxation):
     """Relax the closed form: one soft maximum per claim instead of a grid.
 
@@ -159,16 +160,10 @@ class PathRelaxation(Relaxation):
         "max_temperature": [Number(Real, 0, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        keep_temperature: float = 0.3,
-        quantile_temperature: float = 0.3,
-        max_temperature: float = 0.0,
-    ) -> None:
-        self.keep_temperature = keep_temperature
-        self.quantile_temperature = quantile_temperature
-        self.max_temperature = max_temperature
+    _: KW_ONLY
+    keep_temperature: float = 0.3
+    quantile_temperature: float = 0.3
+    max_temperature: float = 0.0
 
     def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
         """Plan the problems and the deciding false claims.

@@ -8,7 +8,6 @@ from ..ops.standardize import Standardizer
 from ._classifier import ClassifierScorer
 from ._conformal import ConformalScorer
 from ._cross import CrossScorer
-from ._features import FeatureScorer, FrequencyScorer, FunctionScorer
 from ._form import LinearForm
 from ._hazards import Hazard, Seen
 from ._linear import LinearScorer
@@ -16,7 +15,14 @@ from ._mixture import MixtureScorer, Selection
 from ._mlp import MLPScorer
 from ._neyman_pearson import NeymanPearsonScorer
 from ._prior import PublicPrior
-from ._protocol import Scorer, Task, does_learn
+from ._protocol import (
+    FeatureScorer,
+    FrequencyScorer,
+    FunctionScorer,
+    Scorer,
+    Task,
+    does_learn,
+)
 from ._resolve import as_scorer
 from ._shifted import GroupShiftScorer
 from ._tables import HazardTable

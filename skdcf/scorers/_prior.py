@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from ..graphs import question_hashes
+from ..graphs.problems import question_hashes
 from ..ops.price import log_price
 from ..ops.standardize import Standardizer
 from ._hazards import design

@@ -9,10 +9,9 @@ from sklearn.base import clone
 
 from ._classifier import ClassifierScorer
 from ._conformal import ConformalScorer
-from ._features import FREQUENCY, FeatureScorer, FrequencyScorer, FunctionScorer
 from ._mixture import MixtureScorer
 from ._neyman_pearson import NeymanPearsonScorer
-from ._protocol import Scorer
+from ._protocol import FREQUENCY, FeatureScorer, FrequencyScorer, FunctionScorer, Scorer
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch

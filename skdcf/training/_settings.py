@@ -6,6 +6,7 @@ give back the last parameters at which all was finite, and whether it was so to 
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Literal, Self
 
@@ -13,9 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from .._parameters import Fraction, HasMethods, Number, Settings, StrOptions, positive
+from .._parameters import (
+    Fraction,
+    HasMethods,
+    Number,
+    Settings,
+    StrOptions,
+    positive,
+    settings,
+)
 
 
+@settings
 class LBFGS(Settings):
     """Minimise by L-BFGS, with all training problems at once.
 
@@ -34,8 +44,7 @@ class LBFGS(Settings):
     _parameter_constraints = {"max_iter": [positive(Integral)]}
     halves = False  # All problems calibrate, and all are predicted.
 
-    def __init__(self, max_iter: int = 30) -> None:
-        self.max_iter = max_iter
+    max_iter: int = 30
 
     def n_validation(self, n: int) -> int:
         """Say how many of n training problems choose the best step: none.
@@ -75,6 +84,7 @@ class LBFGS(Settings):
         return lbfgs(fun, x, self.max_iter, seen)
 
 
+@settings
 class Adam(Settings):
     """Minimise by Adam, as published: in each epoch other halves calibrate and predict.
 
@@ -108,17 +118,10 @@ class Adam(Settings):
     }
     halves = True
 
-    def __init__(
-        self,
-        learning_rate: float = 0.015,
-        max_iter: int = 100,
-        patience: int = 10,
-        validation_size: float | int | None = 0.2,
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.patience = patience
-        self.validation_size = validation_size
+    learning_rate: float = 0.015
+    max_iter: int = 100
+    patience: int = 10
+    validation_size: float | int | None = 0.2
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -164,6 +167,7 @@ class Adam(Settings):
         return adam(fun, x, self.max_iter, seen, self.learning_rate)
 
 
+@settings
 class SoftTraining(Settings):
     """Train a differentiable model through soft calibration and prediction.
 
@@ -200,20 +204,12 @@ class SoftTraining(Settings):
         "unit_variance": ["boolean"],
     }
 
-    def __init__(
-        self,
-        optimizer: LBFGS | Adam | None = None,
-        *,
-        loss: Literal["log-retention", "retention"] = "log-retention",
-        start: Literal["coherent", "random"] = "coherent",
-        shrinkage: float = 100.0,
-        unit_variance: bool = True,
-    ) -> None:
-        self.optimizer = optimizer
-        self.loss = loss
-        self.start = start
-        self.shrinkage = shrinkage
-        self.unit_variance = unit_variance
+    optimizer: LBFGS | Adam | None = None
+    _: KW_ONLY
+    loss: Literal["log-retention", "retention"] = "log-retention"
+    start: Literal["coherent", "random"] = "coherent"
+    shrinkage: float = 100.0
+    unit_variance: bool = True
 
     @classmethod
     def from_paper(cls) -> Self:

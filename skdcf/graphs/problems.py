@@ -1,10 +1,11 @@
-"""Which answers belong to one question."""
+"""From what users pass as X and groups to a batch and its questions; the text of an answer."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,122 @@ from scipy.sparse.csgraph import connected_components
 
 from .._checks import check_groups, is_missing
 from ._batch import GraphBatch
+from ._graph import ReasoningGraph
 from ._inputs import show
+
+#: The question of each problem; False says that each is a question of its own.
+Groups: TypeAlias = ArrayLike | Literal[False] | None
+#: Problems: graphs, packed graphs, or a table in which each row is a problem of one claim.
+Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
+
+
+def as_batch(X: Any) -> GraphBatch:
+    """A sequence of graphs, a GraphBatch or a 2-D array as a GraphBatch.
+
+    Parameters
+    ----------
+    X : GraphBatch, sequence of ReasoningGraph, or 2-D array-like of numbers
+        In a 2-D array each row is a problem with one claim.
+
+    Returns
+    -------
+    GraphBatch
+
+    Raises
+    ------
+    ValueError
+        If X is something else, which the message says how to make graphs from; if it
+        is empty, or its graphs disagree about their features.
+
+    Examples
+    --------
+    >>> from skdcf.graphs import as_batch
+    >>> as_batch([[0.9, 1.0], [0.2, 0.0], [0.7, 0.0]])
+    GraphBatch(n_graphs=3, n_claims=3, n_edges=0, n_features=2)
+    """
+    packed = pack_graphs(X)
+    if packed is not None:
+        return packed  # even an empty batch, whose columns are known
+    if not _is_table(X):
+        many = isinstance(X, (list, tuple))
+        found = f"a list of {type(X[0]).__name__}" if many else f"a {type(X).__name__}"
+        raise ValueError(
+            f"X is {found}: a GraphBatch, a list of ReasoningGraph or a 2-D array of "
+            f"numbers expected. {_advise(X)}"
+        )
+    if not len(X):
+        raise ValueError("no problems: X is empty, at least one is needed")
+    return GraphBatch.from_arrays(X, np.arange(len(X) + 1), ())
+
+
+def _is_table(X):
+    """Whether X has two dimensions and no text; its numbers are looked at later."""
+    try:
+        table = np.asanyarray(X)
+    except (TypeError, ValueError):
+        return False
+    if table.ndim == 2 and table.dtype == object:
+        return not any(isinstance(value, (str, bytes)) for value in table.flat)
+    return table.ndim == 2 and table.dtype.kind in "biufc"
+
+
+def _advise(X):
+    """What to do with something else than problems."""
+    if hasattr(X, "collect"):
+        return (
+            "This table is read lazily: call its collect() first. "
+            "skdcf.adapters.from_frame makes graphs from one row per claim"
+        )
+    if hasattr(X, "columns"):
+        return "skdcf.adapters.from_frame makes graphs from one row per claim"
+    if hasattr(X, "toarray"):
+        return "Its toarray() gives an array"
+    return "skdcf.adapters makes graphs from tables and records"
+
+
+def pack_graphs(X):
+    """X packed where it holds reasoning graphs; None where it may be a table.
+
+    ValueError if X is an empty list or a single graph.
+    """
+    if isinstance(X, GraphBatch):
+        return X
+    if isinstance(X, ReasoningGraph):
+        raise ValueError("X is a single ReasoningGraph: pass a list of them, [graph]")
+    if getattr(X, "ndim", None) == 1:  # an array, or a Series of pandas or polars
+        X = list(X)
+    if not isinstance(X, (list, tuple)):
+        return None
+    if not len(X):
+        raise ValueError("no problems: X is empty, at least one is needed")
+    found = any(isinstance(item, ReasoningGraph) for item in X)
+    return GraphBatch.pack(X) if found else None
+
+
+def answer_text(graph: ReasoningGraph) -> str:
+    """The claims of an answer, one a line; empty if it has none.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If the texts of the claims are not known.
+    """
+    if graph.claims is None and graph.n_claims:
+        named = "" if graph.id is None else f" ({graph.id})"
+        raise ValueError(
+            f"the claims of the problem{named} have no texts: give claims= when the "
+            "graphs are made"
+        )
+    return "\n".join(graph.claims or ())
+
 
 #: The key of the metadata that names the question of an answer: a text or a whole number.
 GROUP = "group"
@@ -21,9 +137,7 @@ GROUP = "group"
 _MOST, _SHARE = 20, 0.05
 
 
-def question_groups(
-    batch: GraphBatch, groups: ArrayLike | Literal[False] | None = None
-) -> NDArray[np.int64]:
+def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:
     """The question that each answer belongs to.
 
     Answers to one question are not independent of each other, so that only one of them

@@ -1,33 +1,434 @@
-"""The two promises: few false claims with a probability, and few false claims in the mean.
+"""What a guarantee is, and the two promises: few false claims with a probability, or in the mean.
 
-The second one is conformal risk control.
+The second one is conformal risk control. Groups and weights that look at the other problems
+of a batch are refused.
 """
 
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from numbers import Integral, Real
+from types import FunctionType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_alpha
-from .._parameters import Fraction, Number, StrOptions, positive
+from .._parameters import Fraction, Number, Settings, StrOptions, positive, settings
+from ..graphs import GraphBatch
+from ..graphs.grouping import as_set, read_groups, read_weights
 from ..graphs.ragged import segment_ids
-from ..ops.conformal import fewest_of_rank, leave_one_out_alpha
-from ..ops.conformal import problems_needed as needed_in_one
+from ..ops.conformal import (
+    Steps,
+    count_steps,
+    count_up_to,
+    fewest_of_rank,
+    leave_one_out_alpha,
+    share_steps,
+)
+from ..ops.conformal import problems_needed as rank_needed
 from ..ops.hard import allowing_scores, segment_sum
-from ..ops.risk_control import Steps, count_steps, count_up_to, share_steps
+from ..ops.holdout import whole_count
 from ._calibration import (
     Calibration,
+    Controlled,
     OneThreshold,
     Overlapping,
     PathRisks,
+    PerGroup,
     rows_of_groups,
 )
-from ._protocol import Guarantee
 
 
+class Guarantee(Settings, metaclass=ABCMeta):
+    """What a filter promises about the problems that it filters.
+
+    A guarantee of your own says by `scores` how large the threshold of a problem may be,
+    and by `loss` when the promise was broken. It has the promise that the mean loss of
+    new problems is at most alpha. It is a scikit-learn estimator: ``__init__`` stores its
+    parameters and does nothing else.
+
+    Attributes
+    ----------
+    by, weight
+        For whom the promise is made, see `NoFalseClaim`; None where it has no such
+        parameter.
+    unseen : {"error", "pool", "empty"}
+        What happens to problems of a group that calibration has not seen.
+    is_probability : bool
+        Whether losses are 0 or 1, so that the level is a probability.
+    combines_folds : bool
+        Whether scores of several folds may be counted together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.guarantees import Guarantee
+    >>> class TrueConclusion(Guarantee):
+    ...     def scores(self, path_risk, labels, offsets):
+    ...         last = offsets[1:] - 1
+    ...         return np.where(labels[last] == 1, np.inf, path_risk[last])
+    ...
+    ...     def loss(self, labels, kept, offsets):
+    ...         return (kept & (labels != 1))[offsets[1:] - 1]
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF(guarantee=TrueConclusion()).fit(graphs, y)
+    >>> cf.threshold_ >= HardCF().fit(graphs, y).threshold_
+    True
+    """
+
+    _parameter_constraints = {
+        "by": [None, str, list, tuple, callable],
+        "weight": [None, callable],
+        "unseen": [StrOptions({"error", "pool", "empty"})],
+    }
+    by: Any = None
+    weight: Any = None
+    unseen: Literal["error", "pool", "empty"] = "error"
+    is_probability = True
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        if self.by is None and self.unseen != "error":
+            raise ValueError(
+                f"unseen is {self.unseen!r}, but only groups can be unseen: set by as well"
+            )
+
+    @property
+    def combines_folds(self) -> bool:
+        """Whether scores of several folds may be counted together."""
+        return False
+
+    @abstractmethod
+    def scores(
+        self, path_risk: NDArray, labels: NDArray, offsets: NDArray
+    ) -> NDArray[np.float64]:
+        """Nonconformity score of each problem: the largest threshold that is safe.
+
+        Parameters
+        ----------
+        path_risk : ndarray of shape (n_claims,)
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which has to be taken for the worse.
+        offsets : ndarray of shape (n_problems + 1,)
+            Claims of problem i are ``offsets[i]:offsets[i + 1]``.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,), +inf where every threshold is safe
+        """
+
+    @abstractmethod
+    def loss(self, labels: NDArray, kept: NDArray, offsets: NDArray) -> NDArray:
+        """What each problem lost: 1 where the promise is broken, 0 where it is kept.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_claims,)
+        kept : ndarray of bool, shape (n_claims,)
+        offsets : ndarray of shape (n_problems + 1,)
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+        """
+
+    def steps(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> Steps:
+        """Where the loss of each problem grows with the threshold, and by how much.
+
+        Parameters
+        ----------
+        path_risk, labels, offsets
+            As in `scores`.
+
+        Returns
+        -------
+        Steps
+        """
+        return Steps.of_scores(self.scores(path_risk, labels, offsets))
+
+    def level(self, alpha: float | None, own: float) -> float:
+        """The level that is meant by ``alpha``.
+
+        Parameters
+        ----------
+        alpha : float or None
+            What was asked for; None is the filter's own.
+        own : float
+            The filter's alpha.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If it is no level of this guarantee.
+        """
+        return check_alpha(own if alpha is None else alpha)
+
+    def for_level(self, alpha: float) -> Guarantee:
+        """The same promise where alpha alone is to say the level.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        Guarantee
+        """
+        return self
+
+    def path_risks(self, path_risk: NDArray, batch: GraphBatch) -> PathRisks:
+        """What calibration and prediction look at.
+
+        Parameters
+        ----------
+        path_risk : ndarray of shape (n_claims,)
+        batch : GraphBatch
+
+        Returns
+        -------
+        PathRisks
+
+        Raises
+        ------
+        ValueError
+            If a problem has no group, or a weight that is not finite and at least 0.
+        """
+        groups = None if self.by is None else read_groups(self.by, batch)[0]
+        weights = None if self.weight is None else read_weights(self.weight, batch)
+        return PathRisks(path_risk, batch.offsets, weights, groups, batch.name_of)
+
+    @property
+    def functions(self) -> list:
+        """Plain functions among by and weight, which are compared as objects."""
+        several = self.by if isinstance(self.by, (list, tuple)) else [self.by]
+        return [f for f in (*several, self.weight) if isinstance(f, FunctionType)]
+
+    def calibrate(self, steps: Steps, risks: PathRisks) -> Calibration:
+        """What the calibration problems say.
+
+        Parameters
+        ----------
+        steps : Steps
+            Of the calibration problems.
+        risks : PathRisks
+            Weights and groups of the same problems.
+
+        Returns
+        -------
+        Calibration
+        """
+        if risks.groups is None:
+            return self.calibrate_one(steps, risks.weights)
+        if any(isinstance(group, frozenset) for group in risks.groups):
+            return self._overlapping(steps, risks)
+        return PerGroup(self, steps, risks)
+
+    def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
+        """The calibration of problems that are all of one group.
+
+        Parameters
+        ----------
+        steps : Steps
+        weights : ndarray of shape (n_problems,) or None
+
+        Returns
+        -------
+        Calibration
+        """
+        return Controlled(steps, weights, self)
+
+    def _overlapping(self, steps, risks):
+        raise ValueError(
+            f"by={self.by!r} gives groups that overlap, for which {type(self).__name__} "
+            "has no thresholds: let each problem be in one group"
+        )
+
+    def largest_loss(self, path_risk: NDArray, offsets: NDArray) -> NDArray | float:
+        """The most that a new problem can lose where each of its claims is just kept.
+
+        Parameters
+        ----------
+        path_risk : ndarray of shape (n_claims,)
+        offsets : ndarray of shape (n_problems + 1,)
+
+        Returns
+        -------
+        float, or ndarray of shape (n_claims,)
+        """
+        return 1.0
+
+    def leave_one_out(self, steps: Steps, risks: PathRisks) -> NDArray[np.float64]:
+        """Level of each claim when all other problems calibrate it.
+
+        Parameters
+        ----------
+        steps : Steps
+        risks : PathRisks
+            Of the same problems.
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+
+        Raises
+        ------
+        ValueError
+            Where that is not known in closed form.
+        """
+        raise ValueError(
+            f"leave-one-out evaluation has no closed form for {self!r}: use folds, with "
+            "evaluate_filter or compare_filters"
+        )
+
+    def describe(self, level: float) -> str:
+        """The promise as a sentence, for reports.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        str
+        """
+        return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
+
+    @property
+    def scope(self) -> str:
+        """For which new answers the promise is made, as the end of a sentence."""
+        if self.by is not None:
+            return f", in every group by {self.by!r}"
+        if self.weight is not None:
+            return ", for answers of the kind that the weights stand for"
+        return ", for new answers that are drawn like those that calibrated"
+
+    def needed(self, n: int, level: float) -> str:
+        """What to tell about n calibration problems that are too few.
+
+        Parameters
+        ----------
+        n : int
+        level : float
+
+        Returns
+        -------
+        str
+        """
+        return (
+            f"{n} calibration problems are too few for alpha = {level:g}: nothing "
+            f"can be kept. At least {self.problems_needed(level)} are needed, of those "
+            f"that calibration_size holds out, or alpha >= {1 / (n + 1):.4g}."
+        )
+
+    def problems_needed(self, level: float) -> int:
+        """The number of calibration problems, in each group, that it takes to keep any.
+
+        Parameters
+        ----------
+        level : float
+
+        Returns
+        -------
+        int
+        """
+        return rank_needed(level)
+
+    def fewest(self, n: int, level: float) -> int:
+        """The smallest number of calibration problems that does as well as n.
+
+        Where the threshold is a score of some rank, it is the smallest with that rank.
+
+        Parameters
+        ----------
+        n : int
+            Number of calibration problems.
+        level : float
+            The level that is asked for.
+
+        Returns
+        -------
+        int
+            At most n; n itself where every problem is of use.
+        """
+        return n
+
+    def calibration_count(self, n: int, alpha: float) -> int:
+        """How many of n problems to hold out for calibration.
+
+        Parameters
+        ----------
+        n : int
+        alpha : float
+
+        Returns
+        -------
+        int
+        """
+        count, needed = whole_count(n, alpha), self.problems_needed(alpha)
+        return count if needed > 0.6 * n else max(count, needed)
+
+
+LARGEST = 512  # problems that are looked at
+TOLERATED = 1e-5  # of the largest weight
+
+
+def refuse_dependence(guarantee, batch, risks):
+    """ValueError if the group or weight of a problem is another in another batch.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    batch : GraphBatch
+    risks : PathRisks
+        Of the whole batch.
+    """
+    if guarantee.by is None and guarantee.weight is None:
+        return
+    last = len(batch) - 1
+    rows = np.unique(np.linspace(0, last, min(last + 1, LARGEST)).astype(int))
+    for some in (rows[:1], rows[1:2], rows[2 : 2 + len(rows) // 3]):
+        if 0 < len(some) < len(batch):
+            part = batch[some]
+            alone = guarantee.path_risks(np.zeros(part.n_claims), part)
+            _compare_groups(guarantee.by, alone.groups, risks.groups, batch, some)
+            _compare_weights(alone.weights, risks.weights, batch, some)
+
+
+def _compare_groups(by, alone, together, batch, rows):
+    for group, i in zip(alone or (), rows if alone else (), strict=True):
+        if as_set(group) != as_set(together[i]):
+            raise ValueError(
+                f"{batch.name_of(int(i))} is of group {together[i]!r} by {by!r} among "
+                f"all problems, and of {group!r} among others. A group has to be a "
+                "function of each problem alone: no rank or quantile over the batch"
+            )
+
+
+def _compare_weights(alone, together, batch, rows):
+    if alone is None:
+        return
+    differ = np.abs(alone - together[rows]) > TOLERATED * together.max()
+    if differ.any():
+        j = int(np.argmax(differ))
+        raise ValueError(
+            f"{batch.name_of(int(rows[j]))} has weight {together[rows[j]]:g} among all "
+            f"problems, and {alone[j]:g} among others. A weight has to be a function of "
+            "each problem alone: do not divide by a sum over the batch"
+        )
+
+
+@settings
 class NoFalseClaim(Guarantee):
     """With probability at least ``1 - alpha``, at most ``max_false`` kept claims are false.
 
@@ -84,19 +485,11 @@ class NoFalseClaim(Guarantee):
         "delta": [None, Number(Fraction, 0, 1, closed="neither")],
     }
 
-    def __init__(
-        self,
-        max_false: int = 0,
-        delta: float | None = None,
-        by: str | Callable | Sequence[Any] | None = None,
-        weight: Callable | None = None,
-        unseen: Literal["error", "pool", "empty"] = "error",
-    ) -> None:
-        self.max_false = max_false
-        self.delta = delta
-        self.by = by
-        self.weight = weight
-        self.unseen = unseen
+    max_false: int = 0
+    delta: float | None = None
+    by: str | Callable | Sequence[Any] | None = None
+    weight: Callable | None = None
+    unseen: Literal["error", "pool", "empty"] = "error"
 
     def validate(self) -> None:
         super().validate()
@@ -212,7 +605,7 @@ class NoFalseClaim(Guarantee):
         return n if self.weight is not None else fewest_of_rank(n, level, self.delta)
 
     def problems_needed(self, level: float) -> int:
-        return needed_in_one(level, self.delta)
+        return rank_needed(level, self.delta)
 
 
 def problems_needed(
@@ -252,7 +645,7 @@ def problems_needed(
     """
     if delta is not None and not 0 < delta < 1:
         raise ValueError(f"delta is {delta!r}, but must be between 0 and 1")
-    needed = needed_in_one(check_alpha(alpha), delta)
+    needed = rank_needed(check_alpha(alpha), delta)
     return needed if by is None else ceil(needed / _smallest_share(by) - 1e-9)
 
 
@@ -266,34 +659,18 @@ def _smallest_share(by):
     return min(shares.values())
 
 
-class _Count:
-    """Number of false claims that are kept."""
-
-    steps = staticmethod(count_steps)
-    largest = staticmethod(count_up_to)
-
-    @staticmethod
-    def loss(false, kept):
-        return false
-
-
-class _Share:
-    """Share of the kept claims that is false; 0 where nothing is kept."""
-
-    steps = staticmethod(share_steps)
-
-    @staticmethod
-    def largest(path_risk, offsets):
-        return 1.0
-
-    @staticmethod
-    def loss(false, kept):
-        return false / np.maximum(kept, 1)
+# For each loss: its steps, its bound for a new problem, and the loss of false among kept.
+LOSSES: dict[str, tuple[Callable, Callable, Callable]] = {
+    "count": (count_steps, count_up_to, lambda false, kept: false),
+    "share": (
+        share_steps,
+        lambda path_risk, offsets: 1.0,
+        lambda false, kept: false / np.maximum(kept, 1),  # 0 where nothing is kept
+    ),
+}
 
 
-LOSSES: dict[str, Any] = {"count": _Count, "share": _Share}
-
-
+@settings
 class ExpectedFalse(Guarantee):
     """The expected number, or share, of false claims among those kept is bounded.
 
@@ -337,19 +714,11 @@ class ExpectedFalse(Guarantee):
         "bound": [None, positive()],
     }
 
-    def __init__(
-        self,
-        of: Literal["share", "count"] = "share",
-        bound: float | None = None,
-        by: str | Callable | Sequence[Any] | None = None,
-        weight: Callable | None = None,
-        unseen: Literal["error", "pool", "empty"] = "error",
-    ) -> None:
-        self.of = of
-        self.bound = bound
-        self.by = by
-        self.weight = weight
-        self.unseen = unseen
+    of: Literal["share", "count"] = "share"
+    bound: float | None = None
+    by: str | Callable | Sequence[Any] | None = None
+    weight: Callable | None = None
+    unseen: Literal["error", "pool", "empty"] = "error"
 
     def describe(self, level: float) -> str:
         return (
@@ -385,7 +754,7 @@ class ExpectedFalse(Guarantee):
         -------
         Steps
         """
-        return LOSSES[self.of].steps(path_risk, labels, offsets)
+        return LOSSES[self.of][0](path_risk, labels, offsets)
 
     def loss(self, labels: NDArray, kept: NDArray, offsets: NDArray) -> NDArray:
         """Number, or share, of the kept claims that are not known to be true.
@@ -400,7 +769,7 @@ class ExpectedFalse(Guarantee):
         ndarray of shape (n_problems,)
         """
         false = segment_sum(kept & (labels != 1), offsets)
-        return LOSSES[self.of].loss(false, segment_sum(kept, offsets))
+        return LOSSES[self.of][2](false, segment_sum(kept, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
         """The bound that is meant: what was asked for, else ``bound``, else alpha.
@@ -418,7 +787,7 @@ class ExpectedFalse(Guarantee):
             return level_above_zero(alpha, "the level")
         return level_above_zero(own if self.bound is None else self.bound, "bound")
 
-    def for_level(self, alpha: float) -> "ExpectedFalse":
+    def for_level(self, alpha: float) -> ExpectedFalse:
         """The same promise with alpha for the bound.
 
         Parameters
@@ -443,7 +812,7 @@ class ExpectedFalse(Guarantee):
         -------
         float, or ndarray of shape (n_claims,)
         """
-        return LOSSES[self.of].largest(path_risk, offsets)
+        return LOSSES[self.of][1](path_risk, offsets)
 
     def needed(self, n: int, level: float) -> str:
         return (
@@ -453,7 +822,7 @@ class ExpectedFalse(Guarantee):
         )
 
     def problems_needed(self, level: float) -> int:
-        return needed_in_one(level) if level < 1 else 0
+        return rank_needed(level) if level < 1 else 0
 
 
 def level_above_zero(value, name):

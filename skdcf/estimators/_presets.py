@@ -328,6 +328,8 @@ class SingleFeatureCF(_Untrained):
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
+    edges : "given", "none" or a rule of `skdcf.edges`, default="given"
+        What a claim builds on, as in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     calibration_size : float, int or "cross", optional
@@ -336,6 +338,8 @@ class SingleFeatureCF(_Untrained):
         Seeds the split and the jitter.
     guarantee : Guarantee, optional
         As in `HardCF`.
+    online : bool, default=False
+        Whether decisions are made while an answer is written, as in `HardCF`.
 
     Attributes
     ----------
@@ -384,6 +388,8 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         As in `CoherentConformalFilter`.
     guarantee : Guarantee, optional
         As in `HardCF`.
+    online : bool, default=False
+        Whether decisions are made while an answer is written, as in `HardCF`.
 
     Attributes
     ----------
@@ -428,6 +434,8 @@ class XGBoostCF(_Untrained):
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
+    edges : "given", "none" or a rule of `skdcf.edges`, default="given"
+        What a claim builds on, as in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     calibration_size : float, int or "cross", optional
@@ -436,6 +444,8 @@ class XGBoostCF(_Untrained):
         Seeds the split and the jitter.
     guarantee : Guarantee, optional
         As in `HardCF`.
+    online : bool, default=False
+        Whether decisions are made while an answer is written, as in `HardCF`.
 
     Attributes
     ----------

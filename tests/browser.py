@@ -73,7 +73,7 @@ class Browser:
         if session:
             message["sessionId"] = session
         os.write(self._write, json.dumps(message).encode() + b"\0")
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while time.monotonic() < end:
             answer = self._next(end)
             if answer.get("id") == number:
@@ -134,7 +134,7 @@ class Tab:
             raise RuntimeError(out["exceptionDetails"])
         return out["result"].get("value")
 
-    def wait(self, script, seconds=30):
+    def wait(self, script, seconds=120):
         """Until an expression is true."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

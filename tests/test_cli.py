@@ -431,7 +431,7 @@ def test_ctrl_c_while_modules_are_imported(files):
             assert process.stdout.readline() == "up\n"
             time.sleep(wait)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=240)
         assert process.returncode in (0, 130), said
         assert "Traceback" not in said
         assert "interrupted" in said or process.returncode == 0

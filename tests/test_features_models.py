@@ -165,7 +165,7 @@ def server():
 
 def test_rewards_over_http(server):
     graphs = [graph_of(["aa", "b"], problem="Why?"), graph_of(["ccc"], problem="How?")]
-    transformer = StepReward(server.url, model="prm", task="token_classify", timeout=20)
+    transformer = StepReward(server.url, model="prm", task="token_classify", timeout=60)
     assert column(transformer, *graphs) == [0.02, 0.01, 0.03]
     first = server.asked[0]
     assert first["messages"][0]["content"] == "Why?"

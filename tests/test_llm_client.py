@@ -231,10 +231,10 @@ def test_an_hour_is_not_waited_for():
 
 def test_slow_replies_are_cut_off():
     def script(request, n):
-        return claims("a") if n else Say(claims("late"), 1.0)
+        return claims("a") if n else Say(claims("late"), 4.0)
 
     with ChatServer(script) as server:
-        assert decompose(server, ["x"], timeout=0.3) == [["a"]]
+        assert decompose(server, ["x"], timeout=2.0) == [["a"]]
 
 
 @pytest.mark.parametrize("chunk", [b" ", b" " * 2**20])
@@ -246,8 +246,8 @@ def test_endless_output_is_cut_off(chunk):
         return claims("a") if n else Endless(chunk, 0.001)
 
     with ChatServer(script) as server:
-        assert decompose(server, ["x"], timeout=1.0) == [["a"]]
-    assert time.monotonic() - begin < 10
+        assert decompose(server, ["x"], timeout=3.0) == [["a"]]
+    assert time.monotonic() - begin < 60
 
 
 def test_an_endless_reply_of_the_model_is_asked_for_again():

@@ -205,11 +205,11 @@ def test_the_page_is_served_until_it_is_ended(tmp_path, server, name):
             json.dumps({"problem": 0, "claim": 0, "label": "false"}).encode(),
             {"X-Token": token, "Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             assert answer.status == 200
         process.send_signal(getattr(signal, name))
         try:
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=240)
         finally:
             process.kill()
     assert process.returncode == 0

@@ -446,7 +446,7 @@ def count_cached(path):
 
 
 def wait_for(condition, process):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 240
     while not condition() and process.is_alive() and time.monotonic() < end:
         time.sleep(0.005)
 

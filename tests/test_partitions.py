@@ -235,7 +235,7 @@ def test_dask_with_a_killed_worker(path, tmp_path):
         command,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=900,
         env=os.environ | {"PYTHONPATH": root},
     )
     assert run.stdout.strip().endswith("the same"), run.stderr

@@ -16,7 +16,7 @@ def run(name, *arguments):
     command = [sys.executable, ROOT / "benchmarks" / f"{name}.py", *arguments]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=300, env=environment
+        command, capture_output=True, text=True, timeout=900, env=environment
     )
 
 

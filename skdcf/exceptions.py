@@ -14,7 +14,7 @@ class KeyWarning(UserWarning):
 
 
 class LabelWarning(UserWarning):
-    """The labels that calibrate are all a model's, or missing in too many problems."""
+    """Labels that calibrate are a model's, or missing in too many problems."""
 
 
 class SettingWarning(UserWarning):

@@ -114,7 +114,7 @@ def _summary(filter, report, own, labels):
     low, high = report.coverage_band[j]
     theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
     sentences = (
-        f"Promised: {filter.calibration_.describe(own)}.",
+        f"Promised: {filter.describe(own)}.",
         f"Came out at alpha = {own:g}, with {report.n_calibration} answers that "
         f"calibrated: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
         f"answers of this report, to {report.n_questions} questions.{theory}",

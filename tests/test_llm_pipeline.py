@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -15,10 +14,11 @@ from chat_server import ChatServer, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf import HardCF, ReasoningGraph, load, save
-from skdcf.datasets import read_jsonl, write_jsonl
+from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.edges import no_edges, number_flow_edges
 from skdcf.exceptions import LabelWarning, SettingWarning
 from skdcf.guarantees import ExpectedFalse
+from skdcf.labelling import LabelSource, set_label_sources
 from skdcf.llm import (
     ChatClient,
     ClaimExtractor,
@@ -270,13 +270,45 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
     filter = HardCF("judge_log_odds", alpha=0.2)
     with pytest.warns(LabelWarning, match="given by a language model"):
         filter.fit(back.graphs, back.labels)
-    with pytest.warns(LabelWarning):
+    with pytest.warns(LabelWarning, match="100% of the labels"):
         filter.calibrate(back.graphs, back.labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        filter.fit(graphs, labels_of(graphs))
-        mixed = [*graphs[:1], *back.graphs[1:]]
-        filter.fit(mixed, labels_of(graphs))
+    assert "nothing that judge judge calls false is kept" in filter.describe()
+    save(filter, tmp_path / "f.skops")
+    assert load(tmp_path / "f.skops").describe() == filter.describe()
+
+
+@pytest.mark.parametrize("n_by_model", [0, 3, 30])
+def test_the_share_of_labels_by_models_stands_in_the_promise(n_by_model):
+    X, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    source = LabelSource("model", "m")
+    marked = [set_label_sources(g, source) for g in X[:n_by_model]]
+    filter = HardCF(0, alpha=0.2)
+    n = sum(len(row) for row in y[:n_by_model])
+    share = n / sum(map(len, y))
+    if share > 0.05:
+        with pytest.warns(LabelWarning, match=f"{share:.0%} of the labels"):
+            filter.fit([*marked, *X[n_by_model:]], y)
+    else:
+        filter.fit([*marked, *X[n_by_model:]], y)
+    said = "with a probability of at least 0.8, nothing false is kept, for new answers"
+    part = f" (judge m gave {share:.0%} of the labels)" if n else ""
+    assert filter.describe().startswith(said) and filter.describe().endswith(part)
+    assert ("judge" in filter.describe()) == (n > 0)
+    parts = [filter.calibration_part(X[k::2], y[k::2]) for k in (0, 1)]
+    assert "judge" not in filter.calibrate_parts(parts).describe()
+
+
+def test_what_a_label_means_stands_in_the_promise():
+    X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    meant = [g.replace(metadata={"label_meaning": "supported"}) for g in X]
+    said = HardCF(0, alpha=0.2).fit(meant, y).describe()
+    assert "nothing that its context does not support is kept" in said
+    judged = [set_label_sources(g, LabelSource("model", "m")) for g in meant]
+    share = ExpectedFalse(of="share")
+    with pytest.warns(LabelWarning):
+        filter = HardCF(0, alpha=0.2, guarantee=share).fit(judged, y)
+    error = "where false is what judge m finds unsupported by its context"
+    assert filter.describe().endswith(error)
 
 
 def test_verdicts_of_a_judge_are_one_of_three():

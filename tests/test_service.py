@@ -168,7 +168,6 @@ GOOD = body_of(GRAPHS[200])
         (GOOD[:-1] + b', "alpha": "0.1"}', 400),
         (GOOD[:-1] + b', "alpha": 2}', 400),
         (GOOD[:-1] + b', "alpha": true}', 400),
-        (GOOD[:-1] + b', "stream": true}', 400),
         (b'{"claims": ["' + b"x" * (9 * 2**20) + b'"]}', 413),
         (b"\xff\xfe", 400),
     ],
@@ -178,6 +177,83 @@ def test_bad_requests_are_answered_with_a_sentence(fitted, content, status):
     given, reply, _ = call(app, "/v1/filter", content)
     assert (given, list(reply)) == (status, ["error"]) and reply["error"]
     assert call(app, "/v1/filter", GOOD)[0] == 200
+
+
+# --- while an answer is written
+
+
+@pytest.fixture(scope="module")
+def online():
+    cf = skdcf.HardCF(out_degree, alpha=0.1, online=True)
+    return cf.fit(GRAPHS[:200], Y[:200])
+
+
+def out_degree(batch):
+    """A score that looks ahead, so that only the setting makes it one of prefixes."""
+    built_on = np.bincount(batch.edges[:, 0], minlength=batch.n_claims)
+    return batch.features[:, 0] - built_on
+
+
+def lines_of(graph, **about):
+    """What is known beforehand, and each claim, as lines."""
+    yield {
+        "question": graph.problem,
+        "feature_names": list(graph.feature_names),
+        **about,
+    }
+    for v in range(graph.n_claims):
+        parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
+        features = graph.features[v].tolist()
+        yield {"text": graph.claims[v], "parents": parents, "features": features}
+
+
+def as_lines(records):
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+LINES = {"content_type": "application/x-ndjson"}
+
+
+def stream(app, content):
+    status, text, head = call(app, "/v1/filter", content, **LINES)
+    kind = head["content-type"].partition(";")[0]
+    assert kind == ("application/x-ndjson" if status == 200 else "application/json")
+    return status, [json.loads(x) for x in text.splitlines()] if status == 200 else text
+
+
+@pytest.mark.parametrize("alpha", [None, 0.05])
+def test_streamed_decisions_are_those_of_predict(online, alpha):
+    app, masks = create_app(online), online.predict(GRAPHS[200:230], alpha)
+    about = {} if alpha is None else {"alpha": alpha}
+    for graph, mask in zip(GRAPHS[200:230], masks, strict=True):
+        status, (*told, end) = stream(app, as_lines(lines_of(graph, **about)))
+        assert status == 200 and [d["keep"] for d in told] == mask.tolist()
+        assert [d["claim"] for d in told] == list(range(graph.n_claims))
+        kept = [c for c, keep in zip(graph.claims, mask, strict=True) if keep]
+        assert (end["mask"], end["text"]) == (mask.tolist(), "\n".join(kept))
+        assert end["alpha"] == (alpha or 0.1)
+        said = {"id": end["id"], "labels": [1] * len(mask)}
+        assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200
+    assert 0 < np.concatenate(list(masks)).mean() < 1
+
+
+def test_what_is_wrong_with_a_stream_is_said(fitted, online):
+    head, first, *_ = lines_of(GRAPHS[200])
+    app = create_app(online)
+    late = {**first, "parents": [3]}
+    for records in ([head, late], [head | {"alpha": "x"}], [{"context": 3}, first]):
+        status, reply = stream(app, as_lines(records))
+        assert (status, list(reply)) == (400, ["error"]), records
+    assert stream(app, b"[1]\n")[0] == 400
+    status, said = stream(app, as_lines([head, first, late]))
+    assert status == 200 and said[0]["claim"] == 0
+    assert "does not come before it" in said[1]["error"] and len(said) == 2
+    _, said = stream(app, as_lines([head, first]) + b"{")
+    assert [list(line) for line in said] == [["claim", "keep"], ["error"]]
+    status, reply = stream(create_app(fitted), as_lines([head, first]))
+    assert status == 400 and "online=True" in reply["error"]
+    text = call(app, "/metrics", method="GET")[1]
+    assert "skdcf_waiting 1\n" in text  # this request alone
 
 
 @pytest.mark.parametrize(
@@ -356,6 +432,39 @@ def test_1000_at_once_are_neither_lost_nor_mixed_up(fitted, model, tmp_path):
         text = serving.ask("GET", "/metrics")[1].decode()
         assert 'skdcf_requests_total{route="/v1/filter",status="200"} 1000\n' in text
     assert len((tmp_path / "journal.jsonl").read_text().splitlines()) == 1000
+
+
+@POSIX
+def test_each_decision_comes_before_the_next_claim_is_sent(tmp_path):
+    online = skdcf.HardCF("frequency-score", alpha=0.2, online=True)
+    skdcf.save(online.fit(GRAPHS[:200], Y[:200]), tmp_path / "m.skops")
+    graph = max(GRAPHS[200:230], key=lambda g: g.n_claims)
+    head, *claims = lines_of(graph)
+    mask, told = online.predict([graph])[0].tolist(), []
+    with (
+        Serving(tmp_path / "m.skops") as serving,
+        socket.create_connection(("127.0.0.1", serving.port), timeout=60) as client,
+    ):
+        reply = client.makefile("rb")
+
+        def send(content):
+            client.sendall(b"%x\r\n%s\r\n" % (len(content), content))
+
+        client.sendall(
+            b"POST /v1/filter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+            b"application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        send(as_lines([head]))
+        for v, claim in enumerate(claims):
+            send(as_lines([claim]))
+            while not (line := reply.readline()).startswith(b"{"):
+                assert line, "the reply ends too early"
+            told.append(json.loads(line))
+            assert told[-1] == {"claim": v, "keep": mask[v]}
+        client.sendall(b"0\r\n\r\n")
+        while not (line := reply.readline()).startswith(b"{"):
+            assert line, "the reply ends too early"
+        assert json.loads(line)["mask"] == mask
 
 
 @POSIX

@@ -82,11 +82,10 @@ def calibrate(options):
 
 def _save(filter, data, options):
     """Save what can keep something, and say what it promises."""
-    n, kind = filter.n_calibration_, filter.calibration_.guarantee
-    level = kind.level(None, filter.alpha)
+    n = filter.n_calibration_
     inform(
         f"labels: {describe_labels(data.graphs, data.labels)}",
-        f"promise: {filter.calibration_.describe(level)}",
+        f"promise: {filter.describe()}",
         f"{n} answers calibrated; they allow levels from alpha = {1 / (n + 1):.3g} on",
     )
     for reason in filter.origin_.get("accepted", ()):

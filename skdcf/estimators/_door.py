@@ -301,7 +301,8 @@ def compare_origin(filter, found, accept, *, new=False):
     if new:
         kept = {name: found.get(name, []) for name in (*PARTS, *MADE)}
         kept["accepted"] = [*known.get("accepted", ()), *dict.fromkeys(reasons)]
-        filter.origin_ = kept
+        judged = {name: found.get(name, []) for name in ("judged", "judges")}
+        filter.origin_ = kept | judged
 
 
 def _compare_parts(name, text, values, known):

@@ -55,7 +55,7 @@ from ._fit import (
     warn_of_labels,
 )
 from ._online import decide_online, prefixes
-from ._parts import CalibrationPart, Seen, lowered
+from ._parts import CalibrationPart, Seen, lowered, name_errors
 from ._repeat import (
     described,
     jittered,
@@ -247,7 +247,7 @@ class ConformalFilter(Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            If a language model gave all the labels, or if more problems have no judged
+            If a language model gave more than 5 % of the labels, or if more problems have no judged
             claim than alpha allows for.
         """
         check_is_fitted(self, "scorer_")
@@ -826,6 +826,28 @@ class ConformalFilter(Settings):
         return decide_online(self, claims, alpha, **about)
 
     # -------------------------------------------------------------------------- levels
+
+    def describe(self, alpha: float | None = None) -> str:
+        """Say what is promised, and whose labels say what is false.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from skdcf import HardCF
+        >>> from skdcf.datasets import make_reasoning_graphs
+        >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
+        >>> HardCF(0).fit(graphs, y).describe(0.2)
+        'with a probability of at least 0.8, nothing false is kept, for new answers...'
+        """
+        return name_errors(self.calibration_.describe(self._level(alpha)), self.origin_)
 
     @property
     def threshold_(self) -> float:

@@ -21,13 +21,12 @@ from .._checks import warn
 from ..exceptions import LabelWarning
 from ..features.columns import fit_columns, learns
 from ..graphs.problems import question_hashes
-from ..graphs.sources import iterate_sources
 from ..ops.conformal import Steps
 from ..ops.holdout import hold_out, holdout_count, number_groups
 from ..scorers import CrossScorer, Scorer, Task, as_scorer, does_learn
 from ._door import View, admit, compare_origin, flat_labels, origin_of
 from ._online import refuse_whole_answers
-from ._parts import CalibrationPart, Seen
+from ._parts import CalibrationPart, Seen, note_judges
 
 CROSS = "cross"
 FOLDS = 10
@@ -382,7 +381,7 @@ def rows_that_count(batch, labels):
 def warn_of_labels(filter, view):
     """Warn of labels that calibrate and are a model's, or missing in whole problems."""
     batch, labels = view.passed, view.labels
-    _warn_of_model_labels(batch, labels)
+    note_judges(filter, batch, labels)
     if len(labels) == 0 or labels.min() >= 0:
         return
     level = filter._resolved().level(None, filter.alpha)
@@ -393,22 +392,5 @@ def warn_of_labels(filter, view):
             f"All their claims count as false, and a level of {level:g} allows for fewer "
             "such problems, so that far less may be kept than the scores deserve. If the "
             "problems to label were drawn at random, leave the others out",
-            LabelWarning,
-        )
-
-
-def _warn_of_model_labels(batch, labels):
-    """Warn if every label that is known to come from somewhere comes from a model."""
-    if batch.metadata is None:
-        return
-    judged = (labels >= 0).tolist()
-    rows = zip(iterate_sources(batch), judged, strict=True)
-    kinds = {row and row["kind"] for row, known in rows if known}
-    if kinds == {"model"}:
-        warn(
-            "all labels that calibrate were given by a language model, so that the "
-            "promise is about its verdicts: of errors that it overlooks, any number may "
-            "be kept. Label some problems by hand; skdcf.labelling.agreement says how "
-            "far the model's labels can be trusted",
             LabelWarning,
         )

@@ -13,8 +13,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import warn
+from ..exceptions import LabelWarning
 from ..graphs import GraphBatch, question_groups
 from ..graphs.problems import Groups
+from ..graphs.sources import iterate_sources
 from ..guarantees import PathRisks
 from ..ops.conformal import Steps
 
@@ -25,6 +28,8 @@ MADE_AS = (
 )
 # The resolution of scores that were computed in float32, or from such features.
 SINGLE = 1e-5
+_FEW = 0.05  # share of labels by a model above which there is a warning
+_NOTHING = "nothing false"
 
 
 @dataclass(frozen=True)
@@ -440,3 +445,37 @@ def refuse_other_settings(found, wanted):
             f"a part was scored with {[*differ, 'settings that are not known'][0]}: score "
             "it again, by calibration_part"
         )
+
+
+def note_judges(filter, batch, labels):
+    """Note which share of the labels models gave; warn where it is more than a few."""
+    judged = (labels >= 0).tolist()
+    rows = zip(iterate_sources(batch), judged, strict=True)
+    given = [row for row, known in rows if known and row]
+    models = [row["by"] for row in given if row["kind"] == "model"]
+    share, names = len(models) / max(sum(judged), 1), sorted(set(map(str, models)))
+    filter.origin_ |= {"judged": [share], "judges": names}
+    if share > _FEW:
+        warn(
+            f"{share:.0%} of the labels that calibrate were given by a language model "
+            f"({', '.join(names)}), so that the promise is about its verdicts: of errors "
+            "that it overlooks, any number may be kept. Label some problems by hand; "
+            "skdcf.labelling.agreement says how far the model's labels can be trusted",
+            LabelWarning,
+        )
+
+
+def name_errors(said, origin):
+    """The sentence of a guarantee, which says what its labels call false, and who does."""
+    shares, judges = origin.get("judged") or [0.0], ", ".join(origin.get("judges", ()))
+    supported = {m for m in origin.get("label_meaning", ()) if m} == {"supported"}
+    error = "its context does not support" if supported else ""
+    if min(shares) == 1:
+        verdict = "finds unsupported by its context" if supported else "calls false"
+        error = f"judge {judges} {verdict}"
+    elif max(shares) > 0:
+        most = "up to " * (len(shares) > 1)
+        said += f" (judge {judges} gave {most}{max(shares):.0%} of the labels)"
+    if error and _NOTHING in said:
+        return said.replace(_NOTHING, f"nothing that {error}")
+    return f"{said}, where false is what {error}" if error else said

@@ -178,7 +178,7 @@ class ConformalFactualityPipeline(Settings):
         CalibrationWarning
             If there are too few calibration problems.
         LabelWarning
-            If a language model gave all the labels.
+            If a language model gave more than 5 % of the labels.
         """
         self.validate()
         batch = self._admit(X, accept_origin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import io
 import json
@@ -9,20 +10,25 @@ import logging
 import secrets
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from ..datasets import iter_jsonl
-from ..graphs import answer_text
 from ..inspection import explain
 from ..metrics import filter_in
 from ._journal import Journal
 
 _LONGEST = 8 * 2**20  # bytes of a request
+_IDLE = 600  # seconds between two claims of an answer that is being written
+_LINES = "application/x-ndjson"
 _WAITING = 4000  # requests; one more is asked to come again later
 _HERE = ("127.0.0.1", "localhost", "[::1]")
+_ROUTES = dict.fromkeys(("/v1/filter", "/v1/labels"), "POST")
+_ROUTES |= dict.fromkeys(("/health", "/metrics"), "GET")
 _LOG = logging.getLogger("skdcf.service")
 
 
@@ -58,6 +64,12 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     not the filter's own. ``POST /v1/labels`` takes ``id``, ``labels`` and ``drawn``, which is
     ``"random"`` where the answer was chosen blindly. ``GET /health`` and ``GET /metrics``
     are for those who run it.
+
+    A filter with ``online=True`` also decides while an answer is written: with the content
+    type ``application/x-ndjson`` the first line of the request is what is known
+    beforehand (``question``, ``context``, ``feature_names``, ``alpha``), and each further
+    one a claim (``text``, ``parents``, ``features``). The line with its decision is sent
+    before the next claim is read, and at the end one with id, mask and text.
     """
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
@@ -66,13 +78,10 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     if token is not None and not (token.isascii() and token.isprintable() and token):
         raise ValueError("the token must be a text of printable ASCII characters")
     service = _Service(filter, token, folder)
+    works = service.filter_one, service.label, service.health, service.metrics
     routes = [
-        Route(
-            "/v1/filter", partial(service.answer, service.filter_one), methods=["POST"]
-        ),
-        Route("/v1/labels", partial(service.answer, service.label), methods=["POST"]),
-        Route("/health", partial(service.answer, service.health), methods=["GET"]),
-        Route("/metrics", partial(service.answer, service.metrics), methods=["GET"]),
+        Route(path, partial(service.answer, work), methods=[method])
+        for (path, method), work in zip(_ROUTES.items(), works, strict=True)
     ]
     refuse = {
         HTTPException: lambda request, error: _json(error.status_code, error.detail)
@@ -102,22 +111,70 @@ class _Service:
         self.waiting += 1
         try:
             self._admit(request)
+            if work == self.filter_one and _kind(request) == _LINES:
+                return await self._stream(request)
             body = await _body(request) if request.method == "POST" else None
-            result = await run_in_threadpool(work, body)
-            status, reply = 200, result
-        except _RefusedError as error:
-            status, reply = error.args[0], error.args[1]
-        except ValueError as error:
-            status, reply = 400, str(error)
-        except Exception as error:  # its message may hold texts of users
-            _LOG.error("%s failed: %s", route, type(error).__name__)
-            status, reply = 500, "the service failed; its log says where"
+            status, reply = 200, await run_in_threadpool(work, body)
+        except Exception as error:
+            status, reply = _fault(route, error)
         finally:
             self.waiting -= 1
         self.counts[route, status] += 1
         if status == 200 and isinstance(reply, str):
             return PlainTextResponse(reply)
         return _json(status, reply)
+
+    async def _stream(self, request):
+        """A response that decides about each claim when its line has come in."""
+        decided = self._decide(_lines(request))
+        first = await anext(decided)  # what is wrong so far has a status of its own
+
+        async def respond(scope, receive, send):
+            async def write(line):
+                body = json.dumps(line).encode() + b"\n"
+                part = {"type": "http.response.body", "body": body, "more_body": True}
+                await send(part)
+
+            kind, status = [(b"content-type", _LINES.encode())], 200
+            start = {"type": "http.response.start", "status": 200, "headers": kind}
+            self.waiting += 1
+            try:
+                await send(start)
+                await write(first)
+                async for line in decided:
+                    await write(line)
+            except Exception as error:
+                status, said = _fault(request.url.path, error)
+                await write({"error": said})
+            finally:
+                self.waiting -= 1
+                self.counts[request.url.path, status] += 1
+            await send({"type": "http.response.body", "body": b""})
+
+        return respond
+
+    async def _decide(self, lines: AsyncIterator[dict]) -> AsyncIterator[dict]:
+        """A decision for each claim, and at the end what is kept of all."""
+        from starlette.concurrency import run_in_threadpool
+
+        head = await anext(lines, {})
+        alpha, filter = _take_alpha(head), filter_in(self.filter)
+        names = head.pop("feature_names", None)
+        known = _graph_of(head | {"claims": []})
+        parts = "problem", "context", "alternatives", "id", "metadata"
+        about = {name: getattr(known, name) for name in parts}
+        coming, mask, texts = [], [], []
+        decisions = filter.stream(
+            iter(coming.pop, None), alpha, feature_names=names, **about
+        )
+        while (claim := await _next(lines)) is not None:
+            coming.append(claim)
+            mask.append(await run_in_threadpool(next, decisions))
+            texts.append(claim.get("text"))
+            yield {"claim": len(mask) - 1, "keep": mask[-1]}
+        level = filter.calibration_.guarantee.level(alpha, filter.alpha)
+        claims = texts if mask and texts[0] is not None else None
+        yield await run_in_threadpool(self._told, claims, np.array(mask, bool), level)
 
     def _admit(self, request):
         if self.waiting > _WAITING:
@@ -137,29 +194,25 @@ class _Service:
 
     def filter_one(self, record):
         """What is kept of one answer, why the rest was dropped, and an id for labels."""
-        alpha = record.pop("alpha", None)
-        if alpha is not None and type(alpha) not in (int, float):
-            raise ValueError("alpha must be a number")
-        if record.pop("stream", False):
-            raise ValueError(
-                "answers are not streamed: the filter looks at whole answers. Leave "
-                '"stream" out'
-            )
-        line = json.dumps(record).encode("ascii")
-        graph = next(iter_jsonl(io.BytesIO(line))).graph
+        alpha = _take_alpha(record)
+        graph = _graph_of(record)
         explained = explain(self.filter, graph, alpha=alpha)
         kept = np.asarray(explained.kept, dtype=bool)
+        reasons = {str(v): reason for v, reason in explained.reasons.items()}
+        return self._told(graph.claims, kept, explained.alpha) | {"reasons": reasons}
+
+    def _told(self, claims, kept, alpha):
+        """Mask, text and id of an answer, once the journal holds them."""
         name = secrets.token_hex(12)
-        self.journal.add(name, kept, explained.alpha)
+        self.journal.add(name, kept, alpha)
         with self.lock:  # several threads count
             self.counts.update(kept=int(kept.sum()), dropped=int((~kept).sum()))
         return {
             "id": name,
-            "alpha": explained.alpha,
+            "alpha": alpha,
             "mask": kept.tolist(),
-            "text": answer_text(graph.subgraph(kept)) if graph.claims else None,
+            "text": "\n".join(compress(claims, kept)) if claims else None,
             "text_promise": "claims",
-            "reasons": {str(v): reason for v, reason in explained.reasons.items()},
         }
 
     def label(self, record):
@@ -184,9 +237,9 @@ class _Service:
         return {
             "status": "ok",
             "alpha": journal.alpha,
-            "n_calibration": journal.n_calibration,
+            "n_calibration": filter.n_calibration_,
             "calibrated": self.calibrated,
-            "promise": filter.calibration_.describe(journal.alpha),
+            "promise": filter.describe(),
             "origin": getattr(filter, "origin_", None),
             "filter": journal.digest,
             "alarm": journal.monitor.alarm,
@@ -202,7 +255,8 @@ class _Service:
         ]
         rows = [
             *requests,
-            *((f'skdcf_claims_total{{was="{k}"}}', self.counts[k]) for k in _CLAIMS),
+            ('skdcf_claims_total{was="kept"}', self.counts["kept"]),
+            ('skdcf_claims_total{was="dropped"}', self.counts["dropped"]),
             ("skdcf_waiting", self.waiting),
             ("skdcf_alpha", self.journal.alpha),
             ("skdcf_answers_judged_total", found["n_problems"]),
@@ -213,20 +267,70 @@ class _Service:
         return "".join(f"{name} {value}\n" for name, value in rows)
 
 
-_ROUTES = ("/v1/filter", "/v1/labels", "/health", "/metrics")
-_CLAIMS = ("kept", "dropped")
+def _fault(route, error):
+    """Status and message of what went wrong."""
+    if isinstance(error, _RefusedError):
+        return error.args
+    if isinstance(error, ValueError):
+        return 400, str(error)
+    if isinstance(error, TimeoutError):
+        return 408, f"no claim came for {_IDLE} seconds"
+    _LOG.error(
+        "%s failed: %s", route, type(error).__name__
+    )  # its message may hold texts
+    return 500, "the service failed; its log says where"
+
+
+def _take_alpha(record):
+    alpha = record.pop("alpha", None)
+    if alpha is not None and type(alpha) not in (int, float):
+        raise ValueError("alpha must be a number")
+    return alpha
+
+
+def _graph_of(record):
+    line = json.dumps(record).encode("ascii")
+    return next(iter_jsonl(io.BytesIO(line))).graph
+
+
+def _kind(request):
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def _body(request):
-    """The object that a request holds, read no further than the bound."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    """The object that a request holds."""
+    if _kind(request) != "application/json":
         raise _RefusedError(415, "the content type must be application/json")
-    content = bytearray()
+    return _object(b"".join([chunk async for chunk in _chunks(request)]))
+
+
+async def _chunks(request):
+    """What comes in, read no further than the bound."""
+    n = 0
     async for chunk in request.stream():
-        content += chunk
-        if len(content) > _LONGEST:
+        n += len(chunk)
+        if n > _LONGEST:
             raise _RefusedError(413, f"a request has at most {_LONGEST} bytes")
+        yield chunk
+
+
+async def _lines(request):
+    """The object of each line, as soon as its end has come in."""
+    rest = b""
+    async for chunk in _chunks(request):
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in filter(bytes.strip, whole):
+            yield _object(line)
+    if rest.strip():
+        yield _object(rest)
+
+
+async def _next(lines):
+    async with asyncio.timeout(_IDLE):
+        return await anext(lines, None)
+
+
+def _object(content):
     try:
         record = json.loads(content)
     except (ValueError, RecursionError):

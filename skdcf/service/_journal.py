@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,45 +32,34 @@ class Journal:
         told = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}".encode()
         scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
         self.digest = hashlib.sha256(told + scores).hexdigest()[:16]
-        self.alpha = filter.calibration_.guarantee.level(None, filter.alpha)
-        self.n_calibration = filter.n_calibration_
+        self.guarantee = filter.calibration_.guarantee
+        self.alpha = self.guarantee.level(None, filter.alpha)
         self.answers: dict[str, dict[str, Any]] = {}
         self.lock = threading.Lock()
-        self.guarantee, self.monitor = (
-            filter.calibration_.guarantee,
-            CoverageMonitor(filter),
-        )
-        try:
+        self.monitor, self.watches = CoverageMonitor(filter), False
+        with suppress(ValueError):  # where errors have no known law, nothing is watched
             self.monitor.update_errors([])
-        except ValueError:  # nothing is known of the errors under this guarantee
-            self.watches = False
-        else:
             self.watches = True
         self.path = folder and Path(folder) / "journal.jsonl"
         for line in open_journal(self.path) if self.path else ():
-            self._read(line)
+            with suppress(json.JSONDecodeError):  # half written when it was killed
+                self._take(json.loads(line))
 
-    def _read(self, line):
-        try:
-            entry = json.loads(line)
-        except ValueError:  # half written when the process was killed
-            return
+    def _take(self, entry, *, sync=None):
+        """Take in an answer or its labels, once they are on disk."""
+        if self.path and sync is not None:
+            append_journal(self.path, entry, sync=sync)
         if "labels" in entry:
             self._judge(entry)
         else:
             self.answers[entry["id"]] = entry
-
-    def _append(self, entry, sync):
-        if self.path:
-            append_journal(self.path, entry, sync=sync)
 
     def add(self, name: str, mask: Any, alpha: float) -> None:
         """Remember what was kept of an answer."""
         bits = "".join("01"[int(keep)] for keep in mask)
         entry = {"id": name, "mask": bits, "filter": self.digest, "alpha": alpha}
         with self.lock:
-            self._append(entry, sync=False)
-            self.answers[name] = entry
+            self._take(entry, sync=False)
 
     def label(self, name: str, labels: list[int], drawn: bool) -> tuple[int, str]:
         """Remember the labels of an answer; give the status and what to say.
@@ -91,24 +81,21 @@ class Journal:
             if answer is None:
                 return 404, "no answer has this id"
             if len(labels) != len(answer["mask"]):
-                n = len(answer["mask"])
-                return 400, f"{len(labels)} labels but {n} claims"
+                return 400, f"{len(labels)} labels but {len(answer['mask'])} claims"
             if "labels" in answer:
                 if answer["labels"] == labels and answer["drawn"] == drawn:
                     return 200, "these labels were known"
                 return 409, "this answer has other labels"
             entry = {"id": name, "labels": labels, "drawn": drawn}
-            self._append(entry, sync=True)
-            self._judge(entry)
+            self._take(entry, sync=True)
             return 200, "saved"
 
     def _judge(self, entry):
         answer = self.answers[entry["id"]]
         answer |= {"labels": entry["labels"], "drawn": entry["drawn"]}
         ours = answer["filter"] == self.digest and answer["alpha"] == self.alpha
-        if ours and entry["drawn"]:
+        if ours and entry["drawn"] and self.watches:
             mask = np.array([bit == "1" for bit in answer["mask"]], dtype=bool)
             ends = np.array([0, len(mask)])
-            if self.watches:
-                lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)
-                self.monitor.update_errors(lost > 0)
+            lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)
+            self.monitor.update_errors(lost > 0)

@@ -27,16 +27,13 @@ import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf._files import replaced
 from skdcf.adapters import (
-    from_coherent_factuality_json,
-    from_conformal_factuality_json,
     from_frame,
     from_lm_polygraph,
-    from_networkx,
     from_uqlm,
     from_verdicts,
 )
 from skdcf.datasets import read_jsonl, write_jsonl
-from skdcf.datasets._fetch import SOURCES, local_file
+from skdcf.datasets.fetch import SOURCES, local_file
 from skdcf.evaluation._splits import ResumeFile
 from skdcf.persistence import _archive, load_threshold, save_threshold
 
@@ -206,56 +203,27 @@ class Jsonl:
             need(str(again.metadata) == str(data.metadata), "metadata changed")
 
 
-CLAIM = {
-    "subclaim": "x",
-    "frequency-score": 5.0,
-    "gpt-score": 0.9,
-    "manual_annotation": "1.0",
-    "annotation": "Y",
-}
-COHERENT = {"prompt": "?", "claims": [CLAIM, CLAIM], "dep_graph": [[0, 0], [1, 0]]}
 UQLM = [[{"claim": "x", "entailment": 0.9}, {"claim": "y", "entailment": 0.2}]]
 FRAME = {"problem": [0, 0], "claim": ["a", "b"], "parents": [[], [0]], "f": [1.0, 2.0]}
 POLYGRAPH = {"claims": [["x", "y"]], "estimates": {"e": [[0.1, 0.2]]}}
 VERDICTS = [["true", "false"], ["TRUE", None]]
 
 
-def as_content(arguments):
-    """Without texts as the source, which would be names of files."""
-    source = arguments["source"]
-    if isinstance(source, (str, bytes)):
-        raise ValueError("the name of a file")
-    return arguments
-
-
 class Adapters:
     """What other tools write, changed at random."""
 
     def __init__(self, folder):
-        import networkx
         import pandas
 
-        self.networkx, self.pandas = networkx, pandas
+        self.pandas = pandas
 
     def run(self, rng):
-        way = rng.randrange(7)
+        way = rng.randrange(4)
         if way == 0:
-            made = changed_arguments({"source": [COHERENT]}, rng)
-            data = from_coherent_factuality_json(**as_content(made))
-        elif way == 1:
-            made = changed_arguments({"source": {"data": [COHERENT]}}, rng)
-            data = from_conformal_factuality_json(**as_content(made))
-        elif way == 2:
             data = from_uqlm(**changed_arguments({"result": UQLM}, rng))
-        elif way == 3:
+        elif way == 1:
             data = from_lm_polygraph(**changed_arguments(POLYGRAPH, rng))
-        elif way == 4:
-            graph = self.networkx.DiGraph()
-            for v in range(2):
-                graph.add_node(v, **changed_arguments({"f": 1.0, "label": 1}, rng))
-            graph.add_edge(0, rng.choice((0, 1, 2)))
-            data = from_networkx([graph])
-        elif way == 5:
+        elif way == 2:
             data = from_frame(self.frame(changed_arguments(FRAME, rng)))
         else:
             from_verdicts(**changed_arguments({"results": VERDICTS}, rng))

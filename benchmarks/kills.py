@@ -34,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import skdcf
 from skdcf.cli import main as skdcf_command
-from skdcf.datasets import _fetch, make_reasoning_graphs, read_jsonl, write_jsonl
-from skdcf.datasets._fetch import Source
+from skdcf.datasets import fetch, make_reasoning_graphs, read_jsonl, write_jsonl
+from skdcf.datasets.fetch import Source
 from skdcf.evaluation import compare_filters
 from skdcf.persistence import load_threshold, save_threshold
 
@@ -67,7 +67,7 @@ def write_again_and_again(path):
 
 
 def download(path):
-    _fetch.local_file(NAME, data_home=path)
+    fetch.local_file(NAME, data_home=path)
 
 
 class Slow(http.server.BaseHTTPRequestHandler):
@@ -246,7 +246,7 @@ def serve():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}/file.bin"
-    _fetch.SOURCES[NAME] = Source(url, hashlib.sha256(CONTENT).hexdigest())
+    fetch.SOURCES[NAME] = Source(url, hashlib.sha256(CONTENT).hexdigest())
 
 
 def two_at_once(folder):

@@ -15,7 +15,7 @@ from real_data import agreement, base, load
 from saving import halves, options, run, wanted
 
 from skdcf import HardCF
-from skdcf.datasets import get_data_home
+from skdcf.datasets.fetch import get_data_home
 
 STRICT = [0.01, 0.02, 0.05, 0.1, 0.2]
 FEW = [0.02, 0.05, 0.1, 0.2]  # for sets of some hundred problems

@@ -6,17 +6,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.adapters import (
-    from_coherent_factuality_json,
-    from_conformal_factuality_json,
     from_frame,
     from_lm_polygraph,
-    from_networkx,
     from_uqlm,
     from_verdicts,
     to_frame,
@@ -118,7 +114,7 @@ def test_uqlm_bad_input(change, message):
 
 
 def test_uqlm_other_structures():
-    with pytest.raises(ValueError, match="neither 'claim' nor 'sentence'"):
+    with pytest.raises(ValueError, match=r"none of \['claim', 'sentence'\]"):
         from_uqlm([[{"text": "a", "entailment": 1.0}]])
     with pytest.raises(ValueError, match="no claim has a score"):
         from_uqlm([[{"claim": "a"}]])
@@ -169,7 +165,7 @@ def test_uqlm_results_as_they_come():
         ("claims.json", "result is a str, but a UQResult of UQLM is due"),
         (None, "result is a NoneType"),
         (LONG_TEXT[0], "problem 0 is a dict, but a list of claims is due"),
-        ([["a"]], "problem 0, claim 0 is a str, but must be a dict"),
+        ([["a"]], "problem 0, claim 0 is 'a', but must be a dict"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": 10**400}]],
          "problem 0, claim 1: 'x' is a number too large for a float"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": True}]],
@@ -284,17 +280,6 @@ def test_lm_polygraph_undecided_claims():
     labels = [0, math.nan, 0]
     data = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, edges=chain_edges)
     assert [y.tolist() for y in data.labels] == [[1, -1], [], [1]]
-    false = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="false")
-    assert [y.tolist() for y in false.labels] == [[1, 0], [], [1]]
-    dropped = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="drop")
-    assert [graph.claims for graph in dropped.graphs] == [("a",), (), ("c",)]
-    assert [y.tolist() for y in dropped.labels] == [[1], [], [1]]
-    with pytest.raises(
-        ValueError, match="without a verdict: 1, the first is problem 0, claim 1"
-    ):
-        from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="raise")
-    with pytest.raises(ValueError, match="undecided is 'true', but must be one of"):
-        from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, undecided="true")
 
 
 def test_lm_polygraph_missing_estimates():
@@ -317,7 +302,7 @@ def test_lm_polygraph_missing_estimates():
         ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2, claim 0: the verdict is 5.0"),
         ({"Max": [1.0, "x", 3.0]}, None, "problem 0, claim 1: 'Max' is 'x'"),
         ({"Max": [1.0, 2.0, -(10**400)]}, None, "problem 2, claim 0: .*too large"),
-        ([1.0, 2.0, 3.0], None, "estimates is a list.* manager.estimations"),
+        ([1.0, 2.0, 3.0], None, "estimates must be manager.estimations, a dict"),
         ({("claim", "X"): [1.0] * 3, "X": [2.0] * 3}, None, '"X" and .* are both'),
     ],
 )
@@ -364,175 +349,6 @@ def test_lm_polygraph_infinite_estimates(missing, filled):
     features = from_lm_polygraph(claims, estimates, missing=missing).graphs.features
     assert features[:, 0].tolist() == [-1.0, filled, -2.0, -6.0, filled, filled]
     assert features[:, 1].tolist() == [-0.5] * 6
-
-
-# --- the two published layouts -------------------------------------------------------------
-
-
-def published(**more):
-    claim = {"subclaim": "x", "frequency-score": 3.0, "gpt-score": 0.9}
-    claim |= {"manual_annotation": "1.0", "annotation": "N", "optimal-score": 1}
-    claims = [claim, claim | {"manual_annotation": "0.0", "frequency-score": -2.0}]
-    return {"prompt": "?", "claims": claims, "dep_graph": [[0, 0], [1, 0]]} | more
-
-
-@pytest.mark.parametrize("as_file", [True, False])
-def test_coherent_factuality(tmp_path, as_file):
-    source = {"data": [published()]}
-    if as_file:
-        path = tmp_path / "a.json"
-        path.write_text(json.dumps(source))
-        source = path
-    data = from_coherent_factuality_json(source)
-    graph = data.graphs[0]
-    assert graph.edges.tolist() == [[0, 1]]  # row = child, column = parent
-    assert graph.features.tolist() == [[3.0, 0.9], [-2.0, 0.9]]
-    assert data.labels[0].tolist() == [1, 0]
-    assert graph.id == "problem/0"
-
-
-def test_coherent_factuality_choices():
-    source = [published()]
-    own = from_coherent_factuality_json(source, label="annotation")
-    assert own.labels[0].tolist() == [0, 0]
-    bare = from_coherent_factuality_json(source, label=None, features=None)
-    assert bare.labels is None
-    assert bare.graphs.features is None
-    one = from_coherent_factuality_json(source, features=["gpt-score"], name="mine")
-    assert one.graphs.feature_names == ("gpt-score",)
-    assert one.graphs.ids[0] == "mine/0"
-    odd = published()
-    odd["claims"][0]["manual_annotation"] = "yes"
-    with pytest.raises(ValueError, match="'yes', but must be 0 or 1"):
-        from_coherent_factuality_json([odd])
-    with pytest.raises(ValueError, match="graph is 'graph'"):
-        from_coherent_factuality_json(source, graph="graph")
-    with pytest.raises(ValueError, match="the field 'noise' is missing"):
-        from_coherent_factuality_json(source, features=["noise"])
-    with pytest.raises(ValueError, match=r'"problem/1": .*shape \(1, 1\)'):
-        from_coherent_factuality_json([published(), published(dep_graph=[[0]])])
-
-
-@pytest.mark.parametrize("field", ["gpt-score", "manual_annotation"])
-def test_coherent_factuality_numbers_beyond_all_bounds(field):
-    huge = published()
-    huge["claims"][1][field] = 10**400
-    with pytest.raises(ValueError, match=r'"problem/1": .*too large'):
-        from_coherent_factuality_json([published(), huge])
-    data = from_coherent_factuality_json([published(), huge], on_invalid="drop")
-    assert list(data.graphs.ids) == ["problem/0"]
-    assert [name for name, _ in data.dropped] == ["problem/1"]
-
-
-def test_published_layouts_bad_input():
-    with pytest.raises(ValueError, match=r"'data', only \['problems'\]"):
-        from_coherent_factuality_json({"problems": [published()]})
-    odd = published()
-    odd["claims"][1]["annotation"] = "X"
-    with pytest.raises(
-        ValueError, match="claim 1: annotation is 'X', but must be one of"
-    ):
-        from_conformal_factuality_json([odd])
-
-
-def test_broken_records_are_named_on_one_line_and_never_dropped_unasked():
-    broken = published(dep_graph=[[0, 1], [1, 0]])
-    with pytest.raises(ValueError, match=r'^problem "a\\nb/0": the claims') as caught:
-        from_coherent_factuality_json([broken], name="a\nb")
-    assert "drop" not in str(caught.value)
-
-
-def test_conformal_factuality():
-    data = from_conformal_factuality_json([published()], edges=chain_edges)
-    assert data.graphs[0].edges.tolist() == [[0, 1]]
-    assert data.labels[0].tolist() == [0, 0]
-    alone = from_conformal_factuality_json([published()], label=False)
-    assert len(alone.graphs.edges) == 0
-    assert alone.labels is None
-
-
-# --- networkx ----------------------------------------------------------------------------
-
-
-def test_networkx_round_trip():
-    graphs, labels = make_reasoning_graphs(30, random_state=0, return_X_y=True)
-    sources = [graph.to_networkx() for graph in graphs]
-    for source, y in zip(sources, labels, strict=True):
-        nx.set_node_attributes(source, dict(enumerate(y.tolist())), "label")
-    data = from_networkx(sources)
-    assert list(data.graphs) == list(graphs)
-    assert all((a == b).all() for a, b in zip(data.labels, labels, strict=True))
-
-
-def test_networkx_attributes_by_name():
-    graph = nx.DiGraph(problem="?", id=7)
-    graph.add_node("late", claim="b", p=0.5, ok=0)
-    graph.add_node("early", claim="a", p=0.25, ok=1)
-    graph.add_edge("early", "late")
-    data = from_networkx([graph], features=["p"], label="ok")
-    assert data.graphs[0] == ReasoningGraph(
-        [[0.5], [0.25]],
-        [(1, 0)],
-        claims=["b", "a"],
-        problem="?",
-        feature_names=["p"],
-        id=7,
-    )
-    assert data.labels[0].tolist() == [0, 1]
-    assert from_networkx([graph], features=["p"]).labels is None
-
-
-@pytest.mark.parametrize(
-    ("features", "names"),
-    [([[0.5, 1.0]], ["p", "q"]), ([[0.5, 1.0]], None), (None, None)],
-)
-def test_networkx_problems_without_claims(features, names):
-    full = ReasoningGraph(features, [], claims=["a"], feature_names=names, problem="?")
-    empty = full.subgraph(np.array([False]))
-    for order in ([empty, full], [full, empty, empty], [empty, full, empty, full]):
-        data = from_networkx([graph.to_networkx() for graph in order])
-        assert list(data.graphs) == order
-
-
-def test_networkx_only_problems_without_claims():
-    one = ReasoningGraph(np.empty((0, 1)), [], feature_names=["p"], problem="?")
-    assert from_networkx([one.to_networkx()]).graphs[0] == one
-    assert from_networkx([nx.DiGraph()], features=["p"]).graphs.n_features == 1
-    assert from_networkx([nx.DiGraph()]).graphs.n_features is None
-    full = nx.DiGraph()
-    full.add_node(0, p=0.5, label=1)
-    data = from_networkx([nx.DiGraph(), full], features=["p"])
-    assert [g.features.tolist() for g in data.graphs] == [[], [[0.5]]]
-    assert [y.tolist() for y in data.labels] == [[], [1]]
-
-
-def test_networkx_bad_input():
-    graph = nx.DiGraph([("a", "b")])
-    graph.nodes["a"]["label"] = 1
-    with pytest.raises(ValueError, match="problem 0: node 'a' has no 'p', only"):
-        from_networkx([graph], features=["p"])
-    nx.set_node_attributes(graph, 1.0, "p")
-    with pytest.raises(ValueError, match="problem 0: node 'b' has no 'label'"):
-        from_networkx([graph], features=["p"])
-    graph.nodes["b"]["label"] = "yes"
-    with pytest.raises(ValueError, match="problem 0, claim 1: the label is 'yes'"):
-        from_networkx([graph], features=["p"])
-    with pytest.raises(
-        ValueError, match=r"single graph: pass a list of them, \[graph\]"
-    ):
-        from_networkx(graph)
-    with pytest.raises(
-        ValueError, match=r"problem 1 is a str, not a networkx\.DiGraph"
-    ):
-        from_networkx([graph, "graph"])
-
-
-def test_networkx_unknown_labels():
-    graph = nx.DiGraph()
-    graph.add_node("a", p=0.5, label=-1)
-    graph.add_node("b", p=0.5, label=True)
-    data = from_networkx([graph], features=["p"])
-    assert data.labels[0].tolist() == [-1, 1]
 
 
 # --- frames -----------------------------------------------------------------------------
@@ -1126,13 +942,6 @@ def test_all_that_is_known_survives_a_table(library, through, tmp_path):
     whole = back.graphs[1].metadata | {"group": 7}
     back.graphs = back.graphs.replace_metadata([back.graphs[0].metadata, whole])
     check_given(back | {"groups": data.groups, "metadata": list(back.graphs.metadata)})
-    assert list(back.graphs) == list(data.graphs)
-
-
-def test_all_that_is_known_survives_networkx():
-    data = made_by("uqlm")
-    back = from_networkx([graph.to_networkx() for graph in data.graphs])
-    check_given(back)
     assert list(back.graphs) == list(data.graphs)
 
 

@@ -489,13 +489,21 @@ def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, cap
     fit = "fit", tmp_path / "one.jsonl", "-o", model, "--scorer", "logistic"
     assert run(*fit) == 0
     capsys.readouterr()
+    two, both = tmp_path / "two.jsonl", tmp_path / "both.jsonl"
+    both.write_text((tmp_path / "one.jsonl").read_text() + two.read_text())
+    shorter = "--scorers", "logistic", "neyman-pearson", "--splits", 3, "--alphas", 0.2
     for command in (
-        ["filter", model, tmp_path / "two.jsonl", "-o", tmp_path / "k"],
-        ["calibrate", model, tmp_path / "two.jsonl", "-o", tmp_path / "c"],
+        ["filter", model, two, "-o", tmp_path / "k"],
+        ["calibrate", model, two, "-o", tmp_path / "c"],
+        ["explain", model, two, "--id", "3"],
+        ["evaluate", model, two],
+        ["report", model, two, "-o", tmp_path / "r.html", "--answers", "2"],
+        ["label", two, "--filter", model],
+        ["compare", both, *shorter, "--jobs", "2"],
     ):
         assert run(*command) == 2
         said = capsys.readouterr().err
         assert '"a"' in said and '"b"' in said
         assert run(*command, "--accept-origin", "the same model, renamed") == 0
-        accepted = "the same model, renamed" in capsys.readouterr().err
-        assert accepted or command[0] == "filter"
+        assert "the same model, renamed" in capsys.readouterr().err
+    assert run(*fit) == 0 and run("evaluate", model, two) == 2  # it does not last

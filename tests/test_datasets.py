@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.datasets import _fetch as files
+from skdcf.datasets import fetch as files
 from skdcf.datasets import (
     fetch_coherent_math,
     fetch_conformal_factuality,
@@ -27,12 +27,17 @@ from skdcf.datasets import (
     fetch_process_bench,
     fetch_qags,
     fetch_refchecker,
-    get_data_home,
     labels_from_first_error,
     read_jsonl,
     write_jsonl,
 )
-from skdcf.datasets._fetch import SOURCES, Source, other_answers, text_code
+from skdcf.datasets.fetch import (
+    SOURCES,
+    Source,
+    get_data_home,
+    other_answers,
+    text_code,
+)
 from skdcf.edges import chain_edges, number_flow_edges
 from skdcf.graphs import pack_labels, question_groups
 from skdcf.ops.hard import nonconformity_scores, path_risk
@@ -1036,7 +1041,7 @@ def test_all_sources_are_read(tmp_path, monkeypatch, folder, fetch, content):
         path.write_text(content)
         return path
 
-    monkeypatch.setattr("skdcf.datasets._fetch.local_file", local_file)
+    monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
     with pytest.raises(ValueError, match="there is no problem in the data"):
         fetch()
     assert len(set(asked)) == len(asked)

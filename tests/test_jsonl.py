@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import (
     build_dataset,
-    iter_jsonl,
     jsonl_partitions,
-    jsonl_schema,
     make_reasoning_graphs,
     read_jsonl,
     write_jsonl,
 )
+from skdcf.datasets.jsonl import iter_jsonl, jsonl_schema
 from skdcf.exceptions import KeyWarning
 
 TEXTS = st.one_of(

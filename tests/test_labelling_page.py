@@ -19,8 +19,8 @@ from skdcf.labelling import (
     LabelServer,
     LabelStore,
     RandomOrder,
-    get_label_sources,
 )
+from skdcf.labelling.sources import get_label_sources
 
 HOSTILE = [
     "<script>document.title = 'owned'</script>",

@@ -379,7 +379,7 @@ def test_the_functions_of_the_package_can_be_saved(tmp_path):
 
 
 def test_the_report_says_who_gave_the_labels(fitted, tmp_path):
-    from skdcf.labelling import LabelSource, set_label_sources
+    from skdcf.labelling.sources import LabelSource, set_label_sources
     from skdcf.reporting import write_report
 
     pipeline, graphs = fitted

@@ -15,13 +15,13 @@ from sklearn.model_selection import GridSearchCV
 
 from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF
 from skdcf.datasets import (
-    iter_jsonl,
     jsonl_partitions,
     make_reasoning_graphs,
     make_word_problems,
     read_jsonl,
     write_jsonl,
 )
+from skdcf.datasets.jsonl import iter_jsonl
 from skdcf.evaluation import compare_filters
 from skdcf.features import (
     AgreementFeatures,

@@ -9,10 +9,10 @@ from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import (
     fetch_prmbench,
     fetch_refchecker,
-    format_jsonl,
     read_jsonl,
     write_jsonl,
 )
+from skdcf.datasets.jsonl import format_jsonl
 from skdcf.graphs import as_batch, question_groups
 from skdcf.graphs.labels import read_words
 

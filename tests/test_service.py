@@ -18,7 +18,10 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 import skdcf
 from skdcf.cli import main
-from skdcf.datasets import format_jsonl, make_reasoning_graphs
+from skdcf.datasets import (
+    make_reasoning_graphs,
+)
+from skdcf.datasets.jsonl import format_jsonl
 from skdcf.monitoring import CoverageMonitor
 from skdcf.service import create_app
 

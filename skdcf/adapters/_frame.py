@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -23,21 +23,6 @@ _RESERVED = ["problem", "claim", *_NAMES.split()]
 _OF_PROBLEMS = ["question", "alternatives", "context", "group", "metadata"]
 #: What stands in the cells of parents where nobody knows them.
 _UNKNOWN = "?"
-
-
-class Columns(TypedDict, total=False):
-    """The columns of a table, by what they hold."""
-
-    problem: str
-    claim: str | None
-    text: str | None
-    question: str | None
-    alternatives: str | None
-    context: str | None
-    group: str | None
-    metadata: str | None
-    parents: str | None
-    label: str | None
 
 
 def to_frame(
@@ -105,14 +90,14 @@ def to_frame(
     return nw.from_dict(columns, backend=backend).to_native()
 
 
-@spread(Columns, **dict(zip(_RESERVED, _RESERVED, strict=True)))
+@spread(dict.fromkeys(_RESERVED, str | None), **{name: name for name in _RESERVED})
 def from_frame(
     frame: Any,
     *,
     features: Sequence[str] | None = None,
     edges: EdgeRule | None = None,
     missing: Missing = "raise",
-    **columns: Unpack[Columns],
+    **columns: str | None,
 ) -> Bunch:
     """Problems from a table with one row per claim.
 
@@ -185,13 +170,12 @@ def from_frame(
     if not (edges is None or callable(edges)):
         raise ValueError(f"edges is {edges!r}, but must be a function of skdcf.edges")
     frame = _eager(frame)
-    named: dict[str, Any] = dict(columns)
-    _check_named(frame, named)
-    features = _feature_names(frame, features, named)
-    order, offsets, ids = _row_order(frame, named["problem"], named["claim"])
+    _check_named(frame, columns)
+    features = _feature_names(frame, features, columns)
+    order, offsets, ids = _row_order(frame, columns["problem"], columns["claim"])
     cells = {
         key: _values(frame[name])[order]
-        for key, name in named.items()
+        for key, name in columns.items()
         if name in frame.columns and key not in ("problem", "claim")
     }
     table = [_floats(frame, name)[order] for name in features]
@@ -200,12 +184,10 @@ def from_frame(
     table = fill_missing(table, features, missing, place)
     records = {}
     for id, rows in zip(ids, map(slice, offsets[:-1], offsets[1:]), strict=True):
-        record = _record(
-            {key: values[rows] for key, values in cells.items()}, order[rows]
-        )
+        own = {key: values[rows] for key, values in cells.items()}
+        records[id] = _record(own, order[rows])
         if features:
-            record |= {"features": table[rows], "feature_names": list(features)}
-        records[id] = record
+            records[id] |= {"features": table[rows], "feature_names": list(features)}
     return build_dataset(records, partial(add_edges, edges))
 
 
@@ -249,7 +231,6 @@ def _narwhals():
 def _eager(frame):
     """A data frame with rows, of whatever library."""
     nw = _narwhals()
-
     try:
         frame = nw.from_native(frame, eager_only=True)
     except TypeError:

@@ -7,7 +7,12 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import Bunch
 
-from .. import datasets
+from ..datasets import (
+    fetch_coherent_math,
+    fetch_perl,
+    make_reasoning_graphs,
+    make_word_problems,
+)
 from ..estimators import CoherentConformalFilter, HardCF, IndependentFactuality
 from ..exceptions import CalibrationWarning
 from ..features import reasoning_features
@@ -30,12 +35,9 @@ def demo(options):
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
     fit, test = next(cut.split(data.groups, groups=data.groups))
     common = {"alpha": options.alpha, "ties": "jitter", "random_state": options.seed}
-    filters = {
-        kind.__name__: kind(**common).fit(
-            data.graphs[fit], [data.labels[i] for i in fit], data.groups[fit]
-        )
-        for kind in (IndependentFactuality, HardCF, CoherentConformalFilter)
-    }
+    known = data.graphs[fit], [data.labels[i] for i in fit], data.groups[fit]
+    kinds = IndependentFactuality, HardCF, CoherentConformalFilter
+    filters = {kind.__name__: kind(**common).fit(*known) for kind in kinds}
     held = data.graphs[test], [data.labels[i] for i in test]
     alphas = sorted({*ALPHAS, options.alpha})
     evaluate = leave_one_out if len(test) < _MOST else evaluate_filter
@@ -52,23 +54,16 @@ def demo(options):
     )
 
 
-def _words(n_problems, seed):
-    data = datasets.make_word_problems(n_problems, random_state=seed)
-    return _with_features(data)
-
-
 def _with_features(data):
     return Bunch(**{**data, "graphs": reasoning_features().fit_transform(data.graphs)})
 
 
 SOURCES = {
-    "words": _words,
-    "math": lambda n, seed: datasets.make_reasoning_graphs(n, random_state=seed),
-    "felm": lambda n, seed: datasets.make_reasoning_graphs(
-        n, "felm", random_state=seed
-    ),
-    "coherent-math": lambda n, seed: datasets.fetch_coherent_math(),
-    "perl": lambda n, seed: _with_features(datasets.fetch_perl()),
+    "words": lambda n, seed: _with_features(make_word_problems(n, random_state=seed)),
+    "math": lambda n, seed: make_reasoning_graphs(n, random_state=seed),
+    "felm": lambda n, seed: make_reasoning_graphs(n, "felm", random_state=seed),
+    "coherent-math": lambda n, seed: fetch_coherent_math(),
+    "perl": lambda n, seed: _with_features(fetch_perl()),
 }
 
 

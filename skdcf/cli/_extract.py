@@ -15,7 +15,8 @@ from pathlib import Path
 
 from .. import load
 from .._checks import printable
-from ..datasets import format_jsonl
+from .._files import iter_objects
+from ..datasets.jsonl import format_jsonl
 from ..service import create_app
 from ._files import check_folder, inform, plain, source, write_lines
 
@@ -65,9 +66,8 @@ def answer(options):
         item["answer"] = options.answer
     if options.context:
         item["context"] = [Path(path).read_text("utf-8") for path in options.context]
-    accepted = {"alpha": options.alpha, "accept_origin": options.accept_origin}
     with _own_words():
-        [found] = pipeline.answer([item], **accepted)
+        [found] = pipeline.answer([item], alpha=options.alpha)
     if options.json:
         names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
         row = {name: getattr(found, name) for name in (*names, "text_promise")}
@@ -147,22 +147,14 @@ def _read_config(options):
 
 def _read(path):
     """Each answer with its group; ValueError names the line that holds none."""
-    file = source(path)
-    with file if hasattr(file, "read") else open(file, "rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield _answer(line, f"{path}, line {number}")
-
-
-def _answer(line, place):
-    try:
-        record = json.loads(line)
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
-    if not isinstance(record, dict) or not isinstance(record.get("answer"), str):
-        raise ValueError(f'{place}: an object with a text called "answer" is expected')
-    group = record.pop("group", None)
-    return record, group
+    for number, record in iter_objects(source(path)):
+        if isinstance(record, ValueError):
+            raise ValueError(f"{path}, line {number}: {record}") from record
+        if not isinstance(record.get("answer"), str):
+            raise ValueError(
+                f'{path}, line {number}: an object with a text called "answer" is expected'
+            )
+        yield record, record.pop("group", None)
 
 
 def serve(options):
@@ -185,17 +177,10 @@ def serve(options):
     when = datetime.fromtimestamp(Path(options.model).stat().st_mtime, UTC)
     app.state.service.calibrated = when.isoformat(timespec="seconds")
     inform(f"http://{options.host}:{options.port}/v1/filter; Ctrl-C ends it")
-    uvicorn.run(
-        app,
-        host=options.host,
-        port=options.port,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        backlog=4096,
-        timeout_keep_alive=20,
-        timeout_graceful_shutdown=30,
-    )
+    quiet = {"access_log": False, "log_level": "warning", "server_header": False}
+    patience = {"timeout_keep_alive": 20, "timeout_graceful_shutdown": 30}
+    place = {"host": options.host, "port": options.port, "backlog": 4096}
+    uvicorn.run(app, **place, **quiet, **patience)
 
 
 def _is_here(host):

@@ -9,7 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .. import inspection, load, save
-from ..datasets import format_jsonl, iter_jsonl
+from ..datasets.jsonl import format_jsonl, iter_jsonl
 from ..estimators import CoherentConformalFilter
 from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
@@ -61,7 +61,7 @@ def fit(options):
     )
     model.features = wanted_features(options.features, data.graphs)
     with ticking(f"fitting on {len(data.graphs)} problems"):
-        model.fit(data.graphs, data.labels, accept_origin=options.accept_origin)
+        model.fit(data.graphs, data.labels)
     n, alone = len(data.graphs), "" if len(data.graphs.edges) else ", without edges"
     inform(f"fitted on {n} problems of {count_questions(data.graphs)} questions{alone}")
     return _save(model, data, options)
@@ -76,7 +76,7 @@ def calibrate(options):
         promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
         filter.set_params(alpha=options.alpha, guarantee=promised)
     with ticking(f"calibrating on {len(data.graphs)} problems"):
-        filter.calibrate(data.graphs, data.labels, accept_origin=options.accept_origin)
+        filter.calibrate(data.graphs, data.labels)
     return _save(filter, data, options)
 
 
@@ -107,9 +107,10 @@ def filter_problems(options):
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     counts = Counter()
     rows = iter_jsonl(source(options.problems), rename=renamed(options))
-    more = {"alpha": alpha, "accept_origin": options.accept_origin}
-    rows = _counted(filtered(filter, rows, more), counts)
-    lines = _texts(rows, options.empty) if options.text else _lines(rows, alpha)
+    rows = _filtered(filter, rows, alpha, counts)
+    lines = _lines(rows, alpha)
+    if options.text:
+        lines = (kept_text(row.graph, m) or options.empty for row, m, _ in rows)
     write_lines(options.output, lines)
     inform(
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
@@ -117,36 +118,24 @@ def filter_problems(options):
     )
 
 
-def filtered(filter, rows, options):
+def _filtered(filter, rows, alpha, counts):
     """Yield each `Problem` of ``rows`` with the mask and the levels of its claims."""
     rows = iter(rows)
     # None shows progress where somebody watches, and is silent in a pipe.
     with tqdm(unit=" problems", disable=None) as bar:
         while chunk := list(islice(rows, _CHUNK)):
             graphs = GraphBatch.pack([row.graph for row in chunk])
-            accepted = {"accept_origin": options["accept_origin"]}
-            levels = filter.predict_alpha(graphs, **accepted)
-            yield from zip(
-                chunk, filter.predict(graphs, **options), levels, strict=True
-            )
+            masks, levels = filter.predict(graphs, alpha), filter.predict_alpha(graphs)
+            for row, mask, level in zip(chunk, masks, levels, strict=True):
+                n = int(mask.sum())
+                counts.update(problems=1, claims=len(mask), kept=n, empty=not n)
+                yield row, mask, level
             bar.update(len(chunk))
-
-
-def _counted(rows, counts):
-    for row, mask, levels in rows:
-        n = int(mask.sum())
-        counts.update(problems=1, claims=len(mask), kept=n, empty=not n)
-        yield row, mask, levels
 
 
 def kept_text(graph, mask):
     """Give the kept claims as one line; empty where nothing is kept."""
     return " ".join(answer_text(graph.subgraph(mask)).split())
-
-
-def _texts(rows, empty):
-    for row, mask, _ in rows:
-        yield kept_text(row.graph, mask) or empty
 
 
 def _lines(rows, alpha):
@@ -163,9 +152,7 @@ def explain(options):
     """Print what was kept of one answer, and why the rest was dropped."""
     model = load(options.model)
     graph = _find(read_problems(options).graphs, options.id)
-    explained = inspection.explain(
-        model, graph, alpha=options.alpha, accept_origin=options.accept_origin
-    )
+    explained = inspection.explain(model, graph, alpha=options.alpha)
     if not options.json:
         show_claims(graph, explained.kept)
     show(explained.rows() if options.json else explained, options.json)

@@ -14,6 +14,7 @@ from .._checks import printable
 from .._files import replaced
 from ..datasets import write_jsonl
 from ..graphs import GraphBatch
+from ..labelling import exchange
 from ._files import check_folder, inform, read_problems
 
 _SHOWN = 20  # disagreements
@@ -70,16 +71,9 @@ def _serve(options, store, by, order, meaning):
     if not order(store, by):
         inform(order.done)
         return
-    with labelling.LabelServer(
-        store,
-        by,
-        options.port,
-        show_known=options.show_known,
-        order=order,
-        meaning=meaning,
-        guideline=guideline or "",
-        others=others,
-    ) as server:
+    shown = {"order": order, "meaning": meaning, "guideline": guideline or ""}
+    shown |= {"show_known": options.show_known, "others": others}
+    with labelling.LabelServer(store, by, options.port, **shown) as server:
         inform(f"judging as {by}: {server.url}", "Ctrl-C ends it")
         if not options.no_browser:
             webbrowser.open(server.url)
@@ -91,9 +85,8 @@ def _serve(options, store, by, order, meaning):
 def _wait():
     """Wait until somebody ends the program, also where Ctrl-C is ignored by default."""
     done = threading.Event()
-    before = {}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, lambda *_: done.set())
+    ends = signal.SIGINT, signal.SIGTERM
+    before = {n: signal.signal(n, lambda *_: done.set()) for n in ends}
     try:
         while not done.wait(0.5):  # on Windows, waiting for good sees no signal
             pass
@@ -105,22 +98,20 @@ def _wait():
 def _import(store, path, by):
     """Save judgements that were made elsewhere, each under the name of who made it."""
     if path.endswith(".csv"):
-        found = labelling.read_csv(path, store.graphs)
+        found = exchange.read_csv(path, store.graphs)
     else:
         tasks = json.loads(Path(path).read_text("utf-8"))
         found = labelling.from_label_studio(tasks, store.graphs)
     for name, words in found.items():
         name = by if name == "imported" else name
-        before = [store.said(i, name) for i in range(len(words))]
-        changes = [
-            (i, v, word)
-            for i, row in enumerate(words)
-            for v, word in enumerate(row)
-            if word is not None and word != before[i][v]
-        ]
-        for i, v, word in changes:
-            store.label(i, v, word, by=name)
-        inform(f"{len(changes)} judgements of {name} were taken from {path}")
+        count = 0
+        for i, row in enumerate(words):
+            before = store.said(i, name)
+            for v, word in enumerate(row):
+                if word not in (None, before[v]):
+                    store.label(i, v, word, by=name)
+                    count += 1
+        inform(f"{count} judgements of {name} were taken from {path}")
 
 
 def _drawn(store, by, options):
@@ -148,7 +139,7 @@ def _write(options, store, by, meaning, data):
         columns = (out.labels, data.masks)
         write_jsonl(Path(options.output), graphs, *columns, groups=data.groups)
     if options.csv:
-        labelling.write_csv(options.csv, graphs, out.words)
+        exchange.write_csv(options.csv, graphs, out.words)
     if options.label_studio:
         with replaced(options.label_studio, encoding="utf-8") as file:
             json.dump(labelling.to_label_studio(graphs, out.words), file)
@@ -168,12 +159,14 @@ def _compare(store, first, second):
             )
     # Labels that nobody gave, but that the file has, are nobody's agreement.
     labels = [store.export(name, known=False).labels for name in (first, second)]
-    print(f"{first} and {second}: {labelling.cohen_kappa(*labels)}")
-    found = labelling.list_disagreements(store.graphs, *labels)
-    for name, v, text, a, b in found[:_SHOWN]:
-        words = [{1: "true", 0: "false"}[x] for x in (a, b)]
-        print(
-            f"{printable(name)}, claim {v + 1}: {words[0]} / {words[1]}: {printable(text)}"
-        )
+    print(f"{first} and {second}: {labelling.agreement(*labels).kappa}")
+    words, found = {1: "true", 0: "false"}, []
+    for i, (graph, *rows) in enumerate(zip(store.graphs, *labels, strict=True)):
+        name = printable(i if graph.id is None else graph.id)
+        for v, (a, b) in enumerate(zip(*rows, strict=True)):
+            if {a, b} == {0, 1}:
+                said = f"{words[a]} / {words[b]}: {printable(graph.claims[v])}"
+                found.append(f"{name}, claim {v + 1}: {said}")
+    print(*found[:_SHOWN], sep="\n", end="\n" if found else "")
     if len(found) > _SHOWN:
         print(f"... and {len(found) - _SHOWN} more: --settle {second} shows them all")

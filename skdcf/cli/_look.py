@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupShuffleSplit
 
 from .. import load
 from .._checks import printable
-from ..datasets import format_jsonl, read_jsonl
+from ..datasets.jsonl import format_jsonl, read_jsonl
 from ..evaluation import compare_filters
 from ..exceptions import CalibrationWarning
 from ..features import reasoning_features
@@ -43,18 +43,15 @@ _DOUBLINGS, _DRAWS = 6, 10
 
 def check(options):
     """Print what there is, and each line that breaks the format."""
+    how = {"rename": renamed(options), "on_invalid": "drop"}
     try:
-        data = read_jsonl(
-            source(options.problems), rename=renamed(options), on_invalid="drop"
-        )
+        data = read_jsonl(source(options.problems), **how)
         summary, dropped = _summary(data), data.dropped
     except ValueError as error:
         if not (dropped := getattr(error, "dropped", None)):
             raise
         summary = {"problems": 0}
-    summary["broken_lines"] = [
-        {"line": number, "reason": reason} for number, reason in dropped
-    ]
+    summary["broken_lines"] = [{"line": n, "reason": why} for n, why in dropped]
     text = "\n".join(_describe(options.problems, summary))
     show(summary if options.json else text, options.json)
     return FOUND_BROKEN_LINES if dropped else 0
@@ -64,17 +61,6 @@ def _summary(data):
     graphs = data.graphs
     labels = np.concatenate(data.labels or [[]]).astype(int)
     words = {"true": 1, "false": 0, "unknown": -1}
-    counted = {
-        name: dict(
-            Counter(
-                len(row) for row in (() if rows is None else rows) if row is not None
-            )
-        )
-        for name, rows in (
-            ("alternatives", graphs.alternatives),
-            ("context", graphs.context),
-        )
-    }
     try:
         questions = count_questions(graphs)
     except ValueError as error:  # one text may be an instruction, or a question
@@ -87,10 +73,17 @@ def _summary(data):
         "questions": questions,
         "claim_texts": graphs.claims is not None,
         "features": None if graphs.features is None else graphs.n_features,
-        **counted,
+        "alternatives": _sizes(graphs.alternatives),
+        "context": _sizes(graphs.context),
         "labels": {name: int(np.sum(labels == v)) for name, v in words.items()},
         "metadata": sorted({key for row in data.metadata or [] for key in row or {}}),
     }
+
+
+def _sizes(rows):
+    """How many problems have how many texts."""
+    known = () if rows is None else filter(lambda row: row is not None, rows)
+    return dict(Counter(map(len, known)))
 
 
 def _describe(name, summary):
@@ -141,10 +134,8 @@ def plan(options):
         with ticking(f"fitting on parts of {len(data.graphs)} problems"):
             for row in rows:
                 row |= _kept(row["answers"], data, options)
-    show(
-        rows if options.json else "\n".join(_planned(rows, needed, options)),
-        options.json,
-    )
+    text = "\n".join(_planned(rows, needed, options))
+    show(rows if options.json else text, options.json)
 
 
 def _promised(n, alpha, delta):
@@ -166,16 +157,18 @@ def _kept(n, data, options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # the numbers say it
         for some, others in cut.split(groups, groups=groups):
+            known, held = _part(graphs, data, some), _part(graphs, data, others)
             try:
-                model = clone(filter).fit(
-                    graphs[some], [data.labels[i] for i in some], groups[some]
-                )
+                model = clone(filter).fit(*known, groups[some])
             except ValueError:  # too few to train anything
                 return {}
-            held = graphs[others], [data.labels[i] for i in others]
             kept.append(evaluate_filter(model, *held, [options.alpha]).retention[0])
     error = np.std(kept, ddof=1) / np.sqrt(len(kept))
     return {"kept": float(np.mean(kept)), "kept_error": float(error)}
+
+
+def _part(graphs, data, rows):
+    return graphs[rows], [data.labels[i] for i in rows]
 
 
 def _planned(rows, needed, options):

@@ -9,6 +9,7 @@ import argparse
 import os
 import signal
 import sys
+import threading
 import tomllib
 import warnings
 from collections.abc import Sequence
@@ -57,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             module, _, name = options.run.partition(":")
             with _interrupted_later():
                 run = getattr(import_module(f".{module}", __package__), name)
-            return run(options) or OK
+            with _accepted(getattr(options, "accept_origin", None)):
+                return run(options) or OK
     except KeyboardInterrupt:
         print("skdcf: interrupted; no output was written", file=sys.stderr)
         return INTERRUPTED
@@ -100,26 +102,38 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _add(parser, name, settings):
-    settings = dict(settings)
+    settings = settings | {k: _TYPES[v] for k, v in settings.items() if k == "type"}
     if not name.startswith("-"):
         name = settings.pop("dest", name)
-    names = [n for n in (settings.pop("short", None), name) if n]
-    if "type" in settings:
-        settings["type"] = _TYPES[settings["type"]]
     if isinstance(settings.get("metavar"), list):
         settings["metavar"] = tuple(settings["metavar"])
-    parser.add_argument(*names, **settings)
+    parser.add_argument(*filter(None, (settings.pop("short", None), name)), **settings)
+
+
+@contextmanager
+def _accepted(reason):
+    """Accept problems that were made otherwise for a reason, whatever the command does."""
+    if reason is None:
+        yield
+        return
+    from joblib import parallel_config
+
+    from ..estimators import accepting_origin
+
+    print(f"skdcf: problems made otherwise are accepted: {reason}", file=sys.stderr)
+    # Other processes would not know of it.
+    with accepting_origin(reason), parallel_config("threading"):
+        yield
 
 
 @contextmanager
 def _interrupted_later():
     """Hold Ctrl-C back while modules are imported, some of which would hide it."""
     asked = []
-    try:
-        before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
-    except ValueError:  # not in the main thread, where no signal arrives
-        yield
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no signal arrives here
         return
+    before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
     try:
         yield
     finally:

@@ -9,17 +9,7 @@ from ._claimwise import (
     fetch_qags,
     fetch_refchecker,
 )
-from ._fetch import get_data_home
 from ._generator import make_reasoning_graphs, make_word_problems
-from ._jsonl import (
-    JsonlPartition,
-    format_jsonl,
-    iter_jsonl,
-    jsonl_partitions,
-    read_jsonl,
-    write_jsonl,
-)
-from ._schema import jsonl_schema
 from ._stepwise import (
     fetch_gsm8k_solutions,
     fetch_mr_ben,
@@ -27,10 +17,10 @@ from ._stepwise import (
     fetch_prmbench,
     fetch_process_bench,
 )
+from .jsonl import jsonl_partitions, read_jsonl, write_jsonl
 from .records import build_dataset
 
 __all__ = [
-    "JsonlPartition",
     "build_dataset",
     "fetch_coherent_math",
     "fetch_conformal_factuality",
@@ -43,11 +33,7 @@ __all__ = [
     "fetch_process_bench",
     "fetch_qags",
     "fetch_refchecker",
-    "format_jsonl",
-    "get_data_home",
-    "iter_jsonl",
     "jsonl_partitions",
-    "jsonl_schema",
     "labels_from_first_error",
     "make_reasoning_graphs",
     "make_word_problems",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from .._checks import check_choice
-from ._fetch import FetchOptions, chosen, fetcher, load, rows
-from .records import ANNOTATIONS, MATRICES, SCORES, parse_scored
+from ..graphs import ReasoningGraph
+from .fetch import FetchOptions, Names, Rule, chosen, fetcher, load, rows
 
 _PERL_SUBSETS = ("gsm8k", "math", "metamathqa", "orcamath")
 _PERL_KINDS = ("negatives", "positives", "positives_perturbed")
@@ -18,6 +18,10 @@ _VERSIONS = {
     "llama-uncorrected": "misc/MATH_open_subclaims_with_scores.json",
     "llama-unscored": "MATH_open_annotations.json",
 }
+#: Scores of both sets, of which higher means more confident.
+_SCORES = ("frequency-score", "gpt-score")
+#: Values of ``annotation`` that the authors count as true and as false.
+_VERDICTS = {"Y": 1, "S": 1, "N": 0, "U": 0}
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 _DOMAINS = ("math", "reasoning", "science", "wk")
 #: What files of a setting begin with: where its questions come from.
@@ -86,28 +90,19 @@ def fetch_coherent_math(
     Coherent Factuality*, ICLR 2025.
     """
     check_choice("version", version, _VERSIONS)
-    check_choice("graph", graph, MATRICES)
-    check_choice("label", label, ANNOTATIONS)
-    scores = None if version == "llama-unscored" else SCORES
-    file = _VERSIONS[version]
-    return load(
-        "coherent_math",
-        rows(f"coherent_factuality/{file}", f"coherent_math/{version}/{{i}}", options),
-        lambda record: parse_scored(record, scores, label, graph),
-        options,
-        matrix=graph,
-        version=version,
-        label=label,
-        file=Path(file).name,
-    )
+    check_choice("graph", graph, ("dep_graph", "gold_graph"))
+    check_choice("label", label, ("manual_annotation", "annotation"))
+    scores = () if version == "llama-unscored" else _SCORES
+    file = f"coherent_factuality/{_VERSIONS[version]}"
+    found = rows(file, f"coherent_math/{version}/{{i}}", options)
+    parse = partial(_parse_scored, scores=scores, label=label, graph=graph)
+    words = {"matrix": graph, "version": version, "label": label}
+    return load("coherent_math", found, parse, options, file=Path(file).name, **words)
 
 
 @fetcher()
 def fetch_conformal_factuality(
-    subset: str = "factscore",
-    *,
-    graph: str | Callable = "none",
-    **options: Unpack[FetchOptions],
+    subset: str = "factscore", *, graph: Rule = "none", **options: Unpack[FetchOptions]
 ) -> Any:
     """Load 50 answers with scored and labelled claims, without graphs.
 
@@ -155,23 +150,46 @@ def fetch_conformal_factuality(
     check_choice("subset", subset, _SUBSETS)
     file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"  # but it is one object
     of = "conformal_factuality"
-    return load(
-        of,
-        rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options),
-        lambda record: parse_scored(record, SCORES, "annotation"),
-        options,
-        graph=graph,
-        subset=subset,
-        file=file,
-    )
+    found = rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options)
+    parse = partial(_parse_scored, scores=_SCORES, label="annotation")
+    return load(of, found, parse, options, graph=graph, subset=subset, file=file)
+
+
+def _parse_scored(record, scores, label, graph=None):
+    """A problem as the authors of the two sets with scores store it."""
+    claims = record["claims"]
+    texts = [claim["subclaim"] for claim in claims]
+    verdict = _verdict if label == "annotation" else _binary
+    labels = [verdict(claim[label], v) for v, claim in enumerate(claims)]
+    out = {"problem": record["prompt"], "claims": texts, "labels": labels}
+    if graph is not None:  # row = child, column = parent
+        made = ReasoningGraph.from_adjacency(record[graph], claims=texts)
+        out["edges"] = made.edges
+    if scores:
+        out["features"] = [[float(claim[name]) for name in scores] for claim in claims]
+        out["feature_names"] = list(scores)
+    return out
+
+
+def _verdict(text, v):
+    """Y, S, N or U; one of the published files pads a Y with hundreds of blanks."""
+    verdict = str(text).strip()
+    check_choice(f"claim {v}: annotation", verdict, _VERDICTS)
+    return _VERDICTS[verdict]
+
+
+def _binary(text, v):
+    """'1.0', '0.0', '1' or '0'; another number is a slip of the annotator."""
+    if str(text) not in ("1.0", "0.0", "1", "0"):
+        raise ValueError(
+            f"claim {v}: manual_annotation is {text!r}, but must be 0 or 1"
+        )
+    return int(float(text))
 
 
 @fetcher()
 def fetch_felm(
-    domains: str | Sequence[str] = _DOMAINS,
-    *,
-    graph: str | Callable = "chain",
-    **options: Unpack[FetchOptions],
+    domains: Names = _DOMAINS, *, graph: Rule = "chain", **options: Unpack[FetchOptions]
 ) -> Any:
     """Load FELM: answers to questions of five domains, with labelled segments.
 
@@ -217,11 +235,10 @@ def fetch_felm(
     Chen et al., *FELM: Benchmarking Factuality Evaluation of Large Language Models*,
     NeurIPS 2023 Datasets and Benchmarks, arXiv:2310.00741.
     """
-    domains = chosen("domains", domains, (*_DOMAINS, "writing_rec"))
+    of = chosen(domains=(domains, (*_DOMAINS, "writing_rec")))
     found = rows("felm/all.jsonl", "felm/{domain}/{index}", options)
-    records = (row for row in found if row[1]["domain"] in domains)
-    words = {"domains": ", ".join(domains)}
-    return load("felm", records, _parse_felm, options, graph=graph, **words)
+    found = (row for row in found if row[1]["domain"] in of["domains"])
+    return load("felm", found, _parse_felm, options, graph=graph, **of)
 
 
 def _parse_felm(record):
@@ -240,7 +257,7 @@ def _parse_felm(record):
 
 @fetcher()
 def fetch_refchecker(
-    setting: str | Sequence[str] = "all",
+    setting: Names = "all",
     *,
     alternatives: bool = True,
     **options: Unpack[FetchOptions],
@@ -285,28 +302,18 @@ def fetch_refchecker(
     Hu et al., *RefChecker: Reference-based Fine-grained Hallucination Checker and
     Benchmark for Large Language Models*, 2024, arXiv:2405.14486.
     """
-    settings = chosen("setting", setting, _SETTINGS)
-    records = (
-        row
-        for place in settings
-        for row in rows(
-            f"refchecker/{place}/{_SETTINGS[place]}_{{model}}_answers.json",
-            "refchecker/{setting}/{model}/{i}",
-            options,
-            setting=[place],
-            model=_MODELS.split(),
-        )
-    )
-    return load(
-        "refchecker",
-        records,
-        _parse_refchecker,
-        options,
-        answer=(lambda r: (_place(r), r["model"], r["response"]))
-        if alternatives
-        else None,
-        settings=", ".join(settings),
-    )
+    of = chosen(setting=(setting, _SETTINGS)) | {"model": _MODELS.split()}
+    found = rows(_refchecker_file, "refchecker/{setting}/{model}/{i}", options, **of)
+    answer = _refchecker_answer if alternatives else None
+    return load("refchecker", found, _parse_refchecker, options, answer=answer, **of)
+
+
+def _refchecker_file(setting, model):
+    return f"refchecker/{setting}/{_SETTINGS[setting]}_{model}_answers.json"
+
+
+def _refchecker_answer(record):
+    return _place(record), record["model"], record["response"]
 
 
 def _place(record):
@@ -331,10 +338,7 @@ def _parse_refchecker(record):
 
 @fetcher()
 def fetch_qags(
-    subset: str | Sequence[str] = "all",
-    *,
-    graph: str | Callable = "none",
-    **options: Unpack[FetchOptions],
+    subset: Names = "all", *, graph: Rule = "none", **options: Unpack[FetchOptions]
 ) -> Any:
     """Load QAGS: summaries whose sentences were judged by people against the article.
 
@@ -381,12 +385,9 @@ def fetch_qags(
     Wang, Cho, Lewis, *Asking and Answering Questions to Evaluate the Factual Consistency
     of Summaries*, ACL 2020, arXiv:2004.04228.
     """
-    subsets = chosen("subset", subset, ("cnndm", "xsum"))
-    records = rows(
-        "qags/mturk_{subset}.jsonl", "qags/{subset}/{i}", options, subset=subsets
-    )
-    words = {"subsets": ", ".join(subsets)}
-    return load("qags", records, _parse_qags, options, graph=graph, **words)
+    of = chosen(subset=(subset, ("cnndm", "xsum")))
+    found = rows("qags/mturk_{subset}.jsonl", "qags/{subset}/{i}", options, **of)
+    return load("qags", found, _parse_qags, options, graph=graph, **of)
 
 
 def _parse_qags(record):
@@ -413,8 +414,8 @@ def _majority(responses, v):
 
 @fetcher()
 def fetch_perl(
-    subset: str | Sequence[str] = ("gsm8k", "math"),
-    kind: str | Sequence[str] = "all",
+    subset: Names = ("gsm8k", "math"),
+    kind: Names = "all",
     label: Literal["native", "any"] = "native",
     **options: Unpack[FetchOptions],
 ) -> Any:
@@ -464,23 +465,11 @@ def fetch_perl(
     in Math Reasoning with LLMs*, 2025, arXiv:2502.02362.
     """
     check_choice("label", label, ("native", "any"))
-    of = {
-        "subset": chosen("subset", subset, _PERL_SUBSETS),
-        "kind": chosen("kind", kind, _PERL_KINDS),
-    }
-    return load(
-        "perl",
-        rows(
-            "perl/{subset}/{subset}_{kind}.json",
-            "perl/{subset}_{kind}/{i}",
-            options,
-            **of,
-        ),
-        lambda record: _parse_perl(record, label),
-        options,
-        files=", ".join(f"{s}_{k}.json" for s in of["subset"] for k in of["kind"]),
-        label=label,
-    )
+    of = chosen(subset=(subset, _PERL_SUBSETS), kind=(kind, _PERL_KINDS))
+    file = "perl/{subset}/{subset}_{kind}.json"
+    found = rows(file, "perl/{subset}_{kind}/{i}", options, **of)
+    parse = partial(_parse_perl, label=label)
+    return load("perl", found, parse, options, label=label, **of)
 
 
 def _parse_perl(record, label):

@@ -22,7 +22,7 @@ from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.ragged import offsets_of
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
-from ._fetch import describe
+from .fetch import describe
 
 CLEAN, PARTIAL, HALLUCINATED = range(3)
 
@@ -123,11 +123,7 @@ def make_reasoning_graphs(
     [True, True, True]
     """
     check_choice("kind", kind, _SETTINGS)
-    whole = isinstance(n_problems, Integral) and not isinstance(n_problems, bool)
-    if not whole or n_problems < 1:
-        raise ValueError(
-            f"n_problems is {n_problems!r}, but must be a whole number of at least 1"
-        )
+    _check_count("n_problems", n_problems, 1)
     rng, setting = check_random_state(random_state), _SETTINGS[kind]
     type_of = rng.choice(3, size=n_problems, p=setting.share)
     sizes = 2 + rng.poisson(rng.gamma(4, np.array(setting.extra_claims)[type_of] / 4))
@@ -140,15 +136,24 @@ def make_reasoning_graphs(
     names, features = _draw_features(rng, kind, batch, type_of, difficulty, true)
     batch = batch.replace_features(features, names)
     labels = list(batch.split(true.astype(np.int64)))
+    descr = _DESCR.format(kind=kind, n=n_problems)
+    return _made(batch, labels, list(names), descr, return_X_y)
+
+
+def _check_count(name, value, low):
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < low:
+        raise ValueError(
+            f"{name} is {value!r}, but must be a whole number of at least {low}"
+        )
+
+
+def _made(batch, labels, names, descr, return_X_y):
+    """What the two functions return."""
     if return_X_y:
         return batch, labels
-    return Bunch(
-        graphs=batch,
-        labels=labels,
-        groups=np.arange(n_problems),
-        feature_names=list(names),
-        DESCR=_DESCR.format(kind=kind, n=n_problems),
-    )
+    more = {"groups": np.arange(len(batch)), "feature_names": names, "DESCR": descr}
+    return Bunch(graphs=batch, labels=labels, **more)
 
 
 _DESCR = """Made-up reasoning graphs, {kind}-like
@@ -296,12 +301,10 @@ class _Plot(NamedTuple):
 
 @cache
 def _plots():
-    rows = json.loads(
-        files(__package__).joinpath("word_problems.json").read_text("utf-8")
-    )
+    text = files(__package__).joinpath("word_problems.json").read_text("utf-8")
     return [
         _Plot(row["question"], row["numbers"], [_Step(*step) for step in row["steps"]])
-        for row in rows
+        for row in json.loads(text)
     ]
 
 
@@ -358,27 +361,13 @@ def make_word_problems(
     >>> data.labels[0].tolist()
     [1, 1, 1, 1, 1, 1]
     """
-    for name, value, low in (
-        ("n_problems", n_problems, 1),
-        ("n_alternatives", n_alternatives, 0),
-    ):
-        if not isinstance(value, Integral) or value < low:
-            raise ValueError(
-                f"{name} is {value!r}, but must be a whole number of at least {low}"
-            )
+    _check_count("n_problems", n_problems, 1)
+    _check_count("n_alternatives", n_alternatives, 0)
     rng = check_random_state(random_state)
     drawn = [_draw_problem(i, n_alternatives, rng) for i in range(n_problems)]
     graphs, labels = zip(*drawn, strict=True)
-    batch = GraphBatch.pack(graphs)
-    if return_X_y:
-        return batch, list(labels)
-    return Bunch(
-        graphs=batch,
-        labels=list(labels),
-        groups=np.arange(n_problems),
-        feature_names=None,
-        DESCR=describe("word_problems"),
-    )
+    batch, descr = GraphBatch.pack(graphs), describe("word_problems")
+    return _made(batch, list(labels), None, descr, return_X_y)
 
 
 def _draw_problem(i, n_alternatives, rng):
@@ -390,9 +379,8 @@ def _draw_problem(i, n_alternatives, rng):
     # Where a question tempts, several answers go wrong alike, and agree.
     tempting = rng.randint(len(plot.steps)) if rng.rand() < 0.4 else None
     trap = _Trap(tempting, rng.randint(1, 3), rng.randint(100), rng.rand())
-    answers = [
-        _draw_answer(plot, numbers, words, trap, rng) for _ in range(1 + n_alternatives)
-    ]
+    many = range(1 + n_alternatives)
+    answers = [_draw_answer(plot, numbers, words, trap, rng) for _ in many]
     (claims, labels), *others = answers
     graph = ReasoningGraph(
         None,
@@ -421,13 +409,14 @@ def _draw_answer(plot, numbers, words, trap, rng):
     for v, step in enumerate(plot.steps):
         right.append(_calculate(step, numbers, right)[-1])
         left, sign, other, result = _calculate(step, numbers, found)
+        wrong = None
         if v == trap.step and rng.rand() < trap.pull:
-            wrong = _mistake(trap.kind, trap.choice, step, left, other, numbers)
-            left, sign, other, result = wrong
+            wrong = trap.kind, trap.choice
         elif rng.rand() < _CARELESS:
-            kind, choice = rng.randint(3), rng.randint(100)
-            wrong = _mistake(kind, choice, step, left, other, numbers)
-            left, sign, other, result = wrong
+            wrong = rng.randint(3), rng.randint(100)
+        if wrong:
+            made = _mistake(*wrong, step, left, other, numbers)
+            left, sign, other, result = made
         found.append(result)
         equation = f"{left} {sign} {other} = {result}"
         claims.append(step.text.format(equation=equation, **words))

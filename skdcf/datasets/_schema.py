@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -27,7 +26,7 @@ def jsonl_schema() -> dict[str, Any]:
 
     Examples
     --------
-    >>> from skdcf.datasets import jsonl_schema
+    >>> from skdcf.datasets.jsonl import jsonl_schema
     >>> jsonl_schema()["properties"]["labels"]["description"]
     'Per claim 1 or true, 0 or false, and -1 where nobody judged it.'
     """
@@ -90,37 +89,21 @@ def _find_fault(value, schema, path):
     return path, value
 
 
-def check_context(context: Any, where: str = "") -> list[str] | None:
-    """The passages of a context, or ValueError that names the passage.
-
-    Parameters
-    ----------
-    context : str, list of str or None
-    where : str
-        What messages begin with.
-    """
-    if context is None:
-        return None
-    passages = [context] if isinstance(context, str) else context
-    if not isinstance(passages, Sequence):
-        raise ValueError(
-            f"{where}the context is a {type(context).__name__}, but must be a text or a "
-            "list of texts"
-        )
+def check_context(passages):
+    """The passages of a context as a list, or ValueError that names the one at fault."""
+    passages = [passages] if isinstance(passages, str) else list(passages or ())
     for k, text in enumerate(passages):
         if fault := _context_fault(text):
-            raise ValueError(f"{where}passage {k} of the context {fault}")
+            raise ValueError(f"passage {k} of the context {fault}")
     if (length := sum(map(len, passages))) > _LONGEST:
         raise ValueError(
-            f"{where}the context has {length:,} characters, but at most {_LONGEST:,} are "
-            "read: pass the passages that the answer was given, not a whole collection"
+            f"the context has {length:,} characters, but at most {_LONGEST:,} are read: "
+            "pass the passages that the answer was given, not a whole collection"
         )
-    return list(passages)
+    return passages
 
 
 def _context_fault(text):
-    if not isinstance(text, str):
-        return f"is of type {type(text).__name__}, but must be a text"
     if not text.strip():
         return "is empty: leave it out; an empty list says that there are none"
     if "\0" in text:

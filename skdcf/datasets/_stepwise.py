@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, Unpack
 
 import numpy as np
 
 from .._checks import check_choice
 from ..graphs import labels_from_first_error
-from ._fetch import FetchOptions, chosen, edge_rule, fetcher, load, read, rows
+from .fetch import (
+    FetchOptions,
+    Names,
+    Rule,
+    chosen,
+    edge_rule,
+    fetcher,
+    load,
+    read,
+    rows,
+)
 
 _PRM_PARTS = {
     "train": ["prm800k_train_p1_first400_4o"],
@@ -40,11 +49,11 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 @fetcher()
 def fetch_prmbench(
-    split: str | Sequence[str] = "all",
-    kinds: str | Sequence[str] = _LOGIC,
+    split: Names = "all",
+    kinds: Names = _LOGIC,
     *,
     originals: bool = True,
-    graph: str | Callable = "chain",
+    graph: Rule = "chain",
     **options: Unpack[FetchOptions],
 ) -> Any:
     """Load PRMBench: solutions of math problems with planted errors, step by step.
@@ -97,32 +106,17 @@ def fetch_prmbench(
     Song et al., *PRMBench: A Fine-grained and Challenging Benchmark for Process-Level
     Reward Models*, ACL 2025, arXiv:2501.03124.
     """
-    kinds = chosen("kinds", kinds, _PRM_KINDS)
+    of = chosen(split=(split, _PRM_PARTS), kinds=(kinds, _PRM_KINDS))
     edge_rule(graph)
-    stems = {
-        part: _prm_stems(part, kinds) for part in chosen("split", split, _PRM_PARTS)
-    }
-    found = (
-        rows(
-            "prmbench/{stem}.jsonl",
-            "prmbench/{stem}/{i}",
-            options,
-            stem=some,
-            split=[part],
-        )
-        for part, some in stems.items()
-    )
-    records = dict(chain.from_iterable(found))
+    parts, kinds = [p for s in of["split"] for p in _PRM_PARTS[s]], of["kinds"]
+    stems = [f"{part}_{k}" for part in parts for k in kinds if k != _SEVERAL]
+    if "test" in of["split"] and _SEVERAL in kinds:
+        stems.append("prm_test_p12_multi_solutions")
+    found = rows("prmbench/{stem}.jsonl", "prmbench/{stem}/{i}", options, stem=stems)
+    records = dict(found)
     if originals:
         records |= _originals(records)
-    files = ", ".join(f"{stem}.jsonl" for some in stems.values() for stem in some)
-    return load("prmbench", records, _parse_prm, options, graph=graph, files=files)
-
-
-def _prm_stems(part, kinds):
-    stems = [f"{p}_{k}" for p in _PRM_PARTS[part] for k in kinds if k != _SEVERAL]
-    several = part == "test" and _SEVERAL in kinds
-    return stems + ["prm_test_p12_multi_solutions"] * several
+    return load("prmbench", records, _parse_prm, options, graph=graph, stem=stems)
 
 
 def _originals(records):
@@ -153,15 +147,17 @@ def _parse_prm(record):
         "claims": steps,
         "labels": labels,
         "group": record.get("question", record["original_question"]),
-        "metadata": {key: record[key] for key in ("split", "idx")}
-        | {"kind": record["classification"], "changed": changed},
+        "metadata": {
+            "split": "train" if "train" in record["stem"] else "test",
+            "idx": record["idx"],
+            "kind": record["classification"],
+            "changed": changed,
+        },
     }
 
 
 @fetcher()
-def fetch_prm800k(
-    *, graph: str | Callable = "chain", **options: Unpack[FetchOptions]
-) -> Any:
+def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[FetchOptions]) -> Any:
     """Load PRM800K (second phase, test part): solutions judged up to the first error.
 
     Parameters
@@ -224,10 +220,7 @@ def _parse_prm800k(record):
 
 @fetcher()
 def fetch_process_bench(
-    subset: str | Sequence[str] = "all",
-    *,
-    graph: str | Callable = "chain",
-    **options: Unpack[FetchOptions],
+    subset: Names = "all", *, graph: Rule = "chain", **options: Unpack[FetchOptions]
 ) -> Any:
     """Load ProcessBench: answers to math problems, with the first wrong step marked.
 
@@ -269,17 +262,16 @@ def fetch_process_bench(
     Zheng et al., *ProcessBench: Identifying Process Errors in Mathematical Reasoning*,
     2024, arXiv:2412.06559.
     """
-    subsets = chosen("subset", subset, ("gsm8k", "math"))
-    of = "process_bench/{subset}"
-    return load(
-        "process_bench",
-        rows(f"{of}.json", f"{of}/{{i}}", options, subset=subsets),
-        _parse_process,
-        options,
-        graph=graph,
-        answer=lambda r: (r["problem"], r["generator"], "\n".join(r["steps"])),
-        subsets=", ".join(subsets),
+    of = chosen(subset=(subset, ("gsm8k", "math")))
+    found = rows(
+        "process_bench/{subset}.json", "process_bench/{subset}/{i}", options, **of
     )
+    more = {"graph": graph, "answer": _process_answer}
+    return load("process_bench", found, _parse_process, options, **more, **of)
+
+
+def _process_answer(record):
+    return record["problem"], record["generator"], "\n".join(record["steps"])
 
 
 def _parse_process(record):
@@ -293,9 +285,9 @@ def _parse_process(record):
 
 @fetcher(on_invalid="drop")
 def fetch_mr_ben(
-    subjects: str | Sequence[str] = _SUBJECTS,
+    subjects: Names = _SUBJECTS,
     *,
-    graph: str | Callable = "chain",
+    graph: Rule = "chain",
     **options: Unpack[FetchOptions],
 ) -> Any:
     """Load Mr-Ben: answers to exam questions, with the first wrong step marked.
@@ -343,26 +335,15 @@ def fetch_mr_ben(
     Zeng et al., *MR-Ben: A Meta-Reasoning Benchmark for Evaluating System-2 Thinking in
     LLMs*, NeurIPS 2024, arXiv:2406.13975.
     """
-    subjects = chosen("subjects", subjects, (*_SUBJECTS, "logic"))
-    records = (
-        (f"mr_ben/{subject}/{uuid}/{k}", answer | {"file": subject})
-        for subject in subjects
-        for uuid, answers in read(f"mr_ben/{subject}.json", options).items()
-        for k, answer in enumerate(answers)
-    )
-    return load(
-        "mr_ben",
-        records,
-        _parse_mr_ben,
-        options,
-        graph=graph,
-        answer=lambda record: (
-            record["Question_UUID"],
-            record["Sampled_Model"],
-            "\n".join(record["Model_Solution_Steps"]),
-        ),
-        subjects=", ".join(subjects),
-    )
+    of = chosen(subjects=(subjects, (*_SUBJECTS, "logic")))
+    found = rows("mr_ben/{subjects}.json", "mr_ben/{subjects}/{key}/{k}", options, **of)
+    more = {"graph": graph, "answer": _mr_ben_answer}
+    return load("mr_ben", found, _parse_mr_ben, options, **more, **of)
+
+
+def _mr_ben_answer(record):
+    text = "\n".join(record["Model_Solution_Steps"])
+    return record["Question_UUID"], record["Sampled_Model"], text
 
 
 def _parse_mr_ben(record):
@@ -385,7 +366,7 @@ def _parse_mr_ben(record):
         "group": record["Question"],
         "metadata": {
             "model": record["Sampled_Model"],
-            "subject": record["file"],
+            "subject": record["subjects"],
             "topic": record["Subject"],
         },
     }
@@ -441,17 +422,12 @@ def fetch_gsm8k_solutions(**options: Unpack[FetchOptions]) -> Any:
         for i, line in enumerate(lines)
         for model in _MODELS
     }
-    return load(
-        "gsm8k_solutions",
-        records,
-        _parse_gsm8k,
-        options,
-        answer=lambda record: (
-            record["question"],
-            record["model"],
-            _ANNOTATION.sub("", record["solution"]),
-        ),
-    )
+    return load("gsm8k_solutions", records, _parse_gsm8k, options, answer=_gsm8k_answer)
+
+
+def _gsm8k_answer(record):
+    text = _ANNOTATION.sub("", record["solution"])
+    return record["question"], record["model"], text
 
 
 def _parse_gsm8k(record):

@@ -1,8 +1,7 @@
 """From records to problems: what a line of JSON Lines and a published record have in common.
 
-A record is a dictionary in the form that `jsonl_schema` describes. It is checked by that
-schema, here and nowhere else. The two published sets with scores store problems in one
-way, which is read here, too.
+A record is a dictionary in the form that ``schema/problem-1.json`` describes. It is checked by that
+schema, here and nowhere else.
 """
 
 from __future__ import annotations
@@ -27,14 +26,8 @@ _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 #: The key of the metadata that lists those of its keys that stood beside it in the line.
 OWN = "own_keys"
-BROKEN = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-    OverflowError,
-)
+BROKEN = (ValueError, LookupError, TypeError, AttributeError)
+BROKEN += (RecursionError, OverflowError)
 _PLAIN = {str, int, float, bool, type(None)}
 #: Two names of one thing, of which a line has one.
 _SAME = {"question": "problem", "parents": "edges"}
@@ -45,19 +38,21 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
 
     Parameters
     ----------
-    options : TypedDict class
+    options : TypedDict class, or dict of str to type
     **defaults
         Of the options; None where none is said.
     """
 
+    hints = options if isinstance(options, dict) else get_type_hints(options)
+
     def decorate(function):
         signature = inspect.signature(function)
-        *own, _ = signature.parameters.values()
+        *own, more = signature.parameters.values()
         shown = [
-            inspect.Parameter(
-                name, _KEYWORD, default=defaults.get(name), annotation=hint
+            more.replace(
+                name=k, kind=_KEYWORD, default=defaults.get(k), annotation=hint
             )
-            for name, hint in get_type_hints(options).items()
+            for k, hint in hints.items()
         ]
         signature = signature.replace(parameters=[*own, *shown])
 
@@ -108,7 +103,7 @@ def build_dataset(
         The id of a record becomes that of its problem, and names it in messages.
     parse : callable
         ``parse(record)`` gives a dictionary with the keys of a line of JSON Lines, as
-        `jsonl_schema` describes them: ``claims``, ``problem``, ``edges`` or ``parents``,
+        ``schema/problem-1.json`` describes them: ``claims``, ``problem``, ``edges`` or ``parents``,
         ``features``, ``labels``, ``group``, ``metadata`` and so on. Where the record is
         broken it raises ValueError, LookupError, TypeError, AttributeError or
         OverflowError.
@@ -229,15 +224,10 @@ def read_problem(record, rename=None, warned=None):
     group = (metadata or {}).get("group")
     graph = _graph(record, metadata)
     _check_lengths(graph, labels=labels, mask=mask)
-    return Problem(
-        graph,
-        None
-        if labels is None
-        else read_labels(labels, "claim {}".format).astype(np.int64),
-        None if mask is None else np.array(mask, dtype=bool),
-        group,
-        metadata,
-    )
+    if labels is not None:
+        labels = read_labels(labels, "claim {}".format).astype(np.int64)
+    mask = None if mask is None else np.array(mask, dtype=bool)
+    return Problem(graph, labels, mask, group, metadata)
 
 
 def format_problem(problem):
@@ -376,58 +366,3 @@ def _check_lengths(graph, **columns):
     for name, values in columns.items():
         if values is not None and len(values) != graph.n_claims:
             raise ValueError(f"{len(values)} {name}, but {graph.n_claims} claims")
-
-
-#: Scores of both sets, of which higher means more confident.
-SCORES = ("frequency-score", "gpt-score")
-MATRICES = ("dep_graph", "gold_graph")
-ANNOTATIONS = ("manual_annotation", "annotation")
-#: Values of ``annotation`` that the authors count as true and as false.
-_VERDICTS = {"Y": 1, "S": 1, "N": 0, "U": 0}
-
-
-def parse_scored(record, scores, label, graph=None):
-    """A problem as the authors of the two sets with scores store it.
-
-    Parameters
-    ----------
-    record : dict
-    scores : sequence of str or None
-        Fields of the claims that become features.
-    label : {"manual_annotation", "annotation"} or None
-    graph : {"dep_graph", "gold_graph"}, optional
-        Which 0/1 matrix becomes edges; row = child, column = parent.
-    """
-    claims = record["claims"]
-    texts = [claim["subclaim"] for claim in claims]
-    out = {"problem": record["prompt"], "claims": texts}
-    if graph is not None:
-        made = ReasoningGraph.from_adjacency(record[graph], claims=texts)
-        out["edges"] = made.edges
-    if scores is not None:
-        out["features"] = [[float(claim[name]) for name in scores] for claim in claims]
-        out["feature_names"] = list(scores)
-    if label is not None:
-        one = _verdict if label == "annotation" else _binary
-        out["labels"] = [one(claim[label], v) for v, claim in enumerate(claims)]
-    return out
-
-
-def _verdict(text, v):
-    """Y, S, N or U; one of the published files pads a Y with hundreds of blanks."""
-    verdict = str(text).strip()
-    check_choice(f"claim {v}: annotation", verdict, _VERDICTS)
-    return _VERDICTS[verdict]
-
-
-def _binary(text, v):
-    """'1.0', '0.0', '1' or '0'; another number is a slip of the annotator."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = None
-    if value not in (0.0, 1.0):
-        raise ValueError(
-            f"claim {v}: manual_annotation is {text!r}, but must be 0 or 1"
-        )
-    return int(value)

@@ -1,5 +1,6 @@
 """Layer 5, estimators: the scikit-learn face."""
 
+from ._door import accepting_origin as accepting_origin
 from ._online import decide as decide
 from ._parts import CalibrationPart
 from ._presets import (

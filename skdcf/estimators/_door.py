@@ -8,6 +8,7 @@ whether people changed edges, and what a label means.
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -273,6 +274,26 @@ def _present(flags):
     return [True] * bool(flags.any()) + [False] * (not flags.all())
 
 
+#: Reasons of `accepting_origin` that are in force.
+_ACCEPTED: list[str | None] = []
+
+
+@contextmanager
+def accepting_origin(reason):
+    """Accept problems that were made otherwise, at every door of this process.
+
+    Parameters
+    ----------
+    reason : str or None
+        As for ``accept_origin``, where a call says none; None accepts nothing.
+    """
+    _ACCEPTED.append(reason)
+    try:
+        yield
+    finally:
+        _ACCEPTED.pop()
+
+
 def compare_origin(filter, found, accept, *, new=False):
     """ValueError or a warning where problems were made otherwise than those that calibrated.
 
@@ -287,6 +308,8 @@ def compare_origin(filter, found, accept, *, new=False):
     new : bool
         Whether these problems are to calibrate, so that ``origin_`` becomes theirs.
     """
+    if accept is None and _ACCEPTED:
+        accept = _ACCEPTED[-1]
     if accept is not None and not (isinstance(accept, str) and accept.strip()):
         raise ValueError(
             f"accept_origin is {accept!r}, but must be a text: the reason why problems "

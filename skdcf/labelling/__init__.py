@@ -3,25 +3,12 @@
 ``skdcf label FILE.jsonl`` opens the page. `LabelStore` keeps what is said on it.
 """
 
-from ._agreement import (
-    LabelSource,
-    agreement,
-    cohen_kappa,
-    describe_labels,
-    get_label_sources,
-    list_disagreements,
-    set_label_sources,
-)
-from ._exchange import (
-    from_label_studio,
-    label_studio_config,
-    read_csv,
-    to_label_studio,
-    write_csv,
-)
+from ._agreement import agreement
 from ._next import Disagreements, FilterOrder, RandomOrder, next_to_label
 from ._server import LabelServer
 from ._store import LabelStore
+from .exchange import from_label_studio, to_label_studio
+from .sources import LabelSource, describe_labels
 
 __all__ = [
     "Disagreements",
@@ -31,15 +18,8 @@ __all__ = [
     "LabelStore",
     "RandomOrder",
     "agreement",
-    "cohen_kappa",
     "describe_labels",
     "from_label_studio",
-    "get_label_sources",
-    "label_studio_config",
-    "list_disagreements",
     "next_to_label",
-    "read_csv",
-    "set_label_sources",
     "to_label_studio",
-    "write_csv",
 ]

@@ -1,25 +1,13 @@
-"""Where labels come from, and how far two people, or a model and people, agree.
-
-Formulas of a text become trees that a page can build without reading any HTML.
-"""
+"""How far two people, or a model and people, agree."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.stats import t as student
 
-from .._checks import check_choice
-from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
-from ..graphs.sources import KINDS, SOURCES, iterate_sources, read_sources
+from ..graphs import GraphBatch, Labels, pack_labels
 from ..metrics import coverage_interval
 
 _LEVEL = 0.95
@@ -61,37 +49,8 @@ class Kappa:
         )
 
 
-def cohen_kappa(first: Labels, second: Labels) -> Kappa:
-    """Agreement of two annotators beyond chance, for true and false.
-
-    Parameters
-    ----------
-    first, second : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown, of the same claims.
-
-    Returns
-    -------
-    Kappa
-
-    Raises
-    ------
-    ValueError
-        If the labels do not belong to the same claims, or none is judged by both.
-
-    Notes
-    -----
-    Cohen (1960). The interval is that of the jackknife over problems, with the quantile
-    of Student's t: claims of one answer are judged together and err together, so that a
-    formula for independent claims would be too narrow.
-
-    Examples
-    --------
-    >>> from skdcf.labelling import cohen_kappa
-    >>> ann = [[1, 1, 0], [1, 0], [1, 1], [0]]
-    >>> bob = [[1, 1, 0], [1, 1], [1, -1], [0]]
-    >>> round(cohen_kappa(ann, bob).kappa, 2)
-    0.7
-    """
+def _cohen_kappa(first, second):
+    """Cohen's kappa with the jackknife over problems, as `agreement` describes it."""
     a, b, problem = _side_by_side(first, second)
     both = (a >= 0) & (b >= 0)
     if not both.any():
@@ -123,44 +82,6 @@ def _jackknife(kappa, without):
     error = np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))
     half = student.ppf((1 + _LEVEL) / 2, n - 1) * error
     return float(max(kappa - half, -1.0)), float(min(kappa + half, 1.0))
-
-
-def list_disagreements(
-    graphs: Any, first: Labels, second: Labels
-) -> list[tuple[Any, int, Any, int, int]]:
-    """Claims that one annotator calls true and the other false, to talk about.
-
-    Parameters
-    ----------
-    graphs : sequence of ReasoningGraph, or GraphBatch
-    first, second : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown.
-
-    Returns
-    -------
-    list of (problem, claim, text, label, other label)
-        Id or position of the problem, position of the claim, its text if known.
-
-    Examples
-    --------
-    >>> from skdcf import ReasoningGraph
-    >>> from skdcf.labelling import list_disagreements
-    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"], id="q1")
-    >>> list_disagreements([graph], [[1, 0]], [[1, 1]])
-    [('q1', 1, 'so it is odd', 0, 1)]
-    """
-    batch = as_batch(graphs)
-    a, b = pack_labels(first, batch), pack_labels(second, batch)
-    found = []
-    for row in np.flatnonzero((a >= 0) & (b >= 0) & (a != b)).tolist():
-        i = int(batch.problem_of[row])
-        v, graph = row - int(batch.offsets[i]), batch[i]
-        name, text = (
-            i if graph.id is None else graph.id,
-            graph.claims and graph.claims[v],
-        )
-        found.append((name, v, text, int(a[row]), int(b[row])))
-    return found
 
 
 @dataclass(frozen=True)
@@ -215,23 +136,31 @@ class ModelAgreement:
 
 
 def agreement(model: Labels, human: Labels) -> ModelAgreement:
-    """Compare labels of a model with those of people.
+    """Compare labels of a model with those of people, or those of two people.
 
     Parameters
     ----------
-    model, human : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown, of the same claims. A claim of which the model is
-        unsure counts as not called true, as in calibration. Claims that no person
-        judged are left out.
+    model : sequence of arrays, one per problem
+        1 true, 0 false, -1 unknown. A claim of which the model is unsure counts as not
+        called true, as in calibration.
+    human : sequence of arrays, one per problem
+        Labels of the same claims. Claims that no person judged are left out.
 
     Returns
     -------
     ModelAgreement
+        With ``kappa``, Cohen's kappa and its interval, in which the two are alike.
 
     Raises
     ------
     ValueError
         If the labels do not belong to the same claims, or none is judged by both.
+
+    Notes
+    -----
+    Kappa is that of Cohen (1960). Its interval is that of the jackknife over problems, with
+    the quantile of Student's t: claims of one answer are judged together and err together,
+    so that a formula for independent claims would be too narrow.
 
     Examples
     --------
@@ -241,6 +170,8 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     >>> result = agreement(model, human)
     >>> result.overlooked, result.n_problems
     (0.25, 4)
+    >>> round(result.kappa.kappa, 2)
+    0.7
     """
     m, h, problem = _side_by_side(model, human)
     judged = h >= 0
@@ -249,7 +180,7 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     false, true = int((h == 0).sum()), int((h == 1).sum())
     found, alarms = int(((h == 0) & (m != 1)).sum()), int(((h == 1) & (m == 0)).sum())
     return ModelAgreement(  # type: ignore[call-arg]
-        cohen_kappa(model, human),
+        _cohen_kappa(model, human),
         *_share(found, false),
         *_share(alarms, true),
         false,
@@ -278,216 +209,3 @@ def _side_by_side(first, second):
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())
     return pack_labels(first, batch), pack_labels(second, batch), batch.problem_of
-
-
-_FORMULA = re.compile(
-    r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\((.{1,2000}?)\\\)|"
-    r"(?<![\\$])\$(?=\S)([^$\n]{1,500}?)(?<=[^\s\\])\$(?!\d)",
-    re.DOTALL,
-)
-#: A formula with any other element or attribute is shown as it was written: claims are
-#: written by a model, and ``\\text{<script>}`` is one of the things that LaTeX can say.
-_TAG = re.compile(
-    "math|mrow|mi|mn|mo|mtext|mspace|msup|msub|msubsup|mfrac|msqrt|mroot|mover|munder|"
-    "munderover|mtable|mtr|mtd|mstyle|mpadded|mphantom|menclose|mfenced"
-)
-_ATTRIBUTE = re.compile("display|mathvariant|stretchy|fence|accent|linethickness|width")
-
-
-def split_formulas(text: str | None) -> list | None:
-    """Cut a text into strings and trees (tag, attributes, children) of MathML.
-
-    Parameters
-    ----------
-    text : str or None
-
-    Returns
-    -------
-    list or None
-        None where there is no formula, or where ``latex2mathml`` is not installed.
-    """
-    try:
-        from latex2mathml.converter import convert
-    except ImportError:
-        return None
-    parts, end = [], 0
-    for match in _FORMULA.finditer(text or ""):
-        try:
-            root = ElementTree.fromstring(convert(next(filter(None, match.groups()))))
-            tree = _tree(root)
-        except Exception:  # whatever a model wrote: it is shown as it stands
-            continue
-        parts += [text[end : match.start()], tree]
-        end = match.end()
-    return [*parts, text[end:]] if parts else None
-
-
-def _tree(element):
-    tag = element.tag.rpartition("}")[2]
-    if not _TAG.fullmatch(tag) or not all(map(_ATTRIBUTE.fullmatch, element.attrib)):
-        raise ValueError(f"{tag} with {sorted(element.attrib)} is not shown")
-    children = [element.text or ""]
-    for child in element:
-        children += [_tree(child), child.tail or ""]
-    return [tag, element.attrib, [c for c in children if c]]
-
-
-_WORDS = {"human": "by people", "model": "by models", "derived": "derived"}
-
-
-class LabelSource(NamedTuple):
-    """Who judged a claim, and when.
-
-    Parameters
-    ----------
-    kind : {"human", "model", "derived"}
-        A person, a language model, or a rule that made the label from something else.
-    by : str
-        Name of the person, the model or the rule.
-    when : str or None
-        Time in ISO 8601.
-    version : str or None
-        Of the prompt, or of the rule.
-    seconds : float or None
-        For how long a person looked at the claim.
-    note : str or None
-        What the person noted.
-    """
-
-    kind: str
-    by: str
-    when: str | None = None
-    version: str | None = None
-    seconds: float | None = None
-    note: str | None = None
-
-    @classmethod
-    def now(cls, kind: str, by: str, version: str | None = None) -> LabelSource:
-        """A source with the present time.
-
-        Parameters
-        ----------
-        kind : {"human", "model", "derived"}
-        by : str
-        version : str, optional
-
-        Returns
-        -------
-        LabelSource
-        """
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        return cls(kind, by, when, version)
-
-
-def set_label_sources(
-    graph: ReasoningGraph, sources: LabelSource | Sequence[LabelSource | None]
-) -> ReasoningGraph:
-    """The graph with the sources of its labels in its metadata, where they travel along.
-
-    Parameters
-    ----------
-    graph : ReasoningGraph
-    sources : LabelSource, or sequence of (LabelSource or None)
-        One for all claims, or one for each; None where nobody judged the claim.
-
-    Returns
-    -------
-    ReasoningGraph
-
-    Raises
-    ------
-    ValueError
-        If there are as many sources as claims no more, or a kind is unknown.
-
-    Examples
-    --------
-    >>> from skdcf import ReasoningGraph
-    >>> from skdcf.labelling import LabelSource, get_label_sources, set_label_sources
-    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
-    >>> graph = set_label_sources(graph, [LabelSource("human", "ann"), None])
-    >>> get_label_sources(graph)
-    [LabelSource(kind='human', by='ann', when=None, version=None, seconds=None, note=None), None]
-    """
-    if isinstance(sources, LabelSource):
-        sources = [sources] * graph.n_claims
-    if len(sources) != graph.n_claims:
-        raise ValueError(f"{len(sources)} sources but {graph.n_claims} claims")
-    for source in sources:
-        if source is not None:
-            check_choice("kind", source.kind, KINDS)
-    rows = [None if source is None else _row(source) for source in sources]
-    return graph.replace(metadata={**(graph.metadata or {}), SOURCES: rows})
-
-
-def _row(source):
-    """What is written: the first four always, seconds and note where there are any."""
-    names = LabelSource._fields
-    given = zip(names, source, strict=True)
-    return {k: v for k, v in given if k in names[:4] or v is not None}
-
-
-def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
-    """Where the labels of a graph come from.
-
-    Parameters
-    ----------
-    graph : ReasoningGraph
-
-    Returns
-    -------
-    list of (LabelSource or None)
-        One for each claim; None where it is not known.
-    """
-    rows = read_sources(graph.metadata, graph.n_claims)
-    return [None if row is None else _source(row) for row in rows]
-
-
-def _source(row):
-    return LabelSource(*(row.get(name) for name in LabelSource._fields))
-
-
-def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
-    """How many labels there are and who gave them, in one sentence, for reports.
-
-    Parameters
-    ----------
-    X : sequence of ReasoningGraph, or GraphBatch
-        With sources in their metadata, where these are known.
-    y : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from skdcf import ReasoningGraph
-    >>> from skdcf.labelling import LabelSource, describe_labels, set_label_sources
-    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
-    >>> graph = set_label_sources(graph, LabelSource("human", "ann"))
-    >>> describe_labels([graph], [[1, -1]])
-    '2 claims: 1 judged by people (ann 1), 1 not judged'
-    """
-    batch = as_batch(X)
-    labels = pack_labels(y, batch)
-    found = Counter()
-    for label, row in zip(labels.tolist(), iterate_sources(batch), strict=True):
-        if label >= 0:
-            found[(row["kind"], str(row.get("by"))) if row else ("unknown", "")] += 1
-    parts = [part for kind in (*KINDS, "unknown") if (part := _count(kind, found))]
-    if unknown := int(np.sum(labels < 0)):
-        parts.append(f"{unknown} not judged")
-    return f"{len(labels)} claims: {', '.join(parts)}"
-
-
-def _count(kind, found):
-    names = {by: n for (k, by), n in found.items() if k == kind}
-    if not names:
-        return None
-    total = sum(names.values())
-    if kind == "unknown":
-        return f"{total} judged, the data do not say by whom"
-    listed = ", ".join(f"{by} {n}" for by, n in sorted(names.items()))
-    judged = "" if kind == "derived" else "judged "
-    return f"{total} {judged}{_WORDS[kind]} ({listed})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -164,10 +165,10 @@ class RandomOrder:
         -------
         list of (problem, claims)
         """
-        words = [store.said(i, by) for i in self.order(store)]
+        words = ((i, store.said(i, by)) for i in self.order(store))
         return [
             (i, tuple(v for v, word in enumerate(row) if word is None))
-            for i, row in zip(self.order(store), words, strict=True)
+            for i, row in words
             if None in row
         ]
 
@@ -182,11 +183,11 @@ class RandomOrder:
         -------
         list of int
         """
-        keys = [
-            hashlib.sha256(f"{self.seed} {store.digest(i)}".encode()).digest()
-            for i in range(len(store.graphs))
-        ]
-        return sorted(range(len(keys)), key=keys.__getitem__)
+
+        def key(i):
+            return hashlib.sha256(f"{self.seed} {store.digest(i)}".encode()).digest()
+
+        return sorted(range(len(store.graphs)), key=key)
 
     def passed_over(self, store: LabelStore, by: str) -> list[int]:
         """Give the problems that nobody judged although a later one was judged.
@@ -275,14 +276,7 @@ class Disagreements:
         -------
         list of (problem, claims)
         """
-        found = []
-        for i in range(len(store.graphs)):
-            rows = [store.said(i, name) for name in (self.first, self.second, by)]
-            claims = [
-                v
-                for v, (a, b, own) in enumerate(zip(*rows, strict=True))
-                if own is None and a is not None and b is not None and a != b
-            ]
-            if claims:
-                found.append((i, tuple(claims)))
-        return found
+        found = defaultdict(tuple)
+        for i, v, a, b in store.compare(self.first, self.second, by):
+            found[i] += (v,) * (a != b)
+        return [(i, claims) for i, claims in found.items() if claims]

@@ -7,6 +7,7 @@ pages of other origins send, and its page may load and run nothing but what is i
 
 import hmac
 import json
+import re
 import secrets
 import socket
 import threading
@@ -16,9 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
+from xml.etree import ElementTree
 
 from .._checks import check_choice
-from ._agreement import split_formulas
 from ._next import Order
 from ._store import LabelStore
 
@@ -185,9 +186,10 @@ class LabelServer(ThreadingHTTPServer):
             for i, graph in enumerate(self.store.graphs)
         ]
         about = {k: getattr(self, k) for k in ("annotator", "question", "guideline")}
-        about["done"] = self.order and self.order.done
-        about["one_false_ends"] = bool(self.order and self.order.one_false_ends)
-        return {**about, **self.asked(), "version": version, "problems": rows}
+        if self.order:
+            about |= {"done": self.order.done} | self.asked()
+            about["one_false_ends"] = self.order.one_false_ends
+        return {**about, "version": version, "problems": rows}
 
     def asked(self) -> dict[str, Any]:
         """What to judge next, if there is an order that says so.
@@ -208,7 +210,9 @@ class LabelServer(ThreadingHTTPServer):
             "answer": (graph.metadata or {}).get("answer"),
             "claims": list(graph.claims or ()),
             "context": context,
-            "math": [split_formulas(t) for t in (graph.problem, *(graph.claims or ()))],
+            "math": [
+                _split_formulas(t) for t in (graph.problem, *(graph.claims or ()))
+            ],
             "known": None if known is None else [int(k) for k in known[i]],
         }
 
@@ -257,26 +261,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _admitted(self, changes=False):
         """Whether the request comes from our own page; answers it where it does not."""
-        if self.headers.get("Host") not in self.server.hosts:
-            return self._refuse("the host is none of this server")
-        origin = self.headers.get("Origin")
-        if (
-            origin is not None
-            and origin.removeprefix("http://") not in self.server.hosts
-        ):
-            return self._refuse("no other origin is accepted")
-        if self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-            return self._refuse("no other site is accepted")
-        if not hmac.compare_digest(self._token(changes).encode(), self._own):
-            return self._refuse("the token is missing or wrong")
-        kind = self.headers.get("Content-Type", "").partition(";")[0]
-        if changes and kind != "application/json":
-            return self._refuse("only JSON is accepted")
-        return True
-
-    @property
-    def _own(self):
-        return self.server.token.encode()
+        hosts, said = self.server.hosts, self.headers
+        origin = said.get("Origin")
+        token, own = self._token(changes).encode(), self.server.token.encode()
+        kind = said.get("Content-Type", "").partition(";")[0]
+        site = said.get("Sec-Fetch-Site", "none")
+        wanted = {
+            "the host is none of this server": said.get("Host") in hosts,
+            "no other origin is accepted": origin is None
+            or origin.removeprefix("http://") in hosts,
+            "no other site is accepted": site in ("none", "same-origin"),
+            "the token is missing or wrong": hmac.compare_digest(token, own),
+            "only JSON is accepted": not changes or kind == "application/json",
+        }
+        reason = next((text for text, is_so in wanted.items() if not is_so), None)
+        return reason is None or self._refuse(reason)
 
     def _token(self, changes):
         """From the header; from the address only where nothing is changed."""
@@ -321,3 +320,49 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+
+_FORMULA = re.compile(
+    r"\$\$(.{1,2000}?)\$\$|\\\[(.{1,2000}?)\\\]|\\\((.{1,2000}?)\\\)|"
+    r"(?<![\\$])\$(?=\S)([^$\n]{1,500}?)(?<=[^\s\\])\$(?!\d)",
+    re.DOTALL,
+)
+#: A formula with any other element or attribute is shown as it was written: claims are
+#: written by a model, and ``\\text{<script>}`` is one of the things that LaTeX can say.
+_TAG = re.compile(
+    "math|mrow|mi|mn|mo|mtext|mspace|msup|msub|msubsup|mfrac|msqrt|mroot|mover|munder|"
+    "munderover|mtable|mtr|mtd|mstyle|mpadded|mphantom|menclose|mfenced"
+)
+_ATTRIBUTE = re.compile("display|mathvariant|stretchy|fence|accent|linethickness|width")
+
+
+def _split_formulas(text):
+    """Cut a text into strings and trees (tag, attributes, children) of MathML.
+
+    A page builds them without reading any HTML. None where there is no formula, or where
+    ``latex2mathml`` is not installed.
+    """
+    try:
+        from latex2mathml.converter import convert
+    except ImportError:
+        return None
+    parts, end = [], 0
+    for match in _FORMULA.finditer(text or ""):
+        try:
+            root = ElementTree.fromstring(convert(next(filter(None, match.groups()))))
+            tree = _tree(root)
+        except Exception:  # whatever a model wrote: it is shown as it stands
+            continue
+        parts += [text[end : match.start()], tree]
+        end = match.end()
+    return [*parts, text[end:]] if parts else None
+
+
+def _tree(element):
+    tag = element.tag.rpartition("}")[2]
+    if not _TAG.fullmatch(tag) or not all(map(_ATTRIBUTE.fullmatch, element.attrib)):
+        raise ValueError(f"{tag} with {sorted(element.attrib)} is not shown")
+    children = [element.text or ""]
+    for child in element:
+        children += [_tree(child), child.tail or ""]
+    return [tag, element.attrib, [c for c in children if c]]

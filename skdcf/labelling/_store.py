@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from sklearn.utils import Bunch
 
 from .._files import append_journal, open_journal
 from ..graphs import GraphBatch, ReasoningGraph
-from ._agreement import LabelSource, get_label_sources, set_label_sources
+from .sources import LabelSource, get_label_sources, set_label_sources
 
 #: What a person can say of a claim; None takes it back.
 WORDS = {"true": 1, "false": 0, "unsure": -1, None: None}
@@ -106,13 +106,7 @@ class LabelStore:
         self.version += 1
 
     def label(
-        self,
-        problem: int,
-        claim: int,
-        word: str | None,
-        *,
-        by: str,
-        seconds: float | None = None,
+        self, problem: int, claim: int, word: str | None, *, by: str, seconds=None
     ) -> None:
         """Save what somebody says of a claim.
 
@@ -228,8 +222,11 @@ class LabelStore:
         return [event.get("label") for event in self._events(problem, by)]
 
     def _events(self, problem, by):
+        return self._rows(self._said, problem, by, {})
+
+    def _rows(self, kept, problem, by, default):
         digest, n = self.digest(problem), self.graphs[problem].n_claims
-        return [self._said.get((by, digest, v), {}) for v in range(n)]
+        return [kept.get((by, digest, v), default) for v in range(n)]
 
     def notes(self, problem: int, by: str) -> list[str]:
         """The notes of somebody on the claims of a problem.
@@ -244,8 +241,7 @@ class LabelStore:
         list of str
             Empty where there is none.
         """
-        digest, n = self.digest(problem), self.graphs[problem].n_claims
-        return [self._notes.get((by, digest, v), "") for v in range(n)]
+        return self._rows(self._notes, problem, by, "")
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
         """What builds on what, as somebody corrected it, or as it was.
@@ -307,11 +303,29 @@ class LabelStore:
                 raise ValueError(
                     f"{name!r} has judged nothing; there are {self.annotators()}"
                 )
+        for i, v, a, b in self.compare(first, second, by):
+            if a == b:
+                self.label(i, v, a, by=by)
+
+    def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:
+        """Go through the claims that two people judged and somebody else has not.
+
+        Parameters
+        ----------
+        first, second : str
+            Who has judged.
+        by : str
+            Who has said nothing of these claims.
+
+        Yields
+        ------
+        tuple of (problem, claim, label, other label)
+        """
         for i in range(len(self.graphs)):
             rows = [self.said(i, name) for name in (first, second, by)]
             for v, (a, b, own) in enumerate(zip(*rows, strict=True)):
-                if own is None and a is not None and a == b:
-                    self.label(i, v, a, by=by)
+                if own is None and a is not None and b is not None:
+                    yield i, v, a, b
 
     def export(self, by: str, *, known: bool = True) -> Bunch:
         """All problems with the labels and edges of one person.
@@ -345,13 +359,9 @@ class LabelStore:
         return Bunch(graphs=batch, labels=labels, words=words, n_corrected=corrected)
 
     def _labels(self, i, said, known) -> NDArray[np.int64]:
-        before = [-1] * len(said)
-        if known and self.known is not None:
-            before = self.known[i]
-        pairs = zip(said, before, strict=True)
-        return np.array(
-            [k if w is None else WORDS[w] for w, k in pairs], dtype=np.int64
-        )
+        known = known and self.known is not None
+        pairs = zip(said, self.known[i] if known else [-1] * len(said), strict=True)
+        return np.array([k if w is None else WORDS[w] for w, k in pairs], dtype=int)
 
     def _sources(self, i, graph, by):
         before, notes = get_label_sources(graph), self.notes(i, by)

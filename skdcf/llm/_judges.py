@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 from .._parameters import StrOptions
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
-from ..labelling import LabelSource, set_label_sources
+from ..labelling.sources import LabelSource, set_label_sources
 from ._calls import CallError, UnreadableError, load_prompt
 from ._client import Size, Step, context_of, count_tokens, run_all, table_tokens, tabled
 from ._reading import (

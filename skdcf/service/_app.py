@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..datasets import iter_jsonl
+from ..datasets.jsonl import iter_jsonl
 from ..inspection import explain
 from ..metrics import filter_in
 from ._journal import Journal

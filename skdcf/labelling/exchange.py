@@ -9,12 +9,13 @@ from typing import Any
 
 from .._files import replaced
 from ..graphs import ReasoningGraph, as_batch
-from ._agreement import get_label_sources
 from ._store import WORDS
+from .sources import get_label_sources
 
 Words = list[list[str | None]]
 
-_CONFIG = """<View>
+#: The interface of Label Studio that the tasks belong to, for "Labeling interface".
+LABEL_STUDIO_CONFIG = """<View>
   <Header value="$problem"/>
   <Text name="context" value="$context"/>
   <Text name="premises" value="$premises"/>
@@ -25,23 +26,6 @@ _CONFIG = """<View>
     <Choice value="unsure" hotkey="u"/>
   </Choices>
 </View>"""
-
-
-def label_studio_config() -> str:
-    """The labelling interface of Label Studio that the tasks belong to.
-
-    Returns
-    -------
-    str
-        XML, to be pasted under "Labeling interface".
-
-    Examples
-    --------
-    >>> from skdcf.labelling import label_studio_config
-    >>> label_studio_config().splitlines()[0]
-    '<View>'
-    """
-    return _CONFIG
 
 
 def to_label_studio(
@@ -62,7 +46,7 @@ def to_label_studio(
     Returns
     -------
     list of dict
-        To be written as JSON and imported. `label_studio_config` gives the interface.
+        To be written as JSON and imported. `LABEL_STUDIO_CONFIG` is the interface.
 
     Examples
     --------

@@ -22,7 +22,11 @@ from sklearn.utils import Bunch
 from .._checks import check_choice
 from .._files import is_plain, iter_objects, name_of, replaced
 from ..graphs import GraphBatch, ReasoningGraph
+from ._schema import jsonl_schema
 from .records import BROKEN, Problem, as_bunch, format_problem, read_problem
+
+__all__ = ["format_jsonl", "iter_jsonl", "jsonl_partitions", "jsonl_schema"]
+__all__ += ["read_jsonl", "write_jsonl"]
 
 _END = object()
 
@@ -93,14 +97,7 @@ def write_jsonl(
     return path
 
 
-def format_jsonl(
-    graphs: Iterable[ReasoningGraph],
-    labels: Iterable[ArrayLike | None] | None = None,
-    masks: Iterable[ArrayLike | None] | None = None,
-    *,
-    groups: Iterable[str | int | None] | None = None,
-    metadata: Iterable[dict[str, Any] | None] | None = None,
-) -> Iterator[str]:
+def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None):
     """Problems as lines of text, for a stream or a database.
 
     Parameters
@@ -200,12 +197,7 @@ def read_jsonl(
     return _as_bunch(rows, name_of(path), dropped)
 
 
-def iter_jsonl(
-    path: str | os.PathLike | BinaryIO,
-    *,
-    rename: Mapping[str, str] | None = None,
-    on_invalid: Literal["raise", "drop"] = "raise",
-) -> Iterator[Problem]:
+def iter_jsonl(path, *, rename=None, on_invalid="raise") -> Iterator[Problem]:
     """Read problems one at a time, in constant memory.
 
     Parameters

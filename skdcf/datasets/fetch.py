@@ -13,13 +13,13 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from importlib.resources import files
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 from .._checks import check_choice
 from .._files import iter_objects
@@ -59,19 +59,18 @@ class FetchOptions(TypedDict, total=False):
     return_groups: bool
 
 
-_DEFAULTS: dict[str, Any] = {
-    "data_home": None,
+_DEFAULTS: dict = {
     "download_if_missing": True,
     "n_retries": 3,
     "delay": 1.0,
-    "on_invalid": "raise",
-    "return_X_y": False,
-    "return_groups": False,
 }
-
+_DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
 #: Gives a function all options of `FetchOptions`.
 fetcher = partial(spread, FetchOptions, **_DEFAULTS)
+#: What annotations call one or several names, and a rule for edges.
+Names = str | Sequence[str]
+Rule = str | Callable
 
 
 def get_data_home(data_home: str | PathLike | None = None) -> Path:
@@ -90,7 +89,7 @@ def get_data_home(data_home: str | PathLike | None = None) -> Path:
 
     Examples
     --------
-    >>> from skdcf.datasets import get_data_home
+    >>> from skdcf.datasets.fetch import get_data_home
     >>> get_data_home("some/where").name
     'where'
     """
@@ -100,14 +99,7 @@ def get_data_home(data_home: str | PathLike | None = None) -> Path:
 
 
 def local_file(
-    name,
-    *,
-    data_home=None,
-    download_if_missing=True,
-    n_retries=3,
-    delay=1.0,
-    on_invalid="raise",
-    **_,
+    name, data_home=None, download_if_missing=True, n_retries=3, delay=1.0, **_
 ):
     """The path of the file called ``name`` in `SOURCES`, checked by its checksum.
 
@@ -116,7 +108,6 @@ def local_file(
     OSError
         If the file is not there and may not be or cannot be downloaded.
     """
-    check_choice("on_invalid", on_invalid, ("raise", "drop"))
     source, path = SOURCES[name], get_data_home(data_home) / name
     found = checksum_of(path, source) if path.is_file() else "missing"
     if found == source.checksum:
@@ -182,26 +173,40 @@ def rows(pattern, id, options, **choices):
 
     ``pattern`` and ``id`` are filled with every combination of the ``choices``, which each
     record gets, too; ``id`` also with the number of the record, ``i``, and its fields.
+    ``pattern`` may be a function of the choices. A file holds a list, as it is or as
+    ``data``, or lists by a name, which becomes ``key``.
     """
     for values in product(*choices.values()):
         of = dict(zip(choices, values, strict=True))
-        content = read(pattern.format(**of), options)
-        content = content["data"] if isinstance(content, dict) else content
+        content = read(
+            pattern(**of) if callable(pattern) else pattern.format(**of), options
+        )
+        if isinstance(content, dict):
+            content = content.get("data") or [
+                record | {"key": key, "k": k}
+                for key, records in content.items()
+                for k, record in enumerate(records)
+            ]
         for i, record in enumerate(content):
             record = record | of
             yield id.format(**record | {"i": i}), record
 
 
-def chosen(name, value, choices):
-    """A name, "all", or a list of names as a list of distinct names."""
-    if isinstance(value, str):
-        value = list(choices) if value == "all" else [value]
-    value = list(dict.fromkeys(value))
-    if not value:
-        raise ValueError(f"{name} is empty: some of {sorted(choices)} expected")
-    for item in value:
-        check_choice(name, item, choices)
-    return value
+def chosen(**asked):
+    """What a caller chose, as lists of distinct names.
+
+    Each keyword has a value, which is a name, "all", or a list of names, and the choices.
+    """
+    out = {}
+    for name, (value, choices) in asked.items():
+        if isinstance(value, str):
+            value = list(choices) if value == "all" else [value]
+        out[name] = list(dict.fromkeys(value))
+        if not out[name]:
+            raise ValueError(f"{name} is empty: some of {sorted(choices)} expected")
+        for item in out[name]:
+            check_choice(name, item, choices)
+    return out
 
 
 def edge_rule(graph):
@@ -218,7 +223,8 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
     Parameters
     ----------
     name : str
-        Of the data set, and of its description, into which ``words`` are put.
+        Of the data set, and of its description, into which ``words`` are put, lists
+        with commas.
     records : dict from id to record, or pairs of them
     parse : callable
         ``parse(record)`` as for `build_dataset`. ``group`` may be any text; where there is
@@ -231,7 +237,9 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
         ``answer(record)`` gives (question, model, text) where questions have several
         answers. Broken records are no problems, but answers they are.
     """
+    check_choice("on_invalid", options["on_invalid"], ("raise", "drop"))
     rule, words["rule"] = edge_rule(graph)
+    words = {k: ", ".join(w) if isinstance(w, list) else w for k, w in words.items()}
     records = dict(records)
     others = [None] * len(records)
     if answer is not None and records:

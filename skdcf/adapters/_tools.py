@@ -8,8 +8,8 @@ from typing import Any, Unpack
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._checks import check_choice, check_list, is_missing
-from ..datasets.records import Problem, as_bunch, spread
+from .._checks import check_list, is_missing
+from ..datasets.records import spread
 from ..graphs.labels import LABEL_WORDS
 from ._shared import (
     EdgeRule,
@@ -35,7 +35,6 @@ def from_lm_polygraph(
     labels: Mapping[Any, Sequence] | Sequence | None = None,
     edges: EdgeRule | Sequence | None = None,
     missing: Missing = "raise",
-    undecided: str = "unknown",
     name: str = "lm_polygraph",
     **given: Unpack[Given],
 ) -> Bunch:
@@ -58,7 +57,7 @@ def from_lm_polygraph(
     labels : dict or list, optional
         ``manager.gen_metrics``, if there is one fact check of claims in it, or the
         values of that one, flat or one list per generation: 1 false, 0 true, NaN not
-        decided.
+        decided, which becomes -1, unknown. Calibration counts that as false.
     edges : callable or list, optional
         ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
         generation. None: they are not known. `skdcf.edges.no_edges` says that there are
@@ -66,10 +65,6 @@ def from_lm_polygraph(
     missing : {"raise", "mean", "median"} or float
         What to put for features that are NaN or infinite; mean and median are those of
         the finite values. A number is used as it is, so it is minus the estimate.
-    undecided : {"unknown", "false", "drop", "raise"}
-        Claims without a verdict get the label -1 or 0, are removed, or are an error.
-        Calibration counts -1 as false, so that "unknown" and "false" promise the same;
-        "drop" makes the guarantee one about the other claims only.
     name : str
         Problems are called ``name/0``, ``name/1``, ...
     problems : list of str, optional
@@ -110,30 +105,21 @@ def from_lm_polygraph(
     >>> data.labels[0].tolist()
     [1, 0]
     """
-    check_choice("undecided", undecided, ("unknown", "false", "drop", "raise"))
     texts = _texts(claims)
     columns = {
         f"neg_{key}": -np.array(_scores(values, texts, key))
         for key, values in _claim_level(estimates, "estimates").items()
     }
-    known = None
     if labels is not None:
-        labels, known = _labels(labels, texts, undecided)
-    more = {**given, "labels": labels}
-    data = make_problems(texts, columns, more, edges=edges, missing=missing, name=name)
-    if known is None or known.all() or undecided != "drop":
-        return data
-    masks = data.graphs.split(known)
-    rows = zip(data.graphs, data.labels, masks, strict=True)
-    return as_bunch([Problem.of(graph.subgraph(m), y[m]) for graph, y, m in rows])
+        labels = _labels(labels, texts)
+    more: dict[str, Any] = {**given, "labels": labels}
+    return make_problems(texts, columns, more, edges=edges, missing=missing, name=name)
 
 
 def _texts(claims):
     """Texts of the claims, one list per generation."""
-    right = isinstance(claims, (list, tuple))
-    if not right or not claims:
-        found = "empty" if right else f"a {type(claims).__name__}"
-        raise ValueError(f"claims is {found}, but must be {_CLAIMS}")
+    if not isinstance(claims, (list, tuple)) or not claims:
+        raise ValueError(f"claims is {claims!r}, but must be {_CLAIMS}")
     for i, row in enumerate(claims):
         right = isinstance(row, (list, tuple))
         if not right or not all(hasattr(claim, "claim_text") for claim in row):
@@ -146,8 +132,7 @@ def _texts(claims):
 def _claim_level(values, name):
     """What concerns single claims in a dict of LM-Polygraph, by the name it has there."""
     if not isinstance(values, Mapping):
-        kind = type(values).__name__
-        raise ValueError(f"{name} is a {kind}, but must be manager.estimations, a dict")
+        raise ValueError(f"{name} must be manager.estimations, a dict, not {values!r}")
     columns = {}
     for key, column in values.items():
         level, method = ("claim", key) if isinstance(key, str) else key[:2]
@@ -164,8 +149,8 @@ def _claim_level(values, name):
     return columns
 
 
-def _labels(labels, texts, undecided):
-    """Labels per problem with 1 for true, and which claims have a verdict."""
+def _labels(labels, texts):
+    """Labels per problem with 1 for true, and -1 where there is no verdict."""
     if isinstance(labels, Mapping):
         checks = _claim_level(labels, "labels")
         if len(checks) > 1:
@@ -175,21 +160,15 @@ def _labels(labels, texts, undecided):
             )
         ((_, labels),) = checks.items()
     verdict = np.array(_scores(labels, texts, "labels"), dtype=float)
-    known, place = ~np.isnan(verdict), claim_places(texts)
+    known = ~np.isnan(verdict)
     wrong = np.flatnonzero(known & ~np.isin(verdict, (0, 1)))
     if wrong.size:
         raise ValueError(
-            f"{place(wrong[0])}: the verdict is {verdict[wrong[0]]}, but LM-Polygraph "
-            "has 1 (false), 0 (true) and NaN (not decided)"
+            f"{claim_places(texts)(wrong[0])}: the verdict is {verdict[wrong[0]]}, but "
+            "LM-Polygraph has 1 (false), 0 (true) and NaN (not decided)"
         )
-    if undecided == "raise" and not known.all():
-        raise ValueError(
-            f"claims without a verdict: {(~known).sum()}, the first is "
-            f'{place(known.argmin())}: decide them, or say undecided="unknown"'
-        )
-    flat = np.where(known, 1 - verdict, 0 if undecided == "false" else -1)
-    bounds = np.cumsum([len(row) for row in texts])[:-1]
-    return np.split(flat.astype(np.int64), bounds), known
+    flat = np.where(known, 1 - verdict, -1).astype(np.int64)
+    return np.split(flat, np.cumsum([len(row) for row in texts])[:-1])
 
 
 def _scores(values, texts, name):
@@ -286,8 +265,8 @@ def from_uqlm(
     'Tell me about Paris.'
     """
     claims_data, prompts, sampled = _parts(result)
-    _check_claims(claims_data)
-    answers = [list(filter(_in_answer, claims)) for claims in claims_data]
+    rows = [_check_dicts(c, f"problem {i}") for i, c in enumerate(claims_data)]
+    answers = [list(filter(_in_answer, claims)) for claims in rows]
     every = [claim for claims in answers for claim in claims]
     names = _number_keys(every) if scorers is None else list(scorers)
     if not names:
@@ -295,7 +274,7 @@ def from_uqlm(
     unknown = [key for key in names if not any(key in claim for claim in every)]
     if unknown:
         raise ValueError(f"no claim has {unknown}; there are {_number_keys(every)}")
-    texts = [[_text(claim) for claim in claims] for claims in answers]
+    texts = [[_part(c, ("claim", "sentence"), "a claim") for c in a] for a in answers]
     columns = {key: [claim.get(key) for claim in every] for key in names}
     given = {"problems": prompts, "alternatives": sampled, "labels": labels} | {
         key: value for key, value in given.items() if value is not None
@@ -316,35 +295,26 @@ def _parts(result):
         return tuple(map(data.get, ("claims_data", "prompts", "sampled_responses")))
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None
-    kind = type(result).__name__
     raise ValueError(
-        f"result is a {kind}, but a UQResult of UQLM is due, or the claims_data in it"
+        f"result is a {type(result).__name__}, but a UQResult of UQLM is due, or the "
+        "claims_data in it"
     )
 
 
-def _check_claims(claims_data):
-    for i, claims in enumerate(claims_data):
-        if not isinstance(claims, (list, tuple)):
-            kind = type(claims).__name__
-            raise ValueError(f"problem {i} is a {kind}, but a list of claims is due")
-        for v, claim in enumerate(claims):
-            if not isinstance(claim, dict):
-                kind = type(claim).__name__
-                raise ValueError(
-                    f"problem {i}, claim {v} is a {kind}, but must be a dict"
-                )
+def _check_dicts(claims, where):
+    """The claims of one problem, or ValueError unless each is a dictionary."""
+    if not isinstance(claims, (list, tuple)):
+        kind = type(claims).__name__
+        raise ValueError(f"{where} is a {kind}, but a list of claims is due")
+    for v, claim in enumerate(claims):
+        if not isinstance(claim, dict):
+            raise ValueError(f"{where}, claim {v} is {claim!r}, but must be a dict")
+    return claims
 
 
 def _in_answer(claim):
     origin = claim.get("original_response")
     return is_missing(origin) or bool(origin)
-
-
-def _text(claim):
-    for key in ("claim", "sentence"):
-        if key in claim:
-            return claim[key]
-    raise ValueError(f"a claim has neither 'claim' nor 'sentence', only {list(claim)}")
 
 
 def _number_keys(claims):
@@ -472,10 +442,7 @@ def _rows(result, i):
         texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
         result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
     rows = [_plain(row) for row in check_list(f"problem {i}", result)]
-    for v, row in enumerate(rows):
-        if not isinstance(row, dict):
-            raise ValueError(f"problem {i}, claim {v} is {row!r}, but must be a dict")
-    return rows
+    return _check_dicts(rows, f"problem {i}")
 
 
 def _unjudged(texts, v):

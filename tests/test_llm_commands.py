@@ -150,7 +150,7 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
     [
         ("{", "line 2: "),
         ('{"problem": "q"}', 'line 2: an object with a text called "answer"'),
-        ("[]", "line 2: an object"),
+        ("[]", "line 2: a list instead of an object"),
     ],
 )
 def test_extract_names_the_line_that_is_wrong(tmp_path, capsys, line, message):

@@ -50,6 +50,7 @@ def check_parallel(name, values, n_problems):
 class Given(TypedDict, total=False):
     """What adapters take with one entry per problem, besides what is their own."""
 
+    edges: EdgeRule | Sequence | None
     problems: Sequence[str | None] | None
     alternatives: Sequence[Sequence[str] | None] | None
     context: Sequence[str | Sequence[str] | None] | None
@@ -57,38 +58,31 @@ class Given(TypedDict, total=False):
     metadata: Sequence[Mapping[str, Any] | None] | None
 
 
-def make_problems(
-    texts: Sequence[Sequence[str]],
-    columns: Mapping[str, Any] | None,
-    given: Mapping[str, Any],
-    *,
-    edges: EdgeRule | Sequence | None = None,
-    missing: Missing = "raise",
-    name: str,
-) -> Bunch:
+def make_problems(texts, columns, given, name, missing="raise") -> Bunch:
     """What an adapter returns, from texts per problem and flat columns of scores.
 
-    ``given`` holds the lists of `Given` and ``labels``.
+    ``given`` holds the lists of `Given` and ``labels``; problems are called ``name/0``,
+    ``name/1``, ...
     """
-    table, bounds = (
-        _table(columns or {}, texts, missing),
-        np.cumsum([0, *map(len, texts)]),
-    )
+    table = _table(columns or {}, texts, missing)
+    bounds = np.cumsum([len(claims) for claims in texts])
+    table = [
+        table[b - len(claims) : b] for b, claims in zip(bounds, texts, strict=True)
+    ]
     records: dict[str, dict] = {f"{name}/{i}": {} for i in range(len(texts))}
-    for key, values in {**given, "edges": edges}.items():
+    for key, values in given.items():
         noun = "problems" if key == "problems" else f"lists of {key}"
         check_parallel(noun, values, len(texts))
         key = {"problems": "problem", "groups": "group"}.get(key, key)
         if values is not None and not callable(values):
             for record, value in zip(records.values(), values, strict=True):
                 record[key] = value
-    for i, (record, claims) in enumerate(zip(records.values(), texts, strict=True)):
+    for record, claims, rows in zip(records.values(), texts, table, strict=True):
         record["claims"] = claims
         if columns is not None:
-            record["feature_names"] = list(columns)
-            record["features"] = table[bounds[i] : bounds[i + 1]]
+            record["feature_names"], record["features"] = list(columns), rows
             record["n_features"] = len(columns)
-    return build_dataset(records, partial(add_edges, edges))
+    return build_dataset(records, partial(add_edges, given.get("edges")))
 
 
 def add_edges(edges, record):

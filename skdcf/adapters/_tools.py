@@ -12,7 +12,6 @@ from .._checks import check_list, is_missing
 from ..datasets.records import spread
 from ..graphs.labels import LABEL_WORDS
 from ._shared import (
-    EdgeRule,
     Given,
     Labels,
     Missing,
@@ -33,9 +32,7 @@ def from_lm_polygraph(
     estimates: Mapping[Any, Sequence],
     *,
     labels: Mapping[Any, Sequence] | Sequence | None = None,
-    edges: EdgeRule | Sequence | None = None,
     missing: Missing = "raise",
-    name: str = "lm_polygraph",
     **given: Unpack[Given],
 ) -> Bunch:
     """Take over the claim-level estimates of LM-Polygraph.
@@ -65,8 +62,6 @@ def from_lm_polygraph(
     missing : {"raise", "mean", "median"} or float
         What to put for features that are NaN or infinite; mean and median are those of
         the finite values. A number is used as it is, so it is minus the estimate.
-    name : str
-        Problems are called ``name/0``, ``name/1``, ...
     problems : list of str, optional
         The prompts, ``manager.stats["input_texts"]``.
     alternatives : list of lists of str, optional
@@ -113,7 +108,7 @@ def from_lm_polygraph(
     if labels is not None:
         labels = _labels(labels, texts)
     more: dict[str, Any] = {**given, "labels": labels}
-    return make_problems(texts, columns, more, edges=edges, missing=missing, name=name)
+    return make_problems(texts, columns, more, "lm_polygraph", missing)
 
 
 def _texts(claims):
@@ -194,9 +189,7 @@ def from_uqlm(
     *,
     scorers: Sequence[str] | None = None,
     labels: Labels | None = None,
-    edges: EdgeRule | Sequence | None = None,
     missing: Missing = "raise",
-    name: str = "uqlm",
     **given: Unpack[Given],
 ) -> Bunch:
     """Take over the claim scores of UQLM's long-text scorers.
@@ -225,8 +218,6 @@ def from_uqlm(
         `skdcf.edges.no_edges` says that there are none.
     missing : {"raise", "mean", "median"} or float
         What to put for scores that are NaN, None, absent or infinite.
-    name : str
-        Problems are called ``name/0``, ``name/1``, ...
     problems : list of str, optional
         The questions. None takes the prompts of the result, where it holds them.
     alternatives : list of lists of str, optional
@@ -279,7 +270,7 @@ def from_uqlm(
     given = {"problems": prompts, "alternatives": sampled, "labels": labels} | {
         key: value for key, value in given.items() if value is not None
     }
-    return make_problems(texts, columns, given, edges=edges, missing=missing, name=name)
+    return make_problems(texts, columns, given, "uqlm", missing)
 
 
 def _parts(result):
@@ -336,9 +327,7 @@ _CONTEXTS = ("retrieved_contexts", "contexts", "context")
 def from_verdicts(
     results: Any,
     *,
-    edges: EdgeRule | Sequence | None = None,
     values: Mapping[Any, int] | None = None,
-    name: str = "verdicts",
     **given: Unpack[Given],
 ) -> Bunch:
     """Take over claims that a fact checker judged, with its reasons.
@@ -362,8 +351,6 @@ def from_verdicts(
         false and 0, what is missing, and words such as "supported", "refuted" and "not
         enough evidence". **The number -1 is not**: it says "refuted" where OpenFactCheck
         decides by stance, with 0 for "irrelevant", so there pass ``{-1: 0, 0: -1}``.
-    name : str
-        Problems are called ``name/0``, ``name/1``, ...
     problems : list of str, optional
         The questions. None takes those that the results hold.
     alternatives : list of lists of str, optional
@@ -419,7 +406,7 @@ def from_verdicts(
         reasons = [_part(row, _REASONS) for row in rows]
         metadata.append({"reasons": reasons} | dict(more or {}))
     columns |= {"labels": labels, "metadata": metadata}
-    return make_problems(texts, None, columns, edges=edges, name=name)
+    return make_problems(texts, None, columns, "verdicts")
 
 
 def _plain(result):

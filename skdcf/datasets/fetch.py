@@ -59,11 +59,7 @@ class FetchOptions(TypedDict, total=False):
     return_groups: bool
 
 
-_DEFAULTS: dict = {
-    "download_if_missing": True,
-    "n_retries": 3,
-    "delay": 1.0,
-}
+_DEFAULTS: dict = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
 _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
 #: Gives a function all options of `FetchOptions`.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .._files import replaced
-from ..graphs import ReasoningGraph, as_batch
+from ..graphs import as_batch
 from ._store import WORDS
 from .sources import get_label_sources
 
@@ -65,12 +65,8 @@ def to_label_studio(
         row["context"] = "\n\n".join(graph.context or ())
         task: dict[str, Any] = {"data": row}
         if word is not None:
-            result = {
-                "from_name": "verdict",
-                "to_name": "claim",
-                "type": "choices",
-                "value": {"choices": [word]},
-            }
+            result = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
+            result |= {"value": {"choices": [word]}}
             task["annotations"] = [{"result": [result]}]
         tasks.append(task)
     return tasks
@@ -177,34 +173,31 @@ def read_csv(path: str | os.PathLike, graphs: Any) -> dict[str, Words]:
 def _rows(graphs, words):
     """Each claim with its graph and what the tables say of it."""
     for i, graph in enumerate(as_batch(graphs)):
-        graph: ReasoningGraph
-        sources = get_label_sources(graph)
-        for v, text in enumerate(graph.claims or ()):
+        about = {"problem_id": _name(i, graph), "problem": graph.problem or ""}
+        for v, source in enumerate(get_label_sources(graph) if graph.claims else ()):
             parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
-            source = sources[v]
-            yield (
-                graph,
-                {
-                    "problem_id": i if graph.id is None else graph.id,
-                    "problem": graph.problem or "",
-                    "claim_number": v + 1,
-                    "claim": text,
-                    "premises": "\n".join(
-                        f"{u + 1}. {graph.claims[u]}" for u in parents
-                    ),
-                    "label": None if words is None else words[i][v],
-                    "annotator": source and source.by,
-                    "when": source and source.when,
-                    "seconds": source and source.seconds,
-                    "note": source and source.note,
-                },
-            )
+            premises = "\n".join(f"{u + 1}. {graph.claims[u]}" for u in parents)
+            row = {
+                "claim_number": v + 1,
+                "claim": graph.claims[v],
+                "premises": premises,
+            }
+            row["label"] = None if words is None else words[i][v]
+            row["annotator"] = source and source.by
+            row |= {
+                k: source and getattr(source, k) for k in ("when", "seconds", "note")
+            }
+            yield graph, about | row
+
+
+def _name(i, graph):
+    return i if graph.id is None else graph.id
 
 
 def _matched(rows, graphs):
     """Words by annotator, of rows that name a problem, a claim and a label."""
     batch, found = as_batch(graphs), {}
-    names = {str(i if g.id is None else g.id): i for i, g in enumerate(batch)}
+    names = {str(_name(i, graph)): i for i, graph in enumerate(batch)}
     for number, row in enumerate(rows, start=1):
         place, word = _place(row, names, batch), str(row["label"]).strip().lower()
         if place is None or word not in WORDS:
@@ -222,15 +215,10 @@ def _matched(rows, graphs):
 
 def _place(row, names, batch):
     """Problem and claim of a row; None where there is none, or with another text."""
-    i = names.get(str(row.get("problem_id")))
     try:
-        v = int(row.get("claim_number")) - 1
-    except (TypeError, ValueError):
+        i, v = names[str(row.get("problem_id"))], int(row.get("claim_number")) - 1
+        own = batch[i].claims[v] if v >= 0 else None
+    except (LookupError, TypeError, ValueError):
         return None
-    if i is None or not 0 <= v < batch.sizes[i]:
-        return None
-    text = row.get("claim")
-    same = text is None or " ".join(text.split()) == " ".join(
-        batch[i].claims[v].split()
-    )
-    return (i, v) if same else None
+    text = own if row.get("claim") is None else row["claim"]
+    return (i, v) if own is not None and text.split() == own.split() else None

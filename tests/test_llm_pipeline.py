@@ -18,7 +18,7 @@ from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.edges import no_edges, number_flow_edges
 from skdcf.exceptions import LabelWarning, SettingWarning
 from skdcf.guarantees import ExpectedFalse
-from skdcf.labelling import LabelSource, set_label_sources
+from skdcf.labelling.sources import LabelSource, set_label_sources
 from skdcf.llm import (
     ChatClient,
     ClaimExtractor,

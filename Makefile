@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | coverage | wheel-test | matrix | release-check | bench | clean
+# make demo | test | lint | docs | coverage | wheel-test | matrix | release-check | bench | paper | clean
 # Each target installs what it needs into .venv first. Needed beforehand: Python >= 3.11,
 # make and git. Another interpreter: make test PYTHON=/path/to/python3.12
 # Tests on published data look for it in the folder $SKDCF_DATA, and are skipped without.
@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 DEMO_ARGS ?=
 TEST_ARGS ?=
 BENCH_ARGS ?=
+PAPER_ARGS ?=
 FOREIGN_ARGS ?=
 MATRIX_ARGS ?=
 RELEASE_ARGS ?=
@@ -17,7 +18,7 @@ RELEASE_ARGS ?=
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test coverage wheel-test matrix release-check lint docs bench foreign clean
+.PHONY: demo test coverage wheel-test matrix release-check lint docs bench paper foreign clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -60,6 +61,11 @@ docs: $(VENV)/with-docs
 
 bench: $(VENV)/with-all
 	$(BIN)/python benchmarks/run_all.py $(BENCH_ARGS)
+
+# The experiments of the paper anew, and their page; goes on where it was stopped.
+paper: $(VENV)/with-all
+	$(BIN)/python benchmarks/reproduce.py $(PAPER_ARGS)
+	$(BIN)/python benchmarks/paper_page.py
 
 # Language models behind servers of other makers; by hand, and not part of .ci/run.
 foreign: $(VENV)/with-test

@@ -6,9 +6,11 @@ stays as long as neither the package nor what it was computed from has changed.
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +57,7 @@ class Writing:
                 os.unlink(self.temporary)
 
 
-def compute(folder, name, cells, n_jobs):
+def compute(folder, name, cells, n_jobs, until=None):
     """Results by key, of which only those that are missing are computed.
 
     Parameters
@@ -66,6 +68,8 @@ def compute(folder, name, cells, n_jobs):
     cells : dict of str to (function, arguments)
         The function gives what JSON can hold, and is told apart by its arguments.
     n_jobs : int
+    until : float, optional
+        No cell is begun after this `time.monotonic`; the result of the others is None.
     """
     code, seen, known, missing = code_of(FILTERS), {}, {}, {}
     for key, (function, arguments) in cells.items():
@@ -75,7 +79,11 @@ def compute(folder, name, cells, n_jobs):
         known[key] = read(path, mark)
         if known[key] is None:
             missing[key] = delayed(_work)(key, path, mark, function, arguments)
-    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(missing.values())
+    begun = itertools.takewhile(
+        lambda _: until is None or time.monotonic() < until, missing.values()
+    )
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    work = parallel(begun)
     bar = {"total": len(cells), "initial": len(cells) - len(missing)}
     for key, result in tqdm(work, desc=name, unit="cell", **bar):
         known[key] = result

@@ -4,18 +4,7 @@ Ties are broken by a seeded jitter everywhere: it lifts filters whose scores are
 such as a frequency out of five, and would otherwise favour learnt scores.
 """
 
-import numpy as np
-from paper import ALPHAS
-from sklearn.model_selection import GridSearchCV
-
-from skdcf import (
-    BoostedIndependentFactuality,
-    CoherentConformalFilter,
-    HardCF,
-    IndependentFactuality,
-    SingleFeatureCF,
-    XGBoostCF,
-)
+from skdcf import CoherentConformalFilter, HardCF, XGBoostCF
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
@@ -30,22 +19,6 @@ LOGISTIC, BOOSTED = "CF, logistic regression", "CF, XGBoost"
 AUTO, LINEAR, NEYMAN_PEARSON = "auto", "DCF, path relaxation", "Neyman-Pearson"
 OURS = (LINEAR, NEYMAN_PEARSON, AUTO)
 TIES = {"ties": "jitter"}
-
-
-def single_feature(feature):
-    """CF on one feature; the share of the descendants is chosen on training problems."""
-    filter = SingleFeatureCF(feature, **TIES)
-    return GridSearchCV(filter, {"beta_mix": np.arange(11) / 10})
-
-
-def paper_settings(kind, alphas):
-    """The published procedure: one filter per alpha, with the nearest tabled row."""
-    out = {}
-    for alpha in alphas:
-        row = min(ALPHAS[kind], key=lambda tabled: abs(tabled - alpha))
-        filter = CoherentConformalFilter.from_paper(kind, row, **TIES)
-        out[alpha] = filter.set_params(alpha=alpha)
-    return out
 
 
 def sharpened():
@@ -78,27 +51,3 @@ def reading():
 def for_answers():
     """`auto` for users who need something in every answer."""
     return CoherentConformalFilter(MixtureScorer(gain="answers"), **TIES)
-
-
-def learned(kind, alphas):
-    """Filters that learn from all features, by name; ``kind`` of the tabled settings."""
-    logistic = ClassifierScorer()
-    return {
-        "independent, logistic regression": IndependentFactuality(logistic, **TIES),
-        "independent, boosted": BoostedIndependentFactuality(**TIES),
-        BOOSTED: XGBoostCF(**TIES),
-        LOGISTIC: HardCF(logistic, **TIES),
-        "DCF, paper's grid": paper_settings(kind, alphas),
-        "DCF, sharpened grid": sharpened(),
-        LINEAR: CoherentConformalFilter("linear", **TIES),
-        NEYMAN_PEARSON: HardCF(NeymanPearsonScorer(), **TIES),
-        AUTO: CoherentConformalFilter("auto", **TIES),
-    }
-
-
-def with_frequency(kind, alphas):
-    """All methods for data with a feature called frequency-score."""
-    return {
-        FREQUENCY: single_feature("frequency-score"),
-        "independent, frequency": IndependentFactuality("frequency-score", **TIES),
-    } | learned(kind, alphas)

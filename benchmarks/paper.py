@@ -1,33 +1,21 @@
 """Numbers printed in arXiv:2604.20098, to stand beside those measured here.
 
-Per alpha: coverage in percent and retention of DCF and of CF with frequency; retention is
-claims per problem on MATH and the percentage of claims on FELM.
+They are in ``paper_tables.json``, table by table: names of columns, and rows.
 """
 
-MAIN = {
-    "math": {
-        0.03: (96.55, 97.09, 1.76, 0.73),
-        0.04: (95.59, 95.80, 2.22, 1.14),
-        0.05: (95.55, 94.85, 2.31, 1.44),
-        0.06: (94.14, 94.10, 3.56, 1.74),
-        0.07: (93.14, 93.00, 3.63, 2.01),
-        0.08: (94.14, 91.82, 3.69, 2.31),
-        0.09: (90.64, 90.59, 5.57, 2.75),
-        0.10: (89.64, 89.68, 5.99, 3.33),
-    },
-    "felm": {
-        0.01: (99.15, 99.19, 17.9, 11.1),
-        0.02: (97.75, 98.08, 35.7, 22.4),
-        0.03: (97.32, 97.11, 36.4, 29.5),
-        0.04: (96.47, 95.89, 42.0, 36.2),
-        0.05: (95.35, 95.10, 46.3, 41.5),
-        0.06: (94.92, 93.94, 48.1, 49.2),
-        0.07: (94.21, 93.13, 49.6, 55.0),
-        0.08: (93.64, 92.15, 52.7, 61.3),
-        0.09: (91.39, 90.80, 69.0, 66.4),
-        0.10: (90.54, 90.08, 71.2, 68.9),
-    },
-}
+import json
+from pathlib import Path
 
-ALPHAS = {kind: list(rows) for kind, rows in MAIN.items()}
-PROBLEMS = {"math": 202, "felm": 710}
+TABLES = json.loads(Path(__file__).with_name("paper_tables.json").read_text("utf-8"))
+PROBLEMS = TABLES["problems"]
+SEVEN = tuple(TABLES["features_felm"]["7"])
+TWENTY = SEVEN + tuple(TABLES["features_felm"]["20 more"])
+
+
+def table(name):
+    """{first cell: {column: cell}} of a printed table."""
+    columns, rows = TABLES[name]["columns"], TABLES[name]["rows"]
+    return {row[0]: dict(zip(columns, row, strict=True)) for row in rows}
+
+
+ALPHAS = {kind: list(table(f"results_{kind}")) for kind in PROBLEMS}

@@ -14,10 +14,8 @@ from pathlib import Path
 import texts
 from figures import save_all
 from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON
-from paper import MAIN
 
 HERE = Path(__file__).resolve().parent
-PAPERS_GRID = "DCF, paper's grid"
 SHORT = {
     LOGISTIC: "logistic regression",
     BOOSTED: "boosted trees",
@@ -314,38 +312,8 @@ def resources_section(results):
     )
 
 
-def paper_section(results):
-    """Generated problems beside the paper's."""
-    yield heading("Beside the paper, on generated problems")
-    yield texts.PAPER
-    for kind, unit in (("math", "retention"), ("felm", "retention_share")):
-        experiment = results[f"main-{kind}"]
-        scale, form = (1, "{:.2f}") if kind == "math" else (100, "{:.1f}")
-        values = cells(experiment, unit)
-        header = ["alpha", "paper: CF", "paper: DCF", *map(short, experiment["names"])]
-        rows = []
-        for alpha in experiment["alphas"]:
-            _, _, dcf, cf = MAIN[kind][alpha]
-            ours = [form.format(scale * values[n, alpha]) for n in experiment["names"]]
-            rows.append([f"{alpha:g}", f"{cf:g}", f"{dcf:g}", *ours])
-        what = "true claims kept" if kind == "math" else "% of the true claims kept"
-        yield table(f"{kind.upper()} and {kind.upper()}-like, {what}", header, rows)
-    experiment = results["folds-felm"]
-    values = cells(experiment, "coverage")
-    rows = [
-        [short(name), *(f"{100 * values[name, a]:.1f}" for a in experiment["alphas"])]
-        for name in experiment["names"]
-    ]
-    low = [row for row in experiment["rows"] if not row["in_band"]]
-    names = ", ".join(f"{row['filter']} at {row['alpha']:g}" for row in low) or "none"
-    title = "FELM-like, the paper's folds of 710 problems: coverage in %"
-    yield table(title, alphas_of(experiment), rows)
-    yield f"Below the band that chance allows about 1 - alpha: {names}."
-
-
 PRINTED = {
     "edge_cases": "The guarantee at its edges",
-    "surrogate": "Soft and hard procedure",
     "no_gain": "Where there is nothing to gain",
     "hard_speed": "Speed of filtering",
     "relaxation_speed": "Speed of the relaxations",
@@ -377,7 +345,6 @@ def tables_page(results):
         answers_section,
         coverage_section,
         resources_section,
-        paper_section,
     ):
         parts += section(results)
     return joined(parts)

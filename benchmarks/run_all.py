@@ -15,7 +15,6 @@ import warnings
 from pathlib import Path
 
 import controls
-import main_results
 import real_results
 import report
 import small_samples
@@ -42,7 +41,7 @@ def main(chosen):
     """Run, save and report."""
     start = time.perf_counter()
     chosen.output.mkdir(parents=True, exist_ok=True)
-    for experiment in (real_results, small_samples, controls, main_results):
+    for experiment in (real_results, small_samples, controls):
         experiment.main(chosen)
     for name in filter(lambda name: wanted(name, chosen), report.PRINTED):
         program = (HERE / f"{name}.py").read_text(encoding="utf-8")

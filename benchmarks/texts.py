@@ -158,18 +158,11 @@ seconds of its processor: fitted in {here[fit]:.1f} s, all answers filtered in
 answers. As many, half of them a second time ({all[claims]:,.0f} claims): {all[fit]:.1f} s and
 {all[filter]:.1f} s, together {total:.1f} s, {all[memory]:,.0f} MB."""
 
-PAPER = """\
-The paper's own problems were not published; ours are generated to resemble them, with new
-problems for each of 5 splits. Columns can be compared within the paper or within ours, and
-between the two only in their order of magnitude. Generated problems test the mechanism, and
-hallucinated ones differ there in the mean of their features, which gives learning more to
-learn than real problems may."""
-
 CONDITIONS = """\
 Computed at commit {commits} (a plus: with changes) with {versions}. Splits are drawn with
 seed 0, filters with that of their split; every file in ``benchmarks/results`` names its own.
 :doc:`results_tables` has every table, :doc:`measurements` what else was measured: speed, edge
-cases, the relaxations."""
+cases."""
 
 MEASUREMENTS = """\
 ..
@@ -183,8 +176,6 @@ What the programs behind other pages print, word for word, folded. Times are of 
 MEASURED = {
     "edge_cases": "What users do, and what it does to a coverage of 0.9: as promised, refused, or\n"
     "void where the filter cannot see what was done before it.",
-    "surrogate": "How closely the relaxations follow the hard procedure, at the paper's settings\n"
-    "and at sharp ones.",
     "no_gain": "Five kinds of generated data on which learning has little to learn from.",
     "hard_speed": "From scores to masks, for a million answers.",
     "relaxation_speed": "A loss with its gradient, and how time grows with the data.",

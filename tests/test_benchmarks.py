@@ -1,5 +1,6 @@
 """Cells of experiments are computed once, and the pages say what the files hold."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -127,5 +128,9 @@ def test_pages_say_what_the_files_hold():
     assert report.tables_page(saved) == tables
     page = (guide / "measurements.rst").read_text("utf-8")
     assert report.measurements_page(results) == page
+    import paper_page
+
+    paper = json.loads((results / "paper.json").read_text("utf-8"))
+    assert paper_page.page(paper) == (guide / "paper.rst").read_text("utf-8")
     readme = (ROOT / "README.md").read_text("utf-8")
     assert report.with_table(readme, saved) == readme

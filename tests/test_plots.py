@@ -351,17 +351,23 @@ def test_soft_against_hard_training_and_retention(data, trained):
     np.testing.assert_allclose(widths, expected.share)
 
 
-def test_the_published_case_keeps_nine_and_drops_three(checkout, capsys):
+def test_the_case_studies_show_the_claims_that_they_speak_of(checkout):
     from matplotlib.patches import Circle
 
     page = runpy.run_path(
         str(checkout / "examples" / "scores" / "plot_case_studies.py")
     )
-    first, second = (plt.figure(i).axes[0] for i in plt.get_fignums())
-    assert first.get_title() == "9 of 12 claims kept"
-    assert second.get_title() == "0 of 7 claims kept"
-    drawn = shapes_of(first)[:12]
-    assert [isinstance(p, Circle) for p in drawn] == [True] * 9 + [False] * 3
-    totals = [page["rebuilt"](page[case]).total for case in ("case_1", "case_2")]
-    np.testing.assert_allclose(totals, [2.639, 0.509], atol=0.01)
-    assert "add up to 2.639, printed total 2.66" in capsys.readouterr().out
+    new, trained, frequency = page["new"], page["trained"], page["frequency"]
+    figures = [plt.figure(i).axes[0] for i in plt.get_fignums()]
+    for claim, true, axes in zip(
+        (page["rare"], page["often"]), (1, 0), figures, strict=True
+    ):
+        assert page["labels"][claim] == true == trained[claim]
+        assert frequency[claim] == (0 if true else 5)
+        assert page["by_frequency"][claim] == 1 - true
+        total = new.features[claim] @ page["weights"]
+        assert page["table"](claim).total == pytest.approx(total)
+        number = new.problem_of[claim]
+        own = trained[new.offsets[number] : new.offsets[number + 1]]
+        drawn = shapes_of(axes)[: len(own)]
+        assert [isinstance(p, Circle) for p in drawn] == own.tolist()

@@ -1,6 +1,5 @@
 """Sphinx configuration; `make docs` builds with it, warnings being errors."""
 
-import os
 import sys
 import tomllib
 from pathlib import Path
@@ -9,9 +8,6 @@ import skdcf
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
-
-# Estimators that the gallery shows link to their pages here, from a folder in gallery/.
-os.environ["SKDCF_DOCS"] = "../.."
 
 project = "skdcf"
 author = "The skdcf developers"

@@ -1,29 +1,16 @@
 """Layer 0: parameters of estimators, declared as scikit-learn declares its own."""
 
-import os
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
-from itertools import takewhile
 from numbers import Integral, Real
 from typing import ClassVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import _param_validation
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils._param_validation import RealNotInt as Fraction
-
-__all__ = [
-    "Documented",
-    "Fraction",
-    "HasMethods",
-    "Number",
-    "Settings",
-    "StrOptions",
-    "positive",
-    "settings",
-]
+from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import RealNotInt as Fraction  # noqa: F401
+from sklearn.utils._param_validation import StrOptions as StrOptions
 
 
 class HasMethods(_param_validation.HasMethods):
@@ -51,43 +38,7 @@ def positive(kind=Real):
     return Number(Real, 0, None, closed="neither")
 
 
-class Documented:
-    """The HTML of an estimator links to its page in the documentation.
-
-    Where that is, the environment variable SKDCF_DOCS says, or the metadata of the
-    installed package. Where neither does, there is no link.
-    """
-
-    @property
-    def _doc_link_module(self):
-        return "skdcf" if _docs_url() else ""
-
-    @property
-    def _doc_link_template(self):
-        return _docs_url() + "/generated/{module}.{name}.html"
-
-    def _doc_link_url_param_generator(self):
-        kind = type(self)
-        parts = takewhile(lambda p: not p.startswith("_"), kind.__module__.split("."))
-        module = ".".join(part for part in parts if part != "estimators")
-        return {"module": module, "name": kind.__name__}
-
-
-def _docs_url():
-    return os.environ.get("SKDCF_DOCS", _docs_of_metadata()).rstrip("/")
-
-
-@cache
-def _docs_of_metadata():
-    try:
-        urls = metadata.metadata("skdcf").get_all("Project-URL", [])
-    except metadata.PackageNotFoundError:
-        return ""
-    named = dict(url.split(", ", 1) for url in urls)
-    return named.get("Documentation", "")
-
-
-class Settings(Documented, BaseEstimator):
+class Settings(BaseEstimator):
     """A value with parameters, which checks itself.
 
     Subclasses declare what each parameter may be in ``_parameter_constraints``, in the

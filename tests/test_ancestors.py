@@ -157,9 +157,7 @@ def test_closure_lists_the_sets(batch):
 
 
 def test_depth_is_the_longest_path(bounds, monkeypatch):
-    from skdcf.graphs import _structure
-
-    monkeypatch.setattr(_structure, "NARROW", ragged.NARROW)
+    monkeypatch.setattr(_derived, "NARROW", ragged.NARROW)
     for batch, sets in (ALL, FORWARD):
         check_depth(batch[np.arange(len(batch))], sets)
 

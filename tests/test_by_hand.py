@@ -5,6 +5,7 @@ import pytest
 from autograd import value_and_grad
 from random_graphs import Problems, chain, random_edges, random_problems
 from test_relaxation import RELAXATIONS, reference_loss, with_unknown
+from theorem_limits import relaxation_at
 
 from skdcf import GraphBatch
 from skdcf.ops.soft import (
@@ -24,7 +25,7 @@ from skdcf.training.loop import (
     standardised,
 )
 
-LIMITS = {f"grid, T = {T}": GridRelaxation.at(T) for T in (1e-1, 1e-2, 1e-4, 1e-8)}
+LIMITS = {f"grid, T = {T}": relaxation_at(T) for T in (1e-1, 1e-2, 1e-4, 1e-8)}
 BY_HAND = {
     name: relaxation
     for name, relaxation in (RELAXATIONS | LIMITS).items()

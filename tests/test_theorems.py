@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import reference_grid
 from random_graphs import Problems, chain, random_edges, spaced_risks
-
-from skdcf.relaxation import GridRelaxation
+from theorem_limits import relaxation_at
 
 TEMPERATURES = (1e-1, 1e-2, 1e-3, 1e-5, 1e-8)
 
@@ -77,7 +76,7 @@ def test_soft_scores_become_the_last_safe_threshold(problems, risk, exact_scores
     assert max(map(len, problems.ancestors[0])) == 50
     errors = []
     for T in TEMPERATURES:
-        relaxation = GridRelaxation.at(T)
+        relaxation = relaxation_at(T)
         relaxation.validate()
         plan = relaxation.plan(problems.batch, problems.labels)
         errors.append(np.abs(relaxation.soft_scores(risk, plan) - exact_scores))
@@ -99,7 +98,7 @@ def test_softly_kept_claims_become_the_filtered_set(problems, risk, exact_scores
     assert expected.any() and not expected.all()
     wrong, distance = [], []
     for T in TEMPERATURES:
-        relaxation = GridRelaxation.at(T)
+        relaxation = relaxation_at(T)
         plan = relaxation.plan(problems.batch, problems.labels)
         q = relaxation.soft_retention(risk, bound, plan)
         wrong.append(((q >= 0.5) != expected).sum())
@@ -109,7 +108,7 @@ def test_softly_kept_claims_become_the_filtered_set(problems, risk, exact_scores
 
 
 def test_soft_threshold_becomes_the_order_statistic(problems, risk, exact_scores):
-    relaxation = GridRelaxation.at(TEMPERATURES[-1])
+    relaxation = relaxation_at(TEMPERATURES[-1])
     plan = relaxation.plan(problems.batch, problems.labels)
     scores = relaxation.soft_scores(risk, plan)
     for alpha, k in ((0.05, 25), (0.1, 50), (0.3, 150)):
@@ -119,9 +118,7 @@ def test_soft_threshold_becomes_the_order_statistic(problems, risk, exact_scores
 
 def test_without_the_shifts_the_limit_is_missed(problems, risk, exact_scores):
     """A claim at its own threshold is kept by a half: its violation never gets to 1."""
-    plain = GridRelaxation.at(1e-8).set_params(
-        keep_shift=0.0, violation_temperature=2.0
-    )
+    plain = relaxation_at(1e-8).set_params(keep_shift=0.0, violation_temperature=2.0)
     plan = plain.plan(problems.batch, problems.labels)
     assert np.abs(plain.soft_scores(risk, plan) - exact_scores).max() > 1e-3
 
@@ -141,14 +138,6 @@ def test_an_epsilon_inside_the_logarithm_breaks_the_limit(epsilon):
     else:
         assert max(kept) < 1e-6
     problem = Problems(np.random.RandomState(0), [chain(51)], [51])
-    relaxation = GridRelaxation.at(T)
+    relaxation = relaxation_at(T)
     plan = relaxation.plan(problem.batch, problem.labels)
     assert relaxation.soft_retention(risk, bound, plan).max() < 1e-6
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"T": 0}, {"T": 1.0}, {"T": 0.1, "s": 1.0}, {"T": 0.1, "b": 2.0}]
-)
-def test_schedules_outside_of_the_theorems(wrong):
-    with pytest.raises(ValueError, match=r"T = |T is 0"):
-        GridRelaxation.at(**wrong)

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_alpha, check_choice, warn
+from .._checks import check_alpha, check_choice, check_weights, warn
 from .._parameters import (
     Fraction,
     HasMethods,
@@ -748,10 +748,7 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha, None, y=y)
         labels, batch = view.labels, view.passed
         kept = segment_sum((labels == 1) & (margin > 0), batch.offsets)
-        weights = _check_sample_weight(
-            sample_weight, kept, dtype=np.float64, ensure_non_negative=True
-        )
-        return float(np.average(kept, weights=weights))
+        return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, accept_origin, y=None):
         """Threshold minus path risk, and the problems."""

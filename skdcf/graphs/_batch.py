@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._drawing import batch_html
-from ._derived import Structure
+from ._derived import Names, Structure
 from ._graph import ReasoningGraph
 from ._inputs import (
-    Names,
     check_column,
     check_edges,
     check_edges_known,

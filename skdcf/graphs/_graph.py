@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_choice, check_list, printable
 from .._drawing import graph_html
+from ._derived import OneName, find_ancestors
 from ._inputs import (
-    OneName,
     check_edges,
     check_features,
     check_field,
@@ -25,7 +25,6 @@ from ._inputs import (
     check_texts,
     show_count,
 )
-from ._structure import find_ancestors
 from .ragged import read_only
 from .sources import cut_metadata
 

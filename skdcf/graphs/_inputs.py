@@ -6,12 +6,11 @@ The first part says how messages name problems and claims, and show what users w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set, ValuesView
-from typing import Any
 
 import numpy as np
 
 from .._checks import is_missing, printable
-from ._structure import find_cycle, find_depth, sort_edges
+from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
 from .sources import NO_VERDICT
 
@@ -296,69 +295,3 @@ def cycle_message(cycle):
         named[MOST - 1 :] = [f"... ({len(cycle):,} claims)"]
     path = " -> ".join([*named, named[0]])
     return f"the claims depend on each other in a cycle: {path}"
-
-
-class Names:
-    """How messages name the problems and the claims of a batch."""
-
-    def __init__(self, ids: Any, offsets: Any) -> None:
-        self.ids, self.offsets = ids, offsets
-
-    def name_of(self, i: int) -> str:
-        """How messages name a problem.
-
-        Parameters
-        ----------
-        i : int
-            Position of the problem.
-
-        Returns
-        -------
-        str
-        """
-        named = self.ids is not None and self.ids[i] is not None
-        return f"problem {i}" + (f' ("{printable(self.ids[i])}")' if named else "")
-
-    def locate(self, row: int) -> str:
-        """How messages name a claim.
-
-        Parameters
-        ----------
-        row : int
-            Row number of the claim.
-
-        Returns
-        -------
-        str
-        """
-        i = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
-
-    def at(self, i: int | None = None) -> str:
-        """How a message begins that is about one problem, or about all of them.
-
-        Parameters
-        ----------
-        i : int, optional
-            Position of the problem.
-
-        Returns
-        -------
-        str
-        """
-        return "" if i is None else f"{self.name_of(i)}: "
-
-
-class OneName(Names):
-    """How messages name a graph on its own, and its claims."""
-
-    def __init__(self, id):
-        self.name = "" if id is None else f'problem "{printable(id)}"'
-
-    def at(self, i=None):
-        """The name of the problem, where it has one."""
-        return self.name and f"{self.name}: "
-
-    def locate(self, row):
-        """The name of a claim."""
-        return f"{self.at()}claim {row}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY
 from math import ceil
 from numbers import Integral, Real
 from types import FunctionType
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from .._checks import check_alpha
 from .._parameters import Fraction, Number, Settings, StrOptions, positive, settings
@@ -43,6 +45,7 @@ from ._calibration import (
 )
 
 
+@settings
 class Guarantee(Settings, metaclass=ABCMeta):
     """What a filter promises about the problems that it filters.
 
@@ -87,8 +90,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
         "weight": [None, callable],
         "unseen": [StrOptions({"error", "pool", "empty"})],
     }
-    by: Any = None
-    weight: Any = None
+    _: KW_ONLY
+    by: str | Callable | Sequence[Any] | None = None
+    weight: Callable | None = None
     unseen: Literal["error", "pool", "empty"] = "error"
     is_probability = True
 
@@ -487,9 +491,6 @@ class NoFalseClaim(Guarantee):
 
     max_false: int = 0
     delta: float | None = None
-    by: str | Callable | Sequence[Any] | None = None
-    weight: Callable | None = None
-    unseen: Literal["error", "pool", "empty"] = "error"
 
     def validate(self) -> None:
         super().validate()
@@ -716,9 +717,6 @@ class ExpectedFalse(Guarantee):
 
     of: Literal["share", "count"] = "share"
     bound: float | None = None
-    by: str | Callable | Sequence[Any] | None = None
-    weight: Callable | None = None
-    unseen: Literal["error", "pool", "empty"] = "error"
 
     def describe(self, level: float) -> str:
         return (
@@ -798,7 +796,7 @@ class ExpectedFalse(Guarantee):
         -------
         ExpectedFalse
         """
-        return ExpectedFalse(self.of, None, self.by, self.weight, self.unseen)
+        return clone(self).set_params(bound=None)
 
     def largest_loss(self, path_risk: NDArray, offsets: NDArray) -> NDArray | float:
         """The number of claims kept; 1 for the share.

@@ -89,49 +89,6 @@ def number_groups(groups):
     return np.argsort(np.argsort(first))[code]
 
 
-def choose_one_each(groups, order, part_of):
-    """One problem of each group in each part: the first in the order of a hash.
-
-    Parameters
-    ----------
-    groups, order, part_of : ndarray of shape (n,)
-
-    Returns
-    -------
-    ndarray of int, sorted
-    """
-    by = np.lexsort((order, groups, part_of))
-    new = np.append(True, np.diff(groups[by]) != 0) | np.append(
-        True, np.diff(part_of[by]) != 0
-    )
-    return np.sort(by[new[: len(by)]])
-
-
-def choose_fewest(rows, order, part_of, fewest):
-    """Of some problems the smallest number, in each part, with the rank of all of them.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        Positions.
-    order, part_of : ndarray of shape (n,)
-        A hash by which problems are chosen, and the part that each is in.
-    fewest : callable
-        From a number of problems to the smallest that does as well.
-
-    Returns
-    -------
-    chosen, left_over : ndarray of int, sorted
-    """
-    chosen = []
-    for part in range(part_of.max(initial=-1) + 1):
-        own = rows[part_of[rows] == part]
-        count = fewest(len(own))
-        chosen.append(own[np.argsort(order[own], kind="stable")[:count]])
-    chosen = np.sort(np.concatenate([rows[:0], *chosen]))
-    return chosen, np.setdiff1d(rows, chosen)
-
-
 def pick(batch, labels, rows):
     """Problems ``rows``, increasing, with their flat labels."""
     chosen = np.zeros(len(batch), dtype=bool)

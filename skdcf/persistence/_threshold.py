@@ -17,7 +17,6 @@ from ._archive import own_version
 
 FORMAT = "skdcf threshold 1"
 _TIES = ("exclude", "include", "jitter")
-_INFINITE = {math.inf: "inf", -math.inf: "-inf"}  # which JSON has no numbers for
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,8 @@ def save_threshold(
     """
     value = _of_filter(filter, alpha)
     record = asdict(value)
-    record["threshold"] = _INFINITE.get(value.threshold, value.threshold)
+    if math.isinf(value.threshold):  # JSON has no number for it
+        record["threshold"] = str(value.threshold)
     text = json.dumps({"format": FORMAT, "skdcf": own_version(), **record}, indent=1)
     with replaced(path, encoding="ascii") as file:
         file.write(text + "\n")
@@ -189,16 +189,11 @@ def _of_record(record):
             f"was written by skdcf {record.get('skdcf')}"
         )
     record.pop("skdcf", None)
-    record["threshold"] = _number(record.get("threshold"))
-    return CalibratedThreshold(**record)
-
-
-def _number(value):
-    for number, text in _INFINITE.items():
-        if value == text:
-            return number
-    if type(value) not in (int, float) or not math.isfinite(value):
+    value = record.get("threshold")
+    finite = type(value) in (int, float) and math.isfinite(value)
+    if not finite and value not in ("inf", "-inf"):
         raise ValueError(
             f'threshold is {value!r}, but must be a number, "inf" or "-inf"'
         )
-    return float(value)
+    record["threshold"] = float(value)
+    return CalibratedThreshold(**record)

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import check_alpha, check_number
+from .._checks import check_alpha
 from .._parameters import Number, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges
@@ -84,7 +84,13 @@ class GridRelaxation(Relaxation):
     >>> from skdcf import GraphBatch
     >>> from skdcf.relaxation import GridRelaxation
     >>> batch = GraphBatch.from_arrays(np.zeros((3, 1)), [0, 2, 3], [(0, 1)])
-    >>> relaxation = GridRelaxation.at(1e-6)
+    >>> relaxation = GridRelaxation(
+    ...     keep_temperature=1e-6,
+    ...     keep_shift=1e-3,
+    ...     violation_temperature=1e-3,
+    ...     sharpness=1e6,
+    ...     gate_temperature=1e-18,
+    ... )
     >>> plan = relaxation.plan(batch, np.array([True, False, True]))
     >>> relaxation.soft_scores(np.array([0.5, 0.2, 0.1]), plan).round(6)
     array([0.2, 1.1])
@@ -133,39 +139,6 @@ class GridRelaxation(Relaxation):
         its validation settings.
         """
         return cls(**published(dataset, alpha))
-
-    @classmethod
-    def at(cls, T: float, *, s: float = 0.5, a: float = 1.0, b: float = 3.0) -> Self:
-        """Make a relaxation with the settings of the theorems; exact as T falls to 0.
-
-        Parameters
-        ----------
-        T : float in (0, 1)
-            keep_temperature; its root is keep_shift.
-        s : float in (0, 1)
-            violation_temperature is ``T**s``.
-        a, b : float, a > 0 and b > 2
-            sharpness is ``T**-a``, gate_temperature ``T**(a b)``, gate_shift its root.
-
-        Returns
-        -------
-        GridRelaxation
-        """
-        check_number("T", T, 0)
-        if not (T < 1 and 0 < s < 1 and a > 0 and b > 2):
-            raise ValueError(
-                f"T = {T!r}, s = {s!r}, a = {a!r}, b = {b!r}: the theorems need "
-                "T < 1, 0 < s < 1, a > 0 and b > 2"
-            )
-        return cls(
-            keep_temperature=T,
-            keep_shift=T**0.5,
-            violation_temperature=T**s,
-            sharpness=T**-a,
-            gate_temperature=T ** (a * b),
-            gate_shift=T ** (a * b / 2),
-            quantile_strength=1 / T,
-        )
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are in range, alone and together."""

@@ -1,107 +1,283 @@
 """Several answers to a question: what one answer to a new question misses.
 
-    python benchmarks/answers.py [--sets 2000]
+    python benchmarks/answers.py [--sets 2000] [--seconds 500] [--output FILE]
 
 A cell draws calibration sets of questions with 1 to 10 answers each. Answers are near-copies of
 one another or independent given the question, and hard or easy questions have more answers
-where "more" says so. ``HardCF.fit(X, y, groups=...)`` calibrates; one answer to each of 20,000 new
-questions is then kept with a false claim in a share of cases, the miss. It is compared with
-alpha: its mean over sets (with ``by=`` in each of two parts), and with ``delta=`` the share of
-sets that miss more than alpha. What every answer counted would miss stands beside it.
+where "more" says so. A filter calibrates on each set, once for all problems, once for each of
+two parts (the part belongs to the answer, and hard answers are more often in the second one),
+once with ``delta=``, and once over folds, where a scorer is learnt. The miss is the chance that
+one answer to a new question keeps a false claim. Its mean over sets is compared with alpha; with
+``delta=`` the share of sets that miss more than alpha; over folds with the level that is proven.
+What a threshold misses for which every answer counts stands beside it.
+
+A row holds if its miss is not above the bound by more than three standard errors. Finished cells
+are kept in FILE, and not computed again; the exit code is 1 if a row does not hold.
 """
 
 import argparse
+import json
+import sys
+import time
 import warnings
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from skdcf import HardCF
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_threshold
-
-QUESTIONS, DELTA, POOL = 60, 0.1, 20_000
+from skdcf.scorers import Scorer
 
 
 def in_part(batch):
-    """The part of each question: the second column."""
-    return batch.features[:, 1] > 0
+    """The part of each answer: the first column."""
+    return batch.features[:, 0] > 0
 
 
-def draw(rng, n, copies, more, largest=10):
-    """Scores, parts and questions of the answers to n questions."""
-    hard = rng.normal(size=n)
+QUESTIONS, DELTA, BLOCK, NEW, NEW_OF_FOLDS = 60, 0.1, 100, 1_000_000, 500
+WAYS = {
+    "one": NoFalseClaim(),
+    "by": NoFalseClaim(by=in_part),
+    "delta": NoFalseClaim(delta=DELTA),
+}
+ALPHAS, MORE = (0.05, 0.1, 0.2), ("same", "hard", "easy")
+RESULTS = Path(__file__).resolve().parent / "results" / "answers.json"
+
+
+class Direction(Scorer):
+    """From the mean of the false claims to that of the true ones."""
+
+    exact = True  # each row is summed by itself
+
+    def fit(self, batch, labels, task=None):
+        true, table = labels == 1, batch.features[:, 1:]
+        self.coef_ = table[true].mean(axis=0) - table[~true].mean(axis=0)
+        return self
+
+    def confidence(self, batch):
+        return (batch.features[:, 1:] * self.coef_).sum(axis=1)
+
+
+def draw_questions(rng, n, more, largest=10):
+    """How easy each question is, and how many answers it has."""
+    easy = rng.normal(size=n)
     sizes = rng.integers(1, largest + 1, n)
     if more != "same":
-        many = hard < 0 if more == "hard" else hard > 0  # low scores are hard questions
+        many = easy < 0 if more == "hard" else easy > 0
         sizes = np.where(many, np.maximum(sizes, largest // 2), (sizes + 4) // 5)
-    question = np.repeat(np.arange(n), sizes)
-    own = rng.normal(size=len(question)) * (0.01 if copies else 1.0)
-    part = (rng.random(n) < 0.5)[question]
-    return (hard[question] + own), part, question
+    return easy, sizes
 
 
-def one_each(rng, scores, part, question):
-    """One answer to each question, drawn blindly."""
-    order = rng.permutation(len(question))
-    rows = order[np.unique(question[order], return_index=True)[1]]
-    return scores[rows], part[rows]
+def draw_answers(rng, easy, question, copies):
+    """A table of part, confidence and four columns of noise, and what is true.
+
+    Near-copies share all but a thousandth of their columns, and their label.
+    """
+
+    def own(*shape):
+        if not copies:
+            return rng.normal(size=(len(question), *shape))
+        whole = rng.normal(size=(len(easy), *shape))[question]
+        return whole + 1e-3 * rng.normal(size=whole.shape)
+
+    level = easy[question]
+    part = rng.random(len(question)) < chance(-level)
+    luck = rng.random(len(easy))[question] if copies else rng.random(len(question))
+    return np.column_stack([part, level + own(), own(4)]), luck < chance(level)
 
 
-def run(rng, n_sets, alpha, copies, more):
-    """Mean miss, with its standard error, of each way to calibrate."""
-    pool = one_each(rng, *draw(rng, POOL, copies, more))
-    filters = {
-        "one answer": HardCF(0, alpha=alpha),
-        "by": HardCF(0, alpha=alpha, guarantee=NoFalseClaim(by=in_part)),
-        "delta": HardCF(0, alpha=alpha, guarantee=NoFalseClaim(delta=DELTA)),
+def chance(x):
+    """The logistic function."""
+    return 1 / (1 + np.exp(-x))
+
+
+def new_answers(rng, more, copies, part=None):
+    """Sorted risks of the false ones among one answer to each of many new questions.
+
+    Of a part: those questions that have an answer in it, and one such answer.
+    """
+    easy, sizes = draw_questions(rng, NEW, more)
+    if part is not None:
+        own = chance(-easy) if part else chance(easy)
+        easy = easy[rng.random(NEW) < 1 - (1 - own) ** sizes]
+    table, true = draw_answers(rng, easy, np.arange(len(easy)), copies)
+    return np.sort(-table[~true, 1]), len(easy)
+
+
+def missed(threshold, new):
+    """The share of the new answers of which a false claim is kept."""
+    risks, n = new
+    return np.searchsorted(risks, threshold) / n
+
+
+def cell(alpha, copies, more, n_sets):
+    """Mean miss of each way to calibrate, and its standard error.
+
+    All sets of a block calibrate at once, each as a group of its own. The first one of each
+    block calibrates alone, too, and has to have the same threshold.
+    """
+    rng, found = np.random.default_rng(0), {}
+    new, *of_part = (new_answers(rng, more, copies, part) for part in (None, 0, 1))
+    for first in range(0, n_sets, BLOCK):
+        count = min(BLOCK, n_sets - first)
+        easy, sizes = draw_questions(rng, QUESTIONS * count, more)
+        question = np.repeat(np.arange(len(easy)), sizes)
+        X, true = draw_answers(rng, easy, question, copies)
+        number, own = question // QUESTIONS, X[:, 0].astype(int)
+        some = HardCF(1, alpha=alpha).fit(X[number == 0], true[number == 0])
+        part = some.calibration_part(X, true, groups=question)
+        for name, guarantee in WAYS.items():
+            groups = 2 * number + own if name == "by" else number
+            thresholds = thresholds_of(part, groups, guarantee, alpha)
+            compare_alone(X, true, question, alpha, guarantee, thresholds)
+            for group, t in thresholds.items():
+                share = missed(t, of_part[group % 2] if name == "by" else new)
+                key = f"by {group % 2}" if name == "by" else name
+                found.setdefault(key, []).append(share)
+        for i in range(count):
+            scores = np.sort(part.scores[number == i])
+            t = conformal_threshold(scores, alpha)
+            found.setdefault("every", []).append(missed(t, new))
+    out = {name: said(values, NEW) for name, values in found.items()}
+    above = np.mean(np.array(found["delta"]) > alpha)
+    return out | {"delta": [above, np.sqrt(above * (1 - above) / n_sets)]}
+
+
+def thresholds_of(part, groups, guarantee, alpha):
+    """The threshold of each group of problems, by number."""
+    chosen, _ = replace(part, groups=groups.tolist()).choose(guarantee, alpha, True)
+    order = np.lexsort((part.scores[chosen], groups[chosen]))
+    scores, groups = part.scores[chosen][order], groups[chosen][order]
+    names, first = np.unique(groups, return_index=True)
+    cuts = zip(names.tolist(), np.split(scores, first[1:]), strict=True)
+    delta = guarantee.delta
+    return {name: conformal_threshold(own, alpha, delta) for name, own in cuts}
+
+
+def compare_alone(X, true, question, alpha, guarantee, thresholds):
+    """The first set has the threshold that it has by itself."""
+    rows = question < QUESTIONS
+    cf = HardCF(1, alpha=alpha, guarantee=guarantee)
+    cf.fit(X[rows], true[rows], groups=question[rows])
+    found = [cf.calibration_] if guarantee.by is None else cf.calibration_.parts
+    names = [0] if guarantee.by is None else map(int, cf.calibration_.names)
+    for name, own in zip(names, found, strict=True):
+        np.testing.assert_allclose(own.threshold(alpha), thresholds[name], rtol=1e-9)
+
+
+def said(misses, n_new):
+    """Mean miss and its standard error, of the sets and of the new answers."""
+    mean = np.mean(misses)
+    return [mean, np.sqrt(np.var(misses) / len(misses) + mean * (1 - mean) / n_new)]
+
+
+def folds(copies, more, seeds):
+    """Misses of a filter that calibrates over folds: per set, for each alpha."""
+    out = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        easy, sizes = draw_questions(rng, QUESTIONS, more)
+        groups = np.repeat(np.arange(QUESTIONS), sizes)
+        X, y = draw_answers(rng, easy, groups, copies)
+        cf = HardCF(Direction(), calibration_size="cross", random_state=seed)
+        cf.fit(X, y, groups=groups)
+        easy, _ = draw_questions(rng, NEW_OF_FOLDS, more)
+        X, y = draw_answers(rng, easy, np.arange(NEW_OF_FOLDS), copies)
+        out.append((cf.masks(X, ALPHAS) & ~y).mean(axis=1).tolist())
+    return out
+
+
+def proven(alpha):
+    """What calibration over folds is proven to miss at most."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(QUESTIONS, 3)), np.arange(QUESTIONS) % 2
+    cf = HardCF(Direction(), alpha=alpha, calibration_size="cross", random_state=0)
+    return cf.fit(X, y).calibration_.proven_level(alpha)
+
+
+def run(n_sets, path, end):
+    """Compute the cells that are missing, until the time is over."""
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    if kept.get("sets") != n_sets:
+        kept = {"sets": n_sets, "cells": {}, "folds": {}}
+    names = {
+        f"{'near-copies' if copies else 'independent'}, {more}": (copies, more)
+        for copies in (True, False)
+        for more in MORE
     }
-    found = {name: [] for name in (*filters, "every answer")}
-    for _ in range(n_sets):
-        scores, part, question = draw(rng, QUESTIONS, copies, more)
-        X, y = np.column_stack([-scores, part]), np.zeros(len(scores), dtype=int)
-        for name, cf in filters.items():
-            cf.fit(X, y, groups=question)
-            if name == "by":
-                parts = zip(cf.calibration_.names, cf.calibration_.parts, strict=True)
-                thresholds = {k: p.threshold(alpha) for k, p in parts}
-                found[name] += [
-                    np.mean(pool[0][pool[1] == k] < t) for k, t in thresholds.items()
-                ]
-            else:
-                found[name].append(np.mean(pool[0] < cf.threshold_))
-        all_of_them = conformal_threshold(np.sort(scores), alpha)
-        found["every answer"].append(np.mean(pool[0] < all_of_them))
-    return {name: np.array(values) for name, values in found.items()}
+    for name, kind in names.items():
+        for alpha in ALPHAS:
+            if f"{alpha} {name}" not in kept["cells"] and time.monotonic() < end:
+                kept["cells"][f"{alpha} {name}"] = cell(alpha, *kind, n_sets)
+                path.write_text(json.dumps(kept, indent=1) + "\n")
+    while time.monotonic() < end:  # 100 more of what has fewest
+        for name in names:
+            kept["folds"].setdefault(name, {"n": 0, "sum": 0, "squares": 0})
+        name = min(names, key=lambda name: kept["folds"][name]["n"])
+        sums = kept["folds"][name]
+        if sums["n"] >= n_sets:
+            break
+        some = range(sums["n"], min(sums["n"] + 100, n_sets))
+        rows = np.array(folds(*names[name], some))
+        sums["n"] += len(some)
+        for key, power in (("sum", 1), ("squares", 2)):
+            sums[key] = ((rows**power).sum(axis=0) + sums[key]).tolist()
+        path.write_text(json.dumps(kept, indent=1) + "\n")
+    return kept
+
+
+def table(kept):
+    """All cells as lines of text, and how many rows do not hold."""
+    n_sets, wrong = kept["sets"], 0
+    lines = [
+        f"{n_sets:,} calibration sets of {QUESTIONS} questions a cell; delta = {DELTA}; over "
+        f"folds at least {min(s['n'] for s in kept['folds'].values()):,}"
+        if kept["folds"]
+        else "no cell is finished",
+        f"{'alpha':5}  {'answers, more of':20}  {'one answer':15}  {'the worse part':15}"
+        f"  {'delta: sets':13}  {'over folds':15}  proven  every answer",
+    ]
+    for key, found in kept["cells"].items():
+        alpha, name = key.split(" ", 1)
+        sums, column = kept["folds"].get(name, {"n": 0}), ALPHAS.index(float(alpha))
+        rows = {"one": float(alpha), "by 0": float(alpha), "by 1": float(alpha)}
+        rows["delta"] = DELTA
+        if sums["n"]:
+            mean = sums["sum"][column] / sums["n"]
+            error = np.sqrt((sums["squares"][column] / sums["n"] - mean**2) / sums["n"])
+            found["folds"], rows["folds"] = [mean, error], proven(float(alpha))
+        bad = [k for k, bound in rows.items() if found[k][0] > bound + 3 * found[k][1]]
+        wrong += len(bad)
+        found["by"] = max(found["by 0"], found["by 1"])
+        texts = [
+            "{:.4f} +- {:.4f}".format(*found.get(k, (np.nan, np.nan)))
+            for k in ("one", "by", "delta", "folds")
+        ]
+        lines.append(
+            f"{alpha:5}  {name:20}  {texts[0]}  {texts[1]}  {texts[2][:6]:13}  {texts[3]}"
+            f"  {rows.get('folds', np.nan):.4f}  {found['every'][0]:12.4f}"
+            + "  TOO HIGH: " * bool(bad)
+            + ", ".join(bad)
+        )
+    return "\n".join([*lines, f"rows above their bound: {wrong or 'none'}"]), wrong
 
 
 def main():
-    """Print a table with a row per cell."""
+    """Compute, print, and keep the table beside the numbers."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=2000)
-    n_sets = parser.parse_args().sets
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
-    print(
-        f"{n_sets:,} calibration sets of {QUESTIONS} questions a cell; delta = {DELTA}"
-    )
-    print("alpha  answers      more  one answer      by              ", end="")
-    print("delta: sets above  every answer")
-    for alpha in (0.05, 0.1, 0.2):
-        for copies in (True, False):
-            for more in ("same", "hard", "easy"):
-                rng = np.random.default_rng(0)
-                found = run(rng, n_sets, alpha, copies, more)
-                said = [
-                    f"{found[k].mean():.4f} +- {found[k].std() / np.sqrt(n_sets):.4f}"
-                    for k in ("one answer", "by")
-                ]
-                above = np.mean(found["delta"] > alpha)
-                kind = "copies" if copies else "independent"
-                print(
-                    f"{alpha:5}  {kind:11}  {more:4}  {said[0]}  "
-                    f"{said[1]}  {above:17.4f}  {found['every answer'].mean():12.4f}",
-                    flush=True,
-                )
+    kept = run(options.sets, options.output, time.monotonic() + options.seconds)
+    text, wrong = table(kept)
+    print(text)
+    options.output.with_suffix(".txt").write_text(text + "\n", encoding="utf-8")
+    return int(wrong > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

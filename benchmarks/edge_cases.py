@@ -16,7 +16,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest
@@ -98,25 +98,27 @@ def rank_deficient_pca(rng, make, n=100, rank=3):
         hidden = rng.normal(size=(n, rank))
         return hidden @ mixing, rng.random(n) < 1 / (1 + np.exp(-3 * hidden @ weights))
 
+    X, true = draw()
     try:
-        cf = make().fit(*draw())
+        cf = make(X).fit(X, true)
     except ValueError:
         return np.nan
     X, true = draw()
     return 1 - np.mean(one_by_one(cf, X) & ~true)
 
 
-def pca_first():
+def pca_first(X):
     """The filter standardises the components by itself."""
-    return make_pipeline(PCA(), HardCF(random_state=0))
+    return make_pipeline(FrozenEstimator(PCA().fit(X)), HardCF(random_state=0))
 
 
-def pca_scaled_first():
+def pca_scaled_first(X):
     """Rounding noise has unit deviation when the filter gets to see it."""
-    return make_pipeline(PCA(), StandardScaler(), HardCF(random_state=0))
+    steps = make_pipeline(PCA(), StandardScaler()).fit(X)
+    return make_pipeline(FrozenEstimator(steps), HardCF(random_state=0))
 
 
-def pca_inside():
+def pca_inside(X):
     """The filter sees what the noise does to the scores."""
     classifier = make_pipeline(PCA(), StandardScaler(), LogisticRegression())
     return HardCF(classifier, random_state=0)
@@ -176,10 +178,21 @@ def choose_among_noise(rng, n, valid):
 
 
 def before_the_filter(rng, step, scorer):
-    """A step of the pipeline that has seen the labels of the calibration problems."""
+    """A step that has seen the labels of the calibration problems, and hides it."""
     X, true = table(rng, 100, 50, 0.5)
+    step = FrozenEstimator(clone(step).fit(X, true))
     cf = make_pipeline(step, HardCF(scorer, random_state=0)).fit(X, true)
     return coverage(cf, rng, 50, 0.5)
+
+
+def refused_before_the_filter(rng, step):
+    """The same step as it is, in a Pipeline; nan where it is refused."""
+    X, true = table(rng, 100, 50, 0.5)
+    try:
+        make_pipeline(step, HardCF(0)).fit(X, true)
+    except ValueError:
+        return np.nan
+    return 0.0
 
 
 def inside_the_classifier(rng, classifier):
@@ -256,9 +269,14 @@ COVERAGES = [
     ),
     ("  CalibratedSearch", 100, partial(choose_among_noise, n=300, valid=True)),
     (
-        "void: LDA before the filter",
+        "void: LDA, frozen, before the filter",
         200,
         partial(before_the_filter, step=LinearDiscriminantAnalysis(), scorer=0),
+    ),
+    (
+        "  LDA in a Pipeline, not frozen",
+        20,
+        partial(refused_before_the_filter, step=LinearDiscriminantAnalysis()),
     ),
     (
         "  LDA as the classifier",
@@ -266,7 +284,7 @@ COVERAGES = [
         partial(inside_the_classifier, classifier=LinearDiscriminantAnalysis()),
     ),
     (
-        "void: SelectKBest before the filter",
+        "void: SelectKBest, frozen, before it",
         200,
         partial(before_the_filter, step=BEST_FIVE, scorer=LogisticRegression()),
     ),

@@ -110,9 +110,10 @@ def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
         ReasoningGraph(rng.normal(size=(4, 30)) * 3, [(0, 1), (1, 2), (2, 3)])
         for _ in range(12)
     ]
-    from skdcf.estimators import _filter
+    from skdcf.estimators import CalibrationPart, _filter
 
     monkeypatch.setattr(_filter, "lowered", lambda scores, *rest: scores)
+    monkeypatch.setattr(CalibrationPart, "below_copies", lambda part: part)
     monkeypatch.setattr(overlap, "LOWERED", 0.0)
     slipped = 0
     for graph in graphs:

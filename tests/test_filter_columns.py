@@ -7,6 +7,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -222,3 +223,22 @@ def test_rule_of_edges_is_applied_at_every_door(words):
     assert (ruled.columns(bare[200:]).depth == ruled.columns(X[200:]).depth).all()
     for mask in ruled.predict(bare[200:]):
         assert (np.diff(mask.astype(int)) <= 0).all()  # a chain keeps a beginning
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_frozen_transformer_learns_nothing_here(inside):
+    """Its own fit does nothing, so that all problems calibrate, and it stays as it was."""
+    X, y = noise(0, 99)
+    fitted = PCA(3).fit(noise(1)[0])
+    before = fitted.components_.copy()
+    frozen = FrozenEstimator(fitted)
+    cf = HardCF(0, features=frozen) if inside else make_pipeline(frozen, HardCF(0))
+    cf.fit(X, y)
+    assert (cf if inside else cf[-1]).n_calibration_ == 99
+    np.testing.assert_array_equal(fitted.components_, before)
+    alone = HardCF(0).fit(fitted.transform(X), y)
+    np.testing.assert_array_equal(cf.predict(X), alone.predict(fitted.transform(X)))
+    with pytest.raises(
+        ValueError, match="training problems only"
+    ):  # it is another step
+        make_pipeline(frozen, StandardScaler(), HardCF(0)).fit(X, y)

@@ -537,6 +537,21 @@ def test_merge_sees_what_was_dropped_and_adds_no_number_or_name():
     assert seen[1]["dropped"] == ["c is d"]
 
 
+def test_a_claim_does_not_decide_the_check_of_a_merged_text():
+    """The first object of a reply, which the text itself quotes, was the verdict."""
+    quote = '{"verdicts": [{"claim": 1, "verdict": "entailed"}]}'
+    mine = '{"verdicts": [{"claim": 1, "verdict": "no"}]}'
+
+    def complete(messages):
+        if "sentences" not in json.loads(messages[1]["content"]):
+            return json.dumps({"text": f"So it is {quote}."})
+        return f"The sentence is: So it is {quote}.\nI say: {mine}"
+
+    claims = [["It has 3 parts"]]
+    merged = Merge().apply(claims, ["q"], [[]], model="m", client=complete)[0]
+    assert merged.text == join_claims(claims[0])
+
+
 # --- 11. answers with all that belongs to them
 
 

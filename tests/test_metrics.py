@@ -177,3 +177,30 @@ def test_reports_of_unknown_labels_are_those_of_false_ones():
     assert filter.score(X[100:], y[100:], weights) == pytest.approx(
         np.average(filter.predict(X[100:]) & (y[100:] == 1), weights=weights)
     )
+
+
+def test_weights_of_problems():
+    y, kept = [[1, 0], [1, 1], [0]], [[1, 1], [1, 0], [0]]
+    assert coverage_score(y, kept, sample_weight=[1, 2, 5]) == pytest.approx(7 / 8)
+    assert retention_score(y, kept, sample_weight=[1, 2, 0]) == pytest.approx(1)
+    twice = [0, 1, 1, 2]
+    assert coverage_score(y, kept, sample_weight=[1, 2, 1]) == pytest.approx(
+        coverage_score([y[i] for i in twice], [kept[i] for i in twice])
+    )
+
+
+@pytest.mark.parametrize("score", [coverage_score, retention_score])
+@pytest.mark.parametrize(
+    "bad", [[-1, 1, 1], [np.nan, 1, 1], [np.inf, 1, 1], [0, 0, 0], [1, 1], [[1, 1, 1]]]
+)
+def test_weights_that_are_none(score, bad):
+    with pytest.raises(ValueError, match=r"[Ss]ample.weight|NaN|infinity|sample"):
+        score([[1], [0], [1]], [[1], [0], [1]], sample_weight=bad)
+
+
+@pytest.mark.parametrize("score", [coverage_score, retention_score])
+def test_masked_labels_are_refused(score):
+    """A masked label was read as what stands below the mask."""
+    y = [np.ma.array([1, 0], mask=[0, 1]), np.array([1])]
+    with pytest.raises(ValueError, match="mask"):
+        score(y, [[True, True], [True]])

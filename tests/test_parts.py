@@ -94,5 +94,47 @@ def test_parts_of_other_groups_or_weights_do_not_calibrate(name, make):
     )
     part = one.calibration_part(GRAPHS, Y)
     one.calibrate_parts([part])
-    with pytest.raises(ValueError, match="functions for by or weight"):
+    with pytest.raises(ValueError, match=r"functions (for by|\(by what)"):
         other.calibrate_parts([part])
+
+
+def first_links(n):
+    """A rule with a number in a long array: the first claims are a chain."""
+    array = np.r_[np.zeros(2000), n, np.zeros(2000)]
+
+    def rule(claims, problem=None):
+        return [(v - 1, v) for v in range(1, min(len(claims), int(array[2000])))]
+
+    return rule
+
+
+class Linked:
+    """A rule that prints alike whatever it does."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __call__(self, claims, problem=None):
+        return first_links(self.n)(claims)
+
+    def __repr__(self):
+        return "Linked()"
+
+
+@pytest.mark.parametrize("make", [first_links, Linked])
+def test_parts_of_another_rule_of_edges_do_not_calibrate(make):
+    """Rules were compared by their names alone."""
+    texts = [
+        g.replace(claims=[f"{i} {v}" for v in range(g.n_claims)])
+        for i, g in enumerate(GRAPHS)
+    ]
+    one, other = (HardCF("frequency-score", edges=make(n)) for n in (2, 4))
+    one.fit(texts[:150], Y[:150])
+    other.fit(texts[:150], Y[:150])
+    part = one.calibration_part(texts[150:], Y[150:])
+    one.calibrate_parts([part])
+    with pytest.raises(ValueError, match=r"with other edges|edges = "):
+        other.calibrate_parts([part])
+    one.set_params(edges=make(4))
+    with pytest.raises(ValueError, match="call calibrate or fit again"):
+        one.predict(texts)

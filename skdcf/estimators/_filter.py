@@ -297,7 +297,7 @@ class ConformalFilter(Settings):
         guarantee = deepcopy(self._resolved())  # what the caller holds may change
         level = self._level(None)
         rows, self.left_over_ = part.choose(guarantee, level, fewest)
-        part = part[rows]
+        part = part[rows] if self.ties == "include" else part[rows].below_copies()
         calibration = guarantee.calibrate(part.steps, part.path_risks())
         self._warn(calibration, level)
         scores = calibration.scores  # sorted already, where there is nothing else
@@ -381,7 +381,7 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "scorer_")
         self.validate()
         part = CalibrationPart.join(parts)
-        refuse_part(part, self, self._path_risks_alone)
+        refuse_part(part, self)
         with unchanged_on_error(self):
             if part.origin is not None:
                 compare_origin(self, part.origin, accept_origin, new=True)
@@ -922,9 +922,8 @@ class ConformalFilter(Settings):
 
     def _settings(self):
         """What has to be as it was at calibration."""
-        edges = getattr(self.edges, "__qualname__", self.edges)
         guarantee = None if self.guarantee is None else described(self.guarantee)
-        return edges, self.online, self.ties, guarantee
+        return self.edges, self.online, self.ties, guarantee
 
     def _warn(self, calibration, level):
         if level > 0.5 and calibration.guarantee.is_probability:

@@ -216,7 +216,7 @@ def _fit_cross(filters, fit):
             part = filter._part(fit.view.take(held), fit.seen[held])
             chosen, _ = part.choose(filter._resolved(), None, fewest=False)
             fitted.append(scorer)
-            scores.append(np.sort(part.scores[chosen]))
+            scores.append(np.sort(part[chosen].below_copies().scores))
             columns.append(filter.features_)
     for filter, (fitted, scores, columns) in zip(filters, found, strict=True):
         own = columns if learning else None

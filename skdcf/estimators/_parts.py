@@ -27,6 +27,7 @@ MADE_AS = (
     *("functions (by what they do)", "random_state"),
 )
 # The resolution of scores that were computed in float32, or from such features.
+COPIED = 1e-6  # resolution of scores that several problems share
 SINGLE = 1e-5
 _FEW = 0.05  # share of labels by a model above which there is a warning
 _NOTHING = "nothing false"
@@ -262,6 +263,16 @@ class CalibrationPart:
             largest=None if self.largest is None else self.largest[rows],
         )
 
+    def below_copies(self) -> CalibrationPart:
+        """The same, with scores lowered that several problems share.
+
+        Returns
+        -------
+        CalibrationPart
+        """
+        position = _below_copies(self.steps.position)
+        return replace(self, steps=replace(self.steps, position=position))
+
     def path_risks(self) -> PathRisks:
         """Weights and groups, as a guarantee takes them.
 
@@ -430,6 +441,22 @@ def lowered(several, scorer, batches, confidence, rounding):
     for scores in out:
         finite = np.isfinite(scores)
         scores[finite] -= np.maximum(least * (1 + np.abs(scores[finite])), rounding)
+    return out
+
+
+def _below_copies(scores):
+    """Scores, of which those that several problems share are lowered by a millionth.
+
+    Equal scores that are no round numbers come from copies, of which one may be computed
+    elsewhere once more. How closely a column that was made before the filter repeats itself
+    is seen nowhere: a product of numbers near 1e7 that cancels is off by 1e-8.
+    """
+    _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
+    size = 1 + np.abs(scores)
+    with np.errstate(invalid="ignore"):  # of infinite ones
+        broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
+    out, copied = scores.copy(), broken & (count[code] > 1)
+    out[copied] -= COPIED * size[copied]
     return out
 
 

@@ -161,14 +161,16 @@ def probes_of(batch, path_risks_alone):
     return ((batch[rows], path_risks_alone(batch[rows])),)
 
 
-def refuse_part(part, filter, path_risks_alone):
+def refuse_part(part, filter):
     """ValueError where a part was scored otherwise than a filter does now."""
     if part.made_as is None:
         return
     refuse_other_settings(part.made_as, part_settings(filter))
     for batch, before in part.probes:
-        now = path_risks_alone(batch)
-        if not _alike(now.path_risk, before.path_risk):
+        again = filter.check(batch)  # where a rule gives it edges anew
+        now = filter._path_risks_alone(again)
+        same = np.array_equal(again.edges, batch.edges)
+        if not same or not _alike(now.path_risk, before.path_risk):
             raise ValueError(
                 "a part was scored with another scorer, whose confidences differ from "
                 "those of this filter, or with other edges: score it again, by "
@@ -196,7 +198,10 @@ def part_settings(filter):
     functions = tuple(map(code_of, guarantee.functions))
     text = described(guarantee, LEVELS), described_scorer(filter.scorer_)
     drawn = filter._seed if filter.ties == "jitter" else None
-    edges = getattr(filter.edges, "__qualname__", filter.edges)
+    edges = filter.edges
+    if callable(edges):
+        code = code_of(edges) if isinstance(edges, FunctionType) else ""
+        edges = f"{_named(edges)} {code}".strip()
     return edges, filter.online, filter.ties, *text, functions, drawn
 
 
@@ -232,6 +237,8 @@ def _text(value):
     """As ``repr``, but the same in every session: without places, lines and hashes."""
     if hasattr(value, "co_code"):
         return _text((value.co_code, value.co_names, value.co_consts))
+    if isinstance(value, np.ndarray) and value.dtype != object:  # prints show the ends
+        return f"{value.dtype} {value.shape} {crc32(value.tobytes())}"
     if isinstance(value, (set, frozenset)):
         return f"{{{sorted(map(_text, value))}}}"
     if isinstance(value, (list, tuple)):

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
@@ -356,9 +357,12 @@ def learns(transformer: Any) -> bool:
 
 
 def requires_fit(step: Any) -> bool:
-    """Whether a transformer of tables learns, as its tags say; True where none do."""
+    """Whether a transformer of tables learns, as its tags say; True where none do.
+
+    A ``FrozenEstimator`` learns nothing: the caller has fitted it, and its own fit does nothing.
+    """
     try:
-        return get_tags(step).requires_fit
+        return get_tags(step).requires_fit and not isinstance(step, FrozenEstimator)
     except AttributeError:  # no estimator of scikit-learn: nothing is known
         return True
 

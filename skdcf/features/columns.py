@@ -16,6 +16,7 @@ from joblib import hash as digest_of
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import HasMethods
@@ -66,7 +67,7 @@ def fit_columns(transformer: Any, batch: GraphBatch, labels: NDArray | None) -> 
     for position, step in enumerate(steps):
         if isinstance(step, KeepsGraphs):
             step.fit(batch, labels)
-        else:
+        elif not isinstance(step, FrozenEstimator):  # the caller has fitted that one
             _fit_table(step, batch, labels)
         if position + 1 < len(steps):
             batch = _apply(step, batch)

@@ -456,7 +456,7 @@ class NoFalseClaim(Guarantee):
     weight : callable, optional
         Likelihood ratio of the problems that are going to be filtered against those
         that calibrate, as a function of a GraphBatch that gives one number per problem.
-        The promise is then about the former. See `estimate_ratio`.
+        The promise is then about the former.
     unseen : {"error", "pool", "empty"}, default="error"
         What is done with problems of a group that calibration has not seen: an error,
         the threshold of all problems together (nothing is promised for the group), or

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -476,11 +476,14 @@ def refuse_other_settings(found, wanted):
 
 def note_judges(filter, batch, labels):
     """Note which share of the labels models gave; warn where it is more than a few."""
-    judged = (labels >= 0).tolist()
-    rows = zip(iterate_sources(batch), judged, strict=True)
-    given = [row for row, known in rows if known and row]
+    judged = labels >= 0
+    rows = () if batch.metadata is None else compress(iterate_sources(batch), judged)
+    given = [row for row in rows if row]
     models = [row["by"] for row in given if row["kind"] == "model"]
-    share, names = len(models) / max(sum(judged), 1), sorted(set(map(str, models)))
+    share, names = (
+        len(models) / max(int(judged.sum()), 1),
+        sorted(set(map(str, models))),
+    )
     filter.origin_ |= {"judged": [share], "judges": names}
     if share > _FEW:
         warn(

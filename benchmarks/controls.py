@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 from cells import compute
-from methods import AUTO, LOGISTIC, NEYMAN_PEARSON, compared, reading
+from methods import AUTO, LOGISTIC, NEYMAN_PEARSON, compared
 from real_data import agreement, base, load
 from saving import SEED, fewer, halves, options, wanted, write
 from sklearn.base import clone
@@ -155,7 +155,7 @@ def style(chosen):
             flags[about["changed"]] = True
     splits = fewer(halves(4, data.groups), chosen)
     wanted_ones = (LOGISTIC, NEYMAN_PEARSON, AUTO)
-    filters = {k: f for k, f in compared().items() if k in wanted_ones} | reading()
+    filters = {k: f for k, f in compared().items() if k in wanted_ones}
     shared = X, data.labels, data.groups, changed
     cells = {
         f"{key}/{k}": (style_cell, (filter, *shared, parts, 0.05, SEED + k))

@@ -32,10 +32,9 @@ from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.graphs.problems import question_hashes
 from skdcf.ops.hard import below_true_claims
-from skdcf.ops.standardize import Standardizer
-from skdcf.scorers._hazards import design
 from skdcf.scorers._prior import FORMAT, attributes_of
-from skdcf.scorers._tables import as_table, join
+from skdcf.scorers._tables import as_table, design, join
+from skdcf.training.standardize import Standardizer
 
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
 CAP = 2000  # answers of one source, drawn at random

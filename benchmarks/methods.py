@@ -10,7 +10,6 @@ from skdcf.scorers import (
     ClassifierScorer,
     MixtureScorer,
     NeymanPearsonScorer,
-    TextHazard,
 )
 from skdcf.training import SoftTraining
 
@@ -38,14 +37,6 @@ def compared():
         NEYMAN_PEARSON: HardCF(NeymanPearsonScorer(), **TIES),
         AUTO: CoherentConformalFilter("auto", **TIES),
     }
-
-
-TEXT = f"{AUTO}, text hazard"
-
-
-def reading():
-    """`auto` with a hazard of the words of claims."""
-    return {TEXT: CoherentConformalFilter(MixtureScorer(text=TextHazard()), **TIES)}
 
 
 def for_answers():

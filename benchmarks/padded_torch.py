@@ -28,9 +28,9 @@ from skdcf.datasets import fetch_perl
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.ops.conformal import conformal_rank
-from skdcf.ops.standardize import Standardizer
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.training import LBFGS, SoftTraining
+from skdcf.training.standardize import Standardizer
 
 ALPHA, N_TRAIN, N_CALIBRATE, LONGEST = 0.1, 459, 9, 22
 

@@ -9,8 +9,7 @@ evaluated leave-one-out. The data are looked for in the folder $SKDCF_DATA.
 import json
 
 import numpy as np
-from changes import with_cap
-from methods import AUTO, LOGISTIC, TIES, compared, for_answers, reading
+from methods import AUTO, LOGISTIC, TIES, compared, for_answers
 from real_data import agreement, base, load
 from saving import halves, options, run, wanted
 
@@ -37,7 +36,7 @@ def planted(chosen):
     """PRMBench: errors that a language model wrote into right answers."""
     data = load("prmbench")
     X = base(chosen.output, "prmbench", data)
-    entries = entries_of(X, compared() | with_cap())
+    entries = entries_of(X, compared())
     compare("prmbench", data, entries, STRICT, 8, chosen)
     by_wording = wordings(data)
     title = "PRMBench, halves by the wording of the question"
@@ -51,15 +50,6 @@ def planted(chosen):
         groups=by_wording,
         title=title,
     )
-
-
-def words(chosen):
-    """The hazard of words, which takes longer than all others together."""
-    data = load("prmbench")
-    entries = entries_of(base(chosen.output, "prmbench", data), some(AUTO) | reading())
-    cv = halves(3, data.groups)
-    about = {"groups": data.groups, "title": "PRMBench, text hazard"}
-    run("text-hazard", entries, data.labels, STRICT, cv, chosen, **about)
 
 
 def wordings(data):
@@ -158,7 +148,6 @@ PARTS = {
     "mr-ben": mr_ben,
     "gsm8k-solutions": gsm8k,
     "perl": perl,
-    "text-hazard": words,
 }
 
 

@@ -217,18 +217,8 @@ def planted_section(results):
 
 
 def changes_section(results):
-    """What each change to `auto` is worth."""
-    yield heading("What each change is worth")
-    yield texts.CHANGES
-    rows = []
-    for name in sorted(results.keys() & texts.CHANGED.keys()):
-        experiment, (entry, reference, text) = results[name], texts.CHANGED[name]
-        found = [
-            change_text(*change(experiment, entry, reference, a)) for a in texts.LEVELS
-        ]
-        rows.append([f"PRMBench, {experiment['n_splits']} splits", text, *found])
-    header = ["data", "change", *(f"{a:g}" for a in texts.LEVELS)]
-    yield table("Change of retention, %", header, rows)
+    """What was tried, and what sizing calibration is worth."""
+    yield heading("Tried, and not kept")
     tried = results["symbolic"]
     yield texts.SYMBOLIC
     rows = {}

@@ -10,8 +10,7 @@ long as in commit 9085a2f (48 us a claim of PERL, 50 of ProcessBench), with the 
 columns to the bit. PRMBench, where two thirds of the claims repeat others, takes 0.77
 times as long. Twice as fast for new texts was the aim and is not reached: reading is
 spread over many short calls. Of PERL's time, equalities take two fifths, cleaning, words
-and numbers a quarter, comparing with premises a fifth. Two processes are 1.7 times as
-fast as one, once they have started.
+and numbers a quarter, comparing with premises a fifth.
 """
 
 import argparse
@@ -68,12 +67,6 @@ def main(n_problems, data_home):
     few = batch[: min(len(batch), 1000)]
     first, again = timed(TextFeatures(), few)[0], timed(TextFeatures(), few)[0]
     print(f"text, {len(few):,} problems once more: {first / again:.1f} times as fast")
-    first = timed(reasoning_features(n_jobs=2), batch)[0]  # starts the processes
-    one, two = (timed(reasoning_features(n_jobs=n), batch)[0] for n in (1, 2))
-    print(
-        f"text, two processes: {one / two:.2f} times as fast, and {first - two:.1f} s more "
-        "the first time, for their start"
-    )
     reasoning = timed(reasoning_features(), batch)[0]
     print(f"reasoning_features: {batch.n_claims / reasoning:,.0f} claims/s")
     tracemalloc.start()

@@ -1,7 +1,6 @@
 """The words of the results pages; numbers are filled in from the saved results."""
 
-from changes import CAPPED
-from methods import AUTO, LOGISTIC, NEYMAN_PEARSON, TEXT
+from methods import AUTO, LOGISTIC
 
 HEAD = """\
 ..
@@ -119,24 +118,16 @@ tells them from true steps left as they were sees who wrote a step, rather than 
 in it. The second column would be 0.5 if style were not seen at all. Only steps before the
 first error count; part of the gap is position, since changes stand where errors stand."""
 
-CHANGES = """\
-Each row changes one thing and leaves the rest. The text hazard is an option of
-`~skdcf.scorers.NeymanPearsonScorer`, off by default, since on planted errors it learns who
-wrote a step; below 300 problems to train on, as on ProcessBench and PERL here, it is not used.
-What agreement and numbers of other answers do stands in the tables above."""
-
-CHANGED = {
-    "prmbench": (NEYMAN_PEARSON, CAPPED, "forest without its cap, Neyman-Pearson"),
-    "text-hazard": (TEXT, AUTO, "text hazard, auto"),
-}
 SYMBOLIC = """\
-**Tried, and not kept.** Eight columns of symbolic checks (identities at fixed points, equations
-equivalent to an earlier one, values that solve an earlier equation or do not, found values
-substituted) were built, tested and measured on the same splits. On none of the data that were
-at hand did they gain.
-Most answers of ProcessBench's gsm8k part have no equation with a variable, and on the algebra
-of PRMBench the change is within its error. Change of retention in percent, with corrected
-errors:"""
+What agreement and numbers of other answers do stands in the tables above.
+
+A hazard from the words of claims was built and measured as well. On PRMBench it kept 4 to 10 %
+more from 0.02 on, but about half of what it learnt was who wrote a step: it told rewritten, but
+true steps from those left as they were with an AUC of 0.737, where the others have 0.715. Below
+300 problems to train on, words cost more than they told. Eight columns XX, tested and measured
+on the same splits. On none of the data that were at hand did they gain. Most answers of
+ProcessBench's gsm8k part have no equation with a variable, and on the algebra of PRMBench the
+change is within its error. Change of retention in percent, with corrected errors:"""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 ANSWERS = """\

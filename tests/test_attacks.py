@@ -26,7 +26,8 @@ from skdcf.ops import overlap
 from skdcf.partitions import calibrate_partitions, filter_partitions
 from skdcf.persistence import load_threshold, save_threshold
 from skdcf.reporting import write_report
-from skdcf.scorers import ClassifierScorer, FunctionScorer, Scorer
+from skdcf.scorers import ClassifierScorer, Scorer
+from skdcf.scorers.making import FunctionScorer
 
 TREE = ClassifierScorer(DecisionTreeClassifier(max_depth=4, random_state=0))
 pytestmark = pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")

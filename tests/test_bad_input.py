@@ -463,7 +463,7 @@ def test_features_that_differ_from_fit(problems):
         ValueError, match=re.escape("no feature 'a'; it has ['c', 'b']")
     ):
         fitted.predict(lost)
-    with pytest.raises(ValueError, match="wanted by name, but the features are not"):
+    with pytest.raises(ValueError, match="none, as the features are not named"):
         fitted.fit([g.replace(feature_names=None) for g in graphs], y)
     with pytest.raises(ValueError, match="no features yet"):
         HardCF("a").fit([ReasoningGraph(None, [], claims=["t"])], [[1]])

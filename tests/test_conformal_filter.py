@@ -23,10 +23,10 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import fit_levels
 from skdcf.metrics import leave_one_out
-from skdcf.ops.holdout import hold_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, LinearScorer, MLPScorer
 from skdcf.training import LBFGS, Adam, SoftTraining
+from skdcf.training.holdout import hold_out
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.metrics import evaluate_filter
 from skdcf.reporting import write_report
-from skdcf.scorers import ClassifierScorer, CrossScorer
+from skdcf.scorers import ClassifierScorer
+from skdcf.scorers.making import CrossScorer
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from sklearn.pipeline import make_pipeline
 from skdcf import HardCF, ReasoningGraph
 from skdcf.features import AgreementFeatures, estimate_agreement, reasoning_features
 from skdcf.features._answers import find_answer, normalise_answer
+from skdcf.features._cleaning import clean
 from skdcf.features._equations import find_results, split_clauses
-from skdcf.ops.texts import clean
 
 NAMES = AgreementFeatures().fit([ReasoningGraph(None, [], claims=[], alternatives=[])])
 NAMES = list(NAMES.get_feature_names_out())

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from skdcf.features import _equations
+from skdcf.features._cleaning import clean, find_numbers, find_spelled_numbers
 from skdcf.features._equations import check_equalities, split_clauses
 from skdcf.features._expression import evaluate
-from skdcf.ops.texts import clean, find_numbers, find_spelled_numbers
 
 RIGHT = [
     "3 + 4 = 7",

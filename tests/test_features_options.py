@@ -61,14 +61,14 @@ def test_flags_of_metadata():
     assert batch.features.tolist() == [[1, 0], [0, 1]]
     with pytest.warns(GuaranteeWarning, match=r"'model' has the values \['c'\]"):
         assert fitted.transform(of_model("c")).features.tolist() == [[0, 0]]
-    given = MetadataIndicators({"model": ["a", "b"]}, unseen="raise")
+    given = MetadataIndicators({"model": ["a", "b"]})
     assert fitted.learns and not given.learns
-    with pytest.raises(ValueError, match=r"values \['c'\]"):
+    with pytest.warns(GuaranteeWarning, match=r"values \['c'\]"):
         given.fit(of_model("c"))
     with pytest.raises(ValueError, match="problem 1 has no metadata 'model'"):
         MetadataIndicators().fit([*of_model("a"), ReasoningGraph(None, claims=["b"])])
-    with pytest.raises(ValueError, match="unseen"):
-        MetadataIndicators(unseen="x").fit(of_model("a"))
+    with pytest.raises(ValueError, match="keys"):
+        MetadataIndicators("model").fit(of_model("a"))
 
 
 def test_a_filter_learns_which_model_is_right():

@@ -318,10 +318,9 @@ def test_recommended_set():
     assert 26 <= len(names) <= 30
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2, -1])
-def test_processes_change_nothing(n_jobs, monkeypatch):
+def test_blocks_change_nothing(monkeypatch):
     """Whether blocks end inside or between problems that are large, small or empty."""
-    from skdcf.features import _base
+    from skdcf.features import _transformers
 
     drawn = list(make_word_problems(90, random_state=0).graphs)
     bare = [graph.replace(alternatives=None) for graph in drawn]
@@ -329,18 +328,10 @@ def test_processes_change_nothing(n_jobs, monkeypatch):
     batch = GraphBatch.pack(graphs)
     alone = reasoning_features().fit_transform(batch)
     for least in (1, 37, 4096):
-        monkeypatch.setattr(_base, "_BLOCK", least)
-        monkeypatch.setattr(_base, "_LEAST_SENT", least)
-        together = reasoning_features(n_jobs=n_jobs).fit_transform(batch)
+        monkeypatch.setattr(_transformers, "_BLOCK", least)
+        together = reasoning_features().fit_transform(batch)
         assert together.features.tobytes() == alone.features.tobytes()
         assert together.feature_names == alone.feature_names
-
-
-def test_number_of_processes_is_checked():
-    graph = ReasoningGraph(None, [], claims=["a"])
-    for wrong in (0.5, "2"):
-        with pytest.raises(ValueError, match="n_jobs"):
-            reasoning_features(n_jobs=wrong).fit([graph])
 
 
 def test_one_operation_is_found_as_by_its_definition():

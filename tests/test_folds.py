@@ -11,15 +11,16 @@ from skdcf.ops.price import log_price
 from skdcf.scorers import (
     ClassifierScorer,
     ConformalScorer,
-    Hazard,
     LinearScorer,
     MixtureScorer,
     MLPScorer,
     NeymanPearsonScorer,
     Scorer,
     Task,
+    _neyman_pearson,
 )
-from skdcf.scorers._protocol import folds
+from skdcf.scorers._neyman_pearson import Hazard
+from skdcf.scorers._scorer import folds
 
 BATCH, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
 LABELS = pack_labels(Y, BATCH)
@@ -58,7 +59,6 @@ SCORERS = {
     "perceptron": ConformalScorer(MLPScorer((3,))),
     "hazards": NeymanPearsonScorer(),
     "hazards, randomness of the filter": NeymanPearsonScorer(random_state=None),
-    "hazards of one's own": NeymanPearsonScorer([Hazard(LogisticRegression())]),
     "classifier": ClassifierScorer(),
     "restless": Restless(),
     "mixture": MixtureScorer({"a": Restless(), "b": ClassifierScorer()}, n_folds=2),
@@ -100,7 +100,7 @@ def test_what_the_mixture_weighs_is_out_of_fold(monkeypatch):
 
 def test_a_problem_may_be_asked_about_alone():
     """What is said of a held-out problem does not hang on what is held out with it."""
-    scorer = NeymanPearsonScorer([Hazard(LogisticRegression(), with_problem=True)])
+    scorer = NeymanPearsonScorer()
     _, [unseen] = scorer.fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
     [fitted], _ = ConformalScorer().fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
     rest = FOLD_OF != 0
@@ -124,8 +124,12 @@ def by_hand(rows, asked):
     return model.decision_function(X[asked]), (after.sum() + 0.5) / (len(after) + 1)
 
 
-def test_hazards_of_the_folds_are_averaged():
-    scorer = NeymanPearsonScorer([Hazard(LogisticRegression(C=0.3, max_iter=1000))])
+def test_hazards_of_the_folds_are_averaged(monkeypatch):
+    def one(n_claims, random_state, **forest):
+        return [Hazard(LogisticRegression(C=0.3, max_iter=1000))]
+
+    monkeypatch.setattr(_neyman_pearson, "default_hazards", one)
+    scorer = NeymanPearsonScorer()
     [fitted], [unseen] = scorer.fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
     everything = np.ones(BATCH.n_claims, dtype=bool)
     log_odds = []
@@ -152,8 +156,7 @@ def test_a_fold_that_holds_all_errors():
     [fitted], [unseen] = NeymanPearsonScorer().fit_folds(
         BATCH, LABELS, tasks(0.1), fold_of
     )
-    [table] = fitted.hazards_
-    assert table.n_hazards == 8  # of the two folds that leave out no error
+    assert fitted.table_.n_hazards == 8  # of the two folds that leave out no error
     assert np.isfinite(unseen).all() and np.isfinite(fitted.confidence(BATCH)).all()
 
 
@@ -169,7 +172,7 @@ def test_the_same_seed_gives_the_same_bits():
 
 def test_forests_of_the_folds_share_the_trees():
     [fitted], _ = NeymanPearsonScorer().fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
-    [table] = fitted.hazards_
+    table = fitted.table_
     assert np.bincount(table.forest + 1).tolist() == [3 * 50, 15, 15, 15]
     assert table.doubt.tolist() == [0.05] * 3
     roots = [table.threshold[table.root[table.forest == k]] for k in range(3)]

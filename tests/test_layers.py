@@ -41,7 +41,7 @@ AUTOGRAD = (
     "ops/segments.py",
     "relaxation/*",
     "training/*",
-    "scorers/_mlp.py",
+    "scorers/_differentiable.py",
 )
 
 # Imported inside the functions that use them, never at the top of a module.

@@ -2,12 +2,13 @@
 
 import itertools
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.isotonic import isotonic_regression
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +18,7 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import below_true_claims
 from skdcf.ops.price import log_price, minorant_slopes
-from skdcf.scorers import Hazard, NeymanPearsonScorer, Task
+from skdcf.scorers import NeymanPearsonScorer, Task
 
 
 def problems(n, seed=0, kind="math"):
@@ -343,76 +344,36 @@ def test_no_features_at_all():
 # --- its settings
 
 
-def log_odds(share):
-    return np.log(share / (1 - share))
-
-
-class Constant(BaseEstimator):
-    """Says the same chance of an error about every claim; writes down what it saw."""
-
-    def __init__(self, chance=0.5):
-        self.chance = chance
-
-    def fit(self, X, y):
-        self.seen_, self.truth_ = X, y
-        return self
-
-    def predict_proba(self, X):
-        return np.tile([1 - self.chance, self.chance], (len(X), 1))
-
-
-def test_hazards_are_averaged_in_log_odds():
-    batch, labels = problems(40)
-    chances = 0.1, 0.3, 0.8
-    several = [Hazard(Constant(chance)) for chance in chances]
-    scorer = NeymanPearsonScorer(several).fit(batch, labels)
-    expected = np.mean([log_odds(chance) for chance in chances])
-    np.testing.assert_allclose(scorer.hazard(batch), expected)
-    assert not hasattr(several[0].estimator, "seen_")  # what is passed stays unfitted
-
-
-def test_a_hazard_sees_the_claim_or_its_problem_too():
-    batch, labels = problems(40)
-    pair = [Hazard(Constant()), Hazard(Constant(), with_problem=True)]
-    scorer = NeymanPearsonScorer(pair).fit(batch, labels)
-    at_risk = below_true_claims(labels, batch)
-    narrow, wide = (hazard.estimator for hazard in scorer.hazards_)
-    for seen in (narrow, wide):
-        np.testing.assert_array_equal(seen.truth_, ~labels[at_risk])
-    n = batch.n_features
-    assert (narrow.seen_.shape[1], wide.seen_.shape[1]) == (n, 2 * n + 1)
-    np.testing.assert_array_equal(wide.seen_[:, :n], narrow.seen_)
-    sizes = np.log(batch.sizes[batch.problem_of][at_risk])
-    assert np.corrcoef(wide.seen_[:, -1], sizes)[0, 1] > 0.999
-
-
-def test_doubt_mixes_in_the_overall_chance():
-    batch, labels = problems(40)
-    false = ~labels[below_true_claims(labels, batch)]
-    overall = (false.sum() + 0.5) / (len(false) + 1)
-    for chance, doubt in ((0.0, 0.1), (1.0, 0.3), (0.2, 0.0)):
-        scorer = NeymanPearsonScorer([Hazard(Constant(chance), doubt=doubt)])
-        found = scorer.fit(batch, labels).hazard(batch)
-        expected = (1 - doubt) * chance + doubt * overall
-        np.testing.assert_allclose(found, log_odds(expected))
-
-
 @pytest.mark.parametrize("after_error", [0.0, 0.5, 1.0])
 def test_weight_of_what_is_true_after_an_error(after_error):
     batch, labels = problems(40)
     own = np.random.RandomState(0).uniform(size=len(labels)) > 0.2
-    scorer = NeymanPearsonScorer(
-        [Hazard(LogisticRegression())], after_error=after_error
-    ).fit(batch, own)
+    scorer = NeymanPearsonScorer(after_error=after_error).fit(batch, own)
     q = after_error * scorer.true_after_error_
     expected = -log_price(scorer.hazard(batch), batch, q)
     np.testing.assert_array_equal(scorer.confidence(batch), expected)
     assert 0.7 < scorer.true_after_error_ < 0.9
 
 
-def test_the_default_is_four_hazards_spelt_out():
-    batch, labels = problems(60)
-    default = NeymanPearsonScorer(random_state=3).fit(batch, labels)
+def spelt_out(batch, labels, seed):
+    """Log odds of the four hazards, and share of true claims after an error, by hand."""
+    wide = np.empty((batch.n_claims, 2 * batch.n_features + 1))
+    at_risk, after = np.zeros(batch.n_claims, dtype=bool), []
+    for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
+        own = batch.features[a:b]
+        wide[a:b] = np.hstack(
+            [own, np.tile([*own.mean(axis=0), np.log(b - a)], (b - a, 1))]
+        )
+        for v, up in ancestors_of(batch, i).items():
+            above = labels[[a + u for u in up - {v}]]
+            at_risk[a + v] = labels[a + v] >= 0 and (above == 1).all()
+            if labels[a + v] >= 0 and (above == 0).any():
+                after.append(labels[a + v] == 1)
+    deviation = wide.std(axis=0)
+    deviation[deviation < 1e-9] = np.inf
+    wide = np.clip((wide - wide.mean(axis=0)) / deviation, -3, 3)
+    narrow, false = wide[:, : batch.n_features], labels[at_risk] == 0
+    overall = (false.sum() + 0.5) / (len(false) + 1)
     boosted = HistGradientBoostingClassifier(
         max_iter=50,
         learning_rate=0.15,
@@ -421,24 +382,40 @@ def test_the_default_is_four_hazards_spelt_out():
         max_features=0.5,
         max_bins=63,
         early_stopping=False,
-        random_state=3,
+        random_state=seed,
     )
-    n = below_true_claims(labels, batch).sum()
     forest = RandomForestClassifier(
         40,
         min_samples_leaf=8,
         max_features=0.3,
-        max_samples=int(n / 2) + 1,
-        random_state=3,
+        max_samples=int(len(false) / 2) + 1,
+        random_state=seed,
     )
-    spelt = [
-        Hazard(LogisticRegression(C=0.1, solver="newton-cholesky")),
-        Hazard(LogisticRegression(C=0.03, solver="newton-cholesky"), with_problem=True),
-        Hazard(boosted),
-        Hazard(forest, with_problem=True, doubt=0.05),
+    logistic = [
+        LogisticRegression(C=C, solver="newton-cholesky").fit(X[at_risk], false)
+        for C, X in ((0.1, narrow), (0.03, wide))
     ]
-    spelt = NeymanPearsonScorer(spelt).fit(batch, labels)
-    np.testing.assert_array_equal(spelt.confidence(batch), default.confidence(batch))
+    boosted.fit(narrow[at_risk], false)
+    chance = forest.fit(wide[at_risk], false).predict_proba(wide)[:, 1]
+    chance = 0.95 * chance + 0.05 * overall
+    total = logistic[0].decision_function(narrow) + logistic[1].decision_function(wide)
+    total += boosted.decision_function(narrow) + np.log(chance / (1 - chance))
+    return total / 4, (sum(after) + 0.5) / (len(after) + 1)
+
+
+@pytest.mark.parametrize("unknown", [0.0, 0.3])
+def test_four_hazards_spelt_out(unknown):
+    """Their mean, learnt where all above is known to be true; unknown labels teach none."""
+    batch, labels = problems(80, 4)
+    labels = labels.astype(int)
+    labels[np.random.RandomState(0).uniform(size=len(labels)) < unknown] = -1
+    scorer = NeymanPearsonScorer(random_state=3).fit(batch, labels)
+    log_odds, share = spelt_out(batch, labels, 3)
+    np.testing.assert_allclose(scorer.hazard(batch), log_odds, rtol=1e-9, atol=1e-9)
+    assert scorer.true_after_error_ == pytest.approx(share)
+    np.testing.assert_allclose(
+        scorer.confidence(batch), -log_price(log_odds, batch, 0.5 * share), rtol=1e-6
+    )
 
 
 def test_whose_randomness_it_takes():
@@ -459,18 +436,9 @@ def test_whose_randomness_it_takes():
 @pytest.mark.parametrize(
     ("scorer", "message"),
     [
-        (NeymanPearsonScorer([]), "hazards is empty: at least one Hazard"),
-        (NeymanPearsonScorer([LogisticRegression()]), "each must be a Hazard"),
-        (NeymanPearsonScorer("trees"), "'hazards' parameter of NeymanPearsonScorer"),
         (NeymanPearsonScorer(after_error=1.5), r"'after_error' .* Got 1.5"),
         (NeymanPearsonScorer(after_error=True), r"'after_error' .* Got True"),
         (NeymanPearsonScorer(random_state="0"), "'random_state' parameter"),
-        (NeymanPearsonScorer([Hazard(3)]), "'estimator' parameter of Hazard"),
-        (
-            NeymanPearsonScorer([Hazard(Constant(), doubt=1)]),
-            r"'doubt' .* \[0.0, 1.0\)",
-        ),
-        (NeymanPearsonScorer([Hazard(Constant(), with_problem="yes")]), "with_problem"),
     ],
 )
 def test_settings_that_make_no_sense(scorer, message):
@@ -490,47 +458,15 @@ def test_unknown_labels_teach_no_hazard():
     labels = labels.astype(int)
     rows = np.append(np.arange(60), np.arange(60))
     twice = np.append(labels, np.full_like(labels, -1))
-    hazards = [Hazard(Constant()), Hazard(LogisticRegression(), with_problem=True)]
-    alone = NeymanPearsonScorer(hazards).fit(batch, labels)
-    beside = NeymanPearsonScorer(hazards).fit(batch[rows], twice)
+    alone = NeymanPearsonScorer().fit(batch, labels)
+    beside = NeymanPearsonScorer().fit(batch[rows], twice)
     assert beside.true_after_error_ == alone.true_after_error_
-    for one, other in zip(alone.hazards_, beside.hazards_, strict=True):
-        assert type(one) is type(other)
-    first, second = (s.hazards_[1].estimator for s in (alone, beside))
-    np.testing.assert_array_equal(first.truth_, second.truth_)
-    np.testing.assert_allclose(first.seen_, second.seen_, atol=1e-9)
     np.testing.assert_allclose(
         beside.confidence(batch), alone.confidence(batch), atol=1e-3
     )
 
 
-def test_hazards_are_learnt_where_all_above_is_known_to_be_true():
-    batch, labels = problems(60, 4)
-    labels = labels.astype(int)
-    labels[np.random.RandomState(0).uniform(size=len(labels)) < 0.3] = -1
-    scorer = NeymanPearsonScorer([Hazard(Constant())]).fit(batch, labels)
-    truth, at_risk, after = batch.split(labels), [], []
-    for i in range(len(batch)):
-        for v, up in ancestors_of(batch, i).items():
-            above = truth[i][sorted(up - {v})]
-            if truth[i][v] >= 0 and (above == 1).all():
-                at_risk.append(truth[i][v] == 0)
-            if truth[i][v] >= 0 and (above == 0).any():
-                after.append(truth[i][v] == 1)
-    assert scorer.hazards_[0].estimator.truth_.tolist() == at_risk
-    expected = (sum(after) + 0.5) / (len(after) + 1)
-    assert scorer.true_after_error_ == pytest.approx(expected)
-
-
 def test_nothing_is_known():
     batch, labels = problems(10)
     scorer = NeymanPearsonScorer().fit(batch, np.full(len(labels), -1))
-    assert scorer.hazards_ == [] and np.isfinite(scorer.confidence(batch)).all()
-
-
-def test_settings_of_hazards_that_nothing_would_use():
-    with pytest.raises(ValueError, match=r"doubt is 0\.1"):
-        Hazard(LogisticRegression(), doubt=0.1).validate()
-    with pytest.raises(ValueError, match="random_state is 3"):
-        hazards = [Hazard(LogisticRegression())]
-        NeymanPearsonScorer(hazards, random_state=3).validate()
+    assert scorer.table_ is None and np.isfinite(scorer.confidence(batch)).all()

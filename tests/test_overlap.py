@@ -9,8 +9,7 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_threshold
-from skdcf.ops.overlap import fit_quantiles, overlap_threshold, squash, unsquash
-from skdcf.scorers import GroupShiftScorer
+from skdcf.ops.overlap import overlap_threshold, squash, unsquash
 
 
 def loss_of_regression(values, phi, alpha, below=None):
@@ -148,37 +147,3 @@ def test_small_and_unseen_groups(named):
         with pytest.warns(CalibrationWarning):
             cf.fit(graphs[:300], y[:300])
             assert (cf.thresholds(graphs[300:]) == -np.inf).all() == expected
-
-
-def test_quantile_regression_is_that_of_each_group():
-    rng = np.random.default_rng(0)
-    group = np.repeat([0, 1, 2], 101)
-    scores = rng.normal(size=303) + 3 * group
-    scores[:20] = np.inf
-    coef = fit_quantiles(scores, group[:, None] == np.arange(3), 0.1)
-    capped = np.minimum(scores, scores[np.isfinite(scores)].max())
-    for g in range(3):
-        own = np.sort(capped[group == g])
-        assert coef[0] + coef[1 + g] == pytest.approx(own[10])  # of 101, ten are below
-    assert (fit_quantiles(np.full(5, np.inf), np.ones((5, 1)), 0.1) == 0).all()
-
-
-def test_a_shift_evens_out_groups_and_keeps_the_marginal_guarantee():
-    rng = np.random.default_rng(1)
-    x = rng.integers(0, 2, 8000)
-    X = np.c_[rng.normal(size=8000) + 4.0 * x, x]  # all claims are false
-    y = np.zeros(8000)
-    y[:40] = 1
-    cover = {}
-    for name, scorer in (
-        ("plain", 0),
-        ("shifted", GroupShiftScorer(0, by=lambda b: b.features[:, 1])),
-    ):
-        cf = HardCF(scorer, alpha=0.1, calibration_size=1500, random_state=0)
-        cf.fit(X[:3000], y[:3000])
-        kept = cf.predict(X[3000:])
-        cover[name] = [1 - kept[x[3000:] == g].mean() for g in (0, 1)]
-    assert cover["plain"][0] == 1 and cover["plain"][1] < 0.85
-    assert abs(np.array(cover["shifted"]) - 0.9).max() < 0.04
-    with pytest.raises(ValueError, match="by"):
-        HardCF(GroupShiftScorer(0)).fit(X, y)

@@ -30,16 +30,14 @@ from skdcf.scorers import (
     ConformalScorer,
     FeatureScorer,
     FrequencyScorer,
-    FunctionScorer,
-    Hazard,
     LinearScorer,
     MixtureScorer,
     MLPScorer,
     NeymanPearsonScorer,
     Scorer,
     Task,
-    as_scorer,
 )
+from skdcf.scorers.making import FunctionScorer, as_scorer
 
 N = 79  # (N + 1) / 10 is whole, so that none is left over
 GRAPHS, Y = make_reasoning_graphs(N, random_state=0, return_X_y=True)
@@ -80,13 +78,6 @@ class Levelled(Centroid):
         return self
 
 
-def small_hazards():
-    return [
-        Hazard(GaussianNB(), doubt=0.1),
-        Hazard(LogisticRegression(), with_problem=True),
-    ]
-
-
 # By name: what is written for ``scorer=``, and whether it learns.
 SCORERS = {
     "none": (None, False),
@@ -106,7 +97,7 @@ SCORERS = {
     "linear model": (LinearScorer(), True),
     "perceptron": (MLPScorer((3,)), True),
     "conformal": (ConformalScorer(MLPScorer(())), True),
-    "hazards": (NeymanPearsonScorer(small_hazards(), after_error=0.2), True),
+    "hazards": (NeymanPearsonScorer(after_error=0.2), True),
     "mixture": (
         MixtureScorer({"own": Centroid(), "plain": FeatureScorer(0)}, n_folds=2),
         True,
@@ -336,7 +327,7 @@ def corrupted():
     "scorer",
     [
         ClassifierScorer(GaussianNB()),
-        NeymanPearsonScorer(small_hazards()),
+        NeymanPearsonScorer(),
         ConformalScorer(),
         MixtureScorer({"own": Centroid()}, n_folds=2),
         Centroid(),
@@ -405,15 +396,12 @@ CHANGES = [
     (MLPScorer((3,)), {"scorer__hidden_layer_sizes": (7, 2)}),
     (ConformalScorer(MLPScorer((3,))), {"scorer__model": LinearScorer()}),
     (
-        NeymanPearsonScorer(small_hazards()),
-        {
-            "scorer__after_error": 1.0,
-            "scorer__hazards": [Hazard(GaussianNB(), doubt=0.9)],
-        },
+        NeymanPearsonScorer(),
+        {"scorer__after_error": 1.0, "scorer__gain": "answers"},
     ),
     (
         MixtureScorer({"a": FeatureScorer(0), "b": FeatureScorer(1)}),
-        {"scorer__log_weights": [9.0], "scorer__members": {"a": FeatureScorer(5)}},
+        {"scorer__n_folds": 2, "scorer__members": {"a": FeatureScorer(5)}},
     ),
     (Centroid(), {"scorer__power": 3.0}),
 ]
@@ -444,18 +432,15 @@ def test_changed_parameters_change_no_fitted_filter(scorer, changes):
         assert (levels_of(again) != before[0]).any()
 
 
-def test_what_a_member_or_a_hazard_is_changed_to_afterwards():
-    member, hazard = Centroid(), Hazard(GaussianNB(), doubt=0.1)
+def test_what_a_member_is_changed_to_afterwards():
+    member = Centroid()
     filters = [
         HardCF(
             MixtureScorer({"own": member, "plain": FeatureScorer(0)}), random_state=0
         ),
-        HardCF(NeymanPearsonScorer([hazard]), random_state=0),
     ]
     before = [levels_of(filter.fit(GRAPHS, Y)) for filter in filters]
     member.set_params(power=5.0)
-    hazard.set_params(doubt=0.9, with_problem=True)
-    hazard.estimator.set_params(var_smoothing=10.0)
     for filter, expected in zip(filters, before, strict=True):
         np.testing.assert_array_equal(levels_of(filter), expected)
 

@@ -26,7 +26,6 @@ from skdcf.scorers import (
     ConformalScorer,
     FeatureScorer,
     FrequencyScorer,
-    Hazard,
     LinearScorer,
     MixtureScorer,
     MLPScorer,
@@ -49,7 +48,6 @@ SETTINGS = [
     PathRelaxation(),
     MixtureScorer(),
     NeymanPearsonScorer(),
-    Hazard(LogisticRegression()),
     ConformalScorer(),
     ClassifierScorer(),
     FrequencyScorer(),
@@ -219,16 +217,12 @@ def test_none_is_the_default_spelt_out():
         ),
         (
             HardCF(
-                NeymanPearsonScorer([Hazard(LogisticRegression())]),
+                NeymanPearsonScorer(),
                 alpha=0.3,
                 calibration_size=0.3,
                 random_state=0,
             ),
-            {
-                "scorer__hazards": [
-                    [Hazard(LogisticRegression(C=c))] for c in (1e-7, 10.0)
-                ]
-            },
+            {"scorer__gain": ["claims", "answers"]},
         ),
         (
             HardCF(
@@ -236,7 +230,7 @@ def test_none_is_the_default_spelt_out():
                 alpha=0.2,
                 random_state=0,
             ),
-            {"scorer__log_weights": [[99.0, 0.0], [0.0, 99.0]]},
+            {"scorer__members": [{"a": FeatureScorer(0)}, {"b": FeatureScorer(-1)}]},
         ),
         (
             SingleFeatureCF(alpha=0.05),

@@ -19,7 +19,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.scorers import ClassifierScorer, Hazard, NeymanPearsonScorer
+from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
 
 
 def table_of_floats(n, seed):
@@ -154,52 +154,6 @@ def test_what_cannot_be_turned_stays_what_it_is(classifier):
     np.testing.assert_allclose(scorer.confidence(alone(rows)), expected)
 
 
-def test_hazards_add_up_in_one_table():
-    """The mean of the log odds, each classifier fitted here by itself."""
-    batch, labels = make_reasoning_graphs(80, random_state=0, return_X_y=True)
-    flat = np.concatenate(list(labels)).astype(int)
-    hazards = [
-        Hazard(LogisticRegression(C=0.1)),
-        Hazard(GaussianNB(var_smoothing=10.0)),
-        Hazard(
-            RandomForestClassifier(5, min_samples_leaf=5, random_state=0), doubt=0.2
-        ),
-        Hazard(HistGradientBoostingClassifier(max_iter=5), with_problem=True),
-    ]
-    scorer = NeymanPearsonScorer(hazards).fit(batch, flat)
-    assert [type(h).__name__ for h in scorer.hazards_] == ["HazardTable", "Hazard"]
-    assert scorer.hazards_[0].n_hazards == 3
-    wide = np.hstack([batch.features, np.empty((batch.n_claims, batch.n_features + 1))])
-    for i, (start, end) in enumerate(
-        zip(batch.offsets, batch.offsets[1:], strict=False)
-    ):
-        wide[start:end, batch.n_features : -1] = batch.features[start:end].mean(axis=0)
-        wide[start:end, -1] = np.log(batch.sizes[i])
-    deviation = wide.std(axis=0)
-    deviation[deviation < 1e-9] = np.inf
-    wide = np.clip((wide - wide.mean(axis=0)) / deviation, -3, 3)
-    rows = np.array(
-        [
-            all(y[a] for a in graph.ancestors(v) if a != v)
-            for graph, y in zip(batch, labels, strict=True)
-            for v in range(graph.n_claims)
-        ]
-    )
-    false, narrow = flat[rows] == 0, wide[:, : batch.n_features]
-    overall = (false.sum() + 0.5) / (len(false) + 1)
-    total = np.zeros(batch.n_claims)
-    for hazard in hazards:
-        seen = wide if hazard.with_problem else narrow
-        fitted = clone(hazard.estimator).fit(seen[rows], false)
-        if hasattr(fitted, "decision_function"):
-            total += fitted.decision_function(seen)
-        else:
-            chance = fitted.predict_proba(seen)[:, 1]
-            chance = (1 - hazard.doubt) * chance + hazard.doubt * overall
-            total += np.log(chance / (1 - chance))
-    np.testing.assert_allclose(scorer.hazard(batch), total / 4, rtol=1e-9, atol=1e-9)
-
-
 def damaged():
     """Changes of a table that would lead out of it, by name."""
     return {
@@ -223,7 +177,7 @@ def damaged():
 def test_a_table_that_leads_out_of_itself_is_refused(name):
     batch, labels = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     scorer = NeymanPearsonScorer().fit(batch, np.concatenate(list(labels)).astype(int))
-    [table] = scorer.hazards_
+    table = scorer.table_
     assert "4 classifiers" in repr(table)
     before = pickle.loads(pickle.dumps(scorer)).confidence(batch)
     np.testing.assert_array_equal(before, scorer.confidence(batch))

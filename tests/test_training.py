@@ -11,12 +11,12 @@ from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import coherent_labels
-from skdcf.ops.standardize import Standardizer, noise_columns
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearScorer, MLPScorer
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training._settings import adam, lbfgs
 from skdcf.training.loop import fit_logistic, start_coherent, train
+from skdcf.training.standardize import Standardizer, noise_columns
 
 RELAXATIONS = [PathRelaxation(), PathRelaxation(max_temperature=0.1), GridRelaxation()]
 

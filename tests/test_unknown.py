@@ -241,7 +241,7 @@ def test_a_claim_set_of_which_nothing_is_known_teaches_nothing():
     with pytest.warns(UserWarning, match="no training claim is false"):
         ConformalScorer().fit(GRAPHS, labels)
     assert ClassifierScorer().fit(GRAPHS, labels).estimator_ is None
-    assert NeymanPearsonScorer().fit(GRAPHS, labels).hazards_ == []
+    assert NeymanPearsonScorer().fit(GRAPHS, labels).table_ is None
 
 
 # --- metrics and comparisons

@@ -22,8 +22,8 @@ from ..exceptions import LabelWarning
 from ..features.columns import fit_columns, learns
 from ..graphs.problems import question_hashes
 from ..ops.conformal import Steps
-from ..ops.holdout import hold_out, holdout_count, number_groups
-from ..scorers import CrossScorer, Scorer, Task, as_scorer, does_learn
+from ..scorers.making import CrossScorer, Scorer, Task, as_scorer
+from ..training.holdout import hold_out, holdout_count, number_groups
 from ._door import View, admit, compare_origin, flat_labels, origin_of
 from ._online import refuse_whole_answers
 from ._parts import CalibrationPart, Seen, note_judges
@@ -96,7 +96,7 @@ def fit_together(filters, X, y, groups, accept_origin):
     with few_threads(batch):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
-            fit.learning = does_learn(fit.scorer)
+            fit.learning = fit.scorer.does_learn()
         for several in _share_split(filters, fit):
             _take_over(several, first)
             (_fit_cross if _is_cross(first, fit) else _fit_split)(several, fit)

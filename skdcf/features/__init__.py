@@ -1,19 +1,20 @@
 """Features: transformers that give reasoning graphs their columns."""
 
 from ._agreement import AgreementFeatures, estimate_agreement
-from ._answers import OptionFeatures
-from ._base import GraphUnion
+from ._answers import OptionFeatures as OptionFeatures
 from ._context import ContextFeatures, find_support
-from ._domains import DomainIndicators, MetadataIndicators
 from ._models import PairFeature, StepReward
 from ._sets import (
+    DomainIndicators,
     FrequencyFeature,
     GraphFeatures,
+    MetadataIndicators,
     SemanticFeatures,
     paper_features,
     reasoning_features,
 )
 from ._text import TextFeatures
+from ._transformers import GraphUnion as GraphUnion
 from .columns import ClaimTransformer
 
 __all__ = [
@@ -23,9 +24,7 @@ __all__ = [
     "DomainIndicators",
     "FrequencyFeature",
     "GraphFeatures",
-    "GraphUnion",
     "MetadataIndicators",
-    "OptionFeatures",
     "PairFeature",
     "SemanticFeatures",
     "StepReward",
@@ -35,3 +34,6 @@ __all__ = [
     "paper_features",
     "reasoning_features",
 ]
+
+# Classes that files of filters hold; `reasoning_features` makes them.
+__saved__ = ["GraphUnion", "OptionFeatures"]

@@ -16,11 +16,11 @@ from scipy.special import betaincinv
 
 from ..graphs import GraphBatch
 from ..ops.ancestors import pass_on
-from ..ops.texts import clean_words, find_numbers
 from ._answers import find_answer, normalise_answer
-from ._base import OptionalTexts
+from ._cleaning import clean_words, find_numbers
 from ._equations import find_results, split_clauses
 from ._reading import LONG_WORD, find_quantities, read_claim, read_question
+from ._transformers import OptionalTexts
 
 _PER_PROBLEM = (
     "answer_agreement",

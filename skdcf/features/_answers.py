@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
-from ..graphs import GraphBatch, as_batch
-from ..ops.texts import NUMBER, clean
-from ._base import Graphs, GraphTransformer, check_claim_texts
+from ..graphs import GraphBatch
+from ._cleaning import NUMBER, clean
 from ._equations import find_value
 from ._expression import NEVER, rewrite_plainly
+from ._transformers import OptionalColumns
 
 _LONGEST = 200  # characters of an answer
 # The last of these says where the final answer begins.
@@ -128,55 +128,27 @@ _DENIES = frozenset(
 _NAMED = 0.5  # share of an option's words from which on a claim is about it
 
 
-class OptionFeatures(GraphTransformer):
+class OptionFeatures(OptionalColumns):
     """How a claim bears on the options of a multiple-choice question.
 
-    Options are lines of the question that begin with a letter from A to H, such as
-    "A: text" or "(b) text". The *chosen* one is that of the answer's last "Choice_A",
-    "the answer is (A)" or the like. A claim is about an option if it has half of its
-    words or more, and rules it out if it is about no other one more and has a word such
-    as "not" or "incorrect".
-
-    ======================  ==========================================================
-    column                  value for claim v
-    ======================  ==========================================================
-    ``option_is_chosen``    1 if v names the chosen option by its letter
-    ``option_words``        share of the words of the chosen option that v has
-    ``option_rival``        largest share of the words of another option that v has
-    ``options_ruled_out``   share of the options that v or a claim before it rules out
-    ``option_agrees``       share of the words of the chosen option that the last two
-                            claims have, minus the largest of another option
-    ======================  ==========================================================
-
-    All are 0 where the question has no two options or none of them is chosen.
+    `reasoning_features` describes the columns.
 
     Parameters
     ----------
     optional : bool, default=False
         Whether to add no column where no question seen in `fit` has options.
-        `reasoning_features` sets it.
-
-    Attributes
-    ----------
-    used_ : bool
-        Whether columns are added.
-
-    Raises
-    ------
-    ValueError
-        If a claim has no text.
 
     Examples
     --------
     >>> from skdcf import ReasoningGraph
-    >>> from skdcf.features import OptionFeatures
+    >>> from skdcf.features import reasoning_features
     >>> graph = ReasoningGraph(
     ...     None,
     ...     claims=["It is not a red fox.", "So it is a grey wolf.", "Choice_B"],
     ...     problem="Which animal?\\nA: red fox\\nB: grey wolf",
     ... )
-    >>> batch = OptionFeatures().fit_transform([graph])
-    >>> for name, column in zip(batch.feature_names, batch.features.T):
+    >>> batch = reasoning_features().fit_transform([graph])
+    >>> for name, column in zip(batch.feature_names[-5:], batch.features.T[-5:]):
     ...     print(name, column)
     option_is_chosen [0. 0. 1.]
     option_words [0. 1. 0.]
@@ -185,11 +157,7 @@ class OptionFeatures(GraphTransformer):
     option_agrees [1. 1. 1.]
     """
 
-    learns = False
     reads_edges = False
-    looks_ahead: ClassVar[frozenset[str]] = frozenset(
-        ("option_is_chosen", "option_words", "option_rival", "option_agrees")
-    )
     columns: ClassVar[tuple[str, ...]] = (
         "option_is_chosen",
         "option_words",
@@ -197,43 +165,16 @@ class OptionFeatures(GraphTransformer):
         "options_ruled_out",
         "option_agrees",
     )
-    _parameter_constraints: ClassVar[dict[str, list]] = {"optional": ["boolean"]}
+    looks_ahead: ClassVar[frozenset[str]] = frozenset(columns) - {"options_ruled_out"}
 
-    def __init__(self, *, optional: bool = False):
-        self.optional = optional
+    def _is_there(self, batch: GraphBatch) -> bool:
+        return batch.problems is not None and any(map(_read_options, batch.problems))
 
-    def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Look whether a question has options; nothing is learned from them.
-
-        Parameters
-        ----------
-        X : GraphBatch or sequence of ReasoningGraph
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        batch = as_batch(X)
-        questions = () if batch.problems is None else batch.problems
-        self.used_ = not self.optional or any(map(_read_options, questions))
-        return super().fit(batch)
-
-    def _own_names(self) -> tuple[str, ...]:
-        return self.columns if self.used_ else ()
-
-    def _check(self, batch: GraphBatch) -> None:
-        if self.used_:
-            check_claim_texts(batch)
-
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        table = np.zeros((batch.n_claims, len(self._own_names())))
-        if batch.problems is None or not self.used_ or not batch.n_claims:
-            return table
-        for question, (a, b) in zip(
-            batch.problems, pairwise(batch.offsets.tolist()), strict=True
-        ):
-            options = _read_options(question)
+    def _used_columns(self, batch: GraphBatch) -> np.ndarray:
+        table = np.zeros((batch.n_claims, len(self.columns)))
+        bounds = pairwise(batch.offsets.tolist() if batch.n_claims else ())
+        for i, (a, b) in enumerate(bounds):
+            options = {} if batch.problems is None else _read_options(batch.problems[i])
             chosen = _find_letter("\n".join(batch.claims[a:b]))
             if chosen in options:
                 table[a:b] = _compare_answer(batch.claims[a:b], options, chosen)
@@ -262,7 +203,7 @@ def _compare_answer(claims, options, chosen):
     words = [_list_words(text) for text in claims]
     rows, ruled_out = [], set()
     for text, own in zip(claims, words, strict=True):
-        shares = {letter: _share(option, own) for letter, option in options.items()}
+        shares = _list_shares(options, own)
         about = max(shares, key=shares.__getitem__)
         if shares[about] >= _NAMED and not own.isdisjoint(_DENIES):
             ruled_out.add(about)
@@ -270,10 +211,11 @@ def _compare_answer(claims, options, chosen):
         named = _find_letter(text) == chosen
         rows.append((named, mine, max(shares.values()), len(ruled_out) / len(options)))
     ending = frozenset().union(*words[-2:])
-    last = {letter: _share(option, ending) for letter, option in options.items()}
+    last = _list_shares(options, ending)
     agrees = last.pop(chosen) - max(last.values())
     return [(*row, agrees) for row in rows]
 
 
-def _share(option, words):
-    return len(option & words) / max(len(option), 1)
+def _list_shares(options, words):
+    """Share of the words of each option that are there, by its letter."""
+    return {k: len(o & words) / max(len(o), 1) for k, o in options.items()}

@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..ops.texts import find_numbers
-from ._base import OptionalTexts
+from ._cleaning import find_numbers
 from ._reading import find_quantities
+from ._transformers import OptionalTexts
 
 _LONGEST = 2_000_000  # characters of one context: a few seconds, some 200 MB
 _REMEMBERED = 10_000  # characters; of longer passages nothing is kept in mind
@@ -114,14 +114,17 @@ class ContextFeatures(OptionalTexts):
         "context_longest_run",
     )
 
-    def _check_texts(self, name: str, texts: tuple[str, ...]) -> None:
-        if sum(map(len, texts)) > _LONGEST:
-            k = max(range(len(texts)), key=lambda k: len(texts[k]))
-            raise ValueError(
-                f"the context of {name} has {sum(map(len, texts)):,} characters, of which "
-                f"{len(texts[k]):,} are in passage {k}, but at most {_LONGEST:,} are read: "
-                "pass the passages that the retrieval found, not what it searched"
-            )
+    def _check(self, batch: GraphBatch) -> None:
+        super()._check(batch)
+        for i, texts in enumerate(batch.context if self.used_ else ()):
+            sizes = list(map(len, texts))
+            if sum(sizes) > _LONGEST:
+                raise ValueError(
+                    f"the context of {batch.name_of(i)} has {sum(sizes):,} characters, of "
+                    f"which {max(sizes):,} are in passage {np.argmax(sizes)}, but at most "
+                    f"{_LONGEST:,} are read: pass the passages that the retrieval found, "
+                    "not what it searched"
+                )
 
     def _used_columns(self, batch: GraphBatch) -> np.ndarray:
         table = np.zeros((batch.n_claims, len(self.columns)))

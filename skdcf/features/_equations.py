@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from ..ops.texts import NUMBER, read_numeral
+from ._cleaning import NUMBER, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
 
 # Two kinds of items stand for what is no arithmetic: UNKNOWN makes its side unreadable,

@@ -126,15 +126,7 @@ def _factorial(n):
     return float(math.factorial(int(n)))
 
 
-_BINARY = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "m": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "^": _raise_to,
-    "C": _choose,
-}
+_BINARY = _FREQUENT | {"^": _raise_to, "C": _choose}
 
 
 def judge_equality(left: list, right: list, rounded: bool = False) -> bool | None:
@@ -234,25 +226,13 @@ _COMMAND = re.compile(
     r"|rightarrow|to|quad|qquad|boxed|ldots|cdots|dots)(?![a-z])"
     r"|\\[,;: %!\\]|\{,\}|\^\s?\{?\\circ\}?"
 )
-_PLAIN = {
-    r"\dfrac": r"\frac",
-    r"\tfrac": r"\frac",
-    r"\times": "*",
-    r"\cdot": "*",
-    r"\ast": "*",
-    r"\div": "/",
-    r"\approx": "≈",
-    r"\implies": ";",
-    r"\rightarrow": ";",
-    r"\to": ";",
-    r"\ldots": "…",
-    r"\cdots": "…",
-    r"\dots": "…",
-    r"\%": "%",
-    "\\\\": ";",
-    "{,}": ",",
-    r"\!": "",
-}
+_PLAIN = (
+    dict.fromkeys((r"\dfrac", r"\tfrac"), r"\frac")
+    | dict.fromkeys((r"\times", r"\cdot", r"\ast"), "*")
+    | dict.fromkeys((r"\implies", r"\rightarrow", r"\to", "\\\\"), ";")
+    | dict.fromkeys((r"\ldots", r"\cdots", r"\dots"), "…")
+    | {r"\div": "/", r"\approx": "≈", r"\%": "%", "{,}": ",", r"\!": ""}
+)
 _TYPOGRAPHIC = (
     dict.fromkeys("×·⋅∙", "*")  # noqa: RUF001
     | dict.fromkeys("÷∕", "/")  # noqa: RUF001
@@ -271,6 +251,7 @@ _DEEPEST = 3  # fractions within fractions
 # "(first day)" between numbers; not the argument of a function
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
+_RELATIONS = frozenset("<>!\\")  # what others begin with
 NEVER = "¿"  # stands for every relation that is not an equality
 
 
@@ -299,14 +280,7 @@ def rewrite_plainly(text: str) -> str:
         text = _INSIDE.sub(r" ; \1 ; ", _NOTE.sub("", text))
     if ":" in text:
         text = _CLOCK.sub(NEVER, text)
-    if (
-        "==" in text
-        or "<" in text
-        or ">" in text
-        or "!" in text
-        or "\\" in text
-        or not text.isascii()
-    ):
+    if not text.isascii() or "==" in text or not _RELATIONS.isdisjoint(text):
         text = _UNEQUAL.sub(NEVER, text)
     return text
 

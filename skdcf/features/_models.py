@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from numbers import Integral, Real
+from itertools import chain
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import printable
-from .._parameters import Number, StrOptions, positive
+from .._parameters import StrOptions, positive
 from ..graphs import GraphBatch
-from ._base import GraphTransformer, check_claim_texts
+from ._cleaning import check_claim_texts
+from ._transformers import GraphTransformer, check_known
 
 _WEB = ("http://", "https://")
 _N_PROBED = 8  # pairs that are asked for twice, in another order
@@ -67,9 +69,8 @@ class PairFeature(_ModelColumn):
         A longer text is cut into chunks of that many words, and the largest number counts;
         None cuts nothing.
     batch_size : int, default=256
-        Largest number of pairs in one call.
-    missing : float, default=0.0
-        The value where there is no text.
+        Largest number of pairs in one call. A claim without a text to compare it with
+        gets 0 without one.
     name : str, default="pair_score"
         Name of the column.
 
@@ -105,7 +106,6 @@ class PairFeature(_ModelColumn):
         "over": [StrOptions({"context", "alternatives", "ancestors"})],
         "chunk_words": [positive(Integral), None],
         "batch_size": [positive(Integral)],
-        "missing": [Number(Real, None, None, closed="neither")],
         "name": [str],
     }
 
@@ -116,14 +116,12 @@ class PairFeature(_ModelColumn):
         over: Literal["context", "alternatives", "ancestors"] = "context",
         chunk_words: int | None = None,
         batch_size: int = 256,
-        missing: float = 0.0,
         name: str = "pair_score",
     ):
         self.score = score
         self.over = over
         self.chunk_words = chunk_words
         self.batch_size = batch_size
-        self.missing = missing
         self.name = name
 
     @property
@@ -133,23 +131,19 @@ class PairFeature(_ModelColumn):
 
     def _check(self, batch: GraphBatch) -> None:
         super()._check(batch)
-        given = None if self.over == "ancestors" else getattr(batch, self.over)
-        for i in range(len(batch) if self.over != "ancestors" else 0):
-            if given is None or given[i] is None:
-                raise ValueError(
-                    f"{batch.name_of(i)}: its {self.over} is unknown (None), but a model "
-                    f"compares it with the claims. Give {self.over}=[...], or () where "
-                    "there is none"
-                )
+        if self.over != "ancestors":
+            check_known(batch, self.over)
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        texts = [list(map(self._cut, some)) for some in self._list_texts(batch)]
         claims = () if batch.claims is None else batch.claims
+        asked = [
+            [[(chunk, claim) for chunk in self._cut(text)] for text in texts]
+            for claim, texts in zip(claims, self._list_texts(batch), strict=True)
+        ]
         wanted = {
-            (chunk, claim): batch.problem_of[v]
-            for v, (claim, some) in enumerate(zip(claims, texts, strict=True))
-            for chunks in some
-            for chunk in chunks
+            pair: i
+            for i, texts in zip(batch.problem_of, asked, strict=True)
+            for pair in chain.from_iterable(texts)
         }
         known = self._known()
         pairs = [pair for pair in wanted if pair not in known]
@@ -160,28 +154,20 @@ class PairFeature(_ModelColumn):
                 self._compare_orders(part[:_N_PROBED], batch, wanted)
             known.update(zip(part, numbers, strict=True))
         combine = np.mean if self.over == "alternatives" else np.max
-        return np.array(
-            [
-                combine([max(known[c, claim] for c in chunks) for chunks in some])
-                if some
-                else self.missing
-                for claim, some in zip(claims, texts, strict=True)
-            ],
-            dtype=float,
-        ).reshape(-1, 1)
+        best = [[max(map(known.get, pairs)) for pairs in texts] for texts in asked]
+        column = [combine(some) if some else 0.0 for some in best]
+        return np.array(column, dtype=float).reshape(-1, 1)
 
     def _list_texts(self, batch) -> Iterator[Sequence[str]]:
         """The texts that each claim is compared with."""
-        for i, graph in enumerate(batch):
+        for graph in batch:
             for v in range(graph.n_claims):
                 if self.over == "ancestors":
                     above = [graph.claims[u] for u in graph.ancestors(v)]
-                    said = "\n".join([graph.problem or "", *above]).strip()
-                    yield [said] if said else []
+                    texts = ["\n".join([graph.problem or "", *above]).strip()]
                 else:
-                    yield [
-                        text for text in getattr(batch, self.over)[i] if text.strip()
-                    ]
+                    texts = getattr(graph, self.over)
+                yield [text for text in texts if text.strip()]
 
     def _cut(self, text):
         if self.chunk_words is None:
@@ -369,16 +355,12 @@ class StepReward(_ModelColumn):
         try:
             with urlopen(request, timeout=self.timeout) as reply:
                 content = reply.read()
-        except (URLError, OSError) as error:
-            said = (
-                error.read(200).decode(errors="replace")
-                if isinstance(error, HTTPError)
-                else ""
-            )
+        except OSError as error:
+            said = error.read(200) if isinstance(error, HTTPError) else b""
             raise ConnectionError(
-                f"{name}: the reward model at {self.source} failed ({error}"
-                f"{': ' * bool(said)}{printable(said)}). What it answered before is kept: "
-                "call again to ask for the rest"
+                f"{name}: the reward model at {self.source} failed ({error} "
+                f"{printable(said.decode(errors='replace'))}). What it answered before is "
+                "kept: call again to ask for the rest"
             ) from error
         try:
             return json.loads(content)["data"][0]["data"]

@@ -6,7 +6,7 @@ import re
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from ..ops.texts import (
+from ._cleaning import (
     IGNORED,
     NUMBER_WORDS,
     clean,

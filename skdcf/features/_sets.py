@@ -1,23 +1,34 @@
 """Ready-made sets of features, and the columns they hold besides those of texts.
 
 Some columns are brought by the data and taken by name. Others are what the dependency
-graph alone says about a claim.
+graph alone says about a claim, or of what kind a problem is: by a lexicon of topics, or
+by what the caller knows.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import ClassVar, Literal
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from .._checks import check_choice
-from ..graphs import GraphBatch
+from .._checks import check_choice, is_missing, warn
+from ..exceptions import GuaranteeWarning
+from ..graphs import GraphBatch, as_batch
 from ..ops.graph_metrics import METRICS, PAPER_METRICS, check_size, compute_metrics
 from ._agreement import AgreementFeatures
 from ._answers import OptionFeatures
-from ._base import GraphTransformer, GraphUnion, list_columns, number_claims
+from ._cleaning import clean
 from ._context import ContextFeatures
-from ._domains import DomainIndicators, MetadataIndicators
 from ._text import TextFeatures
+from ._transformers import (
+    Graphs,
+    GraphTransformer,
+    GraphUnion,
+    list_columns,
+    number_claims,
+)
 
 _STRUCTURE = (
     "nx_in_degree",
@@ -27,40 +38,28 @@ _STRUCTURE = (
     "nx_is_source",
     "nx_is_sink",
 )
+# Columns of the data, domains, and metrics of the graph; None stands for all of a kind.
 _FELM_7 = (
-    ("coherent_to_ancestors", "inference_gap_size", "has_missing_dependencies"),
-    (),
-    ("nx_pagerank", "nx_reachability", "nx_out_degree"),
+    "coherent_to_ancestors inference_gap_size has_missing_dependencies",
+    "",
+    "nx_pagerank nx_reachability nx_out_degree",
 )
 _FELM_20 = (
-    (
-        "claim_index",
-        "has_unnecessary_dependencies",
-        "problem_relevance",
-        "uses_problem_data",
-    ),
-    ("domain_science", "domain_reasoning"),
-    (
-        "nx_in_degree",
-        "nx_betweenness",
-        "nx_closeness",
-        "nx_clustering",
-        "nx_is_source",
-        "nx_is_sink",
-        "nx_depth_from_sources",
-    ),
+    " claim_index has_unnecessary_dependencies problem_relevance uses_problem_data",
+    "domain_science domain_reasoning",
+    " nx_in_degree nx_betweenness nx_closeness nx_clustering nx_is_source nx_is_sink "
+    "nx_depth_from_sources",
 )
 _PAPER = {
     "math": (None, None, None),
-    "felm-7": _FELM_7,
-    "felm-20": tuple(a + b for a, b in zip(_FELM_7, _FELM_20, strict=True)),
+    "felm-7": [names.split() for names in _FELM_7],
+    "felm-20": [(a + b).split() for a, b in zip(_FELM_7, _FELM_20, strict=True)],
 }
 
 
 def reasoning_features(
     *,
     metadata: Sequence[str] | Mapping[str, Sequence[str]] = (),
-    n_jobs: int | None = None,
 ) -> GraphUnion:
     """The recommended features: all that question, claims and edges say by themselves.
 
@@ -69,22 +68,38 @@ def reasoning_features(
     is needed; columns that are there (such as ``frequency-score``) stay. Where the
     problems seen in ``fit`` have alternatives, the columns of `AgreementFeatures` join
     them, and from then on every problem must say what alternatives it has; likewise those
-    of `ContextFeatures` where they have a context. Those of `OptionFeatures` join them
-    where a question has options.
+    of `ContextFeatures` where they have a context. Where a question has options, lines
+    that begin with a letter from A to H, five columns say how a claim bears on them.
 
     Parameters
     ----------
     metadata : sequence of str, or mapping
         Keys of the metadata that `MetadataIndicators` makes columns from, such as
         ``["model"]``: which model wrote the answer.
-    n_jobs : int, optional
-        Processes, see `GraphUnion`.
 
     Returns
     -------
     GraphUnion
-        With the members ``graph``, ``text``, ``agreement``, ``context``, ``options``, and
-        ``metadata`` where keys are given.
+        A transformer with the members ``graph``, ``text``, ``agreement``, ``context``,
+        ``options``, and ``metadata`` where keys are given.
+
+    Notes
+    -----
+    The *chosen* option is that of the answer's last "Choice_A", "the answer is (A)" or the
+    like. A claim is about an option if it has half of its words or more, and rules it out
+    if it is about no other one more and has a word such as "not" or "incorrect". All five
+    are 0 where the question has no two options or none of them is chosen.
+
+    ======================  ==========================================================
+    column                  value for claim v
+    ======================  ==========================================================
+    ``option_is_chosen``    1 if v names the chosen option by its letter
+    ``option_words``        share of the words of the chosen option that v has
+    ``option_rival``        largest share of the words of another option that v has
+    ``options_ruled_out``   share of the options that v or a claim before it rules out
+    ``option_agrees``       share of the words of the chosen option that the last two
+                            claims have, minus the largest of another option
+    ======================  ==========================================================
 
     Examples
     --------
@@ -105,13 +120,11 @@ def reasoning_features(
     ]
     if metadata:
         members.append(("metadata", MetadataIndicators(metadata)))
-    return GraphUnion(members, n_jobs=n_jobs)
+    return GraphUnion(members)
 
 
 def paper_features(
     name: Literal["math", "felm-7", "felm-20"] = "math",
-    *,
-    metadata: Mapping[Hashable, str | Sequence[str]] | None = None,
 ) -> GraphUnion:
     """The feature sets of the paper, and no other column.
 
@@ -120,9 +133,6 @@ def paper_features(
     name : {"math", "felm-7", "felm-20"}
         "math": frequency, eight semantic columns, twelve topics, ten graph metrics.
         "felm-7" is the paper's choice for alpha up to 0.08, "felm-20" above.
-    metadata : mapping, optional
-        Domain of each problem by its id, see `DomainIndicators`; by default the
-        lexicon decides.
 
     Returns
     -------
@@ -132,7 +142,7 @@ def paper_features(
     Raises
     ------
     ValueError
-        If the name is unknown, or ``metadata`` given for "felm-7", which has no domains.
+        If the name is unknown.
 
     Notes
     -----
@@ -152,13 +162,10 @@ def paper_features(
     members = [
         ("frequency", FrequencyFeature()),
         ("semantic", SemanticFeatures(semantic)),
+        ("domains", DomainIndicators(domains)),
         ("graph", GraphFeatures(metrics)),
     ]
-    if domains != ():
-        members.insert(2, ("domains", DomainIndicators(domains, metadata=metadata)))
-    elif metadata is not None:
-        raise ValueError(f"{name!r} has no domains, so that it has no use for metadata")
-    return GraphUnion(members, keep_input=False)
+    return GraphUnion([m for m in members if m[1]._own_names()], keep_input=False)
 
 
 SEMANTIC = (
@@ -180,7 +187,7 @@ class _GivenColumns(GraphTransformer):
 
     def _sources(self) -> Sequence[str]:
         """Names of the input columns that are needed."""
-        raise NotImplementedError
+        return self._own_names()
 
     def _check(self, batch: GraphBatch) -> None:
         there = list_columns(batch)
@@ -281,14 +288,13 @@ class SemanticFeatures(_GivenColumns):
         return tuple(name for name in self._own_names() if name != "claim_index")
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        there, names = list_columns(batch), self._own_names()
-        table = np.empty((batch.n_claims, len(names)))
-        for column, name in enumerate(names):
-            if name in there:
-                table[:, column] = batch.features[:, there.index(name)]
-            else:
-                table[:, column] = number_claims(batch)
-        return table
+        there, counted = list_columns(batch), number_claims(batch)
+        return np.column_stack(
+            [
+                batch.features[:, there.index(name)] if name in there else counted
+                for name in self._own_names()
+            ]
+        ).astype(np.float64)
 
 
 class GraphFeatures(GraphTransformer):
@@ -364,3 +370,249 @@ class GraphFeatures(GraphTransformer):
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         return compute_metrics(batch, self._own_names())
+
+
+# One regular expression per domain, searched in the clean question. They rather say
+# no, but for word_problems, which is what everyday nouns betray.
+LEXICON = {
+    "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
+    r"\d+ = |\bslope",
+    "quadratic_equations": r"quadratic|discriminant|vieta|\b[a-z]\^\{?2\b|parabola",
+    "polynomial_algebra": r"polynomial|\bfactor|\bexpand|coefficient|degree of|"
+    r"\b[a-z]\^\{?[3-9]\b|remainder when",
+    "rational_expressions": r"rational|\\[dt]?frac\{[^{}]*[a-z]|partial fraction|"
+    r"denominator|asymptote",
+    "exponents_logarithms": r"\blog|\bln\b|exponent|\bpower of|\^\{?[a-z]\b|\d\^\{?\d",
+    "inequalities": r"inequalit|at least|at most|[<>≤≥]|\\[lg]eq?\b|\\[lg]t\b|"
+    r"maximum|minimum|greatest|smallest|largest|least",
+    "sequences_series": r"sequence|series|\bterms?\b|progression|consecutive|\\sum|"
+    r"arithmetic mean|fibonacci|recursi",
+    "functions": r"function|\b[fgh]\(|domain of|range of|inverse|composition",
+    "word_problems": r"how many|how much|how long|how far|how old|\bcosts?\b|\bprice|"
+    r"\bspend|\bsells?\b|\bsold\b|\bbuys?\b|\bbought\b|hours?\b|miles?\b|dollars?\b|"
+    r"\beach\b|percent",
+    "coordinate_geometry": r"coordinate|\bslope|\bmidpoint|\bpoints? \(|\\?overline|"
+    r"x-axis|y-axis|intercept|distance between|plane\b",
+    "abstract_algebra": r"\bgroup of order|\bring\b|\bfield\b|modul|\bmod\b|congruen|"
+    r"operation|\\star|\boplus|divisib|multiplicative inverse",
+    "complex_numbers": r"complex|imaginary|\b\d*i\b(?! (?:have|am|want|wish|will))|"
+    r"real part|conjugate|\\omega",
+    "domain_math": r"calculat|equation|solve|\bsum\b|how many|how much|\\frac|integer",
+    "domain_reasoning": r"^(?>.*?\bif\b).*\bthen\b|premise|conclu|logic|deduce|true or false|"
+    r"reason|step by step|what can be inferred",
+    "domain_science": r"physic|chemi|biolog|\bcells?\b|energy|molecul|atom|species|"
+    r"scien|gravity|temperature|electr|planet|disease|protein",
+    "domain_wk": r"\bwho\b|\bwhere\b|\bwhen\b|\bwhich (?:country|city|year|person)|"
+    r"histor|president|author|born|capital of|famous|world",
+}
+_PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
+_LONGEST = 20_000  # characters of a question that are searched
+
+
+class DomainIndicators(_GivenColumns):
+    """Flags for the topic of the problem, the same for all of its claims.
+
+    Parameters
+    ----------
+    domains : sequence of str, optional
+        Columns to add. By default the twelve mathematical topics:
+        ``linear_equations``, ``quadratic_equations``, ``polynomial_algebra``,
+        ``rational_expressions``, ``exponents_logarithms``, ``inequalities``,
+        ``sequences_series``, ``functions``, ``word_problems``, ``coordinate_geometry``,
+        ``abstract_algebra``, ``complex_numbers``. The lexicon also knows FELM's
+        ``domain_math``, ``domain_reasoning``, ``domain_science``, ``domain_wk``.
+
+    Attributes
+    ----------
+    lexicon : dict
+        The regular expression of each domain that can be recognised from text.
+    topics : tuple of str
+        The twelve mathematical ones of them.
+
+    Raises
+    ------
+    ValueError
+        If a domain is unknown, or a problem has no question.
+
+    Notes
+    -----
+    Where the data bring all columns of these names, they are taken as they are, and any
+    names may serve as domains. Else the lexicon decides, searched in the clean question.
+    `MetadataIndicators` makes columns of domains that the metadata name.
+
+    Topics of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix "Feature
+    Descriptions", which does not say how a topic is recognised.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import DomainIndicators
+    >>> question = "Solve x^2 = 4."
+    >>> graph = ReasoningGraph(None, [], claims=["x = 2"], problem=question, id=7)
+    >>> topics = ["quadratic_equations", "complex_numbers"]
+    >>> DomainIndicators(topics).fit_transform([graph]).features
+    array([[1., 0.]])
+    """
+
+    lexicon: ClassVar[dict[str, str]] = LEXICON
+    topics: ClassVar[tuple[str, ...]] = tuple(LEXICON)[:12]
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "domains": ["array-like", None]
+    }
+
+    def __init__(self, domains: Sequence[str] | None = None):
+        self.domains = domains
+
+    def _own_names(self) -> tuple[str, ...]:
+        return self.topics if self.domains is None else tuple(self.domains)
+
+    def _check(self, batch: GraphBatch) -> None:
+        if set(self._own_names()) <= set(list_columns(batch)):
+            return
+        unknown = [name for name in self._own_names() if name not in LEXICON]
+        if unknown:
+            raise ValueError(
+                f"the lexicon has no domain {', '.join(map(repr, unknown))}; it has "
+                f"{list(LEXICON)}. For others, use MetadataIndicators"
+            )
+        for i in range(len(batch)):
+            if batch.problems is None or not isinstance(batch.problems[i], str):
+                raise ValueError(
+                    f"{batch.name_of(i)} has no question text: pass problem=..., or use "
+                    "MetadataIndicators"
+                )
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        names = self._own_names()
+        if set(names) <= set(list_columns(batch)):
+            return super()._own_columns(batch)
+        flags = np.zeros((len(batch), len(names)))
+        for i in range(len(batch)):
+            text = clean(batch.problems[i])[:_LONGEST]
+            flags[i] = [bool(_PATTERNS[name].search(text)) for name in names]
+        return flags[batch.problem_of]
+
+
+class MetadataIndicators(GraphTransformer):
+    """Flags for what the metadata of a problem say, such as which model wrote the answer.
+
+    Parameters
+    ----------
+    keys : sequence of str, or mapping
+        Keys of the metadata. A mapping gives the values of each key that get a column,
+        ``{"model": ["a", "b"]}``, and nothing is learned; else those seen in `fit` do.
+
+    Attributes
+    ----------
+    values_ : dict
+        The values of each key, in the order of their columns.
+
+    Raises
+    ------
+    ValueError
+        If a problem lacks a key.
+
+    Warns
+    -----
+    GuaranteeWarning
+        If a problem has a value without a column: all columns of its key are 0 then.
+
+    Notes
+    -----
+    How often a model is wrong is no evidence about a single claim, but strong: with the
+    model's name a filter keeps 17 to 30 % more at strict levels where answers of many
+    models are mixed. It has to be known in use, and what calibrates must be drawn as what
+    is filtered: a model that calibration has not seen gets no promise.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import MetadataIndicators
+    >>> graphs = [
+    ...     ReasoningGraph(None, claims=["a"], metadata={"model": name}) for name in "xyx"
+    ... ]
+    >>> batch = MetadataIndicators(["model"]).fit([graphs[0], graphs[1]]).transform(graphs)
+    >>> batch.feature_names
+    ('model=x', 'model=y')
+    >>> batch.features[:, 0]
+    array([1., 0., 1.])
+    """
+
+    reads_edges = False
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "keys": [Mapping, list, tuple],
+    }
+
+    def __init__(
+        self,
+        keys: Sequence[str] | Mapping[str, Sequence[Any]] = ("model",),
+    ):
+        self.keys = keys
+
+    @property
+    def learns(self) -> bool:  # type: ignore[override]
+        """Whether the values are taken from the problems of `fit`."""
+        return not isinstance(self.keys, Mapping)
+
+    def fit(self, X: Graphs, y: Any = None) -> Self:
+        """List the values, where they are not given.
+
+        Parameters
+        ----------
+        X : GraphBatch or sequence of ReasoningGraph
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a problem lacks a key.
+        """
+        self.validate()
+        batch = as_batch(X)
+        self.values_ = {
+            key: sorted(set(self._read(batch, key)), key=str)
+            if self.learns
+            else list(self.keys[key])  # type: ignore[call-overload]
+            for key in self.keys
+        }
+        return super().fit(batch)
+
+    def _own_names(self) -> tuple[str, ...]:
+        return tuple(f"{key}={v}" for key, some in self.values_.items() for v in some)
+
+    def _read(self, batch, key):
+        """The value of each problem, or a ValueError."""
+        given = [None] * len(batch) if batch.metadata is None else batch.metadata
+        values = [(metadata or {}).get(key) for metadata in given]
+        for i, value in enumerate(values):
+            if is_missing(value):
+                raise ValueError(
+                    f"{batch.name_of(i)} has no metadata {key!r}, from which a column is "
+                    f"made: pass metadata={{{key!r}: ...}}"
+                )
+        return values
+
+    def _check(self, batch: GraphBatch) -> None:
+        for key, known in self.values_.items():
+            unseen = {v for v in self._read(batch, key) if v not in known}
+            if unseen:
+                warn(
+                    f"metadata {key!r} has the values {sorted(unseen, key=str)}, which are "
+                    f"none of {known}: such problems count as others, and nothing is "
+                    "promised for them unless some of them calibrated",
+                    GuaranteeWarning,
+                )
+
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        flags = [
+            [value == one for value in self._read(batch, key)]
+            for key, known in self.values_.items()
+            for one in known
+        ]
+        table = np.array(flags, dtype=float).reshape(-1, len(batch)).T
+        return table[batch.problem_of]

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..graphs import GraphBatch
 from ..ops.ancestors import pass_on, sum_ancestors
-from ..ops.texts import check_claim_texts
-from ._base import GraphTransformer, number_claims
+from ._cleaning import check_claim_texts
 from ._reading import FLAGS, compare_claim, read_claim, read_question
+from ._transformers import GraphTransformer, number_claims
 
 # Filled claim by claim; the others follow from the whole batch.
 _COUNTED = (

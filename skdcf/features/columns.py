@@ -1,6 +1,6 @@
 """The columns that a filter computes by itself: learnt once, applied at every door.
 
-Transformers of graphs (`KeepsGraphs`, ours) take and return problems. Any other transformer
+Transformers of graphs (`GraphTransformer`, ours) take and return problems. Any other transformer
 of scikit-learn takes and returns the table with one row per claim. The steps of a Pipeline
 are applied one by one, each as if it stood alone.
 `ClaimTransformer` puts one of them on the claims of all problems, in front of others.
@@ -17,22 +17,74 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._parameters import HasMethods
 from ..graphs import GraphBatch, as_batch, pack_labels
-from ._base import (
-    Graphs,
-    KeepsGraphs,
-    check_same_columns,
-    learns,
-    list_columns,
-    list_steps,
-    reads_edges,
-    requires_fit,
-)
+from ._transformers import Graphs, GraphTransformer, list_columns
 
 __all__ = ["apply_columns", "carry_columns", "fit_columns", "learns", "reads_edges"]
+
+
+def list_steps(transformer: Any) -> list:
+    """The transformers that are applied, in their order.
+
+    Parameters
+    ----------
+    transformer : transformer, Pipeline or None
+
+    Returns
+    -------
+    list of transformers
+        Without Pipelines, None and "passthrough".
+    """
+    if isinstance(transformer, Pipeline):
+        return [one for _, step in transformer.steps for one in list_steps(step)]
+    return [] if transformer in (None, "passthrough") else [transformer]
+
+
+def learns(transformer: Any) -> bool:
+    """Whether a transformer learns from the problems that it is fitted to.
+
+    Parameters
+    ----------
+    transformer : transformer, Pipeline or None
+
+    Returns
+    -------
+    bool
+        A Pipeline learns if one of its steps does. A transformer of this package says so
+        by ``learns``, any other by its tag ``requires_fit``.
+    """
+    return any(map(requires_fit, list_steps(transformer)))
+
+
+def requires_fit(step: Any) -> bool:
+    """Whether a transformer learns, as its tags say; True where none do.
+
+    A ``FrozenEstimator`` learns nothing: the caller has fitted it, and its own fit does nothing.
+    """
+    try:
+        return get_tags(step).requires_fit and not isinstance(step, FrozenEstimator)
+    except AttributeError:  # no estimator of scikit-learn: nothing is known
+        return True
+
+
+def reads_edges(transformer: Any) -> bool:
+    """Whether columns depend on the edges of a problem; True where nobody knows.
+
+    Parameters
+    ----------
+    transformer : transformer, Pipeline or None
+
+    Returns
+    -------
+    bool
+    """
+    own = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
+    return any(step.reads_edges for step in own)
 
 
 def list_looking_ahead(transformer: Any) -> str:
@@ -65,7 +117,7 @@ def fit_columns(transformer: Any, batch: GraphBatch, labels: NDArray | None) -> 
     fitted = None if transformer is None else clone(transformer)
     steps = list_steps(fitted)
     for position, step in enumerate(steps):
-        if isinstance(step, KeepsGraphs):
+        if isinstance(step, GraphTransformer):
             step.fit(batch, labels)
         elif not isinstance(step, FrozenEstimator):  # the caller has fitted that one
             _fit_table(step, batch, labels)
@@ -161,7 +213,7 @@ def _digest(steps):
 
 
 def _apply(step, batch):
-    if isinstance(step, KeepsGraphs):
+    if isinstance(step, GraphTransformer):
         return step.transform(batch)
     table, names = transformed(step, batch)
     return batch.replace_features(table, names)
@@ -254,7 +306,7 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]
 
 
-class ClaimTransformer(KeepsGraphs):
+class ClaimTransformer(GraphTransformer):
     """Any scikit-learn transformer, applied to the claims of all problems stacked.
 
     Filters take transformers as they are, by ``features=``. This one is for a transformer
@@ -292,6 +344,7 @@ class ClaimTransformer(KeepsGraphs):
         "transformer": [HasMethods(["fit", "transform"])]
     }
     reads_edges = False
+    per_problem = False
 
     def __init__(self, transformer: BaseEstimator):
         self.transformer = transformer
@@ -329,24 +382,9 @@ class ClaimTransformer(KeepsGraphs):
         labels = None if y is None else pack_labels(y, batch)
         self.transformer_ = fit_columns(self.transformer, batch, labels)
         self.n_columns_ = transformed(self.transformer_, batch)[0].shape[1]
-        self.feature_names_in_ = np.array(list_columns(batch), dtype=object)
-        self.n_features_in_ = batch.n_features
-        return self
+        return super().fit(batch)
 
-    def transform(self, X: Graphs) -> GraphBatch:
-        """Replace the feature columns by the transformer's output.
-
-        Parameters
-        ----------
-        X : GraphBatch, sequence of ReasoningGraph, or 2-D array
-
-        Returns
-        -------
-        GraphBatch
-        """
-        check_is_fitted(self)
-        batch = as_batch(X)
-        check_same_columns(self, batch)
+    def _add(self, batch: GraphBatch) -> GraphBatch:
         return batch.replace_features(*transformed(self.transformer_, batch))
 
     def get_feature_names_out(
@@ -362,9 +400,9 @@ class ClaimTransformer(KeepsGraphs):
         Returns
         -------
         ndarray of str
+            One for each column that the transformer makes.
         """
         check_is_fitted(self)
         given = self.feature_names_in_ if input_features is None else input_features
-        return np.array(
-            names_of(self.transformer_, list(given), self.n_columns_), dtype=object
-        )
+        names = names_of(self.transformer_, list(given), self.n_columns_)
+        return np.array(names, dtype=object)

@@ -30,10 +30,10 @@ from ..ops.conformal import (
     fewest_of_rank,
     leave_one_out_alpha,
     share_steps,
+    whole_count,
 )
 from ..ops.conformal import problems_needed as rank_needed
 from ..ops.hard import allowing_scores, segment_sum
-from ..ops.holdout import whole_count
 from ._calibration import (
     Calibration,
     Controlled,

@@ -19,7 +19,7 @@ Ramdas, NeurIPS 2019).
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from math import floor, inf, log, log1p
+from math import ceil, floor, inf, log, log1p
 
 import numpy as np
 from scipy.special import betainccinv
@@ -130,6 +130,35 @@ def problems_needed(alpha, delta=None):
     while conformal_rank(n, alpha, delta) == 0:
         n += 1
     return n
+
+
+def whole_count(n, alpha):
+    """Number of problems held out of n for calibration, such that none is wasted.
+
+    With n_cal problems the rank is floor(alpha (n_cal + 1)), and what the floor cuts off
+    is lost: 30 problems at 0.05 do what 19 would. So the rank k is chosen first, from
+    about two fifths of the problems, and with it the smallest n_cal that reaches it. The
+    number depends on n and alpha alone, so that validity is untouched.
+
+    Parameters
+    ----------
+    n : int
+    alpha : float
+
+    Returns
+    -------
+    int
+        About 0.3 n where n is too small for that: more than 0.6 n would be needed.
+    """
+    if alpha * n < 1:  # two ranks would take more than there are
+        return max(1, round(0.3 * n))
+    k = max(2, round(0.4 * alpha * n))
+    count = ceil(k / alpha) - 1
+    while conformal_rank(count, alpha) < k:
+        count += 1
+    while count > 1 and conformal_rank(count - 1, alpha) >= k:
+        count -= 1
+    return count if count <= 0.6 * n else max(1, round(0.3 * n))
 
 
 def fewest_of_rank(n, alpha, delta=None):
@@ -262,10 +291,7 @@ def share_steps(path_risk, labels, offsets):
     The share itself may fall again where a higher threshold keeps more true claims; its
     running maximum never falls, and is at least the share.
     """
-    problem = segment_ids(offsets)
-    order = np.lexsort((path_risk, problem))
-    risk, of = path_risk[order], problem[order]
-    last = np.append((risk[1:] > risk[:-1]) | (of[1:] > of[:-1]), True)[: len(risk)]
+    order, risk, of, last = _sort_within(path_risk, offsets)
     kept = np.arange(1, len(risk) + 1) - offsets[of]
     wrong = np.cumsum(labels[order] != 1)
     before = np.append(0, wrong)[offsets[of]]
@@ -277,6 +303,15 @@ def share_steps(path_risk, labels, offsets):
     return Steps(risk[rises], of[rises], (top - lower)[rises], len(offsets) - 1)
 
 
+def _sort_within(path_risk, offsets):
+    """Sort the claims of each problem; the risks, the problems, and the last of equal risks."""
+    problem = segment_ids(offsets)
+    order = np.lexsort((path_risk, problem))
+    risk, of = path_risk[order], problem[order]
+    last = np.append((risk[1:] > risk[:-1]) | (of[1:] > of[:-1]), True)[: len(risk)]
+    return order, risk, of, last
+
+
 def _running_maximum(values, problem):
     """Compute the largest value so far within each problem, without rounding."""
     distinct, rank = np.unique(values, return_inverse=True)
@@ -286,10 +321,7 @@ def _running_maximum(values, problem):
 
 def count_up_to(path_risk, offsets):
     """Count the claims of a problem whose path risk is at most that of each claim."""
-    problem = segment_ids(offsets)
-    order = np.lexsort((path_risk, problem))
-    risk, of = path_risk[order], problem[order]
-    last = np.append((risk[1:] > risk[:-1]) | (of[1:] > of[:-1]), True)[: len(risk)]
+    order, risk, of, last = _sort_within(path_risk, offsets)
     ends = np.flatnonzero(last)
     place = ends[np.searchsorted(ends, np.arange(len(risk)))] + 1
     out = np.empty(len(path_risk), dtype=np.int64)

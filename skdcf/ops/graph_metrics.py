@@ -49,7 +49,7 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
     done = _measure_paths(batch, "nx_betweenness" in names) if by_paths else {}
     table = np.empty((batch.n_claims, len(names)))
     for column, name in enumerate(names):
-        table[:, column] = done[name] if name in done else _SIMPLE[name](batch)
+        table[:, column] = done[name] if name in done else METRICS[name](batch)
     return table
 
 
@@ -126,10 +126,13 @@ def _cluster(batch):
     return triangles / np.maximum(degree * (degree - 1), 1)
 
 
-_SIMPLE: dict[str, Callable[[GraphBatch], np.ndarray]] = {
+#: What computes a metric; None for those of shortest paths, which are computed together.
+METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
     "nx_in_degree": _count_parents,
     "nx_out_degree": _count_children,
     "nx_pagerank": _rank_pages,
+    "nx_betweenness": None,
+    "nx_closeness": None,
     "nx_clustering": _cluster,
     "nx_is_source": lambda batch: _count_parents(batch) == 0,
     "nx_is_sink": lambda batch: _count_children(batch) == 0,
@@ -137,19 +140,7 @@ _SIMPLE: dict[str, Callable[[GraphBatch], np.ndarray]] = {
     "nx_depth_from_sources": lambda batch: batch.depth,
     "n_ancestors": count_ancestors,
 }
-PAPER_METRICS = (
-    "nx_in_degree",
-    "nx_out_degree",
-    "nx_pagerank",
-    "nx_betweenness",
-    "nx_closeness",
-    "nx_clustering",
-    "nx_is_source",
-    "nx_is_sink",
-    "nx_reachability",
-    "nx_depth_from_sources",
-)
-METRICS = (*PAPER_METRICS, "n_ancestors")
+PAPER_METRICS = tuple(METRICS)[:10]
 _PATHS = frozenset(("nx_betweenness", "nx_closeness"))
 
 

@@ -100,38 +100,3 @@ def overlap_threshold(scores, indicators, x, alpha):
 def _check(result):
     if result.status != 0:
         raise RuntimeError(f"the solver of linear programs failed: {result.message}")
-
-
-def fit_quantiles(scores, indicators, alpha):
-    """Quantile regression of scores on group indicators, for one number per group.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        +inf counts as the largest finite one.
-    indicators : ndarray of bool, shape (n, n_groups)
-    alpha : float
-        Which quantile.
-
-    Returns
-    -------
-    ndarray of shape (1 + n_groups,)
-        What all problems get, and what those of each group get besides.
-
-    Raises
-    ------
-    RuntimeError
-        If the solver fails.
-    """
-    from scipy.optimize import linprog
-
-    largest = np.max(scores[np.isfinite(scores)], initial=-np.inf)
-    phi = np.column_stack([np.ones(len(scores)), indicators]).astype(np.float64)
-    if not np.isfinite(largest):
-        return np.zeros(phi.shape[1])
-    zero = np.zeros(phi.shape[1])
-    dual = linprog(
-        -np.minimum(scores, largest), A_eq=phi.T, b_eq=zero, bounds=(alpha - 1, alpha)
-    )
-    _check(dual)
-    return -dual.eqlin.marginals

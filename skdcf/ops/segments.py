@@ -10,6 +10,7 @@ import numpy as np
 from autograd.extend import defvjp, primitive
 
 from ..graphs.ragged import reduce_segments
+from . import hard
 
 
 @primitive
@@ -30,19 +31,11 @@ def scatter_sum(values, index, n):
 defvjp(scatter_sum, lambda ans, v, i, n: lambda g: g.take(i), argnums=(0,))
 
 
-@primitive
-def segment_sum(values, offsets):
-    """Sum each segment, shape (n,); 0 for an empty one."""
-    return reduce_segments(np.add, values, offsets, 0.0)
-
-
+segment_sum = primitive(hard.segment_sum)
 defvjp(segment_sum, lambda ans, v, o: lambda g: _spread(g, o), argnums=(0,))
 
 
-@primitive
-def segment_max(values, offsets):
-    """Take the maximum of each segment, shape (n,); -inf for an empty one."""
-    return reduce_segments(np.maximum, values, offsets, -np.inf)
+segment_max = primitive(hard.segment_max)
 
 
 def _segment_extreme_vjp(ans, values, offsets):
@@ -52,12 +45,7 @@ def _segment_extreme_vjp(ans, values, offsets):
 defvjp(segment_max, _segment_extreme_vjp, argnums=(0,))
 
 
-@primitive
-def segment_min(values, offsets):
-    """Take the minimum of each segment, shape (n,); +inf for an empty one."""
-    return reduce_segments(np.minimum, values, offsets, np.inf)
-
-
+segment_min = primitive(hard.segment_min)
 defvjp(segment_min, _segment_extreme_vjp, argnums=(0,))
 
 

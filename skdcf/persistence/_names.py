@@ -60,9 +60,8 @@ def _public_name(thing):
 
 def _exported(module, name):
     loaded = import_module(module) if module in public_modules() else None
-    return (
-        getattr(loaded, name, None) if name in getattr(loaded, "__all__", ()) else None
-    )
+    names = [*getattr(loaded, "__all__", ()), *getattr(loaded, "__saved__", ())]
+    return getattr(loaded, name, None) if name in names else None
 
 
 def _class_of(name):

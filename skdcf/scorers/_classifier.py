@@ -12,9 +12,8 @@ from sklearn.frozen import FrozenEstimator
 
 from .._parameters import HasMethods, StrOptions
 from ..ops.hard import below_true_claims, coherent_labels
-from ..ops.standardize import noise_columns
-from ._form import LinearForm, probed_form
-from ._protocol import Scorer, Task, need_features
+from ..training.standardize import noise_columns
+from ._scorer import LinearForm, Scorer, Task, need_features, probed_form
 from ._tables import as_table
 
 if TYPE_CHECKING:

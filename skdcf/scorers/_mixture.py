@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import Number, positive
+from .._parameters import Number
 from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
-from ._conformal import ConformalScorer
-from ._gain import Gain, count_claims, worth_of
-from ._linear import LinearScorer
-from ._neyman_pearson import NeymanPearsonScorer
+from ._differentiable import ConformalScorer, LinearScorer
+from ._neyman_pearson import Gain, NeymanPearsonScorer, worth_of
 from ._prior import PublicPrior
-from ._protocol import Scorer, Task, confidence_of_each, folds, need_features
-from ._text_hazard import TextHazard
+from ._scorer import Scorer, Task, confidence_of_each, folds, need_features
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
@@ -30,6 +27,8 @@ if TYPE_CHECKING:
 MANY = 1000  # training problems up to which a public prior is worth its time
 FEW = 60  # problems; up to here the weights stay closer together
 N_LEVELS = 9
+TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
+LEANING = 0.0, 2.0  # log weights of the default members that keep the same
 
 
 @dataclass(frozen=True)
@@ -71,11 +70,9 @@ class MixtureScorer(Scorer):
     ----------
     members : dict of str to Scorer, or None, default=None
         None is a linear model trained through soft calibration ("linear") and
-        `NeymanPearsonScorer` ("neyman-pearson").
-    log_weights : sequence of float or None, default=None
-        Log weights where all members keep the same. None leans towards the second of the
-        default members, ``(0, 2)``, which is the better one unless the folds say
-        otherwise; with members of your own it is 0 for each.
+        `NeymanPearsonScorer` ("neyman-pearson"), of which the second is the better one
+        unless the folds say otherwise: where both keep the same, it weighs e^2 times as
+        much.
     public_prior : bool or PublicPrior, default=True
         Whether the second of the default members blends in hazards learnt on public
         labels. True does so where it may help: the columns of
@@ -85,10 +82,6 @@ class MixtureScorer(Scorer):
         says what came of it. A `PublicPrior` is used or refused.
     n_folds : int, default=3
         Of the cross-validation; no more are made than there are groups.
-    temperature : float, default=0.05
-        Of the softmax, as a share of the best retention.
-    text : TextHazard or None, default=None
-        Of the second of the default members; see `TextHazard` for what it learns.
     gain : {"claims", "answers"} or callable, default="claims"
         What kept claims are worth, for the weights and for the second of the default
         members; see `NeymanPearsonScorer`.
@@ -112,11 +105,8 @@ class MixtureScorer(Scorer):
 
     _parameter_constraints = {
         "members": [None, dict],
-        "log_weights": [None, "array-like"],
         "public_prior": ["boolean", PublicPrior],
         "n_folds": [Number(Integral, 2, None, closed="left")],
-        "temperature": [positive(Real)],
-        "text": [None, TextHazard],
     }
     learns = uses_alpha = True
 
@@ -124,30 +114,19 @@ class MixtureScorer(Scorer):
         self,
         members: dict[str, Scorer] | None = None,
         *,
-        log_weights: ArrayLike | None = None,
         public_prior: bool | PublicPrior = True,
         n_folds: int = 3,
-        temperature: float = 0.05,
-        text: TextHazard | None = None,
         gain: Gain = "claims",
     ) -> None:
         self.members = members
-        self.log_weights = log_weights
         self.public_prior = public_prior
         self.n_folds = n_folds
-        self.temperature = temperature
-        self.text = text
         self.gain = gain
 
     def validate(self) -> None:
         """Raise ValueError unless members, weights and numbers fit together."""
         super().validate()
         worth_of(self.gain)
-        if self.text is not None and self.members is not None:
-            raise ValueError(
-                "text is set, but only the default members would use it: pass it to the "
-                "NeymanPearsonScorer among your members"
-            )
         if self.public_prior not in (True, False) and self.members is not None:
             raise ValueError(
                 "public_prior is set, but only the default members would use it: pass it "
@@ -157,12 +136,8 @@ class MixtureScorer(Scorer):
             if not isinstance(member, Scorer):
                 raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
             member.validate()
-        members = self._fresh_members()
-        if not members or len(self._log_weights()) != len(members):
-            raise ValueError(
-                f"there are {len(members)} members and {len(self._log_weights())} numbers "
-                "in log_weights: at least one member, and one number for each, are needed"
-            )
+        if not self._fresh_members():
+            raise ValueError("there are 0 members, but at least one is needed")
 
     @property
     def uses_relaxation(self) -> bool:  # type: ignore[override]
@@ -251,33 +226,20 @@ class MixtureScorer(Scorer):
         self.selection_ = Selection(task.alpha, names, weights, retention, n_folds)
 
     def _weights(self, retention, alpha, n):
-        before, best = self._log_weights(), retention.max()
+        before = np.array(LEANING if self.members is None else [0.0] * len(retention))
+        best = retention.max()
         if not best > 0:  # nothing kept, or no cross-validation
             return softmax(before)
-        least = self.temperature
-        temperature = max(least, 1 / (alpha * n)) if n <= FEW else least
+        temperature = max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW else TEMPERATURE
         return softmax(before + retention / (temperature * best))
 
     def _fresh_members(self, public_prior=None):
         if self.members is None:
             # From zeros, so that nothing but the folds is left to chance.
             linear = ConformalScorer(LinearScorer(spread=0.0))
-            settings = {
-                "text": self.text,
-                "gain": self.gain,
-                "public_prior": public_prior,
-            }
-            return {"linear": linear, "neyman-pearson": NeymanPearsonScorer(**settings)}
+            prices = NeymanPearsonScorer(gain=self.gain, public_prior=public_prior)
+            return {"linear": linear, "neyman-pearson": prices}
         return {name: clone(member) for name, member in self.members.items()}
-
-    def _log_weights(self):
-        if self.log_weights is not None:
-            return np.asarray(self.log_weights, dtype=np.float64)
-        return (
-            np.array([0.0, 2.0])
-            if self.members is None
-            else np.zeros(len(self.members))
-        )
 
     @property
     def loss_curve_(self) -> list[float]:
@@ -337,7 +299,7 @@ def _fit_member(member, batch, labels, tasks, fold_of):
     return levels, confidence_of_each(levels, batch)
 
 
-def _retention(confidence, batch, labels, alpha, worth=count_claims):
+def _retention(confidence, batch, labels, alpha, worth=np.positive):
     """What is kept per problem is worth, by leave-one-out, averaged over levels."""
     n, true = len(batch), labels == 1
     risk = path_risk(-confidence, batch)

@@ -6,9 +6,9 @@ its ancestors are true. `skdcf.ops.price` makes of hazards and graph what the cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from numbers import Real
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +19,116 @@ from sklearn.utils import check_random_state
 from .._parameters import Number
 from ..ops.hard import below_true_claims
 from ..ops.price import log_price
-from ..ops.standardize import Standardizer
-from ._gain import Gain, worth_of
-from ._hazards import OF_A_PART, Hazard, Seen, compact, default_hazards, design
+from ..training.standardize import Standardizer
 from ._prior import PublicPrior, blend
-from ._protocol import Scorer, Task, folds, need_features
-from ._text_hazard import TextHazard, fresh_reader
+from ._scorer import Scorer, Task, folds, need_features
+from ._tables import as_table, design, join
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
 
 N_FOLDS = 3  # of the own hazards that a public prior is weighed against
+MOST_KEPT = 1000  # claims up to which a gain is looked at
+# A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
+# many of the others, and the trees of all folds together are the forest.
+OF_A_PART: dict[str, Any] = {"trees": 15, "share": 0.75}
+MOST_CLAIMS = 15_000  # of one tree; more would only take longer
+
+#: From numbers of kept claims, an array, to what they are worth together.
+Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Gain: TypeAlias = Literal["claims", "answers"] | Worth
+# To keep as many claims as possible spends the risk on the answers that are sure, and
+# empties the others. With a square root, a claim in an answer that would be empty is
+# worth more than a fifth one elsewhere.
+WORTH: dict[str, Worth] = {"claims": np.positive, "answers": np.sqrt}
+
+
+def worth_of(gain: Gain) -> Worth:
+    """Return the function behind a name, or the function itself.
+
+    A gain has to grow with every claim, and the less the more there are. Otherwise no
+    common price per claim exists, and kept sets would not be nested in alpha.
+
+    Parameters
+    ----------
+    gain : {"claims", "answers"} or callable
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    ValueError
+        If it is no such function.
+    """
+    worth = WORTH.get(gain, gain) if isinstance(gain, str) else gain
+    if not callable(worth):
+        raise ValueError(
+            f"gain is {gain!r}, but must be one of {list(WORTH)}, or a function of the "
+            "number of kept claims, such as numpy.sqrt"
+        )
+    steps = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
+    if not (np.isfinite(steps).all() and (steps > 0).all()):
+        raise ValueError("gain must grow with every claim that is kept")
+    if (np.diff(steps) > 1e-9 * steps[:-1]).any():
+        raise ValueError(
+            "gain must be concave: no claim may be worth more than the one before it"
+        )
+    return worth
+
+
+class Hazard(NamedTuple):
+    """A classifier of "this claim is false, though all its ancestors are true"."""
+
+    estimator: Any
+    with_problem: bool = (
+        False  # It also sees the mean features of the problem, and its size.
+    )
+    doubt: float = (
+        0.0  # A forest that saw no error nearby says 0, which is too much to say.
+    )
+
+
+def default_hazards(n_claims, random_state, trees=40, share=0.5):
+    """The four hazards of `NeymanPearsonScorer`, unfitted."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    boosted = HistGradientBoostingClassifier(
+        max_iter=50,
+        learning_rate=0.15,
+        max_depth=2,
+        l2_regularization=5.0,
+        max_features=0.5,
+        max_bins=63,
+        early_stopping=False,
+        random_state=random_state,
+    )
+    forest = RandomForestClassifier(
+        trees,
+        min_samples_leaf=8,
+        max_features=0.3,
+        max_samples=min(int(share * n_claims) + 1, MOST_CLAIMS),
+        random_state=random_state,
+    )
+    return [
+        Hazard(LogisticRegression(C=0.1, solver="newton-cholesky")),
+        Hazard(LogisticRegression(C=0.03, solver="newton-cholesky"), with_problem=True),
+        Hazard(boosted),
+        Hazard(forest, with_problem=True, doubt=0.05),
+    ]
+
+
+def learn_hazards(X, false, n_features, random_state, **forest):
+    """Fit the default hazards to claims all of whose ancestors are true, in one table."""
+    tables = []
+    for estimator, with_problem, doubt in default_hazards(
+        len(false), random_state, **forest
+    ):
+        seen = X if with_problem else X[:, :n_features]
+        tables.append(as_table(estimator.fit(seen, false), doubt))
+    return join(tables, X.shape[1])
 
 
 class NeymanPearsonScorer(Scorer):
@@ -39,12 +138,6 @@ class NeymanPearsonScorer(Scorer):
 
     Parameters
     ----------
-    hazards : list of Hazard or None, default=None
-        None is four: logistic regression and boosted trees, which see the claim;
-        logistic regression and a random forest, which see its problem as well.
-    text : TextHazard or None, default=None
-        A further hazard, from words, with the weight of one of the others. Half of what
-        it learns is who wrote an answer: see `TextHazard` before you use it.
     after_error : float, default=0.5
         Weight, in [0, 1], of true claims beside a false one. They count among what is
         kept, but what is known of them hangs on the sum of all hazards above, which errs
@@ -68,13 +161,11 @@ class NeymanPearsonScorer(Scorer):
     prior_ : PublicPrior or None
     blend_ : ndarray of shape (3,)
         The weights b, w1 and w2; with ``public_prior`` only.
-    hazards_ : list of HazardTable, Hazard and TextHazard
-        Forests, boosted trees and logistic regressions are in one `HazardTable`, which
-        stands in front; classifiers of other kinds follow it. The list is empty where
+    table_ : HazardTable or None
+        The four hazards: logistic regression and boosted trees, which see the claim, and
+        logistic regression and a random forest, which see its problem as well. None where
         nothing was to be learnt: no features, or training claims that are all true or
         all false. As a member of a mixture the scorer has the hazards of each fold.
-    text_ : TextHazard or None
-        What reads the words; None without ``text``, or with too few problems for it.
     true_after_error_ : float
         Share of true claims among those below a false one, in training.
 
@@ -101,8 +192,6 @@ class NeymanPearsonScorer(Scorer):
     """
 
     _parameter_constraints = {
-        "hazards": [None, list],
-        "text": [None, TextHazard],
         "public_prior": [None, PublicPrior],
         "after_error": [Number(Real, 0, 1, closed="both")],
         "random_state": ["random_state"],
@@ -111,16 +200,12 @@ class NeymanPearsonScorer(Scorer):
 
     def __init__(
         self,
-        hazards: list[Hazard] | None = None,
         *,
-        text: TextHazard | None = None,
         after_error: float = 0.5,
         gain: Gain = "claims",
         public_prior: PublicPrior | None = None,
         random_state: int | np.random.RandomState | None = 0,
     ) -> None:
-        self.hazards = hazards
-        self.text = text
         self.after_error = after_error
         self.gain = gain
         self.public_prior = public_prior
@@ -130,24 +215,6 @@ class NeymanPearsonScorer(Scorer):
         """Raise ValueError unless all parameters are as declared."""
         super().validate()
         worth_of(self.gain)
-        if self.text is not None:
-            self.text.validate()
-        if self.hazards is None:
-            return
-        if self.random_state not in (0, None):
-            raise ValueError(
-                f"random_state is {self.random_state!r}, but is for the trees of the "
-                "default hazards: seed the estimators of your hazards instead"
-            )
-        if not self.hazards:
-            raise ValueError("hazards is empty: at least one Hazard is needed")
-        for hazard in self.hazards:
-            if not isinstance(hazard, Hazard):
-                raise ValueError(
-                    f"hazards holds {hazard!r}, but each must be a Hazard; what reads "
-                    "words is passed as text=TextHazard()"
-                )
-            hazard.validate()
 
     def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
         """Learn the hazards.
@@ -171,12 +238,8 @@ class NeymanPearsonScorer(Scorer):
         if self.public_prior is not None:
             fold_of = folds(len(batch), task.groups, N_FOLDS, task.rng)
             return self.fit_folds(batch, labels, [task], fold_of)[0][0]
-        evidence, rows = (
-            self._read(batch, labels, task),
-            np.ones(batch.n_claims, dtype=bool),
-        )
-        self._count(evidence, rows)
-        self._learn(evidence, rows, self._seed(task))
+        evidence = self._read(batch, labels, task)
+        self._learn(evidence, batch.n_features, self._seed(task))
         return self
 
     def fit_folds(
@@ -195,20 +258,20 @@ class NeymanPearsonScorer(Scorer):
         unseen : ndarray of shape (n_tasks, n_claims)
         """
         evidence = self._read(batch, labels, tasks[0])
-        self._count(evidence, np.ones(batch.n_claims, dtype=bool))
+        self._count(evidence)
         own, unseen = np.empty(batch.n_claims), np.empty(batch.n_claims)
         parts = [clone(self) for _ in range(int(fold_of.max()) + 1)]
         rng = check_random_state(self._seed(tasks[0]))
         of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(parts))]
         for part, rows in zip(parts, of_fold, strict=True):
-            part._count(evidence, ~rows)
-            part._learn(evidence, ~rows, rng.randint(2**31 - 1), **OF_A_PART)
-            own[rows] = part._log_odds(evidence.seen.of(rows))
+            others, seed = evidence.take(~rows), rng.randint(2**31 - 1)
+            part._learn(others, batch.n_features, seed, **OF_A_PART)
+            own[rows] = part._log_odds(evidence.X[rows])
         mixed = self._fit_blend(own, evidence, batch)
         for fold, (part, rows) in enumerate(zip(parts, of_fold, strict=True)):
             unseen[rows] = part._price(mixed[rows], batch[fold_of == fold])
-        learnt = [hazard for part in parts for hazard in part.hazards_]
-        self.hazards_ = compact(learnt, evidence.seen.X.shape[1])
+        tables = [part.table_ for part in parts if part.table_ is not None]
+        self.table_ = join(tables, evidence.X.shape[1]) if tables else None
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
 
     def _read(self, batch, labels, task):
@@ -219,13 +282,23 @@ class NeymanPearsonScorer(Scorer):
             self.prior_ = clone(self.public_prior).fit(batch, labels, task)
         table, known = design(batch), labels >= 0
         self._standardizer = Standardizer.fit(table)
-        self.text_ = None if self.text is None else fresh_reader(self.text, batch)
-        return _Evidence(
-            self._seen(table, batch),
-            labels,
-            known & below_true_claims(labels, batch),
-            known & ~below_true_claims(labels != 0, batch),
-        )
+        at_risk = known & below_true_claims(labels, batch)
+        after_error = known & ~below_true_claims(labels != 0, batch)
+        return _Evidence(self._standardizer(table), labels, at_risk, after_error)
+
+    def _count(self, evidence):
+        """Learn overall shares."""
+        labels = evidence.labels
+        self._chance = _share(labels[evidence.at_risk] == 0)
+        self.true_after_error_ = _share(labels[evidence.after_error] == 1)
+
+    def _learn(self, evidence, n_features, seed, **forest):
+        self._count(evidence)
+        at_risk = evidence.take(evidence.at_risk)
+        false = at_risk.labels == 0
+        self.table_ = None
+        if n_features and false.any() and not false.all():
+            self.table_ = learn_hazards(at_risk.X, false, n_features, seed, **forest)
 
     def _fit_blend(self, own, evidence, batch):
         """Weigh own hazards, out of fold, and public ones; the log odds of both."""
@@ -241,37 +314,8 @@ class NeymanPearsonScorer(Scorer):
         b, w1, w2 = self.blend_
         return b + w1 * own + w2 * self.prior_.hazard(batch)
 
-    def _count(self, evidence, rows):
-        """Learn overall shares from the claims ``rows``."""
-        labels = evidence.labels
-        self._chance = _share(labels[evidence.at_risk & rows] == 0)
-        self.true_after_error_ = _share(labels[evidence.after_error & rows] == 1)
-
-    def _learn(self, evidence, rows, seed, **forest):
-        """Learn the hazards from the claims ``rows``."""
-        rows = evidence.at_risk & rows
-        false = evidence.labels[rows] == 0
-        self.hazards_ = []
-        if evidence.seen.n_features and false.any() and not false.all():
-            self.hazards_ = self._fresh_hazards(len(false), seed, **forest)
-        seen = evidence.seen.of(rows)
-        if seen.words is not None and self.hazards_:
-            self.hazards_.append(clone(self.text))
-        for hazard in self.hazards_:
-            hazard.learn(seen, false)
-        self.hazards_ = compact(self.hazards_, seen.X.shape[1])
-
-    def _seen(self, table, batch):
-        words = None if self.text_ is None else self.text_.words(batch)
-        return Seen(self._standardizer(table), batch.n_features, words)
-
     def _seed(self, task):
         return task.rng if self.random_state is None else self.random_state
-
-    def _fresh_hazards(self, n_claims, seed, **forest):
-        if self.hazards is None:
-            return default_hazards(n_claims, seed, **forest)
-        return [clone(hazard) for hazard in self.hazards]
 
     def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
         """Which problems the public prior was learnt from, as in `Scorer.saw`.
@@ -297,13 +341,12 @@ class NeymanPearsonScorer(Scorer):
         -------
         ndarray of shape (n_claims,)
         """
-        return self._mixed(self._log_odds(self._seen(design(batch), batch)), batch)
+        return self._mixed(self._log_odds(self._standardizer(design(batch))), batch)
 
-    def _log_odds(self, seen):
-        if not self.hazards_ or not len(seen.X):
-            return np.full(len(seen.X), logit(self._chance))
-        total = sum(hazard.log_odds(seen, self._chance) for hazard in self.hazards_)
-        return total / sum(hazard.n_hazards for hazard in self.hazards_)
+    def _log_odds(self, X):
+        if self.table_ is None:
+            return np.full(len(X), logit(self._chance))
+        return self.table_.log_odds(X, self._chance) / self.table_.n_hazards
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Confidence of each claim: minus its log price.
@@ -320,18 +363,19 @@ class NeymanPearsonScorer(Scorer):
 
     def _price(self, log_odds, batch):
         q = self.after_error * self.true_after_error_
-        worth = None if self.gain == "claims" else worth_of(self.gain)
-        return -log_price(log_odds, batch, q, worth)
+        return -log_price(log_odds, batch, q, worth_of(self.gain))
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    """What the hazards learn from."""
+class _Evidence(NamedTuple):
+    """Standardised claims that the hazards learn from."""
 
-    seen: Seen
-    labels: np.ndarray
-    at_risk: np.ndarray
-    after_error: np.ndarray
+    X: NDArray
+    labels: NDArray
+    at_risk: NDArray  # whether all ancestors are known to be true
+    after_error: NDArray  # whether an ancestor is known to be false
+
+    def take(self, rows):
+        return _Evidence(*[column[rows] for column in self])
 
 
 def _share(flags):

@@ -16,10 +16,9 @@ from scipy.special import expit
 
 from ..graphs.problems import question_hashes
 from ..ops.price import log_price
-from ..ops.standardize import Standardizer
-from ._hazards import design
-from ._protocol import Scorer, Task
-from ._tables import HazardTable
+from ..training.standardize import Standardizer
+from ._scorer import Scorer, Task
+from ._tables import HazardTable, design
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch

@@ -11,16 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from ..ops.standardize import Standardizer
-
-if TYPE_CHECKING:
-    from ._hazards import Seen
+from ..training.standardize import Standardizer
 
 BLOCK = 512  # claims at once, whose places in all trees stay in the cache
 
@@ -124,12 +121,12 @@ class HazardTable:
                 total += leaves[self.forest == k].sum(axis=0)
         return out[0], out[1:]
 
-    def log_odds(self, seen: Seen, chance: float) -> NDArray[np.float64]:
+    def log_odds(self, X: NDArray, chance: float) -> NDArray[np.float64]:
         """Sum of the log odds that the classifiers give.
 
         Parameters
         ----------
-        seen : Seen
+        X : ndarray of shape (n_claims, n_columns)
         chance : float
             Overall chance of an error, for forests with a doubt.
 
@@ -137,9 +134,19 @@ class HazardTable:
         -------
         ndarray of shape (n_claims,)
         """
-        total, chances = self.read(seen.X)
+        total, chances = self.read(X)
         doubt = self.doubt[:, None]
         return total + logit((1 - doubt) * chances + doubt * chance).sum(axis=0)
+
+
+def design(batch):
+    """Table of features, their means over the problem, log of its number of claims."""
+    sizes = np.maximum(batch.sizes, 1)
+    total = np.add.reduceat(
+        np.vstack([batch.features, np.zeros(batch.n_features)]), batch.offsets[:-1]
+    )
+    problem = np.column_stack([total / sizes[:, None], np.log(sizes)])
+    return np.hstack([batch.features, problem[batch.problem_of]])
 
 
 def join(tables: list[HazardTable], n_columns: int) -> HazardTable:

@@ -4,5 +4,9 @@ The settings load no autograd, so that a filter that holds some predicts without
 """
 
 from ._settings import LBFGS, Adam, SoftTraining
+from .standardize import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
+
+# A class that files of filters hold, and that nobody has to make.
+__saved__ = ["Standardizer"]

@@ -143,7 +143,7 @@ class Adam(Settings):
         -------
         int
         """
-        from ..ops.holdout import holdout_count
+        from .holdout import holdout_count
 
         if self.validation_size is None:
             return 0

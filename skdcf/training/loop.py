@@ -27,9 +27,9 @@ from scipy.special import expit
 
 from .._checks import check_alpha
 from ..ops.hard import coherent_labels
-from ..ops.holdout import hold_out, pick
-from ..ops.standardize import Standardizer
 from ._settings import LBFGS, lbfgs
+from .holdout import hold_out, pick
+from .standardize import Standardizer
 
 
 @dataclass

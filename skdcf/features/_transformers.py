@@ -9,47 +9,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags
+from sklearn.base import TransformerMixin, clone
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice
-from .._parameters import HasMethods, Settings
+from .._parameters import Settings
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
-from ..ops.texts import check_claim_texts
+from ._cleaning import check_claim_texts
 
-# Claims that are worked on together: few enough that all members of a union find what one
-# of them has read, and, where there are processes, enough to be worth sending.
+# Claims that are worked on together: so few that all members of a union find what one of
+# them has read.
 _BLOCK = 4096
-_LEAST_SENT = 2000
-_TRANSFORMER = HasMethods(["fit", "transform"])
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 
-class KeepsGraphs(TransformerMixin, Settings, auto_wrap_output_keys=None):
-    """A transformer whose output is a GraphBatch, whatever tables others make.
+class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
+    """A transformer that adds columns; its output is a GraphBatch.
+
+    Subclasses say which (`_own_names`) and make them (`_own_columns`). An input column
+    of the same name is replaced, so that transforming twice changes nothing.
 
     Attributes
     ----------
     learns : bool or None
         Whether `fit` learns from the problems. None says yes if the class defines a `fit`
-        of its own, other than that of `GraphTransformer`.
+        of its own.
     reads_edges : bool
         Whether the columns depend on the edges of a problem. A filter with
         ``edges="none"`` then needs problems whose edges are known.
+    per_problem : bool
+        Whether the columns of a problem may be made without the other problems.
+    looks_ahead : frozenset of str
+        Columns of a claim that the claims after it can change.
     """
 
     learns: bool | None = None
     reads_edges: bool = True
+    per_problem: ClassVar[bool] = True
+    looks_ahead: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
         options.setdefault("auto_wrap_output_keys", None)
@@ -120,24 +122,6 @@ class KeepsGraphs(TransformerMixin, Settings, auto_wrap_output_keys=None):
             )
         return self
 
-
-class GraphTransformer(KeepsGraphs):
-    """A transformer that adds columns.
-
-    Subclasses say which (`_own_names`) and make them (`_own_columns`). An input column
-    of the same name is replaced, so that transforming twice changes nothing.
-
-    Attributes
-    ----------
-    per_problem : bool
-        Whether the columns of a problem may be made without the other problems.
-    looks_ahead : frozenset of str
-        Columns of a claim that the claims after it can change.
-    """
-
-    per_problem: ClassVar[bool] = True
-    looks_ahead: ClassVar[frozenset[str]] = frozenset()
-
     def fit(self, X: Graphs, y: Any = None) -> Self:
         """Look whether the columns can be made; nothing is learned.
 
@@ -177,7 +161,10 @@ class GraphTransformer(KeepsGraphs):
         """
         check_is_fitted(self)
         batch = as_batch(X)
-        check_same_columns(self, batch)
+        names, seen = list_columns(batch), list(self.feature_names_in_)
+        if names != seen:
+            name = type(self).__name__
+            raise ValueError(f"{name} was fitted with the columns {seen}, not {names}")
         return self._add(batch)
 
     def get_feature_names_out(
@@ -224,32 +211,23 @@ class GraphTransformer(KeepsGraphs):
         return append_columns(batch, self._in_blocks(batch), self._own_names())
 
     def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
-        """The columns, made block by block, in several processes where these are asked for.
-
-        A column looks at one problem at a time, so that the blocks make no difference.
-        """
-        n_jobs = getattr(
-            self, "n_jobs", None
-        )  # None leaves it to joblib's parallel_config
-        n_workers = effective_n_jobs(n_jobs)
-        parts = [batch[rows] for rows in _cut(batch, n_workers)]
-        if len(parts) < 2 or not self.per_problem:
+        """The columns, made block by block where each looks at one problem at a time."""
+        block = batch.offsets[:-1] // _BLOCK
+        cuts = np.flatnonzero(np.diff(block)) + 1
+        if not len(cuts) or not self.per_problem:
             return self._own_columns(batch)
-        if n_workers == 1:
-            return np.concatenate([self._own_columns(part) for part in parts])
-        tasks = [delayed(self._own_columns)(part) for part in parts]
-        return np.concatenate(Parallel(n_jobs=n_jobs)(tasks))
+        bounds = pairwise([0, *cuts.tolist(), len(batch)])
+        return np.concatenate([self._own_columns(batch[a:b]) for a, b in bounds])
 
 
-class OptionalTexts(GraphTransformer):
-    """Columns that compare claims with texts which some problems bring.
+class OptionalColumns(GraphTransformer):
+    """Columns from something that only some problems bring.
 
-    Subclasses say which texts (`field`), name the columns and make them
-    (`_used_columns`).
+    Subclasses name the columns, say whether a batch brings what they need (`_is_there`),
+    and make them (`_used_columns`).
     """
 
     learns = False
-    field: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
     _parameter_constraints: ClassVar[dict[str, list]] = {"optional": ["boolean"]}
 
@@ -257,16 +235,19 @@ class OptionalTexts(GraphTransformer):
         self.optional = optional
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Look whether there are such texts; nothing is learned from them.
+        """Look whether the problems bring it; nothing is learned.
 
         Parameters
         ----------
         X : GraphBatch or sequence of ReasoningGraph
-        y : ignored
+            Problems.
+        y : object, optional
+            Ignored.
 
         Returns
         -------
         self
+            The fitted transformer.
 
         Raises
         ------
@@ -274,112 +255,56 @@ class OptionalTexts(GraphTransformer):
             If the texts of a problem are not known.
         """
         batch = as_batch(X)
-        self.used_ = not self.optional or getattr(batch, self.field) is not None
+        self.used_ = not self.optional or self._is_there(batch)
         return super().fit(batch)
+
+    def _is_there(self, batch: GraphBatch) -> bool:
+        """Whether a problem brings what the columns need."""
+        raise NotImplementedError
 
     def _own_names(self) -> tuple[str, ...]:
         return self.columns if self.used_ else ()
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        return (
-            self._used_columns(batch) if self.used_ else np.empty((batch.n_claims, 0))
-        )
+        if not self.used_:
+            return np.empty((batch.n_claims, 0))
+        return self._used_columns(batch)
 
     def _used_columns(self, batch: GraphBatch) -> np.ndarray:
         """The columns, shape (n_claims, n_columns)."""
         raise NotImplementedError
 
     def _check(self, batch: GraphBatch) -> None:
-        if not self.used_:
-            return
-        check_claim_texts(batch)
-        given = getattr(batch, self.field)
-        for i in range(len(batch)):
-            if given is None or given[i] is None:
-                is_unknown = "are unknown" if self.field[-1] == "s" else "is unknown"
-                raise ValueError(
-                    f"the {self.field} of {batch.name_of(i)} {is_unknown} (None), but "
-                    "columns are made from it, and a filter that was calibrated with it "
-                    f"promises nothing without. Give {self.field}=[...], texts that were got as "
-                    f"those of the calibration problems, or {self.field}=() where there "
-                    "are none"
-                )
-            self._check_texts(batch.name_of(i), given[i])
-
-    def _check_texts(self, name: str, texts: tuple[str, ...]) -> None:
-        """Raise ValueError if the texts of the problem of that name are too much."""
+        if self.used_:
+            check_claim_texts(batch)
 
 
-def _cut(batch, n_workers):
-    """Problems in blocks that neighbouring ones share, all of them once."""
-    size = _BLOCK
-    if n_workers > 1:
-        size = max(_LEAST_SENT, batch.n_claims // (4 * n_workers))
-    block = batch.offsets[:-1] // size
-    cuts = np.flatnonzero(np.diff(block)) + 1
-    return [slice(a, b) for a, b in pairwise([0, *cuts.tolist(), len(batch)])]
+class OptionalTexts(OptionalColumns):
+    """Columns that compare claims with texts of a problem, those of its ``field``."""
+
+    field: ClassVar[str]
+
+    def _is_there(self, batch: GraphBatch) -> bool:
+        return getattr(batch, self.field) is not None
+
+    def _check(self, batch: GraphBatch) -> None:
+        super()._check(batch)
+        if self.used_:
+            check_known(batch, self.field)
 
 
-def list_steps(transformer: Any) -> list:
-    """The transformers that are applied, in their order.
-
-    Parameters
-    ----------
-    transformer : transformer, Pipeline or None
-
-    Returns
-    -------
-    list of transformers
-        Without Pipelines, None and "passthrough".
-    """
-    if isinstance(transformer, Pipeline):
-        return [one for _, step in transformer.steps for one in list_steps(step)]
-    return [] if transformer in (None, "passthrough") else [transformer]
-
-
-def learns(transformer: Any) -> bool:
-    """Whether a transformer learns from the problems that it is fitted to.
-
-    Parameters
-    ----------
-    transformer : transformer, Pipeline or None
-
-    Returns
-    -------
-    bool
-        A Pipeline learns if one of its steps does. A transformer of this package says so
-        by ``learns``, any other by its tag ``requires_fit``.
-    """
-    return any(
-        step.does_learn() if isinstance(step, KeepsGraphs) else requires_fit(step)
-        for step in list_steps(transformer)
-    )
-
-
-def requires_fit(step: Any) -> bool:
-    """Whether a transformer of tables learns, as its tags say; True where none do.
-
-    A ``FrozenEstimator`` learns nothing: the caller has fitted it, and its own fit does nothing.
-    """
-    try:
-        return get_tags(step).requires_fit and not isinstance(step, FrozenEstimator)
-    except AttributeError:  # no estimator of scikit-learn: nothing is known
-        return True
-
-
-def reads_edges(transformer: Any) -> bool:
-    """Whether columns depend on the edges of a problem; True where nobody knows.
-
-    Parameters
-    ----------
-    transformer : transformer, Pipeline or None
-
-    Returns
-    -------
-    bool
-    """
-    own = (s for s in list_steps(transformer) if isinstance(s, KeepsGraphs))
-    return any(step.reads_edges for step in own)
+def check_known(batch: GraphBatch, field: str) -> None:
+    """Raise ValueError if the texts of a problem, of that name, are unknown."""
+    given = getattr(batch, field)
+    for i in range(len(batch)):
+        if given is None or given[i] is None:
+            is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
+            raise ValueError(
+                f"the {field} of {batch.name_of(i)} {is_unknown} (None), but columns are "
+                "made from it, and a filter that was calibrated with it promises nothing "
+                f"without. Give {field}=[...], texts that were got as those of the "
+                f"calibration problems, or {field}=() where there are none"
+            )
 
 
 def list_columns(batch: GraphBatch) -> list[str]:
@@ -387,14 +312,6 @@ def list_columns(batch: GraphBatch) -> list[str]:
     if batch.features is None:
         return []
     return list(batch.feature_names or (f"x{i}" for i in range(batch.n_features)))
-
-
-def check_same_columns(transformer: KeepsGraphs, batch: GraphBatch) -> None:
-    """Raise ValueError if the columns are not those seen in fit."""
-    names, seen = list_columns(batch), list(transformer.feature_names_in_)
-    if names != seen:
-        name = type(transformer).__name__
-        raise ValueError(f"{name} was fitted with the columns {seen}, not {names}")
 
 
 def append_columns(
@@ -416,15 +333,10 @@ class GraphUnion(GraphTransformer, _BaseComposition):
     Parameters
     ----------
     transformer_list : list of (str, transformer)
-        Each sees the input as it is. Of the transformers of this package the columns
-        that they make are taken; of any other, such as a Pipeline, the whole output.
+        Transformers of this package. Each sees the input as it is.
     keep_input : bool, default=True
         Whether the input columns stay, in front. A transformer's column replaces an
         input column of the same name.
-    n_jobs : int, optional
-        Processes, as joblib counts them; None is 1, unless joblib's ``parallel_config``
-        says otherwise. Starting them takes a second or two, so that they pay from some
-        100,000 claims on. The columns are the same with any number.
 
     Attributes
     ----------
@@ -454,30 +366,31 @@ class GraphUnion(GraphTransformer, _BaseComposition):
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "transformer_list": [list, tuple],
         "keep_input": ["boolean"],
-        "n_jobs": [None, Integral],
     }
 
     def __init__(
         self,
-        transformer_list: Sequence[tuple[str, BaseEstimator]],
+        transformer_list: Sequence[tuple[str, GraphTransformer]],
         *,
         keep_input: bool = True,
-        n_jobs: int | None = None,
     ):
         self.transformer_list = transformer_list
         self.keep_input = keep_input
-        self.n_jobs = n_jobs
 
     @property
     def per_problem(self) -> bool:  # type: ignore[override]
-        """Whether each member looks at one problem at a time; one of other make may not."""
-        return all(getattr(m, "per_problem", False) for m in self._members)
+        """Whether each member looks at one problem at a time."""
+        return all(member.per_problem for member in self._members)
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
         """Columns of the members that look ahead."""
-        sets = [getattr(m, "looks_ahead", frozenset()) for m in self._members]
-        return frozenset().union(*sets)
+        return frozenset().union(*[member.looks_ahead for member in self._members])
+
+    @property
+    def reads_edges(self) -> bool:  # type: ignore[override]
+        """Whether the columns of a member depend on the edges."""
+        return any(member.reads_edges for member in self._members)
 
     @property
     def _members(self):
@@ -489,13 +402,9 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         Returns
         -------
         bool
+            True if one of them does.
         """
-        return any(map(learns, self._members))
-
-    @property
-    def reads_edges(self) -> bool:  # type: ignore[override]
-        """Whether the columns of a member depend on the edges."""
-        return any(map(reads_edges, self._members))
+        return any(member.does_learn() for member in self._members)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, those of the members as ``name__parameter``.
@@ -542,11 +451,13 @@ class GraphUnion(GraphTransformer, _BaseComposition):
             If there are no members, or two of them make a column of the same name.
         """
         batch = as_batch(X)
-        names, members = self._check_members()
-        self.transformers_ = [clone(member).fit(batch, y) for member in members]
-        owner = {}
-        for name, member in zip(names, self.transformers_, strict=True):
-            for column in list_made_columns(member):
+        self.validate()
+        self.transformers_ = [clone(member).fit(batch, y) for member in self._members]
+        owner: dict[str, str] = {}
+        for (name, _), member in zip(
+            self.transformer_list, self.transformers_, strict=True
+        ):
+            for column in member._own_names():
                 if column in owner:
                     raise ValueError(
                         f"{owner[column]!r} and {name!r} both make the column {column!r}"
@@ -554,62 +465,49 @@ class GraphUnion(GraphTransformer, _BaseComposition):
                 owner[column] = name
         return super().fit(batch)
 
-    def _check_members(self):
-        """Names and members, or a ValueError."""
-        self.validate()
+    def validate(self) -> None:
+        """Raise ValueError unless there are members, each with a name of its own.
+
+        Raises
+        ------
+        ValueError
+            With what is wrong.
+        """
+        super().validate()
         for pair in self.transformer_list:
             named = isinstance(pair, (tuple, list)) and len(pair) == 2
-            if not (named and _TRANSFORMER.is_satisfied_by(pair[1])):
+            if not (named and isinstance(pair[1], GraphTransformer)):
                 raise ValueError(
                     f"transformer_list has the entry {pair!r}, but needs pairs of a name and "
-                    "a transformer"
+                    "a transformer of skdcf.features. Put others behind it, as in "
+                    "make_pipeline(GraphUnion(...), PCA(3))"
                 )
         if not self.transformer_list:
             raise ValueError(
                 "transformer_list is empty: give (name, transformer) pairs"
             )
-        names, members = zip(*self.transformer_list, strict=True)
-        self._validate_names(names)
-        return names, members
+        self._validate_names([name for name, _ in self.transformer_list])
 
     def get_feature_names_out(
         self, input_features: Sequence[str] | None = None
     ) -> np.ndarray:
-        if not self.keep_input:
-            input_features = ()
-        return super().get_feature_names_out(input_features)
+        return super().get_feature_names_out(input_features if self.keep_input else ())
 
     def _own_names(self) -> list[str]:
-        return [
-            name for member in self.transformers_ for name in list_made_columns(member)
-        ]
+        return [name for m in self.transformers_ for name in m._own_names()]
 
     def _check(self, batch: GraphBatch) -> None:
         for member in self.transformers_:
-            if isinstance(member, GraphTransformer):
-                member._check(batch)
+            member._check(batch)
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        tables = [
-            member._own_columns(batch)
-            if isinstance(member, GraphTransformer)
-            else member.transform(batch).features
-            for member in self.transformers_
-        ]
-        return np.hstack(tables)
+        return np.hstack([member._own_columns(batch) for member in self.transformers_])
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         if self.keep_input:
             return super()._add(batch)
         self._check(batch)
         return batch.replace_features(self._in_blocks(batch), self._own_names())
-
-
-def list_made_columns(member: BaseEstimator) -> list[str]:
-    """Names of the columns that a member of a union contributes."""
-    if isinstance(member, GraphTransformer):
-        return list(member._own_names())
-    return list(member.get_feature_names_out())
 
 
 def number_claims(batch: GraphBatch) -> np.ndarray:

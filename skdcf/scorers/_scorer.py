@@ -3,22 +3,73 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._checks import warn
 from .._parameters import Number, Settings, StrOptions
-from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
-from ._form import LinearForm
+
+
+@dataclass(frozen=True)
+class LinearForm:
+    """A confidence that is linear in the features, within their bounds.
+
+    ``confidence = offset + clip(features, low, high) @ weights``
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_features,)
+        Per unit of the features as passed.
+    offset : float
+    low, high : ndarray of shape (n_features,)
+        Values beyond count as if they stood there; infinite where there is no bound.
+    """
+
+    weights: np.ndarray
+    offset: float
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def unbounded(cls, weights, offset=0.0):
+        """A form that takes every value as it is.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_features,)
+        offset : float, default=0.0
+
+        Returns
+        -------
+        LinearForm
+        """
+        weights = np.asarray(weights, dtype=np.float64)
+        bound = np.full(len(weights), np.inf)
+        return cls(weights, float(offset), -bound, bound)
+
+    def values(self, features: NDArray) -> NDArray[np.float64]:
+        """The features as they count.
+
+        Parameters
+        ----------
+        features : ndarray of shape (..., n_features)
+
+        Returns
+        -------
+        ndarray of the same shape, clipped
+        """
+        return np.clip(features, self.low, self.high)
+
+    def __call__(self, features: NDArray) -> NDArray[np.float64]:
+        """Confidences of rows of features, shape (n_claims,)."""
+        return self.offset + self.values(features) @ self.weights
 
 
 @dataclass(frozen=True)
@@ -113,6 +164,16 @@ class Scorer(Settings, metaclass=ABCMeta):
     uses_alpha = False
     uses_relaxation = False
     resolution = 1e-10
+
+    def does_learn(self) -> bool:
+        """Whether `fit` learns from the problems that it is given.
+
+        Returns
+        -------
+        bool
+        """
+        own = type(self).fit is not Scorer.fit
+        return own if self.learns is None else self.learns
 
     def columns_read(self) -> tuple[str, ...] | None:
         """Names of the feature columns that `confidence` reads.
@@ -263,19 +324,22 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
 
 
-def does_learn(scorer: Scorer) -> bool:
-    """Whether a scorer learns from the problems that it is fitted to.
+def probed_form(decide, n_features):
+    """The form of an affine function, from its values at 0 and at each unit vector.
 
     Parameters
     ----------
-    scorer : Scorer
+    decide : callable
+        From rows of features to one number each.
+    n_features : int
 
     Returns
     -------
-    bool
+    LinearForm
+        Right if the function is affine, which is for the caller to know.
     """
-    own = type(scorer).fit is not Scorer.fit
-    return own if scorer.learns is None else scorer.learns
+    found = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
+    return LinearForm.unbounded(found[1:] - found[0], found[0])
 
 
 def confidence_of_each(scorers, batch):
@@ -450,68 +514,6 @@ class FrequencyScorer(FeatureScorer):
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
-class FunctionScorer(Scorer):
-    """A function of a `GraphBatch` as the scorer.
-
-    Parameters
-    ----------
-    function : callable
-        From a GraphBatch to an array of shape (n_claims,), higher meaning more
-        trustworthy. It must look at each problem by itself: ranks or scales taken over
-        the batch void the guarantee, and are refused where they are noticed.
-
-    Attributes
-    ----------
-    function_ : callable
-        The function; a copy of it where it is an object with a state of its own.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
-    >>> HardCF(lambda batch: -batch.depth).fit(graphs, y).scorer_
-    FunctionScorer(function=<function <lambda> at ...>)
-    """
-
-    learns = False
-
-    def __init__(self, function: Callable[[GraphBatch], ArrayLike]) -> None:
-        self.function = function
-
-    def fit(
-        self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None
-    ) -> Self:
-        """Keep a copy of the function; nothing is learnt.
-
-        Parameters
-        ----------
-        batch, labels, task : ignored
-
-        Returns
-        -------
-        self
-
-        Warns
-        -----
-        GuaranteeWarning
-            If the function is a method of a scorer that was trained before.
-        """
-        owner = getattr(self.function, "__self__", None)
-        if isinstance(owner, Scorer) and does_learn(owner):
-            warn(
-                f"the function is a method of a fitted {type(owner).__name__}: the "
-                "guarantee needs problems here that it was not trained on. Pass the "
-                "scorer itself to have it trained on other problems",
-                GuaranteeWarning,
-            )
-        self.function_ = deepcopy(self.function)
-        return self
-
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        return np.asarray(self.function_(batch))
-
-
 def column_of(feature, batch):
     """Column number of a feature given by name or number, or ValueError."""
     if batch.features is None:
@@ -519,14 +521,11 @@ def column_of(feature, batch):
             f"feature {feature!r} is wanted, but the problems have no features yet: "
             "add some with skdcf.features"
         )
-    names = batch.feature_names
     if isinstance(feature, str):
-        if names is None:
-            raise ValueError(
-                f"feature {feature!r} is wanted by name, but the features are not named"
-            )
+        names = batch.feature_names or ()
         if feature not in names:
-            raise ValueError(f"no feature {feature!r}; there are {list(names)}")
+            there = list(names) or "none, as the features are not named"
+            raise ValueError(f"no feature {feature!r}; there are {there}")
         return names.index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):
         raise ValueError(f"feature is {feature!r}: a name or a column number")

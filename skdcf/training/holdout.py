@@ -1,11 +1,8 @@
 """Random parts of a set of problems that keep groups together."""
 
-from math import ceil
 from numbers import Integral, Real
 
 import numpy as np
-
-from .conformal import conformal_rank
 
 
 def holdout_count(name, size, n):
@@ -30,35 +27,6 @@ def holdout_count(name, size, n):
             f"sample must be left to train on: pass more problems, or a smaller {name}"
         )
     return int(count)
-
-
-def whole_count(n, alpha):
-    """Number of problems held out of n for calibration, such that none is wasted.
-
-    With n_cal problems the rank is floor(alpha (n_cal + 1)), and what the floor cuts off
-    is lost: 30 problems at 0.05 do what 19 would. So the rank k is chosen first, from
-    about two fifths of the problems, and with it the smallest n_cal that reaches it. The
-    number depends on n and alpha alone, so that validity is untouched.
-
-    Parameters
-    ----------
-    n : int
-    alpha : float
-
-    Returns
-    -------
-    int
-        About 0.3 n where n is too small for that: more than 0.6 n would be needed.
-    """
-    if alpha * n < 1:  # two ranks would take more than there are
-        return max(1, round(0.3 * n))
-    k = max(2, round(0.4 * alpha * n))
-    count = ceil(k / alpha) - 1
-    while conformal_rank(count, alpha) < k:
-        count += 1
-    while count > 1 and conformal_rank(count - 1, alpha) >= k:
-        count -= 1
-    return count if count <= 0.6 * n else max(1, round(0.3 * n))
 
 
 def hold_out(n, count, groups, rng):

@@ -26,18 +26,17 @@ from skdcf import HardCF
 from skdcf.edges import chain_edges, no_edges
 from skdcf.features import reasoning_features
 from skdcf.llm import (
-    Answer,
     CallError,
     ChatClient,
     ClaimExtractor,
     Decompose,
-    DomainFlags,
     Frequency,
     SampleAnswers,
     SemanticJudge,
     Verify,
     split_sentences,
 )
+from skdcf.llm._calls import Answer
 
 TESTS = Path(__file__).parent
 
@@ -54,7 +53,7 @@ def full_extractor(url, **options):
         "scripted",
         ChatClient(url, **options),
         sample=SampleAnswers(2),
-        features=[Frequency(), SemanticJudge(), DomainFlags(["easy"]), Verify()],
+        features=[Frequency(), SemanticJudge(), Verify()],
     )
 
 
@@ -71,7 +70,7 @@ def test_all_steps_together():
     assert [g.claims for g in batch] == [tuple(a.splitlines()) for _, a in answers]
     assert {len(g.alternatives) for g in batch} == {2}
     assert batch.feature_names == tuple(extractor.feature_names())
-    assert batch.features.shape == (batch.n_claims, 1 + 8 + 1 + 2)
+    assert batch.features.shape == (batch.n_claims, 1 + 8 + 2)
     assert usage.calls == len(server.requests) and usage.retries == 0
     for graph in batch:
         column = graph.features[:, 0]
@@ -281,7 +280,7 @@ def test_hostile_answers_change_neither_schema_nor_the_path_of_labels(text):
         if "response_format" in request:
             form = request["response_format"]["json_schema"]
             assert form["schema"]["additionalProperties"] is False
-    assert one.graph.features.shape == (one.graph.n_claims, 12)
+    assert one.graph.features.shape == (one.graph.n_claims, 11)
     assert not hasattr(one.graph, "labels")
 
 

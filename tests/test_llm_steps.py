@@ -11,13 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdcf import ReasoningGraph
-from skdcf.features import DomainIndicators, FrequencyFeature, SemanticFeatures
+from skdcf.features import FrequencyFeature, SemanticFeatures
 from skdcf.llm import (
     CallError,
     Decompose,
-    DeducedGraph,
     DeduceGraph,
-    DomainFlags,
     Frequency,
     Merge,
     Reply,
@@ -25,10 +23,10 @@ from skdcf.llm import (
     SemanticJudge,
     Verify,
     join_claims,
-    load_prompt,
     split_sentences,
 )
-from skdcf.llm._calls import VERSIONS
+from skdcf.llm._calls import VERSIONS, load_prompt
+from skdcf.llm._claims import DeducedGraph
 from skdcf.llm._reading import parse_object
 
 GRAPH = ReasoningGraph.from_parents(
@@ -304,20 +302,6 @@ def test_semantic_features_are_those_that_the_features_take():
         bad = {"ratings": [{"claim": v + 1, **row, name: value} for v in range(3)]}
         with pytest.raises(CallError, match=name):
             run(step, GRAPH, model=Model(bad))
-
-
-def test_domain_flags():
-    model = Model({"topics": ["inequalities"]})
-    table = run(DomainFlags(), GRAPH, model=model)
-    assert table.shape == (3, 12)
-    assert table.sum(axis=1).tolist() == [1, 1, 1]
-    assert DomainFlags().names == DomainIndicators.topics
-    np.testing.assert_array_equal(
-        run(DomainFlags(["x", "y"]), GRAPH, model=Model({"topics": ["y"]})),
-        [[0, 1]] * 3,
-    )
-    with pytest.raises(CallError, match="none of the topics"):
-        run(DomainFlags(["x"]), GRAPH, model=Model({"topics": ["z"]}))
 
 
 def test_verdicts_come_with_their_log_odds():

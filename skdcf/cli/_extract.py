@@ -116,7 +116,6 @@ def _extractor(options):
     steps = {
         "frequency": lambda: llm.Frequency(**judge),
         "semantic": lambda: llm.SemanticJudge(**judge),
-        "domains": lambda: llm.DomainFlags(**judge),
         "verify": lambda: llm.Verify(**judge, **odds),
     }
     cache = options.cache

@@ -6,29 +6,22 @@ endpoints. Keys are read from the environment when calls are made, and stored no
 """
 
 from ._calls import (
-    Answer,
     CallError,
     EndpointError,
-    Extraction,
-    Prompt,
     Reply,
     Usage,
-    load_prompt,
 )
 from ._claims import (
     Decompose,
-    DeducedGraph,
     DeduceGraph,
     SampleAnswers,
     split_sentences,
 )
-from ._client import ChatClient, Estimate
+from ._client import ChatClient
 from ._extractor import ClaimExtractor
 from ._judges import (
-    DomainFlags,
     Frequency,
     Merge,
-    MergedText,
     SemanticJudge,
     Verify,
     join_claims,
@@ -37,23 +30,16 @@ from ._judges import (
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer
 
 __all__ = [
-    "Answer",
     "CallError",
     "ChatClient",
     "ClaimExtractor",
     "ConformalFactualityPipeline",
     "Decompose",
     "DeduceGraph",
-    "DeducedGraph",
-    "DomainFlags",
     "EndpointError",
-    "Estimate",
-    "Extraction",
     "FilteredAnswer",
     "Frequency",
     "Merge",
-    "MergedText",
-    "Prompt",
     "Reply",
     "SampleAnswers",
     "SemanticJudge",
@@ -61,6 +47,5 @@ __all__ = [
     "Verify",
     "join_claims",
     "judge_labels",
-    "load_prompt",
     "split_sentences",
 ]

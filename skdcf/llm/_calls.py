@@ -78,7 +78,7 @@ def load_prompt(name: str, version: int | None = None) -> Prompt:
     Parameters
     ----------
     name : str
-        "answer", "decompose", "domain_flags", "entailment", "frequency", "graph",
+        "answer", "decompose", "entailment", "frequency", "graph",
         "labels", "merge", "semantic", "verdict", "verify" or "verify_all".
     version : int, optional
         None is the newest.
@@ -94,7 +94,7 @@ def load_prompt(name: str, version: int | None = None) -> Prompt:
 
     Examples
     --------
-    >>> from skdcf.llm import load_prompt
+    >>> from skdcf.llm._calls import load_prompt
     >>> load_prompt("merge").name
     'merge-2'
     """

@@ -10,12 +10,10 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from .._parameters import Number, positive
 from ..edges import chain_edges, cited_edges
 from ._calls import Reply, UnreadableError
-from ._client import Size, Step, count_tokens, table_tokens
+from ._client import Step
 from ._reading import Claims, Premises, number_rows, read_texts
 from ._session import Chat, gather_steps
 
@@ -71,6 +69,7 @@ class Decompose(Step):
     """
 
     _prompt_name = "decompose"
+    _written = 38
     _reply = Claims
     _parameter_constraints: ClassVar[dict[str, list]] = {
         **Step._parameter_constraints,
@@ -99,10 +98,6 @@ class Decompose(Step):
             return claims
         parts = [await self._run(chat, half, problem) for half in _halves(answer)]
         return [claim for part in parts for claim in part]
-
-    def _expect(self, size: Size) -> np.ndarray:
-        written = 2 * size.answer + 8 * size.n_claims
-        return self._expense(1, size.problem + size.answer, written)
 
 
 def _halves(answer):
@@ -160,7 +155,7 @@ class DeducedGraph(NamedTuple):
 class DeduceGraph(Step):
     """Say which claims build on which, by a model.
 
-    `apply` takes lists of claims and problems, and returns a `DeducedGraph` for each.
+    `apply` takes lists of claims and problems, and returns a ``DeducedGraph`` for each.
 
     Claims that name their premises themselves, as in "#5. (by #2 #4)", are read without
     a call. A graph that is cyclic or malformed is asked for again, with what is wrong
@@ -196,6 +191,7 @@ class DeduceGraph(Step):
     """
 
     _prompt_name = "graph"
+    _written = 12
     _reply = Premises
     _parameter_constraints: ClassVar[dict[str, list]] = {
         **Step._parameter_constraints,
@@ -223,9 +219,6 @@ class DeduceGraph(Step):
             return await super()._run(chat, *item)
         except UnreadableError as error:
             return _repaired(error.data, item[0])
-
-    def _expect(self, size: Size) -> np.ndarray:
-        return self._expense(1, *table_tokens(size, reasons=False))
 
 
 def _edges(rows):
@@ -305,6 +298,7 @@ class SampleAnswers(Step):
     """
 
     _prompt_name = "answer"
+    _per, _written = "draw", 15
     _parameter_constraints: ClassVar[dict[str, list]] = {
         **Step._parameter_constraints,
         "n": [positive(Integral)],
@@ -364,10 +358,6 @@ class SampleAnswers(Step):
 
         with suppress(UnreadableError):
             return await chat.ask(self.told(), problem, read, again, **options)
-
-    def _expect(self, size: Size) -> np.ndarray:
-        tokens = count_tokens(self.told().text) + size.problem
-        return self.n * np.array([1, tokens, size.answer])
 
 
 def _useful(reply: Reply) -> str:

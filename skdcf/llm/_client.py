@@ -343,8 +343,6 @@ def _check_prices(prices):
 
 
 _LETTERS_PER_TOKEN = 4
-_TOKENS_PER_ROW = 12  # of JSON that a model writes about one claim
-_TOKENS_PER_REASON = 25
 
 
 class Size(NamedTuple):
@@ -426,6 +424,10 @@ class Step(Settings):
 
     _prompt_name: ClassVar[str] = ""
     _reply: ClassVar[type]
+    _per: ClassVar[str] = (
+        "answer"  # what has a call of its own: answer, claim, alternative or draw
+    )
+    _written: ClassVar[int] = 37  # tokens that a reply has for each claim
     _parameter_constraints: ClassVar[dict[str, list]] = {
         "prompt": [str, Path, None],
         "model": [str, None],
@@ -458,8 +460,15 @@ class Step(Settings):
         return await chat.ask_object(self.told(), question, self._reply, read, rows)
 
     def _expect(self, size: Size) -> np.ndarray:
-        """Calls, tokens of prompts and of replies on a problem of that size."""
-        raise NotImplementedError
+        """About the calls, tokens of prompts and of replies on a problem of that size."""
+        single = self._per == "claim"
+        n = {"claim": size.n_claims, "alternative": size.n_alternatives}
+        n_calls = n.get(self._per, getattr(self, "n", 1))
+        shown = size.answer // max(size.n_claims, 1) if single else size.answer
+        told = count_tokens(self.told().text) + size.problem + size.context
+        rows = 1 if single else size.n_claims
+        written = self._written * rows
+        return n_calls * np.array([1, told + shown + 12 * rows, written])
 
     def told(self) -> Prompt:
         """The prompt that is used.
@@ -502,10 +511,6 @@ class Step(Settings):
 
         return run_all(client, items, model, work)
 
-    def _expense(self, n_calls, tokens, written):
-        told = count_tokens(self.told().text)
-        return n_calls * np.array([1, told + tokens, written])
-
 
 def check_model(name: str, step: Step, model: str | None) -> None:
     """ValueError where a step asks a model, but none is named."""
@@ -541,13 +546,6 @@ def raise_first(results: Sequence[Any]) -> None:
 def count_tokens(text: str | None) -> int:
     """About how many tokens a text has: one in four characters."""
     return len(text or "") // _LETTERS_PER_TOKEN + 1
-
-
-def table_tokens(size: Size, *, reasons: bool = True) -> tuple[int, int]:
-    """Tokens of a question with its claims as JSON, and of a reply with a row each."""
-    row = _TOKENS_PER_ROW + reasons * _TOKENS_PER_REASON
-    told = size.problem + size.context + size.answer + _TOKENS_PER_ROW * size.n_claims
-    return told, row * size.n_claims
 
 
 async def call_step(step: Any, chat: Chat, *item: Any) -> Any:

@@ -72,7 +72,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         ``sample(problem)`` gives other answers, where a problem has none yet. None draws
         none.
     features : sequence, optional
-        Steps that add columns: `Frequency`, `SemanticJudge`, `DomainFlags`, `Verify`, or
+        Steps that add columns: `Frequency`, `SemanticJudge`, `Verify`, or
         pairs ``(name, callable)``, where ``callable(graph)`` gives an array of shape
         (n_claims,). None adds none. Columns that need no model, such as those of
         `skdcf.features.reasoning_features`, belong to the filter: ``features=`` there.

@@ -1,10 +1,10 @@
-"""What a model judges: frequency score, ratings, topics, verdicts, labels, its own text."""
+"""What a model judges: frequency score, ratings, verdicts, labels, its own text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -13,14 +13,12 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._parameters import StrOptions
-from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
 from ..labelling.sources import LabelSource, set_label_sources
 from ._calls import CallError, UnreadableError, load_prompt
-from ._client import Size, Step, context_of, count_tokens, run_all, table_tokens, tabled
+from ._client import Step, context_of, run_all, tabled
 from ._reading import (
     Text,
-    Topics,
     Verdict,
     log_odds,
     number_rows,
@@ -99,6 +97,7 @@ class Frequency(JudgeStep):
 
     names = ("frequency-score",)
     _prompt_name = "frequency"
+    _per, _written = "alternative", 37
     _reply = verdicts_of(*_VOTES)
 
     def _question(self, graph, other):
@@ -120,10 +119,6 @@ class Frequency(JudgeStep):
         others, run = graph.alternatives if graph.n_claims else (), super()._run
         votes = await gather_steps(*(run(chat, graph, other) for other in others))
         return sum(map(np.array, votes), np.zeros(graph.n_claims))[:, None]
-
-    def _expect(self, size: Size) -> np.ndarray:
-        tokens, written = table_tokens(size)
-        return self._expense(size.n_alternatives, tokens + size.answer, written)
 
 
 class SemanticJudge(JudgeStep):
@@ -156,6 +151,7 @@ class SemanticJudge(JudgeStep):
 
     names = ("claim_index", *_RATINGS)
     _prompt_name = "semantic"
+    _written = 74
     _reply = rows_of("ratings", **dict.fromkeys(_RATINGS, float))
 
     def _question(self, graph):
@@ -172,66 +168,6 @@ class SemanticJudge(JudgeStep):
                 )
         rated = np.array(table).reshape(graph.n_claims, len(_RATINGS))
         return np.column_stack([np.arange(graph.n_claims), rated])
-
-    def _expect(self, size: Size) -> np.ndarray:
-        tokens, written = table_tokens(size)
-        return self._expense(1, tokens, 2 * written)
-
-
-@dataclass(eq=False, repr=False)
-class DomainFlags(JudgeStep):
-    """Which topics a question belongs to, by a model; the same for all of its claims.
-
-    One call per problem. `apply` takes graphs, and returns an array of shape (n_claims,
-    n_domains) for each. `skdcf.features.DomainIndicators` does it without a model.
-
-    Parameters
-    ----------
-    domains : sequence of str, optional
-        Topics, which name the columns. None: the twelve mathematical ones of the paper.
-    prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "domain_flags".
-    model : str, optional
-        Another model than that of the other steps.
-
-    Raises
-    ------
-    ValueError
-        If a parameter has a wrong value.
-    """
-
-    _prompt_name = "domain_flags"
-    _reply = Topics
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        **Step._parameter_constraints,
-        "domains": ["array-like", None],
-    }
-
-    domains: Sequence[str] | None = None
-    _: KW_ONLY
-    prompt: str | Path | None = None
-    model: str | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(DomainIndicators.topics if self.domains is None else self.domains)
-
-    def _rows(self, graph):
-        return None
-
-    def _question(self, graph):
-        return {"question": graph.problem, "topics": self.names}
-
-    def _read(self, reply, graph):
-        topics, names = read_texts(reply.topics), self.names
-        if unknown := [t for t in topics if t not in names]:
-            raise ValueError(f"{unknown[0][:50]!r} is none of the topics")
-        return np.tile(np.isin(names, topics).astype(float), (graph.n_claims, 1))
-
-    def _expect(self, size: Size) -> np.ndarray:
-        return self._expense(1, size.problem + 4 * len(self.names), 20)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -275,6 +211,7 @@ class Verify(JudgeStep):
     """
 
     _reply = verdicts_of("true", "false")
+    _written = 36
     _parameter_constraints: ClassVar[dict[str, list]] = {
         **Step._parameter_constraints,
         "log_odds": ["boolean"],
@@ -302,6 +239,10 @@ class Verify(JudgeStep):
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
+
+    @property
+    def _per(self):
+        return self.per
 
     def _question(self, graph, v=None):
         if self.per == "answer":
@@ -347,12 +288,6 @@ class Verify(JudgeStep):
         standard = [_NO_ODDS if t else -_NO_ODDS for t in true]
         values = [s if o is None else o for s, o in zip(standard, odds, strict=True)]
         return [[float(t), value] for t, value in zip(true, values, strict=True)]
-
-    def _expect(self, size: Size) -> np.ndarray:
-        if self.per == "answer":
-            return self._expense(1, *table_tokens(size))
-        parts = size.problem + size.context + 3 * size.answer // max(size.n_claims, 1)
-        return self._expense(size.n_claims, parts + 20, 35 if self.why else 2)
 
 
 class _Label(Step):
@@ -493,7 +428,7 @@ class Merge(Step):
     hold no number and no name that the claims or the question do not hold. If one does
     not, the claims are given as they stand, and the sentence is reported. No claims give
     the text for abstention, and a single claim is itself. `apply` takes lists of claims
-    and problems, and, if there are some, of dropped claims, and returns a `MergedText` for
+    and problems, and, if there are some, of dropped claims, and returns a ``MergedText`` for
     each.
 
     Parameters
@@ -528,6 +463,7 @@ class Merge(Step):
     """
 
     _prompt_name = "merge"
+    _written = 45
     _reply = Text
     _parameter_constraints: ClassVar[dict[str, list]] = {
         **Step._parameter_constraints,
@@ -572,11 +508,6 @@ class Merge(Step):
         return await chat.ask_object(
             load_prompt("entailment"), told, _ENTAILED, read, n
         )
-
-    def _expect(self, size: Size) -> np.ndarray:
-        told = count_tokens(load_prompt("entailment").text)
-        check = np.array([1, told + 2 * size.answer, 30 * size.n_claims])
-        return check + self._expense(1, size.problem + size.answer, size.answer)
 
 
 def _adds(sentence, known):

@@ -55,7 +55,6 @@ def verdicts_of(*words: str) -> type:
 
 
 Claims = make_dataclass("Claims", [("claims", list[ClaimRow])])
-Topics = make_dataclass("Topics", [("topics", list[str])])
 Text = make_dataclass("Text", [("text", str)])
 Verdict = make_dataclass(
     "Verdict", [("why", str), ("verdict", Literal["true", "false"])]

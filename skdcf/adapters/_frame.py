@@ -106,6 +106,7 @@ def from_frame(
     Parameters
     ----------
     frame : pandas or polars DataFrame, or another one that narwhals reads
+        One row per claim.
     features : list of str, optional
         Columns to use as features. None takes all numeric and boolean columns but
         those named below and those with the name of a label or a position, in letters

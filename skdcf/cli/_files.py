@@ -46,14 +46,13 @@ def write_lines(path: str, lines: Iterable[str]):
 
 def renamed(options: Namespace) -> dict[str, str]:
     """Give the keys of the format by those of the file, from ``--map THEIRS=OURS``."""
-    pairs = [pair.partition("=") for pair in options.map]
-    if wrong := [
-        theirs for theirs, sign, ours in pairs if not (theirs and sign and ours)
-    ]:
-        raise ValueError(
-            f"--map takes THEIRS=OURS, as in text=claims, not {wrong[0]!r}"
-        )
-    return {theirs: ours for theirs, _, ours in pairs}
+    pairs = [pair.partition("=")[::2] for pair in options.map]
+    for text, pair in zip(options.map, pairs, strict=True):
+        if not all(pair):
+            raise ValueError(
+                f"--map takes THEIRS=OURS, as in text=claims, not {text!r}"
+            )
+    return dict(pairs)
 
 
 def read_problems(options: Namespace, *, labelled: bool = False) -> Bunch:

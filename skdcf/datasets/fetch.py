@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.resources import files
 from itertools import product
@@ -271,9 +271,7 @@ def text_code(text):
     return int.from_bytes(hashlib.sha256(cleaned).digest()[:8], "big") >> 1
 
 
-def other_answers(
-    groups: Iterable[Hashable], keys: Iterable[str], texts: Iterable[str]
-) -> list[list[str]]:
+def other_answers(groups, keys, texts):
     """The other answers to each problem's question.
 
     Parameters
@@ -291,11 +289,10 @@ def other_answers(
     list of list of str
         Per problem the texts of the other problems of its group.
     """
-    rows = list(zip(groups, keys, texts, strict=True))
-    members = defaultdict(list)
+    rows, members = list(zip(groups, keys, texts, strict=True)), defaultdict(dict)
     for i in sorted(range(len(rows)), key=lambda i: rows[i][1]):
-        members[rows[i][0]].append(i)
+        members[rows[i][0]][i] = rows[i][2]
     return [
-        [rows[j][2] for j in members[group] if j != i]
+        [text for j, text in members[group].items() if j != i]
         for i, (group, _, _) in enumerate(rows)
     ]

@@ -50,6 +50,7 @@ def write_jsonl(
     Parameters
     ----------
     path : path-like
+        What is there is replaced.
     graphs : iterable of ReasoningGraph
         May be a generator: nothing is held in memory. Texts and ids that are numpy
         scalars are written as the plain values they stand for.
@@ -307,12 +308,15 @@ def jsonl_partitions(
     Parameters
     ----------
     path : path-like
+        A plain file of JSON Lines.
     n_problems : int, default=10_000
         Of each part but the last. Some thousand bytes of memory are used for each.
 
     Returns
     -------
     list of JsonlPartition
+        In the order of the file. Each has a method ``read``, which returns what `read_jsonl`
+        would return for its lines.
 
     Raises
     ------

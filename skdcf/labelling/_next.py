@@ -158,12 +158,14 @@ class RandomOrder:
         Parameters
         ----------
         store : LabelStore
+            What was said so far.
         by : str
             Who judges.
 
         Returns
         -------
         list of (problem, claims)
+            Positions of problems, each with those of its claims that are asked for.
         """
         words = ((i, store.said(i, by)) for i in self.order(store))
         return [
@@ -178,10 +180,12 @@ class RandomOrder:
         Parameters
         ----------
         store : LabelStore
+            What was said so far.
 
         Returns
         -------
         list of int
+            Positions of the problems.
         """
 
         def key(i):
@@ -195,7 +199,9 @@ class RandomOrder:
         Parameters
         ----------
         store : LabelStore
+            What was said so far.
         by : str
+            Who judges.
 
         Returns
         -------
@@ -234,12 +240,14 @@ class FilterOrder:
         Parameters
         ----------
         store : LabelStore
+            What was said so far.
         by : str
             Who judges.
 
         Returns
         -------
         list of (problem, claims)
+            Positions of problems, each with those of its claims that are asked for.
         """
         labels = [
             np.where([word == "unsure" for word in store.said(i, by)], 0, row)
@@ -256,6 +264,7 @@ class Disagreements:
     Parameters
     ----------
     first, second : str
+        Their names, as in the journal.
     """
 
     first: str
@@ -269,12 +278,14 @@ class Disagreements:
         Parameters
         ----------
         store : LabelStore
+            What was said so far.
         by : str
             Who settles.
 
         Returns
         -------
         list of (problem, claims)
+            Positions of problems, each with those of its claims that are asked for.
         """
         found = defaultdict(tuple)
         for i, v, a, b in store.compare(self.first, self.second, by):

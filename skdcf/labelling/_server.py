@@ -49,6 +49,7 @@ class LabelServer(ThreadingHTTPServer):
     Parameters
     ----------
     store : LabelStore
+        The problems, and where judgements are saved.
     annotator : str
         Who judges.
     port : int, default=0
@@ -127,8 +128,10 @@ class LabelServer(ThreadingHTTPServer):
 
         Parameters
         ----------
-        request, client_address
+        request : socket
             As for `socketserver.BaseServer`.
+        client_address : tuple
+            Likewise.
         """
         self.open[request] = time.monotonic()
         for oldest in list(self.open)[:-_MOST]:
@@ -140,7 +143,7 @@ class LabelServer(ThreadingHTTPServer):
 
         Parameters
         ----------
-        request
+        request : socket
             As for `socketserver.BaseServer`.
         """
         self.open.pop(request, None)
@@ -163,8 +166,10 @@ class LabelServer(ThreadingHTTPServer):
 
         Parameters
         ----------
-        request, client_address
+        request : socket
             As for `socketserver.BaseServer`.
+        client_address : tuple
+            Likewise.
         """
 
     def problems(self) -> dict[str, Any]:
@@ -173,6 +178,7 @@ class LabelServer(ThreadingHTTPServer):
         Returns
         -------
         dict
+            Values that JSON has, as the page reads them.
         """
         version, said = self.store.version, self.store.said
         rows = [

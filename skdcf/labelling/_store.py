@@ -165,6 +165,7 @@ class LabelStore:
         problem : int
             Its position.
         edges : list of (parent, child)
+            All of them, as positions of claims.
         by : str
             Who says it.
 
@@ -194,10 +195,12 @@ class LabelStore:
         Parameters
         ----------
         problem : int
+            Its position, counted from 0.
 
         Returns
         -------
         str
+            Hexadecimal digits, the same wherever the problem stands in a file.
         """
         return self._digests[problem]
 
@@ -213,11 +216,14 @@ class LabelStore:
         Parameters
         ----------
         problem : int
+            Its position, counted from 0.
         by : str
+            Who said it.
 
         Returns
         -------
         list of {"true", "false", "unsure"} or None
+            One for each claim; None where nothing was said.
         """
         return [event.get("label") for event in self._events(problem, by)]
 
@@ -234,7 +240,9 @@ class LabelStore:
         Parameters
         ----------
         problem : int
+            Its position, counted from 0.
         by : str
+            Who wrote them.
 
         Returns
         -------
@@ -249,11 +257,14 @@ class LabelStore:
         Parameters
         ----------
         problem : int
+            Its position, counted from 0.
         by : str
+            Who corrected them.
 
         Returns
         -------
         list of [parent, child]
+            Positions of claims.
         """
         own = self.graphs[problem].edges.tolist()
         return self._edges.get((by, self.digest(problem)), own)
@@ -264,6 +275,7 @@ class LabelStore:
         Returns
         -------
         list of str
+            Their names, sorted.
         """
         return sorted({by for by, _, _ in self._said} | {by for by, _ in self._edges})
 
@@ -273,6 +285,7 @@ class LabelStore:
         Parameters
         ----------
         by : str
+            Whose labels these are.
 
         Returns
         -------
@@ -333,6 +346,7 @@ class LabelStore:
         Parameters
         ----------
         by : str
+            Whose labels and edges these are.
         known : bool, default=True
             Whether labels that the problems came with stand where nothing was said.
 

@@ -50,8 +50,11 @@ class LabelSource(NamedTuple):
         Parameters
         ----------
         kind : {"human", "model", "derived"}
+            As in the class.
         by : str
+            Name of the person, the model or the rule.
         version : str, optional
+            Of the prompt, or of the rule.
 
         Returns
         -------
@@ -141,6 +144,7 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     Returns
     -------
     str
+        Counts of claims, by kind of source and by name.
 
     Examples
     --------

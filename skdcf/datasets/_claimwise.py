@@ -56,7 +56,8 @@ def fetch_coherent_math(
     label : {"manual_annotation", "annotation"}
         Right as a step, or true on its own (version "gpt" only).
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -114,7 +115,8 @@ def fetch_conformal_factuality(
         The claims stand alone, each builds on the one before it, or
         ``graph(claims, problem)`` gives pairs (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -202,7 +204,8 @@ def fetch_felm(
         before it; "none" that they stand alone; ``graph(claims, problem)`` gives pairs
         (parent, child), as the functions of `skdcf.edges` do.
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -271,7 +274,8 @@ def fetch_refchecker(
     alternatives : bool
         Whether each problem has the answers of the other six models.
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -351,7 +355,8 @@ def fetch_qags(
         The sentences stand alone, each builds on the one before it, or
         ``graph(claims, None)`` gives pairs (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -431,7 +436,8 @@ def fetch_perl(
         Whether a step that is valid but builds on an error counts as true ("native")
         or false ("any"). Together with the graph, "native" is what a filter needs.
     data_home : path-like, optional
-        See `get_data_home`. Files lie there as ``perl/gsm8k/gsm8k_negatives.json``.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``. Files lie there as ``perl/gsm8k/gsm8k_negatives.json``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int

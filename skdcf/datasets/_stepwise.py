@@ -72,7 +72,8 @@ def fetch_prmbench(
     graph : {"chain", "none"} or callable
         No graph is published; as for `fetch_felm`.
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -165,7 +166,8 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[FetchOptions]) -> 
     graph : {"chain", "none"} or callable
         No graph is published; as for `fetch_mr_ben`.
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -231,7 +233,8 @@ def fetch_process_bench(
     graph : {"chain", "none"} or callable
         No graph is published; as for `fetch_mr_ben`.
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -300,7 +303,8 @@ def fetch_mr_ben(
         No graph is published; as for `fetch_felm`. Without a chain the unknown labels
         after the first error count as false.
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int
@@ -382,7 +386,8 @@ def fetch_gsm8k_solutions(**options: Unpack[FetchOptions]) -> Any:
     Parameters
     ----------
     data_home : path-like, optional
-        See `get_data_home`.
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
     download_if_missing : bool
         Otherwise a missing file is an OSError.
     n_retries : int

@@ -1,6 +1,6 @@
 """JSON Lines: one problem per line, for other programs and other languages.
 
-The format is published as a JSON schema inside the package, see `jsonl_schema`, and lines
+The format is published as a JSON schema inside the package, see ``jsonl_schema``, and lines
 are checked by that schema. Lines stand alone, so that files can be cut, joined and read
 as a stream.
 """
@@ -75,10 +75,6 @@ def write_jsonl(
     ValueError
         If the numbers of problems, claims and what is given with them differ, or a
         value has no place in the format. No file is written then.
-
-    See Also
-    --------
-    format_jsonl : The same lines as texts.
 
     Examples
     --------
@@ -182,9 +178,8 @@ def read_jsonl(
     ------
     ValueError
         Naming the line, counted from 1, and what is wrong with it. Also if there is no
-        problem in the file, or if its problems differ in their features; `iter_jsonl`
-        reads those. Where every line was dropped, the attribute ``dropped`` of the error
-        lists them.
+        problem in the file, or if its problems differ in their features. Where every line
+        was dropped, the attribute ``dropped`` of the error lists them.
 
     Warns
     -----

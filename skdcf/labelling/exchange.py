@@ -46,7 +46,8 @@ def to_label_studio(
     Returns
     -------
     list of dict
-        To be written as JSON and imported. `LABEL_STUDIO_CONFIG` is the interface.
+        To be written as JSON and imported. Their labelling interface is
+        ``skdcf.labelling.exchange.LABEL_STUDIO_CONFIG``.
 
     Examples
     --------

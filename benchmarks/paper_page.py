@@ -9,6 +9,7 @@ import argparse
 import json
 from pathlib import Path
 from string import Template
+from textwrap import fill
 
 import matplotlib
 import numpy as np
@@ -31,6 +32,8 @@ from reproduce import (
     TABLED,
     XGBOOST,
 )
+
+from skdcf.evaluation._comparison_report import mean_band
 
 HERE = Path(__file__).resolve().parent
 SIX = (CF, INDEPENDENT, BOOSTED, XGBOOST, REACHABILITY, INDEX, TABLED, SEARCHED)
@@ -155,20 +158,38 @@ def equal_table(results, kind):
 
 
 def coverage_sentence(results):
-    """How many mean coverages are too low to be chance."""
+    """How many mean coverages are below the band that chance allows."""
     low = total = 0
     for kind in PROBLEMS:
         for levels in results[kind].values():
             for alpha, row in levels.items():
-                n = row["calibrated"]
-                rank = int(float(alpha) * (n + 1) + 1e-9)
-                found, total = row["coverage"], total + 1
-                least = found["mean"] + 2 * (found["naive"] or 0)
-                low += least < 1 - rank / (n + 1) - 1e-9
+                found, sizes = row["coverage"], (row["calibrated"], float(alpha))
+                least, _ = mean_band(*sizes, row["tested"], found["n"])
+                low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
-        f"Of these {total} mean coverages {low} are below what is expected by more than two "
-        "standard errors. All methods share the folds, so they deviate together."
+        f"Of these {total} mean coverages {low} are below the band in which chance leaves "
+        f"97.5 % of such means, where {0.025 * total:.0f} would be no surprise; methods share the "
+        "folds, so they deviate together."
     )
+
+
+def luck_sentence(results):
+    """How the folds happen to divide problems with errors, and what many folds cover."""
+    said = []
+    for kind, found in results["luck"].items():
+        held, test = (f"{100 * share:.1f} %" for share in found["errors"])
+        n, alpha = (
+            next(iter(results[kind][CF].values()))["calibrated"],
+            ALPHAS[kind][-1],
+        )
+        least = 100 * (1 - int(alpha * (n + 1) + 1e-9) / (n + 1))
+        many = 100 * found["many"][f"{alpha:g}"]
+        said.append(
+            f"{kind.upper()}-like, {held} of the problems that calibrate and {test} of those "
+            f"tested have an error; over {results['many']:,} folds reachability covers "
+            f"{many:.1f} % at {alpha:g}, where {least:.1f} are expected"
+        )
+    return f"In these folds, {'; '.join(said)}."
 
 
 def smallest(found):
@@ -544,7 +565,7 @@ def surrogate_figure(results):
         panel.plot(hard, soft, "o", ms=4, color="#1b9e77", label="scores")
         soft, hard = found["thresholds"]
         panel.plot(hard, soft, "x", ms=5, color="#d95f02", label="thresholds")
-        panel.set_title(name, fontsize=9)
+        panel.set_title(fill(name, 18), fontsize=9)
         panel.set_xlabel("hard")
     axes[0].set_ylabel("soft")
     axes[0].legend(frameon=False, fontsize=8)
@@ -634,6 +655,7 @@ def page(results):
         "seconds": seconds_table(results),
         "minutes": f"{whole_seconds(results) / 60:.0f}",
         "coverage_sentence": coverage_sentence(results),
+        "luck": luck_sentence(results),
         "training_sentence": training_sentence(results),
         "folds": FOLDS,
         "draws": results["surrogate"]["draws"],

@@ -189,7 +189,7 @@ def luck_sentence(results):
             f"tested have an error; over {results['many']:,} folds reachability covers "
             f"{many:.1f} % at {alpha:g}, where {least:.1f} are expected"
         )
-    return f"In these folds, {'; '.join(said)}."
+    return f"In these folds, {'; '.join(said)}." if said else ""
 
 
 def smallest(found):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import betabinom
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
@@ -105,3 +106,22 @@ def test_refused():
     by = NoFalseClaim(by=lambda batch: batch.sizes > 3)
     with pytest.raises(ValueError, match="function of whole answers"):
         HardCF(0, online=True, guarantee=by).fit(X, y)
+
+
+def test_streamed_decisions_on_many_random_graphs_are_covered_as_promised():
+    """Equal to `predict`, and within the law of coverage for so many that calibrate."""
+    n, n_calibration, alpha = 600, 999, 0.1
+    X, y = make_reasoning_graphs(n_calibration + n, random_state=7, return_X_y=True)
+    cf = HardCF(descendants, alpha=alpha, online=True)
+    cf.fit(X[:n_calibration], y[:n_calibration])
+    new, labels = X[n_calibration:], y[n_calibration:]
+    decided = [np.array(streamed(cf, graph), dtype=bool) for graph in new]
+    for mask, one in zip(cf.predict(new), decided, strict=True):
+        np.testing.assert_array_equal(mask, one)
+    n_covered = sum(
+        not (row != 1)[mask].any() for row, mask in zip(labels, decided, strict=True)
+    )
+    k = int(alpha * (cf.n_calibration_ + 1) + 1e-9)
+    law = betabinom(n, cf.n_calibration_ + 1 - k, k)
+    low, high = law.ppf([0.0005, 0.9995])
+    assert low <= n_covered <= high

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import paper
+from sklearn.base import clone
 from cells import columns as cached_columns
 from cells import compute
 from methods import AUTO, LINEAR, LOGISTIC, TIES, sharpened
@@ -32,11 +33,11 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import fetch_coherent_math, fetch_felm, make_reasoning_graphs
-from skdcf.evaluation import compare_filters
+from skdcf.evaluation import compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups
-from skdcf.inspection import pooled_shap_values, score_separation, surrogate_agreement
+from skdcf.inspection import score_separation, shap_values, surrogate_agreement
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer
@@ -263,14 +264,18 @@ def agreement_on_fold(X, y, parts, seed):
         }.items():
             report = surrogate_agreement(dcf, *new, relaxation=relaxation)
             parts_of = "both_included", "soft_only", "hard_only", "both_excluded"
-            found[name] = [int(getattr(report, part)[0]) for part in parts_of]
+            found[name] = [report.rows()[0][part] for part in parts_of]
         out[f"{alpha:g}"] = found
     return out
 
 
 def shap_of(filter, X, y, alpha):
     """Sums of the absolute Shapley values of five models, and of their squares."""
-    report = pooled_shap_values(filter, X, y, [alpha], random_state=0)
+    models = []
+    for seed in range(5):
+        one = clone(filter).set_params(calibration_size=0.2, random_state=seed)
+        models += fit_levels(one, X, y, [alpha]).values()
+    report = shap_values(models, X)
     size = np.abs(report.values)
     return {
         "n": len(size),

@@ -22,7 +22,6 @@ import skdcf
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import jsonl_partitions
 from skdcf.features import GraphFeatures
-from skdcf.partitions import calibrate_partitions, filter_partitions
 
 CLAIMS = 6  # per problem: small ones, so that a million fit into any machine
 RUN = multiprocessing.get_context("spawn")
@@ -131,10 +130,11 @@ def filter_large(path, saved, pipe):
     cf, start = skdcf.load(saved), time.perf_counter()
     parts = jsonl_partitions(path, 5_000)
     found = time.perf_counter()
-    calibrate_partitions(cf, parts[:20])
+    first = (part.read() for part in parts[:20])
+    cf.calibrate_parts([cf.calibration_part(one.graphs, one.labels) for one in first])
     calibrated = time.perf_counter()
     kept = claims = 0
-    for masks in filter_partitions(cf, parts):
+    for masks in (cf.predict(part.read().graphs) for part in parts):
         kept += sum(int(mask.sum()) for mask in masks)
         claims += sum(len(mask) for mask in masks)
     times = found - start, calibrated - found, time.perf_counter() - calibrated

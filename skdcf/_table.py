@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ._checks import printable
 from ._drawing import card, table
 
 
 class Table:
-    """Rows of values that print as a table.
+    """Columns of values that print as a table.
 
-    A report defines `rows`, a list of dicts that have the same keys, and ``_columns``: for
+    A report defines `_values`, a dict of columns of equal length, and ``_columns``: for
     each heading, the format of its cells, such as ``"{low:.3f} - {high:.3f}"``, or a
     function of a row. A column of which nothing is known (it has NaN in each row) is left
     out. What has no format after a colon is text, and stands to the left.
@@ -19,14 +21,18 @@ class Table:
 
     _columns: dict[str, Any] = {}
 
+    def _values(self) -> dict[str, Any]:
+        raise NotImplementedError
+
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per line of the table.
+        """One dict per line of the table, in plain values.
 
         Returns
         -------
         list of dict
+            The lines, all with the same keys.
         """
-        raise NotImplementedError
+        return as_rows(self._values())
 
     def to_frame(self) -> Any:
         """Return `rows` as a pandas DataFrame.
@@ -34,6 +40,7 @@ class Table:
         Returns
         -------
         pandas.DataFrame
+            One row per line of the table.
         """
         import pandas as pd
 
@@ -56,6 +63,18 @@ class Table:
         return "".join(card(html_table(*one)) for one in self._tables())
 
 
+def as_rows(columns):
+    """Columns by name as one dict per row, in plain values."""
+    lines = zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True)
+    return [dict(zip(columns, line, strict=True)) for line in lines]
+
+
+def by_level(alpha, names, values):
+    """Columns of values of shape (n_filters, n_alphas), level by level."""
+    levels = {"alpha": np.repeat(alpha, len(names)), "filter": [*names] * len(alpha)}
+    return levels | {key: np.ravel(value.T) for key, value in values.items()}
+
+
 def html_table(heading, columns, rows):
     """One table in HTML, without a frame."""
     cells = _cells(columns, rows)
@@ -63,15 +82,13 @@ def html_table(heading, columns, rows):
 
 
 def _as_text(heading, columns, rows):
-    cells = _cells(columns, rows)
-    lines = [heading] if heading else []
     padded = []
-    for name, texts in cells.items():
+    for name, texts in _cells(columns, rows).items():
         width = max(map(len, [name, *texts]))
         side = "<" if _is_text(columns[name]) else ">"
         padded.append([f"{text:{side}{width}}" for text in (name, *texts)])
-    lines += ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
-    return "\n".join(lines)
+    lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
+    return "\n".join([heading, *lines] if heading else lines)
 
 
 def _cells(columns, rows):

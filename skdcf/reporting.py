@@ -17,7 +17,7 @@ from ._files import replaced
 from .graphs import Labels, Problems
 from .inspection import explain
 from .labelling import describe_labels
-from .metrics import coverage_band, evaluate_filter, filter_in
+from .metrics import coverage_band, evaluate_filter
 
 __all__ = ["write_report"]
 
@@ -86,7 +86,6 @@ def write_report(
     ...     "theory band" in path.read_text("utf-8")
     True
     """
-    filter = filter_in(filter)
     own = filter.calibration_.guarantee.level(None, filter.alpha)
     batch, labels = filter.check(X, y)
     report = evaluate_filter(
@@ -132,9 +131,9 @@ def _figure(report):
         import matplotlib.pyplot as plt
     except ImportError:
         return ""
-    from .plots import FilterReportDisplay
+    from .plots import ReportDisplay
 
-    display = FilterReportDisplay.from_report({"this filter": report})
+    display = ReportDisplay.from_report({"this filter": report})
     out = StringIO()
     display.figure_.savefig(out, format="svg", bbox_inches="tight")
     plt.close(display.figure_)

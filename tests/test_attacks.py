@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from joblib import parallel_config
+from joblib import Parallel, delayed, parallel_config
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -23,7 +23,6 @@ from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.ops import overlap
-from skdcf.partitions import calibrate_partitions, filter_partitions
 from skdcf.persistence import load_threshold, save_threshold
 from skdcf.reporting import write_report
 from skdcf.scorers import ClassifierScorer, Scorer
@@ -148,8 +147,10 @@ def test_ways_to_the_same_filter(data, name, tmp_path):
     cf.fit(known, y[:200])
     masks = agree(cf, new)
     pairs = [(known[:70], y[:70]), (known[70:200], y[70:200])]
-    np.testing.assert_array_equal(agree(calibrate_partitions(cf, pairs), new), masks)
-    parts = [flat(part) for part in filter_partitions(cf, [new[:9], new[9:]], 0.1)]
+    np.testing.assert_array_equal(
+        agree(cf.calibrate_parts([cf.calibration_part(*p) for p in pairs]), new), masks
+    )
+    parts = [flat(cf.predict(part, 0.1)) for part in (new[:9], new[9:])]
     np.testing.assert_array_equal(flat(parts), masks[1])
     np.testing.assert_array_equal(agree(pickle.loads(pickle.dumps(cf)), new), masks)
     for alpha, mask in zip((0.05, 0.1, 0.3), masks, strict=True):
@@ -447,7 +448,8 @@ def test_parts_of_other_processes_are_known_again(data):
     cf.fit(graphs[:200], y[:200])
     pairs = [(graphs[200:240], y[200:240]), (graphs[240:], y[240:])]
     with parallel_config(backend="loky"):
-        assert calibrate_partitions(cf, pairs, n_jobs=2).n_calibration_ == 88
+        parts = Parallel(2)(delayed(cf.calibration_part)(*pair) for pair in pairs)
+    assert cf.calibrate_parts(parts).n_calibration_ == 88
 
 
 class Ratio:

@@ -27,7 +27,6 @@ from skdcf.metrics import (
     coverage_score,
     evaluate_filter,
     leave_one_out,
-    retention_score,
 )
 
 ONE = np.zeros((3, 1))
@@ -621,10 +620,6 @@ def test_metrics(problems):
         leave_one_out(fitted, graphs[:1], y[:1])
     with pytest.raises(ValueError, match="problem 1: 3 labels but 2 entries"):
         coverage_score([[1], [1, 0, 0]], [[True], [True, True]])
-    with pytest.raises(ValueError, match="claims is 'some', but must be one of"):
-        retention_score([[1]], [[True]], claims="some")
-    with pytest.raises(ValueError, match="unit is 'percent', but must be one of"):
-        retention_score([[1]], [[True]], unit="percent")
 
 
 @pytest.mark.parametrize(

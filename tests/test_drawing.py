@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, ReasoningGraph
-from skdcf._drawing import answer_html, escape, graph_svg, layered_layout, page, table
+from skdcf._drawing import (
+    card,
+    escape,
+    graph_svg,
+    layered_layout,
+    page,
+    problem_html,
+    table,
+)
 from skdcf._drawing.html import STYLE
 from skdcf._drawing.layout import CLAIM, CLEAR, LOW, MARGIN, RADIUS, STEP, TRUNK
 from skdcf._drawing.pens import FALSE
@@ -162,7 +170,7 @@ def html_of(text):
     return [
         graph._repr_html_(),
         GraphBatch.pack([graph] * 8)._repr_html_(),
-        answer_html(graph, kept=kept, labels=labels, reasons=reasons, title=text),
+        card(problem_html(graph, kept, labels, reasons), text),
         table([text, text], [[text, 1.0]], caption=text),
     ]
 
@@ -188,7 +196,7 @@ def test_any_text_is_read_back(text):
 
 def test_dropped_claims_are_struck_out_with_their_reason():
     graph = ReasoningGraph(None, [(0, 1)], claims=["x = 1", "x < 0"])
-    html = answer_html(graph, kept=[True, False], reasons={1: "It is too risky."})
+    html = card(problem_html(graph, [True, False], reasons={1: "It is too risky."}))
     assert re.search(r'<del><span class="said">x &lt; 0</span></del>', html)
     assert "<del>" not in html.split("x = 1")[0] and html.count("<del>") == 1
     assert "It is too risky." in html

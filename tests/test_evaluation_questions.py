@@ -5,7 +5,7 @@ import pytest
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.evaluation import compare_filters
-from skdcf.metrics import evaluate_filter, leave_one_out, report_predictions
+from skdcf.metrics import FilterReport, evaluate_filter, leave_one_out
 
 
 def near_copies(rng, n_questions, n_answers, noise=1e-3):
@@ -18,12 +18,12 @@ def near_copies(rng, n_questions, n_answers, noise=1e-3):
 def test_each_question_weighs_the_same():
     y = [[1, 0], [1, 1], [1, 1], [0, 1]]
     kept = [[True, True], [True, False], [True, True], [False, True]]
-    report = report_predictions(y, {0.1: kept}, groups=["a", "b", "b", "b"])
+    report = FilterReport.from_predictions(y, {0.1: kept}, groups=["a", "b", "b", "b"])
     assert report.n_problems == 4 and report.n_questions == 2
     assert report.coverage[0] == pytest.approx((0 + 1) / 2)
     assert report.retention[0] == pytest.approx((1 + (1 + 2 + 1) / 3) / 2)
     assert report.false_kept[0] == pytest.approx((1 + 0) / 2)
-    alone = report_predictions(y, {0.1: kept})
+    alone = FilterReport.from_predictions(y, {0.1: kept})
     assert alone.coverage[0] == 3 / 4 and alone.n_questions == 4
     assert "4 problems (2 questions)" in str(report) and "questions" not in str(alone)
 
@@ -41,7 +41,9 @@ def test_intervals_over_questions_hold_what_they_say():
         kept = {0.1: np.ones(n * m, bool)}
         for name, one in groups.items():
             y = 1 - lost.ravel().astype(int)
-            low, high = report_predictions(y, kept, groups=one).coverage_interval[0]
+            low, high = FilterReport.from_predictions(
+                y, kept, groups=one
+            ).coverage_interval[0]
             inside[name].append(low <= 0.85 <= high)
     assert np.mean(inside["questions"]) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / repeats)
     assert np.mean(inside["answers"]) < 0.75

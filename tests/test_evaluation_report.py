@@ -9,7 +9,7 @@ import pytest
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import ComparisonReport, compare_filters
-from skdcf.evaluation._comparison_report import corrected_error, mean_band, naive_error
+from skdcf.evaluation._comparison_report import corrected_error, mean_band
 
 ALPHAS = [0.1, 0.15, 0.3]
 
@@ -34,7 +34,6 @@ def filters():
 def test_errors_by_hand():
     values = np.array([[[1.0], [2.0], [3.0], [4.0]]])  # variance 5/3 over 4 splits
     sizes = np.array([[70, 15, 15]] * 4)
-    assert naive_error(values)[0, 0] == pytest.approx(math.sqrt(5 / 12))
     # (1/4 + 15/70) 5/3 = 65/84
     assert corrected_error(values, sizes)[0, 0] == pytest.approx(math.sqrt(65 / 84))
     halves = np.array([[50, 50]] * 4)
@@ -59,18 +58,19 @@ def report_of(coverage, retention, alpha=(0.1,), sizes=(70, 15, 15), **changes):
         "seconds": np.zeros(retention.shape[:2]),
         "protocol": "folds" if len(sizes) == 3 else "leave-one-out",
     }
-    for name in ("nonempty_coverage", "false_kept", "clean_prefix"):
-        fields[name] = fields["abstention"]
+    fields["false_kept"] = fields["abstention"]
     return ComparisonReport(**fields | changes)
 
 
 def test_differences_are_paired():
     retention = [[[1.0], [4.0], [2.0], [5.0]], [[2.0], [6.0], [5.0], [9.0]]]
-    report = report_of(np.ones((2, 4, 1)), retention)
+    false = np.stack([np.zeros((4, 1)), np.full((4, 1), 0.5)])
+    report = report_of(np.ones((2, 4, 1)), retention, false_kept=false)
     table = report.differences("a")
     assert (table.reference, table.names) == ("a", ("b",))
     assert table.difference[0, 0] == 2.5  # of 1, 2, 3, 4
     assert table.percent[0, 0] == pytest.approx(100 * (5.5 / 3 - 1))
+    assert table.false_difference[0, 0] == 0.5
     assert table.naive_error[0, 0] == pytest.approx(math.sqrt(5 / 12))
     assert table.corrected_error[0, 0] == pytest.approx(math.sqrt(65 / 84))
     t = 2.5 / math.sqrt(65 / 84) / math.sqrt(3)  # Student's t with 3 degrees of freedom
@@ -133,8 +133,7 @@ def test_rows_by_hand():
     assert [row["in_band"] for row in (a, b, c)] == [True, True, False]
     assert [row["delta_pct"] for row in (a, b, c)] == pytest.approx([0, 50, -100])
     assert b["retention_share"] == pytest.approx(3 / 8)
-    against_b = report.rows(reference="b")
-    assert against_b[0]["delta_pct"] == pytest.approx(-100 / 3)
+    assert report.differences("b").percent[0, 0] == pytest.approx(-100 / 3)
     json.dumps(report.rows() + report.differences().rows())  # plain numbers throughout
 
 
@@ -169,13 +168,13 @@ def test_frames(data, filters):
 
 def test_plot_shows_means_and_target(data, filters):
     plt = pytest.importorskip("matplotlib.pyplot")
-    from skdcf.plots import ComparisonDisplay
+    from skdcf.plots import ReportDisplay
 
     graphs, labels = data
     order = [0.3, 0.1, 0.15]
     report = compare_filters(filters, graphs, labels, order, cv=2, random_state=0)
-    display = ComparisonDisplay.from_report(report)
-    left = {line.get_label(): line for line in display.axes_[0].lines}
+    display = ReportDisplay.from_report(report)
+    left = {c.get_label(): c.lines[0] for c in display.axes_[0].containers}
     lines = display.axes_[0].collections
     (promised,) = [one for one in lines if "promised" in one.get_label()]
     for (start, height), (end, same) in promised.get_segments():

@@ -1,7 +1,6 @@
 """Splits of problems, the seed, and comparisons that are interrupted and go on."""
 
 import itertools
-import json
 import math
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.model_selection import GroupShuffleSplit, KFold
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
-from skdcf.evaluation._splits import make_splits
+from skdcf.evaluation.splits import make_splits
 
 ALPHAS = [0.1, 0.15, 0.3]
 METRICS = ("coverage", "retention", "abstention")
@@ -76,11 +75,11 @@ def test_calibration_problems_are_cut_from_the_training_part():
     [
         (KFold(4), "split 0: answers to one question are in two parts"),
         ([([0, 1], [2, 3], [0, 5])], "split 0: a problem is in two parts"),
-        ([([0, 1], [2, 3], [4, 12])], "problem 12, but there are 12"),
-        ([([0, 1], [2, 3], [-1, 4])], "problem -1, but there are 12"),
-        ([([0, 1], [], [4, 5])], "split 0 has parts of 2/0/2 problems"),
+        ([([0, 1], [2, 3], [4, 12])], "numbers of the 12 problems: index 12"),
+        ([([0, 1], [2, 3], [-13, 4])], "numbers of the 12 problems: index -13"),
+        ([([0, 1], np.arange(0), [4, 5])], "split 0 has parts of 2/0/2 problems"),
         ([([0, 1], [2, 3], [4, 5], [6])], "a split has 4 parts, but 3 are needed"),
-        ([(["a"], [2, 3], [4, 5])], "1-D array of problem numbers"),
+        ([(["a"], [2, 3], [4, 5])], "numbers of the 12 problems"),
         ([], "cv gives no splits"),
         (0, "cv is 0"),
     ],
@@ -150,7 +149,7 @@ def test_resumed_equals_uninterrupted(data, filters, tmp_path, monkeypatch):
     monkeypatch.setattr(Interrupted, "stop_at", 4)
     with pytest.raises(KeyboardInterrupt):
         compare_filters(filters, graphs, labels, resume=path, **run)
-    assert len(json.loads(path.read_text())["splits"]) == 3
+    assert len(path.read_text().splitlines()) == 3
     monkeypatch.setattr(Interrupted, "stop_at", math.inf)
     monkeypatch.setattr(Interrupted, "fits", 0)
     resumed = compare_filters(filters, graphs, labels, resume=path, **run)
@@ -161,46 +160,34 @@ def test_resumed_equals_uninterrupted(data, filters, tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-def test_an_interrupted_write_leaves_the_file_of_before(
-    data, filters, tmp_path, monkeypatch
-):
+def test_a_line_that_was_cut_off_is_run_again(data, filters, tmp_path):
     graphs, labels = data
     path = tmp_path / "comparison.json"
     run = {"alphas": ALPHAS, "cv": 3, "random_state": 0, "resume": path}
-    written = []
-    dump = json.dump
-
-    def failing(content, file):
-        written.append(1)
-        if len(written) == 3:
-            file.write('{"format": "skdcf')
-            raise KeyboardInterrupt
-        dump(content, file)
-
-    monkeypatch.setattr("skdcf.evaluation._splits.json.dump", failing)
-    with pytest.raises(KeyboardInterrupt):
-        compare_filters(filters, graphs, labels, **run)
-    assert len(json.loads(path.read_text())["splits"]) == 1
-    assert [p.name for p in tmp_path.iterdir()] == [path.name]
-    resumed = compare_filters(filters, graphs, labels, **run)
-    run["resume"] = None
-    assert_same(resumed, compare_filters(filters, graphs, labels, **run))
+    whole = compare_filters(filters, graphs, labels, **run)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for length in (3, 40, len(lines[2]) - 2):
+        path.write_bytes(b"".join(lines[:2]) + lines[2][:length])
+        assert_same(whole, compare_filters(filters, graphs, labels, **run))
+        assert len(path.read_bytes().splitlines()) == 4  # the half line stays
+        assert_same(whole, compare_filters(filters, graphs, labels, **run))
+    assert path.stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
+    "change",
     [
-        ({"alphas": [0.1, 0.2]}, "alphas"),
-        ({"random_state": 1}, "cv or random_state"),
-        ({"cv": 4}, "cv or random_state"),
-        ({"protocol": "leave-one-out"}, "protocol"),
-        ({"y": 1}, "y"),
-        ({"X": 1}, "X"),
-        ({"filters": {"frequency": HardCF("claim_index")}}, "filter 'frequency'"),
-        ({"filters": {"other": HardCF("frequency-score")}}, "filter 'other'"),
+        {"alphas": [0.1, 0.2]},
+        {"random_state": 1},
+        {"cv": 4},
+        {"protocol": "leave-one-out"},
+        {"y": 1},
+        {"X": 1},
+        {"filters": {"frequency": HardCF("claim_index")}},
+        {"filters": {"other": HardCF("frequency-score")}},
     ],
 )
-def test_other_inputs_are_refused(data, tmp_path, change, named):
+def test_other_inputs_are_refused(data, tmp_path, change):
     graphs, labels = data
     path = tmp_path / "comparison.json"
     run = {
@@ -220,7 +207,7 @@ def test_other_inputs_are_refused(data, tmp_path, change, named):
         change = {
             "X": graphs.replace_features(graphs.features + 1, graphs.feature_names)
         }
-    with pytest.raises(ValueError, match=f"other inputs: .*{named}"):
+    with pytest.raises(ValueError, match="belongs to a comparison with other inputs"):
         compare_filters(**run | change)
     assert path.read_bytes() == before
 
@@ -240,16 +227,8 @@ def test_files_that_cannot_be_used(data, filters, tmp_path):
     with pytest.raises(FileNotFoundError):
         missing = tmp_path / "missing" / "new.json"
         compare_filters(filters, graphs, labels, ALPHAS, resume=missing, random_state=0)
-    good = tmp_path / "good.json"
-    run = {"alphas": ALPHAS, "cv": 2, "random_state": 0, "resume": good}
-    compare_filters(filters, graphs, labels, **run)
-    saved = json.loads(good.read_text())
-    for broken in ({"0": {}}, {"0": 3}, {"x": saved["splits"]["0"]}, [], {"7": {}}):
-        good.write_text(json.dumps(saved | {"splits": broken}))
-        with pytest.raises(ValueError, match=r"no file of a comparison|is damaged"):
-            compare_filters(filters, graphs, labels, **run)
     function = {"f": HardCF(lambda batch: batch.features[:, 0])}
-    with pytest.raises(ValueError, match="filter 'f' cannot"):
+    with pytest.raises(ValueError, match="named function instead of a lambda"):
         compare_filters(
             function, graphs, labels, ALPHAS, resume=tmp_path / "f.json", random_state=0
         )

@@ -183,7 +183,7 @@ def test_what_is_not_linear_has_no_weights(scorer):
 def test_columns_searches_tables_and_labels(frequency):
     filter = HardCF("claim_index", features=StandardScaler(), alpha=0.2, random_state=0)
     search = GridSearchCV(filter, {"features__with_mean": [False]}, cv=2).fit(*FIT)
-    found = explain(search, NEW[3], Y[203])
+    found = explain(search.best_estimator_, NEW[3], Y[203])
     assert found.alpha == 0.2
     np.testing.assert_array_equal(found.labels, Y[203])
     np.testing.assert_array_equal(found.kept, search.predict(NEW[3:4])[0])

@@ -9,14 +9,12 @@ from skdcf.evaluation import compare_filters
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.metrics import (
-    clean_prefix_score,
     coverage_interval,
     coverage_score,
     evaluate_filter,
-    nonempty_score,
     retention_score,
 )
-from skdcf.plots import GroupCoverageDisplay
+from skdcf.plots import ReportDisplay
 
 
 @pytest.fixture(scope="module")
@@ -39,39 +37,18 @@ def fitted(data):
 def test_useful_and_not_just_safe(data, fitted):
     graphs, y = data
     test, labels = graphs[200:], y[200:]
-    weight = "nx_reachability"
-    report = evaluate_filter(fitted, test, labels, [0.1, 0.3], claim_weight=weight)
-    column = test[0].feature_names.index(weight)
+    report = evaluate_filter(fitted, test, labels, [0.1, 0.3])
     for i, alpha in enumerate(report.alpha):
         kept = fitted.predict(test, alpha)
         some = [j for j, mask in enumerate(kept) if mask.any()]
-        assert report.nonempty[i] == pytest.approx(nonempty_score(kept))
+        assert report.nonempty[i] == pytest.approx(len(some) / len(test))
         among = coverage_score([labels[j] for j in some], [kept[j] for j in some])
         assert report.nonempty_coverage[i] == pytest.approx(among)
-        assert report.clean_prefix[i] == pytest.approx(clean_prefix_score(labels, kept))
         false = retention_score([1 - np.array(row) for row in labels], kept)
         assert report.false_kept[i] == pytest.approx(false)
-        expected = np.mean(
-            [
-                (g.features[:, column] * mask * row).sum()
-                for g, mask, row in zip(test, kept, labels, strict=True)
-            ]
-        )
-        assert report.weighted_retention[i] == pytest.approx(expected)
     text = str(report)
-    for word in ("non-empty", "false kept", "clean prefix", "weighted retention"):
+    for word in ("non-empty", "true claims kept", "false kept"):
         assert word in text
-
-
-def test_prefix_and_weights_are_known_or_not(fitted):
-    graphs, y = make_reasoning_graphs(60, "felm", random_state=5, return_X_y=True)
-    report = evaluate_filter(fitted, graphs, y, [0.2])
-    assert np.isnan(report.clean_prefix).all()  # no chains
-    assert np.isnan(report.weighted_retention).all()
-    with pytest.raises(ValueError, match="claim_weight"):
-        evaluate_filter(fitted, graphs, y, claim_weight="colour")
-    with pytest.raises(ValueError, match="one per claim"):
-        evaluate_filter(fitted, graphs, y, claim_weight=[1.0])
 
 
 def test_groups_are_reports_of_their_own(data, fitted):
@@ -98,10 +75,9 @@ def test_groups_are_reports_of_their_own(data, fitted):
     frame = report.to_frame()
     assert list(frame["group"]) == ["all", *report.groups] and len(frame) == 3
     assert "group" in str(report)
-    display = GroupCoverageDisplay.from_report({"a": report, "b": report})
-    assert display.ax_.get_xlabel().startswith("coverage")
-    with pytest.raises(ValueError, match="no groups"):
-        GroupCoverageDisplay.from_report(evaluate_filter(fitted, test, labels, [0.1]))
+    ax = ReportDisplay.from_report(report.groups, panels=["coverage"]).ax_
+    shown = {c.get_label(): c.lines[0].get_ydata()[0] for c in ax.containers}
+    assert shown == {str(g): one.coverage[0] for g, one in report.groups.items()}
 
 
 def test_intervals_count_questions(data, fitted):
@@ -133,7 +109,7 @@ def test_comparisons_show_it_too(data):
     with pytest.warns(CalibrationWarning, match="kept by filter 'delta'"):
         report = compare_filters(filters, graphs, y, [0.05], cv=3, random_state=0)
     row = report.rows()[0]
-    assert 0 < row["nonempty_coverage"] <= 1 and row["clean_prefix"] > 0
+    assert 0 < row["nonempty_coverage"] <= 1
     assert row["false_kept"] >= 0 and np.isnan(report.rows()[1]["nonempty_coverage"])
     assert "false kept" in str(report)
     with pytest.raises(ValueError, match="splits of yours"):

@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 from scipy.special import logit
 from scipy.stats import norm
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF, XGBoostCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.evaluation import compare_filters
+from skdcf.evaluation import compare_filters, fit_levels
 from skdcf.inspection import (
     SeparationReport,
     permutation_importance,
-    pooled_shap_values,
-    retention_by,
     score_separation,
     shap_values,
     single_feature_ablation,
@@ -92,28 +89,17 @@ def test_other_scorers_are_told_what_to_use():
         shap_values(cf, NARROW[200:])
 
 
-def test_pooled_values_are_those_of_the_models():
-    dcf, alphas = CoherentConformalFilter("linear"), [0.1, 0.2]
-    everything = {"n_claims": 10**6, "n_background": 10**6}
-    report = pooled_shap_values(
-        dcf, NARROW, Y, alphas, n_splits=2, random_state=0, **everything
-    )
-    seeds = np.random.RandomState(0).randint(2**31 - 1, size=2)
-    expected = [
-        shap_values(fitted, NARROW).values
-        for seed in seeds.tolist()
-        for fitted in clone(dcf)
-        .set_params(calibration_size=0.2, random_state=seed)
-        .fit_levels(NARROW, Y, alphas)
-    ]
-    np.testing.assert_allclose(report.values, np.concatenate(expected), atol=1e-12)
+def test_values_of_several_models_are_pooled():
+    fitted = fit_levels(CoherentConformalFilter("linear"), NARROW, Y, [0.1, 0.2])
+    alone = [shap_values(one, NARROW) for one in fitted.values()]
+    report = shap_values([*fitted.values()], NARROW)
+    expected = np.concatenate([one.values for one in alone])
+    np.testing.assert_array_equal(report.values, expected)
+    np.testing.assert_allclose(report.mean, np.abs(expected).mean(axis=0))
+    np.testing.assert_allclose(report.deviation, np.abs(expected).std(axis=0))
     lines = str(report).splitlines()
-    assert lines[0] == f"mean |SHAP| over {4 * NARROW.n_claims} values per feature"
+    assert lines[0] == f"mean |SHAP| over {2 * NARROW.n_claims} values per feature"
     assert lines[2].split()[1] == NARROW.feature_names[report.ranking[0]]
-    few = pooled_shap_values(dcf, NARROW, Y, [0.1], n_splits=1, n_claims=7)
-    assert few.values.shape == few.features.shape == (7, 5)
-    with pytest.raises(ValueError, match="n_splits is 0"):
-        pooled_shap_values(dcf, NARROW, Y, alphas, n_splits=0)
 
 
 def test_permutation_by_hand():
@@ -195,48 +181,3 @@ def test_ablation_is_the_comparison_that_it_says():
         single_feature_ablation({"0": HardCF()}, X, Y, [0.2], [0])
     with pytest.raises(ValueError, match="beta_mix is empty"):
         single_feature_ablation(full, X, Y, [0.2], [0], beta_mix=[])
-
-
-def counted(kinds, kept, labels):
-    """[kind, true, kept true, false, kept false] by a plain loop."""
-    out = {}
-    for kind, keep, label in zip(kinds, kept, labels, strict=True):
-        row = out.setdefault(kind, [0, 0, 0, 0])
-        if label >= 0:
-            row[0 if label else 2] += 1
-            row[1 if label else 3] += bool(keep)
-    return [[kind, *out[kind]] for kind in sorted(out)]
-
-
-def test_retention_by_depth_size_feature_and_own_kinds():
-    cf = HardCF(alpha=0.2).fit(X[:150], Y[:150])
-    test, labels = X[150:], [np.array(y) for y in Y[150:]]
-    labels[0][0] = -1
-    flat, kept = np.concatenate(labels), np.concatenate(list(cf.predict(test)))
-    topics = np.array([f"topic {i % 3}" for i in range(len(test))])
-    cases = {
-        "depth": (test.depth, "{}"),
-        "claim_index": (test.features[:, 1].astype(int), "{}"),
-        "own": (topics[test.problem_of], "{}"),
-    }
-    for by, (kinds, _) in cases.items():
-        if len(set(kinds.tolist())) > 12:
-            continue
-        report = retention_by(cf, test, labels, topics if by == "own" else by)
-        found = zip(
-            report.kind,
-            *(report.n_true, report.kept_true, report.n_false, report.kept_false),
-            strict=True,
-        )
-        expected = [[str(k), *rest] for k, *rest in counted(kinds.tolist(), kept, flat)]
-        assert [[k, *map(int, rest)] for k, *rest in found] == expected
-    ranges = retention_by(cf, test, labels, "nx_pagerank", alpha=0.1)
-    assert len(ranges.kind) == 12 and ranges.n_true.sum() == (flat == 1).sum()
-    sizes = retention_by(cf, test, labels, "size")
-    assert sizes.kept_true.sum() == ((flat == 1) & kept).sum()
-    assert sizes.to_frame().shape[1] == 7
-    assert len(str(sizes).splitlines()) == len(sizes.kind) + 2
-    assert "<table" in sizes._repr_html_()
-    for wrong, message in (("deep", "by is 'deep'"), ([1, 2], "by has shape")):
-        with pytest.raises(ValueError, match=message):
-            retention_by(cf, test, labels, wrong)

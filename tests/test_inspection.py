@@ -60,10 +60,13 @@ def test_counts_equal_a_plain_loop(fitted):
         hard = np.concatenate(kept.predict(graphs, alpha=alpha))
         threshold = relaxation.soft_threshold(scores, alpha)
         soft = relaxation.soft_retention(risk, threshold, plan) >= 0.5
-        assert report.both_included[i] == (soft & hard).sum()
-        assert report.soft_only[i] == (soft & ~hard).sum()
-        assert report.hard_only[i] == (~soft & hard).sum()
-        assert report.both_excluded[i] == (~soft & ~hard).sum()
+        row = report.rows()[i]
+        assert row["both_included"] == (soft & hard).sum()
+        assert row["soft_only"] == (soft & ~hard).sum()
+        assert row["hard_only"] == (~soft & hard).sum()
+        assert row["both_excluded"] == (~soft & ~hard).sum()
+        np.testing.assert_array_equal(report.soft_kept[i], soft)
+        np.testing.assert_array_equal(report.hard_kept[i], hard)
         assert report.hard_thresholds[i] == pytest.approx(
             kept.threshold(alpha), abs=1e-9
         )

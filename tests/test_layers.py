@@ -27,7 +27,7 @@ FLOORS = [
     {"estimators"},
     {"evaluation", "metrics"},
     {"inspection", "plots"},
-    {"adapters", "datasets", "labelling", "llm", "monitoring", "partitions"}
+    {"adapters", "datasets", "labelling", "llm", "monitoring"}
     | {"persistence", "reporting"},
     {"__main__", "cli", "service"},
 ]

@@ -27,9 +27,6 @@ def test_scores_by_hand():
     kept = [np.array(row) for row in kept]
     assert coverage_score(y, kept) == pytest.approx(2 / 3)
     assert retention_score(y, kept) == 1.0
-    assert retention_score(y, kept, claims="all") == pytest.approx(4 / 3)
-    assert retention_score(y, kept, unit="share") == pytest.approx(3 / 4)
-    assert retention_score(y, kept, claims="all", unit="share") == pytest.approx(4 / 6)
     assert coverage_score([1, 0], np.array([True, True])) == 0.5
 
 
@@ -39,9 +36,6 @@ def test_unknown_claims_are_not_counted_as_true():
     kept = [[True, True], [True, False, False], [False]]
     assert coverage_score(y, kept) == pytest.approx(2 / 3)
     assert retention_score(y, kept) == pytest.approx(2 / 3)
-    assert retention_score(y, kept, unit="share") == pytest.approx(2 / 3)
-    assert retention_score(y, kept, claims="all") == 1.0
-    assert retention_score([[-1]], [[True]], unit="share") == 0.0
     as_false = [[max(label, 0) for label in row] for row in y]
     assert coverage_score(as_false, kept) == coverage_score(y, kept)
 
@@ -130,7 +124,7 @@ def test_report_prints_and_becomes_a_frame(data):
     assert "300 problems, 299 for calibration; 299 of these problems" in text
     assert len(text.splitlines()) == 4
     frame = report.to_frame()
-    assert frame.shape == (2, 16)
+    assert frame.shape == (2, 14)
     np.testing.assert_array_equal(frame["retention"], report.retention)
 
 

@@ -9,8 +9,8 @@ import textwrap
 import joblib
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF
@@ -29,8 +29,6 @@ from skdcf.features import (
     TextFeatures,
     reasoning_features,
 )
-from skdcf.guarantees import ExpectedFalse
-from skdcf.partitions import calibrate_partitions, filter_partitions
 
 GRAPHS, Y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
 KNOWN = make_reasoning_graphs(150, random_state=1, return_X_y=True)
@@ -40,6 +38,26 @@ FITTED = CoherentConformalFilter("neyman-pearson", random_state=0).fit(*KNOWN)
 @pytest.fixture
 def path(tmp_path):
     return write_jsonl(tmp_path / "all.jsonl", GRAPHS, Y)
+
+
+def scored(cf, part):
+    """What a part contributes to the calibration; the recipe of the guide."""
+    data = part.read()
+    return cf.calibration_part(data.graphs, data.labels)
+
+
+def filtered(cf, part, alpha=None):
+    return cf.predict(part.read().graphs, alpha)
+
+
+def calibrate(cf, parts, n_jobs=None):
+    work = Parallel(n_jobs=n_jobs)
+    return cf.calibrate_parts(work(delayed(scored)(cf, part) for part in parts))
+
+
+def masks_of(cf, parts, alpha=None, n_jobs=None):
+    work = Parallel(n_jobs=n_jobs, return_as="generator")
+    return work(delayed(filtered)(cf, part, alpha) for part in parts)
 
 
 def same(one, other):
@@ -78,24 +96,14 @@ def test_parts_are_the_whole(path, n_jobs):
     whole = clone(FITTED).fit(*KNOWN).calibrate(GRAPHS, Y)
     parted = clone(FITTED).fit(*KNOWN)
     parts = jsonl_partitions(path, 90)
-    assert calibrate_partitions(parted, parts, n_jobs=n_jobs) is parted
+    assert calibrate(parted, parts, n_jobs=n_jobs) is parted
     assert parted.n_calibration_ == 399  # of rank 40, like 400
     assert abs(parted.threshold_ - whole.threshold_) < 1e-7
     for alpha in (None, 0.3):
-        masks = filter_partitions(parted, parts, alpha, n_jobs=n_jobs)
+        masks = masks_of(parted, parts, alpha, n_jobs=n_jobs)
         assert same(
             [row for part in masks for row in part], whole.predict(GRAPHS, alpha)
         )
-
-
-def test_levels_are_those_of_the_guarantee():
-    """A count may be above 1, which alpha may not."""
-    promise = ExpectedFalse("count", 0.5)
-    cf = HardCF("frequency-score", guarantee=promise).fit(GRAPHS[:200], Y[:200])
-    [masks] = filter_partitions(cf, [GRAPHS[200:]], 2.0)
-    assert same(masks, cf.predict(GRAPHS[200:], 2.0))
-    with pytest.raises(ValueError, match="alpha"):
-        filter_partitions(FITTED, [GRAPHS[200:]], 2.0)
 
 
 def test_same_bits_wherever_the_parts_are_scored(path):
@@ -103,8 +111,8 @@ def test_same_bits_wherever_the_parts_are_scored(path):
     for backend in ("sequential", "loky", "threading"):
         cf = clone(FITTED).fit(*KNOWN)
         with joblib.parallel_config(backend=backend, n_jobs=2):
-            calibrate_partitions(cf, parts)
-            masks = list(itertools.chain.from_iterable(filter_partitions(cf, parts)))
+            calibrate(cf, parts)
+            masks = list(itertools.chain.from_iterable(masks_of(cf, parts)))
         results.append((cf.nonconformity_scores_, cf.answer_scores_, masks))
     for scores, answers, masks in results[1:]:
         assert np.array_equal(scores, results[0][0])
@@ -112,44 +120,18 @@ def test_same_bits_wherever_the_parts_are_scored(path):
         assert same(masks, results[0][2])
 
 
-def test_pairs_columns_and_streams(tmp_path):
-    pipe = HardCF("nx_out_degree", features=GraphFeatures())
-    pipe.fit(GRAPHS[:150], Y[:150])
-    pairs = ((GRAPHS[i : i + 100], Y[i : i + 100]) for i in range(0, 400, 100))
-    assert calibrate_partitions(pipe, pairs) is pipe
-    assert pipe.n_calibration_ == 399
+def test_columns_and_streams(tmp_path):
+    cf = HardCF("nx_out_degree", features=GraphFeatures())
+    cf.fit(GRAPHS[:150], Y[:150])
     path = write_jsonl(tmp_path / "a.jsonl", GRAPHS, Y)
-    masks = itertools.chain.from_iterable(
-        filter_partitions(pipe, jsonl_partitions(path, 150))
-    )
+    assert calibrate(cf, jsonl_partitions(path, 100)) is cf
+    assert cf.n_calibration_ == 399
+    masks = itertools.chain.from_iterable(masks_of(cf, jsonl_partitions(path, 150)))
     rows = (row.graph for row in iter_jsonl(path))
     kept = read_jsonl(write_jsonl(tmp_path / "kept.jsonl", rows, masks=masks))
-    assert same(kept.masks, pipe.predict(GRAPHS))
-
-
-def test_few_parts_are_in_memory_at_a_time():
-    made = []
-
-    def parts():
-        for i in range(0, 400, 50):
-            made.append(i)
-            yield GRAPHS[i : i + 50]
-
-    masks = filter_partitions(FITTED, parts())
-    next(masks)
-    assert len(made) <= 2
-
-
-def test_refused():
+    assert same(kept.masks, cf.predict(GRAPHS))
     with pytest.raises(ValueError, match="no part was given"):
-        calibrate_partitions(FITTED, [])
-    with pytest.raises(ValueError, match="no labels") as caught:
-        calibrate_partitions(FITTED, [(GRAPHS, Y), GRAPHS])
-    assert caught.value.__notes__ == ["(partition 1)"]
-    with pytest.raises(ValueError, match="alpha is 2"):
-        filter_partitions(FITTED, [GRAPHS], 2)
-    with pytest.raises(NotFittedError):
-        filter_partitions(HardCF(), [GRAPHS])
+        calibrate(cf, [])
 
 
 @pytest.mark.parametrize(
@@ -176,7 +158,7 @@ DASK = """
     from skdcf.datasets import jsonl_partitions, make_reasoning_graphs
     from skdcf.evaluation import compare_filters
     from skdcf.features import GraphFeatures
-    from skdcf.partitions import calibrate_partitions, filter_partitions
+    from joblib import Parallel, delayed
 
     class Deadly:
         "A part whose first reader is killed."
@@ -191,9 +173,17 @@ DASK = """
                 return self.part.read()
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def scored(cf, part):
+        data = part.read()
+        return cf.calibration_part(data.graphs, data.labels)
+
+    def filtered(cf, part):
+        return cf.predict(part.read().graphs)
+
     def results(cf, parts, graphs, y):
-        calibrate_partitions(cf, parts)
-        masks = [row for part in filter_partitions(cf, parts) for row in part]
+        cf.calibrate_parts(Parallel()(delayed(scored)(cf, part) for part in parts))
+        masks = Parallel()(delayed(filtered)(cf, part) for part in parts)
+        masks = [row for part in masks for row in part]
         columns = GraphFeatures().fit_transform(graphs).features
         hard = skdcf.SingleFeatureCF(ties="jitter", random_state=0)
         report = compare_filters({"a": hard}, graphs, y, [0.2], cv=3, random_state=0)

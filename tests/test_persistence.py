@@ -236,11 +236,11 @@ def test_refused_at_saving(tmp_path):
     skdcf.save(cf, path)
     with pytest.raises(ValueError, match="JSONEncoder, which skdcf does not know"):
         skdcf.load(path)
-    from skdcf.evaluation._splits import ResumeFile
+    from skdcf.plots._displays import Places
 
-    cf.extra_ = ResumeFile(tmp_path / "resume", {})
+    cf.extra_ = Places([0.1], 1)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="ResumeFile is private to skdcf"):
+    with pytest.raises(ValueError, match="Places is private to skdcf"):
         skdcf.save(cf, path)
     assert path.read_bytes() == before
 

@@ -11,20 +11,14 @@ from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
 from skdcf._drawing.pens import FALSE, LOOKS
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
-from skdcf.inspection import SeparationReport, explain, retention_by, shap_values
-from skdcf.metrics import evaluate_filter, report_predictions
+from skdcf.inspection import SeparationReport, explain, shap_values
+from skdcf.metrics import FilterReport, evaluate_filter
 from skdcf.plots import (
-    ComparisonDisplay,
-    CoverageDisplay,
-    FilterReportDisplay,
-    GroupCoverageDisplay,
     ImportanceDisplay,
     ReasoningGraphDisplay,
-    RetentionDisplay,
+    ReportDisplay,
     ScoreDistributionDisplay,
-    ShapDisplay,
     SoftHardDisplay,
-    TrainingCurveDisplay,
 )
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -146,10 +140,6 @@ def data():
     return make_reasoning_graphs(150, kind="felm", random_state=0, return_X_y=True)
 
 
-def lines_of(axes):
-    return {line.get_label(): line.get_data() for line in axes.lines}
-
-
 @pytest.fixture(scope="module")
 def reports(data):
     graphs, y = data
@@ -162,29 +152,31 @@ def reports(data):
 
 
 def test_reports_of_filters(reports):
-    display = FilterReportDisplay.from_report(reports)
-    left, right = display.axes_
+    display = ReportDisplay.from_report(reports)
+    left, right, false = display.axes_
+    order = [1, 2, 0]
     for number, report in enumerate(reports.values()):
-        for axes, name in ((left, "coverage"), (right, "retention")):
+        names = ("coverage", "retention", "false_kept")
+        for axes, name in zip(display.axes_, names, strict=True):
             x, shown = axes.containers[number].lines[0].get_data()
-            np.testing.assert_allclose(x, report.alpha, atol=0.1 / 3)
-            np.testing.assert_allclose(shown, getattr(report, name))
+            np.testing.assert_allclose(x, [0.1, 0.2, 0.3], atol=0.1 / 3)
+            np.testing.assert_allclose(shown, getattr(report, name)[order])
     both = [right.containers[i].lines[0].get_xdata() for i in range(2)]
     assert (both[1] - both[0] > 0.01).all()  # no error bar hides another
-    for axes in (left, right):
+    for axes in (left, right, false):
         np.testing.assert_allclose(axes.get_xticks(), [0.1, 0.2, 0.3])
     legend = [text.get_text() for text in left.get_legend().get_texts()]
     assert set(legend) == {"95 % band of theory", "promised: 1 - alpha", *reports}
     assert display.figure_ is left.figure
-    _, axes = plt.subplots(1, 2)
-    alone = FilterReportDisplay.from_report(reports["claim_index"], ax=axes)
+    _, axes = plt.subplots(1, 3)
+    alone = ReportDisplay.from_report(reports["claim_index"], ax=axes)
     assert list(alone.axes_) == list(axes)
 
 
 def test_panels_of_reports(data, reports):
     graphs, y = data
     fitted = HardCF("claim_index").fit(graphs[:80], y[:80])
-    display = FilterReportDisplay.from_estimator(
+    display = ReportDisplay.from_estimator(
         {"early": fitted}, graphs[80:], y[80:], [0.1, 0.2], panels=["non-empty"]
     )
     (ax,) = display.axes_
@@ -192,14 +184,13 @@ def test_panels_of_reports(data, reports):
     expected = evaluate_filter(fitted, graphs[80:], y[80:], [0.1, 0.2]).abstention
     np.testing.assert_allclose(shown, 1 - expected)
     with pytest.raises(ValueError, match="panel is 'price'"):
-        FilterReportDisplay.from_report(reports, panels=["price"])
-    with pytest.raises(ValueError, match="3 axes were given, but 2"):
-        FilterReportDisplay.from_report(reports, ax=plt.subplots(1, 3)[1])
+        ReportDisplay.from_report(reports, panels=["price"])
+    with pytest.raises(ValueError, match="2 axes were given, but 3"):
+        ReportDisplay.from_report(reports, ax=plt.subplots(1, 2)[1])
 
 
-@pytest.mark.parametrize("kind", [FilterReportDisplay, CoverageDisplay])
 def test_each_mark_stands_in_the_band_and_beside_the_promise_that_are_its_own(
-    data, reports, kind
+    data, reports
 ):
     """Marks are shifted sideways; what they are compared with is shifted along."""
     from matplotlib.collections import PolyCollection
@@ -208,17 +199,18 @@ def test_each_mark_stands_in_the_band_and_beside_the_promise_that_are_its_own(
     few = HardCF("claim_index").fit(graphs[:40], y[:40])
     other = evaluate_filter(few, graphs[80:], y[80:], [0.3, 0.1, 0.2])
     reports = reports | {"few": other}
-    ax = kind.from_report(reports).ax_
+    ax = ReportDisplay.from_report(reports).ax_
     (promised,) = [c for c in ax.collections if "promised" in c.get_label()]
     bands = [c for c in ax.collections if isinstance(c, PolyCollection)]
     lines = promised.get_segments()
     points = [container.lines[0].get_data() for container in ax.containers]
     assert len(points) == 3 and len(bands) == 3
     for report, band, (x, shown) in zip(reports.values(), bands, points, strict=True):
-        np.testing.assert_allclose(shown, report.coverage)
+        order = np.argsort(report.alpha)
+        np.testing.assert_allclose(shown, report.coverage[order])
         boxes = [path.get_extents() for path in band.get_paths()]
         for at, (low, high), alpha in zip(
-            x, report.coverage_band, report.alpha, strict=True
+            x, report.coverage_band[order], report.alpha[order], strict=True
         ):
             (box,) = [b for b in boxes if b.x0 <= at <= b.x1]
             assert (box.y0, box.y1) == pytest.approx((low, high))
@@ -230,9 +222,8 @@ def test_masks_and_labels_suffice():
     rng = np.random.default_rng(0)
     y = [rng.integers(0, 2, n) for n in rng.integers(1, 6, 60)]
     kept = {a: [rng.random(len(row)) < 3 * a for row in y] for a in (0.1, 0.2)}
-    by = np.arange(60) % 3
-    expected = report_predictions(y, kept, by=by)
-    display = FilterReportDisplay.from_predictions(
+    expected = FilterReport.from_predictions(y, kept)
+    display = ReportDisplay.from_predictions(
         y, kept, panels=["coverage", "retention", "false kept"]
     )
     names = ("coverage", "retention", "false_kept")
@@ -241,38 +232,24 @@ def test_masks_and_labels_suffice():
         np.testing.assert_allclose(shown, getattr(expected, name))
     found = [c.get_label() for c in display.axes_[0].collections]
     assert "95 % band of theory" not in found  # no law is known
-    ax = CoverageDisplay.from_predictions(y, kept).ax_
-    x, shown = ax.containers[0].lines[0].get_data()
-    np.testing.assert_allclose(x, [0.9, 0.8])
-    ax = GroupCoverageDisplay.from_predictions(y, kept, by=by, index=1).ax_
-    found = ax.containers[0].lines[0].get_xdata()
-    groups = [one.coverage[1] for one in expected.groups.values()]
-    np.testing.assert_allclose(found, [expected.coverage[1], *groups])
-    bars = RetentionDisplay.from_predictions(y, kept[0.2], by)
-    share = [
-        sum((k & (r == 1)).sum() for k, r in rows)
-        / sum((r == 1).sum() for _, r in rows)
-        for rows in (
-            [(kept[0.2][i], y[i]) for i in np.flatnonzero(by == g)] for g in range(3)
-        )
-    ]
-    np.testing.assert_allclose([p.get_width() for p in bars.ax_.patches], share)
 
 
 def test_comparisons_of_filters(data):
     graphs, y = data
     filters = {name: HardCF(name) for name in ("frequency-score", "claim_index")}
     report = compare_filters(filters, graphs, y, [0.3, 0.1], cv=2, random_state=0)
-    display = ComparisonDisplay.from_report(report)
-    left, middle, right = display.axes_
-    for number, name in enumerate(filters):
-        x, shown = lines_of(left)[name]
-        np.testing.assert_allclose(x, [0.1, 0.3], atol=0.2 / 3)
-        np.testing.assert_allclose(shown, report.coverage[number].mean(axis=0)[::-1])
-        for ax, key in ((middle, "retention"), (right, "false_kept")):
-            _, kept = ax.containers[number].lines[0].get_data()
+    display = ReportDisplay.from_report(report)
+    names = ("coverage", "retention", "false_kept")
+    for ax, key in zip(display.axes_, names, strict=True):
+        for number, container in enumerate(ax.containers):
+            x, shown = container.lines[0].get_data()
+            np.testing.assert_allclose(x, [0.1, 0.3], atol=0.2 / 3)
             mean = getattr(report, key)[number].mean(axis=0)
-            np.testing.assert_allclose(kept, mean[::-1])
+            np.testing.assert_allclose(shown, mean[::-1])
+    ax = ReportDisplay.from_report(report, panels=["non-empty"]).ax_
+    shown = ax.containers[0].lines[0].get_ydata()
+    np.testing.assert_allclose(shown, 1 - report.abstention[0].mean(axis=0)[::-1])
+    left = display.ax_
     np.testing.assert_allclose(left.get_xticks(), [0.1, 0.3])
 
 
@@ -285,22 +262,11 @@ def trained(data):
 def test_shapley_values(data, trained):
     graphs, _ = data
     report = shap_values(trained, graphs[:60])
-    swarm = ShapDisplay.from_estimator(trained, graphs[:60], max_features=3)
-    names = [t.get_text() for t in swarm.ax_.get_yticklabels()]
-    assert names == [report.feature_names[j] for j in report.ranking[:3]]
-    for row, (dots, j) in enumerate(
-        zip(swarm.ax_.collections, report.ranking, strict=False)
-    ):
-        x, height = dots.get_offsets().T
-        np.testing.assert_allclose(np.sort(x), np.sort(report.values[:, j]))
-        assert (np.abs(height - row) < 0.5).all()
-        shades = dots.get_array()
-        assert shades.min() >= 0 and shades.max() <= 1
-    bars = ShapDisplay.from_report(report, kind="bar", max_features=4)
+    bars = ImportanceDisplay.from_report(report, max_features=4)
+    names = [t.get_text() for t in bars.ax_.get_yticklabels()]
+    assert names == [report.feature_names[j] for j in report.ranking[:4]]
     widths = [p.get_width() for p in bars.ax_.patches]
     np.testing.assert_allclose(widths, report.mean[report.ranking[:4]])
-    with pytest.raises(ValueError, match="kind is 'pie'"):
-        ShapDisplay.from_report(report, kind="pie")
 
 
 def test_permutation_importance(data):
@@ -335,20 +301,12 @@ def test_scores_of_true_and_false_claims(data, trained):
         ScoreDistributionDisplay.from_report(report, alpha=0.2)
 
 
-def test_soft_against_hard_training_and_retention(data, trained):
+def test_soft_against_hard(data, trained):
     graphs, y = data
     display = SoftHardDisplay.from_estimator(trained, graphs, y, [0.1])
     hard, soft = display.ax_.lines[1].get_data()
     np.testing.assert_array_equal(hard, display.report.hard_scores)
     np.testing.assert_array_equal(soft, display.report.soft_scores)
-    curve = TrainingCurveDisplay.from_estimator({"a": trained, "b": trained})
-    np.testing.assert_array_equal(curve.ax_.lines[1].get_ydata(), trained.loss_curve_)
-    with pytest.raises(ValueError, match="not trained step by step"):
-        TrainingCurveDisplay.from_estimator(HardCF("claim_index").fit(graphs, y))
-    bars = RetentionDisplay.from_estimator(trained, graphs, y, "depth", alpha=0.2)
-    expected = retention_by(trained, graphs, y, "depth", alpha=0.2)
-    widths = [p.get_width() for p in bars.ax_.patches]
-    np.testing.assert_allclose(widths, expected.share)
 
 
 def test_the_case_studies_show_the_claims_that_they_speak_of(checkout):

@@ -19,7 +19,6 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.guarantees import NoFalseClaim
-from skdcf.monitoring import AdaptiveAlpha
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
@@ -540,18 +539,6 @@ def test_numbers_of_any_precision_do_what_those_of_python_do(kind):
         return filter.threshold(), filter.n_calibration_
 
     assert threshold(kind) == threshold(lambda value: float(kind(value)))
-
-
-def test_monitors_compute_with_all_digits_whatever_they_are_given():
-    y, kept = [[1, 0], [1]] * 20, [[True, True], [True]] * 20
-
-    def history(number):
-        monitor = AdaptiveAlpha(number(0.1), gamma=number(0.05)).update(y, kept)
-        return monitor.history_
-
-    single = history(np.float32)
-    assert single.dtype == np.float64
-    np.testing.assert_array_equal(single, history(lambda x: float(np.float32(x))))
 
 
 @pytest.mark.parametrize("bad", [np.float32("nan"), np.float32(1), np.bool_(True)])

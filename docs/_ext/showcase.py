@@ -14,10 +14,10 @@ class Showcase(Directive):
     """An answer as it came, and what is left of it."""
 
     def run(self):
-        from skdcf._drawing.pens import answer_html
+        from skdcf._drawing import card, problem_html
 
         explained = choose(explain_answers())
-        before = answer_html(explained.graph, title="The answer")
+        before = card(problem_html(explained.graph), "The answer")
         after = explained._repr_html_()
         columns = (
             f'<div style="flex:1 1 24em">{part}</div>' for part in (before, after)

@@ -22,7 +22,6 @@ import numpy as np
 
 import skdcf
 from skdcf.datasets import jsonl_partitions, make_reasoning_graphs, write_jsonl
-from skdcf.partitions import calibrate_partitions, filter_partitions
 
 folder = tempfile.TemporaryDirectory()
 graphs, labels = make_reasoning_graphs(2000, random_state=0, return_X_y=True)
@@ -35,8 +34,9 @@ saved = skdcf.save(cf, Path(folder.name) / "filter.skops")
 # ---------------
 
 parts = jsonl_partitions(path, n_problems=100)
-calibrate_partitions(cf, parts)
-here = np.concatenate([row for part in filter_partitions(cf, parts) for row in part])
+read = [part.read() for part in parts]
+cf.calibrate_parts([cf.calibration_part(data.graphs, data.labels) for data in read])
+here = np.concatenate([row for data in read for row in cf.predict(data.graphs)])
 print(f"{len(parts)} parts, threshold {cf.threshold_:.6f}, {here.mean():.1%} kept")
 
 # %%
@@ -54,8 +54,8 @@ program.write_text(
 
         import joblib, numpy as np, skdcf
         from dask.distributed import Client, LocalCluster
+        from joblib import Parallel, delayed
         from skdcf.datasets import jsonl_partitions
-        from skdcf.partitions import calibrate_partitions, filter_partitions
 
         class Deadly:
             "A part whose first reader dies."
@@ -69,14 +69,22 @@ program.write_text(
                     os.kill(os.getpid(), signal.SIGKILL)
                 return self.part.read()
 
+        def scored(cf, part):
+            data = part.read()
+            return cf.calibration_part(data.graphs, data.labels)
+
+        def filtered(cf, part):
+            return cf.predict(part.read().graphs)
+
         def main(path, saved, out):
             parts, cf = jsonl_partitions(path, 100), skdcf.load(saved)
             parts[7] = Deadly(parts[7], out + ".killed")
             where = dict(n_workers=2, threads_per_worker=1, dashboard_address=None)
             with LocalCluster(**where) as cluster, Client(cluster):
                 with joblib.parallel_config(backend="dask"):
-                    calibrate_partitions(cf, parts)
-                    masks = list(filter_partitions(cf, parts))
+                    found = Parallel()(delayed(scored)(cf, part) for part in parts)
+                    cf.calibrate_parts(found)
+                    masks = Parallel()(delayed(filtered)(cf, part) for part in parts)
             flat = np.concatenate([row for part in masks for row in part])
             np.savez(out, masks=flat, threshold=cf.threshold_)
 

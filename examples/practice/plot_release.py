@@ -16,7 +16,7 @@ import numpy as np
 
 from skdcf import CoherentConformalFilter
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.monitoring import answer_p_values, release
+from skdcf.monitoring import release
 
 graphs, labels = make_reasoning_graphs(
     2400, kind="felm", random_state=0, return_X_y=True
@@ -61,8 +61,8 @@ assert (rate.mean(axis=0) <= levels + 2.5 * error).all()
 # %%
 # The picture
 # -----------
-# Left the share of wrong answers among those released; right how the p-values of right and
-# of wrong answers differ. An answer that is wrong seldom gets a small one.
+# Left the share of wrong answers among those released; right how the largest path risks of
+# right and of wrong answers differ. An answer that is wrong seldom has a small one.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4), layout="constrained")
 left.plot([0, 0.3], [0, 0.3], "k--", lw=1, label="promised")
@@ -70,8 +70,8 @@ left.errorbar(levels, rate.mean(axis=0), 2 * error, fmt="o-", label="observed")
 left.plot(levels, share.mean(axis=0), "s-", color="0.6", label="released")
 left.set(xlabel="alpha", ylabel="share of answers", ylim=(0, 1))
 left.legend(frameon=False)
-p = answer_p_values(cf, answers)
-bins = np.linspace(0, p.max(), 20)
-right.hist([p[~truth], p[truth]], bins, stacked=True, label=["right", "wrong"])
-right.set(xlabel="p-value of the answer", ylabel="answers")
+risk = np.array([row.max() for row in cf.path_risk(answers)])
+bins = np.linspace(risk.min(), risk.max(), 20)
+right.hist([risk[~truth], risk[truth]], bins, stacked=True, label=["right", "wrong"])
+right.set(xlabel="largest path risk of the answer", ylabel="answers")
 right.legend(frameon=False)

@@ -55,7 +55,7 @@ print(data.graphs.feature_names)
 
 from skdcf import HardCF
 from skdcf.metrics import evaluate_filter
-from skdcf.plots import FilterReportDisplay
+from skdcf.plots import ReportDisplay
 
 known, y_known = data.graphs[:1500], data.labels[:1500]
 new, y_new = data.graphs[1500:], data.labels[1500:]
@@ -72,4 +72,4 @@ for name, score in scores.items():
     )
 
 # %%
-display = FilterReportDisplay.from_report(reports)
+display = ReportDisplay.from_report(reports)

@@ -67,7 +67,7 @@ class DoubtfulChildren(Scorer):
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.evaluation import compare_filters
-from skdcf.plots import ComparisonDisplay
+from skdcf.plots import ReportDisplay
 
 
 def worthless(batch):
@@ -87,7 +87,7 @@ report = compare_filters(
 )
 print(report)
 print(report.differences("trained linear"))
-display = ComparisonDisplay.from_report(report)
+display = ReportDisplay.from_report(report)
 
 # %%
 # A scorer works in pipelines and searches like any estimator:

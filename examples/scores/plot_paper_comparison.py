@@ -42,7 +42,7 @@ filters = {
 # test on.
 
 from skdcf.evaluation import compare_filters
-from skdcf.plots import ComparisonDisplay
+from skdcf.plots import ReportDisplay
 
 report = compare_filters(
     filters, graphs, labels, alphas=[0.05, 0.1], cv=5, random_state=0
@@ -58,4 +58,4 @@ print(report.differences())
 # %%
 # Coverage lies where theory says, for all of them; retention differs.
 
-display = ComparisonDisplay.from_report(report)
+display = ReportDisplay.from_report(report)

@@ -2,8 +2,8 @@
 What features do
 ================
 
-A trained score mixes many features. Which of them carry it? Would one alone do? Where
-are claims lost? All answers of this page are generated, so that it runs anywhere.
+A trained score mixes many features. Which of them carry it? Would one alone do? All
+answers of this page are generated, so that it runs anywhere.
 """
 
 # %%
@@ -46,32 +46,33 @@ linear = CoherentConformalFilter("linear", alpha=0.05, random_state=0).fit(*trai
 # Shapley values
 # --------------
 # Against an average claim, what does each feature add? For a linear score this is exact:
-# weight times the distance from the mean. Each dot is a claim.
+# weight times the distance from the mean. The bars are means of
+# absolute values, and the lines on them deviations.
 
-from skdcf.plots import ShapDisplay
+from skdcf.inspection import shap_values
+from skdcf.plots import ImportanceDisplay
 
-ShapDisplay.from_estimator(linear, new[0])
+ImportanceDisplay.from_report(shap_values(linear, new[0]))
 
 # %%
 # One model may be an accident. The paper pools the values of 40: eight levels, and five
 # splits into problems that train and problems that do not.
 
-from skdcf.inspection import pooled_shap_values
+from skdcf.evaluation import fit_levels
 
 levels = [0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.10]
 some = graphs[:200], labels[:200]
-report = pooled_shap_values(
-    CoherentConformalFilter("linear"), *some, levels, random_state=0
-)
-ShapDisplay.from_report(report, kind="bar")
+models = []
+for seed in range(5):
+    one = CoherentConformalFilter("linear", calibration_size=0.2, random_state=seed)
+    models += fit_levels(one, *some, levels).values()
+ImportanceDisplay.from_report(shap_values(models, some[0]))
 
 # %%
 # Scores that are no sum
 # ----------------------
 # The default scorer, "auto", is not linear. What hangs on a feature is measured there by
 # shuffling it among the claims: how many true claims fewer are kept, at the same promise?
-
-from skdcf.plots import ImportanceDisplay
 
 auto = CoherentConformalFilter(alpha=0.05, random_state=0).fit(*train)
 ImportanceDisplay.from_estimator(auto, *new, n_repeats=2, random_state=0)
@@ -83,7 +84,7 @@ ImportanceDisplay.from_estimator(auto, *new, n_repeats=2, random_state=0)
 # claims below in the best proportion, against all features together.
 
 from skdcf.inspection import single_feature_ablation
-from skdcf.plots import ComparisonDisplay
+from skdcf.plots import ReportDisplay
 
 features = {
     "reachability": "nx_reachability",
@@ -100,7 +101,7 @@ ablation = single_feature_ablation(
     cv=3,
     random_state=0,
 )
-ComparisonDisplay.from_report(ablation)
+ReportDisplay.from_report(ablation)
 
 # %%
 # Are true and false claims far apart?
@@ -115,13 +116,3 @@ frequency = HardCF("frequency-score", alpha=0.05).fit(*train)
 ScoreDistributionDisplay.from_estimator(
     {"frequency": frequency, "linear": linear}, *new
 )
-
-# %%
-# Where claims are lost
-# ---------------------
-# By what tells claims apart: their depth in the graph, the size of their problem, a
-# feature, or a kind of your own.
-
-from skdcf.plots import RetentionDisplay
-
-RetentionDisplay.from_estimator(linear, *new, by="size")

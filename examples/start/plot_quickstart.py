@@ -88,7 +88,7 @@ drawn = ReasoningGraphDisplay.from_graph(
 # many problems; it is on average that the promise holds.
 
 from skdcf.metrics import evaluate_filter
-from skdcf.plots import FilterReportDisplay
+from skdcf.plots import ReportDisplay
 
 report = evaluate_filter(
     model,
@@ -97,4 +97,4 @@ report = evaluate_filter(
     alphas=[0.05, 0.1, 0.15, 0.2],
 )
 print(report)
-display = FilterReportDisplay.from_report({"learnt": report})
+display = ReportDisplay.from_report({"learnt": report})

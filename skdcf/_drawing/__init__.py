@@ -6,12 +6,11 @@ made of. Every text that comes from outside is escaped here, and nowhere else.
 """
 
 from .html import card, escape, page, table
-from .layout import Frame, layered_layout
+from .layout import layered_layout
 from .pens import (
     CLAIMS_LISTED,
     FALSE,
     LOOKS,
-    answer_html,
     batch_html,
     graph_html,
     graph_svg,

@@ -7,7 +7,6 @@ ordered by the mean place of their neighbours, which leaves few crossings. Edges
 vertical beside claims and turn only between two rows.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -23,11 +22,10 @@ SWEEPS = 12
 CLAIM, TRUNK = 0.5, 0.22  # half of the width that each needs
 
 
-@dataclass(frozen=True)
 class Layout:
     """Places of the claims and courses of the edges.
 
-    Attributes
+    Parameters
     ----------
     x : ndarray of shape (n_claims,)
         In units of the distance between two claims side by side, from 0 on.
@@ -36,22 +34,39 @@ class Layout:
     courses : tuple of ndarray of shape (k, 2)
         One per edge: (x, row) where it starts, passes rows, and ends. An edge runs
         vertically past the claims of a row, and turns between two rows.
+
+    Attributes
+    ----------
+    places : ndarray of shape (n_claims, 2)
+        In points of the drawing, from the upper left on.
+    width, height : float
+        Of the drawing, in points.
     """
 
-    x: np.ndarray
-    row: np.ndarray
-    courses: tuple
+    def __init__(self, x, row, courses):
+        self.x, self.row, self.courses = x, row, courses
+        self.n_rows = int(row.max(initial=-1)) + 1
+        self.unit = STEP, min(TALL, max(LOW, HEIGHT / max(self.n_rows, 1)))
+        self.places = self._points(np.column_stack([x, row]))
+        last = max([x.max(initial=0.0), *(course[:, 0].max() for course in courses)])
+        self.width, self.height = self._points([last, max(self.n_rows - 1, 0)]) + MARGIN
 
-    @property
-    def width(self):
-        """Largest x, of a claim or of an edge."""
-        ends = [course[:, 0].max() for course in self.courses]
-        return max([*ends, self.x.max(initial=0.0)])
+    def _points(self, at):
+        return MARGIN + np.multiply(at, self.unit)
 
-    @property
-    def n_rows(self):
-        """Number of rows."""
-        return int(self.row.max(initial=-1)) + 1
+    def curves(self):
+        """One list of (letter, points) per edge, letters as in SVG; the last is its tip."""
+        return [self._curve(self._points(course).tolist()) for course in self.courses]
+
+    def _curve(self, points):
+        band, out = RADIUS + CLEAR, [("M", [points[0]])]
+        for (x0, y0), (x1, y1) in pairwise(points):
+            top, bottom = y0 + band, y1 - band
+            middle = (top + bottom) / 2
+            out.append(("L", [[x0, top]]))
+            out.append(("C", [[x0, middle], [x1, middle], [x1, bottom]]))
+        x, y = points[-1]
+        return [*out, ("L", [[x, y - RADIUS - 1]])]
 
 
 def layered_layout(n_claims, edges, widest=WIDEST):
@@ -183,39 +198,3 @@ def _places(rows, links, half):
             nearest = isotonic_regression(wanted - gaps[r], weights=weight)
             x[rows[r]] = nearest.x + gaps[r]
     return x - x.min(initial=np.inf) if len(x) else x
-
-
-class Frame:
-    """From rows and units of a layout to points of a drawing, from the upper left.
-
-    Attributes
-    ----------
-    x, y : ndarray of shape (n_claims,)
-    width, height : float
-    """
-
-    def __init__(self, layout):
-        self.layout = layout
-        self.step = min(TALL, max(LOW, HEIGHT / max(layout.n_rows, 1)))
-        self.x = MARGIN + STEP * layout.x
-        self.y = MARGIN + self.step * layout.row
-        self.width = 2 * MARGIN + STEP * layout.width
-        self.height = 2 * MARGIN + self.step * max(layout.n_rows - 1, 0)
-
-    def curves(self):
-        """One list of (letter, points) per edge, letters as in SVG; the last is its tip."""
-        return [self._curve(course) for course in self.layout.courses]
-
-    def _curve(self, course):
-        points = np.column_stack(
-            [MARGIN + STEP * course[:, 0], MARGIN + self.step * course[:, 1]]
-        ).tolist()
-        band = RADIUS + CLEAR
-        out = [("M", [points[0]])]
-        for (x0, y0), (x1, y1) in pairwise(points):
-            top, bottom = y0 + band, y1 - band
-            middle = (top + bottom) / 2
-            out.append(("L", [[x0, top]]))
-            out.append(("C", [[x0, middle], [x1, middle], [x1, bottom]]))
-        x, y = points[-1]
-        return [*out, ("L", [[x, y - RADIUS - 1]])]

@@ -10,21 +10,18 @@ The last part shows a problem with its texts beside its drawing, and many proble
 HTML.
 """
 
-from dataclasses import dataclass
-from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
 from .html import card, escape
-from .layout import RADIUS, Frame, layered_layout
+from .layout import RADIUS, layered_layout
 
 FALSE, NOT_JUDGED, EDGE = "#d55e00", "#5c5c5c", "#707070"
 HEAD = 6.5, 3.6  # length of an arrow's head, and half of its width
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """Fill, outline and colour of the number; dropped claims are dashed squares."""
 
     word: str
@@ -34,35 +31,25 @@ class Look:
     square: bool
 
 
-class Mark(Enum):
-    """What is drawn at the corner of a claim."""
-
-    NONE = ""
-    FALSE = "false"
-    UNKNOWN = "not judged"
-
-
 LOOKS = {
     None: Look("claim", "#2f5d8a", "#1d3d5c", "#ffffff", False),
     True: Look("kept", "#00664d", "#003b2c", "#ffffff", False),
     False: Look("dropped", "#f4f4f4", "#6b6b6b", "#333333", True),
 }
-
-
-MARKS = {1: Mark.NONE, 0: Mark.FALSE, -1: Mark.UNKNOWN}
+MARKS = {1: "", 0: "false", -1: "not judged"}  # drawn at the corner of a claim
 
 
 class Shown(NamedTuple):
     """Look and mark of one claim."""
 
     look: Look
-    mark: Mark
+    mark: str
 
     @property
     def words(self):
         """What the claim is, as text: "kept, false"."""
         known = self.look.word if self.look is not LOOKS[None] else ""
-        return ", ".join(word for word in (known, self.mark.value) if word)
+        return ", ".join(word for word in (known, self.mark) if word)
 
 
 def shown_of(n_claims, kept, labels):
@@ -79,8 +66,8 @@ def shown_of(n_claims, kept, labels):
     -------
     list of Shown
     """
-    states = [None] * n_claims if kept is None else np.asarray(kept, bool).tolist()
-    known = [1] * n_claims if labels is None else np.asarray(labels, int).tolist()
+    states = [None] * n_claims if kept is None else kept
+    known = [1] * n_claims if labels is None else labels
     pairs = zip(states, known, strict=True)
     return [Shown(LOOKS[state], MARKS[label]) for state, label in pairs]
 
@@ -89,15 +76,17 @@ def legend_entries(shown):
     """Every look and every mark that occurs, with its word."""
     looks = [LOOKS[state] for state in (True, False)]
     looks = [look for look in looks if any(s.look is look for s in shown)]
-    marks = [mark for mark in Mark if mark.value and any(s.mark is mark for s in shown)]
+    marks = [
+        mark for mark in ("false", "not judged") if any(s.mark == mark for s in shown)
+    ]
     on = looks[0] if looks else LOOKS[None]
-    entries = [(Shown(look, Mark.NONE), look.word) for look in looks]
-    return entries + [(Shown(on, mark), mark.value) for mark in marks]
+    entries = [(Shown(look, ""), look.word) for look in looks]
+    return entries + [(Shown(on, mark), mark) for mark in marks]
 
 
-def draw_edges(pen, frame):
+def draw_edges(pen, layout):
     """Every edge with the head of its arrow."""
-    for curve in frame.curves():
+    for curve in layout.curves():
         pen.path(curve, "none", EDGE, 1.2)
         (x, y), (length, half) = curve[-1][1][-1], HEAD
         ends = [[x - half, y - length], [x + half, y - length], [x, y]]
@@ -108,14 +97,14 @@ def draw_edges(pen, frame):
 def draw_claim(pen, place, number, shown):
     """The shape of a claim, its number, and its mark at the corner."""
     look, mark = shown
-    wrong = mark is Mark.FALSE
+    wrong = mark == "false"
     paint = (look.fill, FALSE if wrong else look.outline, 2.8 if wrong else 1.4)
     if look.square:
         pen.square(place, *paint)
     else:
         pen.disc(place, RADIUS, *paint)
     pen.write(place, number, 11, look.ink)
-    if mark is not Mark.NONE:
+    if mark:
         corner = place[0] + RADIUS - 2, place[1] - RADIUS + 2
         colour = FALSE if wrong else NOT_JUDGED
         pen.disc(corner, 5.5, "#ffffff", colour, 1.1)
@@ -199,10 +188,10 @@ def graph_svg(n_claims, edges, *, kept=None, labels=None, claims=None):
     -------
     str
     """
-    frame = Frame(layered_layout(n_claims, edges))
-    shown, pen = shown_of(n_claims, kept, labels), SvgPen()
-    draw_edges(pen, frame)
-    for v, place in enumerate(zip(frame.x, frame.y, strict=True)):
+    layout, pen = layered_layout(n_claims, edges), SvgPen()
+    shown = shown_of(n_claims, kept, labels)
+    draw_edges(pen, layout)
+    for v, place in enumerate(layout.places):
         tip = ": ".join(part for part in (shown[v].words, claims and claims[v]) if part)
         pen.parts.append(f"<g>{f'<title>{escape(tip)}</title>' if tip else ''}")
         draw_claim(pen, place, v + 1, shown[v])
@@ -211,7 +200,7 @@ def graph_svg(n_claims, edges, *, kept=None, labels=None, claims=None):
     if kept is not None:
         said += f"; {int(np.sum(kept))} claims are kept"
     label = f'role="img" aria-label="{escape(said)}"'
-    return pen.element(frame.width, frame.height, label)
+    return pen.element(layout.width, layout.height, label)
 
 
 CLAIMS_DRAWN = 150  # in one problem; more make no readable drawing
@@ -219,34 +208,30 @@ CLAIMS_LISTED = 400
 PROBLEMS_LISTED = 5
 
 
-def answer_html(graph, *, kept=None, labels=None, reasons=None, title=None):
+def graph_html(graph):
+    """A problem that nothing was done to, as notebooks show it."""
+    return card(problem_html(graph), repr(graph))
+
+
+def problem_html(graph, kept=None, labels=None, reasons=None):
     """A problem: drawing, texts, legend; what was dropped is struck out.
 
     Parameters
     ----------
     graph : ReasoningGraph
+        The problem.
     kept : sequence of bool, optional
         None where nothing was filtered.
     labels : sequence of int, optional
         1 true, 0 false, -1 not judged.
     reasons : dict of int to str, optional
         By claim, said below it.
-    title : str, optional
 
     Returns
     -------
     str
+        HTML without a frame.
     """
-    return card(problem_html(graph, kept, labels, reasons), title)
-
-
-def graph_html(graph):
-    """A problem that nothing was done to, as notebooks show it."""
-    return answer_html(graph, title=repr(graph))
-
-
-def problem_html(graph, kept=None, labels=None, reasons=None):
-    """What `answer_html` puts in its frame."""
     shown = shown_of(graph.n_claims, kept, labels)
     question = "" if graph.problem is None else _problem(graph.problem)
     both = _drawing(graph, kept, labels) + _listed(graph, shown, reasons or {})
@@ -286,7 +271,7 @@ def _item(number, shown, text, reason):
         said = f"<del>{said}</del>"
     words = f' <span class="words">{shown.words}</span>' if shown.words else ""
     why = f'<span class="reason">{escape(reason)}</span>' if reason else ""
-    kind = ' class="false"' if shown.mark is Mark.FALSE else ""
+    kind = ' class="false"' if shown.mark == "false" else ""
     glyph = glyph_svg(number + 1, shown)
     return f"<li{kind}><span>{glyph}</span><span>{said}{words}{why}</span></li>"
 

@@ -155,6 +155,7 @@ def decide(
     -------
     Decision
     """
+    filter = getattr(filter, "best_estimator_", filter)  # a CalibratedSearch has one
     risks, view = filter._claims(X, accept_origin)
     calibration, level = filter.calibration_, filter._level(alpha)
     filter._warn(calibration, level)

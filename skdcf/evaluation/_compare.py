@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from os import PathLike
 from typing import Any, Literal
 
@@ -15,30 +16,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._checks import check_alphas, check_choice, warn
+from .._files import append_journal
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
 from ..metrics import evaluate_filter, leave_one_out
 from ._comparison_report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, numbered, search_in
-from ._splits import (
-    LEAVE_ONE_OUT,
-    SHARES,
-    check_results,
-    key_of,
-    make_splits,
-    open_results,
-)
+from .splits import LEAVE_ONE_OUT, SHARES, finished_splits, key_of, make_splits, seeded
 
-METRICS = (
-    "coverage",
-    "retention",
-    "false_kept",
-    "abstention",
-    "nonempty_coverage",
-    "clean_prefix",
-    "n_calibration",
-)
+METRICS = ("coverage", "retention", "false_kept", "abstention", "n_calibration")
 WANTED = ("fit", "fit_levels", "check", "calibrate", "predict_alpha", "path_risk")
 
 
@@ -146,25 +133,29 @@ def compare_filters(
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    saved = None
+    key, results = None, {}
     if resume is not None:
+        if not isinstance(random_state, Integral):
+            raise ValueError(
+                f"random_state is {random_state!r}, but resume needs an integer: another "
+                "run has to draw the same splits"
+            )
         key = key_of(filters, *data, levels, protocol, splits, seeds)
-        saved = open_results(resume, key, random_state)
-        check_results(saved, len(splits), filters, METRICS, len(levels))
-    results = {} if saved is None else saved.results
+        results = finished_splits(resume, key)
     _warn_of_abstention(filters, questions, splits, levels)
-    missing = [number for number in range(len(splits)) if number not in results]
     tasks = (
         delayed(run_split)(
             number, filters, *data, levels, splits[number], seeds[number]
         )
-        for number in missing
+        for number in range(len(splits))
+        if number not in results
     )
+    done = len(results)
     finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
-    for number, result in _progress(finished, len(splits), len(results), verbose):
+    for number, result in _progress(finished, len(splits), done, verbose):
         results[number] = result
-        if saved is not None:
-            saved.add(number, result)
+        if resume is not None:
+            append_journal(resume, {"key": key, "split": number, "result": result})
     return _summary(list(filters), levels, protocol, *data[1:], splits, results)
 
 
@@ -274,20 +265,12 @@ def _evaluate(fitted, data, alphas):
         yield evaluate_filter(filter, X, y, [alpha], groups=groups), 0
 
 
-def seeded(filter, seed):
-    """A clone in which every ``random_state`` that was None is ``seed``."""
-    if isinstance(filter, dict):
-        return {alpha: seeded(one, seed) for alpha, one in filter.items()}
-    fresh = clone(filter)
-    unset = [k for k, v in fresh.get_params().items() if v is None]
-    return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
-
-
 def _warn_of_abstention(filters, questions, splits, alphas):
-    n = min(_n_calibrating(questions, parts) for parts in splits)
+    n = min(len(np.unique(questions[parts[1]])) for parts in splits)
+    n -= len(splits[0]) == 2  # a question does not calibrate for itself
     told = set()
     for name, filter in filters.items():
-        guarantee = _guarantee_of(filter)
+        guarantee = next(_plain_filters(filter)).guarantee or NoFalseClaim()
         low = [a for a in sorted(alphas) if n < guarantee.problems_needed(a)]
         if not low or repr(guarantee) in told:
             continue
@@ -301,28 +284,16 @@ def _warn_of_abstention(filters, questions, splits, alphas):
         )
 
 
-def _n_calibrating(questions, parts):
-    """Number of questions that calibrate: a part of its own, or all other ones."""
-    n = len(np.unique(questions[parts[1]]))
-    return n - 1 if len(parts) == 2 else n
-
-
-def _guarantee_of(filter):
-    return next(_plain_filters(filter)).guarantee or NoFalseClaim()
-
-
 def _progress(finished, total, done, verbose):
-    if not verbose:
-        return finished
     from tqdm.auto import tqdm
 
-    return tqdm(finished, total=total, initial=done, desc="splits", unit="split")
+    what = {"desc": "splits", "unit": "split", "disable": not verbose}
+    return tqdm(finished, total=total, initial=done, **what)
 
 
 def _summary(names, alphas, protocol, labels, questions, splits, results):
     def values(key):
-        rows = [[results[s][name][key] for s in range(len(splits))] for name in names]
-        return np.array(rows, dtype=np.float64)
+        return [[results[s][name][key] for s in range(len(splits))] for name in names]
 
     n_true = np.array([np.sum(row == 1) for row in labels], dtype=float)
     true = []
@@ -332,12 +303,8 @@ def _summary(names, alphas, protocol, labels, questions, splits, results):
     return ComparisonReport(
         names=tuple(names),
         alpha=np.array(alphas),
-        **{metric: values(metric) for metric in METRICS},
-        seconds=values("seconds"),
-        chosen={
-            name: [results[s][name]["chosen"] for s in range(len(splits))]
-            for name in names
-        },
+        **{metric: np.array(values(metric)) for metric in (*METRICS, "seconds")},
+        chosen=dict(zip(names, values("chosen"), strict=True)),
         true_claims=np.array(true),
         sizes=np.array([[len(part) for part in parts] for parts in splits]),
         n_questions=np.array(

@@ -10,17 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice
-from .._table import Table
+from .._table import Table, by_level
 from ..ops.conformal import conformal_rank
-from ._splits import LEAVE_ONE_OUT
+from .splits import LEAVE_ONE_OUT
 
 
-def naive_error(values, axis=-2):
-    """Standard error of the mean over splits, as if they were independent."""
-    return _deviation(values, axis) * np.sqrt(1 / values.shape[axis])
-
-
-def corrected_error(values, sizes, axis=-2):
+def corrected_error(values, sizes):
     """Standard error of the mean over splits that share problems.
 
     The variance over J splits is multiplied by 1 / J + n_test / n_train instead of
@@ -32,37 +27,21 @@ def corrected_error(values, sizes, axis=-2):
     sizes : ndarray of shape (n_splits, n_parts)
         Problems in each part; the first trains, the last tests.
     """
+    n = values.shape[-2]
+    if n < 2:
+        return np.full(np.delete(values.shape, -2), np.nan)
     overlap = sizes[:, -1].mean() / sizes[:, 0].mean()
-    return _deviation(values, axis) * np.sqrt(1 / values.shape[axis] + overlap)
-
-
-def _deviation(values, axis):
-    if values.shape[axis] < 2:
-        return np.full(np.delete(values.shape, axis), np.nan)
-    return values.std(axis=axis, ddof=1)
+    return values.std(axis=-2, ddof=1) * np.sqrt(1 / n + overlap)
 
 
 def percent_change(new, old):
     """100 (new / old - 1); nan where old is 0."""
-    old = np.broadcast_to(old, np.shape(new))
-    ratio = np.divide(new, old, out=np.full(old.shape, np.nan), where=old > 0)
-    return 100 * (ratio - 1)
-
-
-def p_values(difference, error, n_splits):
-    """Two-sided, of Student's t with n_splits - 1 degrees of freedom."""
-    from scipy.stats import t
-
-    if n_splits < 2:
-        return np.full(difference.shape, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.abs(difference) / error
-    return 2 * t.sf(np.nan_to_num(statistic, nan=0.0, posinf=np.inf), n_splits - 1)
+    return 100 * (new / np.where(old > 0, old, np.nan) - 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DifferenceReport(Table):
-    """Retention of filters minus that of a reference, split by split; prints as a table.
+    """Claims that filters keep minus those of a reference, split by split; prints as a table.
 
     Attributes
     ----------
@@ -74,6 +53,8 @@ class DifferenceReport(Table):
         Mean over splits, in true claims kept per problem.
     percent : ndarray of shape (n_filters, n_alphas)
         The same relative to the reference; nan where that keeps nothing.
+    false_difference : ndarray of shape (n_filters, n_alphas)
+        Mean over splits, in false claims kept per problem.
     naive_error : ndarray of shape (n_filters, n_alphas)
         Standard error of the difference if the splits were independent. They are not, as
         they divide the same problems anew: too small.
@@ -88,56 +69,29 @@ class DifferenceReport(Table):
     alpha: np.ndarray
     difference: np.ndarray
     percent: np.ndarray
+    false_difference: np.ndarray
     naive_error: np.ndarray
     corrected_error: np.ndarray
     p_value: np.ndarray
 
-    @classmethod
-    def _from_comparison(cls, report, reference):
-        base = report.names.index(reference)
-        others = [i for i in range(len(report.names)) if i != base]
-        paired = report.retention[others] - report.retention[base]
-        difference = paired.mean(axis=1)
-        error = corrected_error(paired, report.sizes)
-        means = report.retention.mean(axis=1)
-        return cls(
-            reference=reference,
-            names=tuple(report.names[i] for i in others),
-            alpha=report.alpha,
-            difference=difference,
-            percent=percent_change(means[others], means[base]),
-            naive_error=naive_error(paired),
-            corrected_error=error,
-            p_value=p_values(difference, error, len(report.sizes)),
-        )
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per alpha and filter.
-
-        Returns
-        -------
-        list of dict
-        """
+    def _values(self):
         keys = ("difference", "percent", "naive_error", "corrected_error", "p_value")
-        return [
-            {"alpha": float(alpha), "filter": name}
-            | {key: float(getattr(self, key)[i, j]) for key in keys}
-            for j, alpha in enumerate(self.alpha)
-            for i, name in enumerate(self.names)
-        ]
+        values = {key: getattr(self, key) for key in (*keys, "false_difference")}
+        return by_level(self.alpha, self.names, values)
 
     _columns = {
         "alpha": "{alpha:.3f}",
         "filter": "{filter}",
-        "difference": "{difference:+.3f}",
+        "true kept": "{difference:+.3f}",
         "naive": "{naive_error:.3f}",
         "corrected": "{corrected_error:.3f}",
         "delta %": "{percent:+.1f}",
         "p": "{p_value:.3f}",
+        "false kept": "{false_difference:+.3f}",
     }
 
     def _heading(self):
-        return f"true claims kept per problem, minus those of {self.reference!r}"
+        return f"claims kept per problem, minus those of {self.reference!r}"
 
 
 ROUNDING = 1e-9
@@ -168,13 +122,8 @@ class ComparisonReport(Table):
     seconds : ndarray of shape (n_filters, n_splits)
         Time spent in fitting, all alphas together.
     protocol : {"folds", "leave-one-out"}
-    nonempty_coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Coverage among the problems in which something is kept; NaN without any.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
         False claims kept per test problem.
-    clean_prefix : ndarray of shape (n_filters, n_splits, n_alphas)
-        Mean number of claims before the first that is dropped or not true; NaN unless
-        all problems are chains.
     chosen : dict of str to list of list of dict
         By filter, split and alpha, the settings that a search chose; empty without one.
     """
@@ -190,9 +139,7 @@ class ComparisonReport(Table):
     n_calibration: np.ndarray
     seconds: np.ndarray
     protocol: str
-    nonempty_coverage: np.ndarray
     false_kept: np.ndarray
-    clean_prefix: np.ndarray
     chosen: dict[str, list]
 
     @property
@@ -237,78 +184,74 @@ class ComparisonReport(Table):
         -------
         DifferenceReport
         """
-        reference = self._reference(reference)
-        return DifferenceReport._from_comparison(self, reference)
+        from scipy.stats import t
 
-    def rows(self, reference: str | None = None) -> list[dict[str, Any]]:
+        if reference is not None:
+            check_choice("reference", reference, self.names)
+        base = 0 if reference is None else self.names.index(reference)
+        others = [i for i in range(len(self.names)) if i != base]
+        paired = self.retention[others] - self.retention[base]
+        n, difference = len(self.sizes), paired.mean(axis=1)
+        false = self.false_kept.mean(axis=1)
+        error, means = corrected_error(paired, self.sizes), self.retention.mean(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(difference == 0, 0 * error, np.abs(difference) / error)
+        return DifferenceReport(
+            reference=self.names[base],
+            names=tuple(self.names[i] for i in others),
+            alpha=self.alpha,
+            difference=difference,
+            percent=percent_change(means[others], means[base]),
+            false_difference=false[others] - false[base],
+            naive_error=paired.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else error,
+            corrected_error=error,
+            p_value=2 * t.sf(ratio, n - 1) if n > 1 else np.nan * error,
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
         """One dict per alpha and filter: means over the splits.
-
-        Parameters
-        ----------
-        reference : str, optional
-            Filter that ``delta_pct`` compares with; None is the first.
 
         Returns
         -------
         list of dict
             ``meets_target`` says whether the mean coverage is at least 1 - alpha,
             ``in_band`` whether it is at least the lower edge of `coverage_band`.
-            ``retention_error`` is the corrected standard error of the mean. ``chosen``
-            has the settings that searches chose: means of numbers, else what was chosen
-            most often.
+            ``delta_pct`` compares with the first filter, ``retention_error`` is the
+            corrected standard error of the mean. ``chosen`` has the settings that
+            searches chose: means of numbers, else what was chosen most often.
         """
-        base = self.names.index(self._reference(reference))
+        return super().rows()
+
+    def _values(self):
         coverage, retention = self.coverage.mean(axis=1), self.retention.mean(axis=1)
-        target = 1 - self.alpha
-        low, high = self.coverage_band.T
-        columns = {
-            "coverage": coverage,
-            "meets_target": coverage >= target - ROUNDING,
-            "in_band": coverage >= low - ROUNDING,
-            "retention": retention,
-            "retention_error": self.retention_error,
-            "retention_share": self.retention_share.mean(axis=1),
-            "delta_pct": percent_change(retention, retention[base]),
-            "abstention": self.abstention.mean(axis=1),
-            "nonempty_coverage": _known_mean(self.nonempty_coverage),
-            "false_kept": self.false_kept.mean(axis=1),
-            "clean_prefix": self.clean_prefix.mean(axis=1),
-        }
-        return [
+        abstention, flat = self.abstention.mean(axis=1), np.zeros_like(retention)
+        target, (low, high) = 1 - self.alpha, self.coverage_band.T
+        kept = np.where(abstention < 1, 1 - abstention, np.nan)
+        values = by_level(
+            self.alpha,
+            self.names,
             {
-                "alpha": float(self.alpha[j]),
-                "filter": name,
-                "target": float(target[j]),
-                "band_low": float(low[j]),
-                "band_high": float(high[j]),
-            }
-            | {key: column[i, j].item() for key, column in columns.items()}
-            | {"chosen": _typical([split[j] for split in self.chosen[name]])}
+                "target": target + flat,
+                "band_low": low + flat,
+                "band_high": high + flat,
+                "coverage": coverage,
+                "meets_target": coverage >= target - ROUNDING,
+                "in_band": coverage >= low - ROUNDING,
+                "retention": retention,
+                "retention_error": self.retention_error,
+                "retention_share": self.retention_share.mean(axis=1),
+                "delta_pct": percent_change(retention, retention[0]),
+                "abstention": abstention,
+                "nonempty_coverage": 1 - (1 - coverage) / kept,
+                "false_kept": self.false_kept.mean(axis=1),
+            },
+        )
+        chosen = [
+            _typical([split[j] for split in self.chosen[name]])
             for j in range(len(self.alpha))
-            for i, name in enumerate(self.names)
+            for name in self.names
         ]
-
-    def to_frame(self, reference: str | None = None) -> Any:
-        """Return `rows` as a pandas DataFrame.
-
-        Parameters
-        ----------
-        reference : str, optional
-            As in `rows`.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows(reference))
-
-    def _reference(self, name):
-        if name is None:
-            return self.names[0]
-        check_choice("reference", name, self.names)
-        return name
+        return values | {"chosen": chosen}
 
     _columns = {
         "alpha": "{alpha:.3f}",
@@ -345,21 +288,11 @@ def _typical(settings):
 
 
 def _said(settings):
-    pairs = settings.items()
-    return (
-        ", ".join(
-            f"{k} = {v:.3g}" if isinstance(v, float) else f"{k} = {v}" for k, v in pairs
-        )
-        or "-"
-    )
-
-
-def _known_mean(values):
-    """Mean over the splits in which it is known; NaN where it never is."""
-    known = ~np.isnan(values)
-    total = np.where(known, values, 0.0).sum(axis=1)
-    count = known.sum(axis=1)
-    return np.where(count, total / np.maximum(count, 1), np.nan)
+    pairs = [
+        f"{k} = {v:.3g}" if isinstance(v, float) else f"{k} = {v}"
+        for k, v in settings.items()
+    ]
+    return ", ".join(pairs) or "-"
 
 
 def mean_band(n_calibration, alpha, n_test, n_splits, confidence=0.95):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from functools import wraps
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -17,10 +16,9 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
-from ..estimators import HardCF, count_as_trained
+from ..estimators import count_as_trained
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
@@ -32,19 +30,6 @@ from ..training.holdout import hold_out, holdout_count
 PROMISED = ("alpha", "guarantee", "edges", "ties")
 GRIDS = ("param_grid", "param_distributions", "search_spaces")
 WRAPPERS = ("estimator", "search")
-METHODS = (
-    "columns",
-    "confidence",
-    "decision_function",
-    "filter",
-    "path_risk",
-    "predict",
-    "predict_alpha",
-    "score",
-    "stream",
-    "threshold",
-    "thresholds",
-)
 
 
 class CalibratedSearch(BaseEstimator):
@@ -71,7 +56,7 @@ class CalibratedSearch(BaseEstimator):
     ----------
     best_estimator_ : fitted filter
         The filter with the best settings, trained on all that the search saw and
-        calibrated on the rest. All methods but `fit` are its own.
+        calibrated on the rest. All methods but `fit`, and all other attributes, are its own.
     best_params_ : dict
         The settings that were chosen.
     search_ : fitted search
@@ -161,64 +146,15 @@ class CalibratedSearch(BaseEstimator):
         held = np.isin(codes, hold_out(n, count, None, rng)[1])
         return np.flatnonzero(~held), np.flatnonzero(held)
 
-    def calibrate(
-        self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
-    ) -> Self:
-        """Calibrate the best filter again, on problems that the search has not seen.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems, as in the filter's `calibrate`.
-        y : sequence of 1-D arrays, one per problem
-            Labels, as in the filter's `calibrate`.
-        groups : array-like of shape (n_problems,), or False, optional
-            The question that each problem answers.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self.best_estimator_.calibrate(X, y, groups)
-        return self
-
-    def check(self, X: Problems, y: Labels | None = None) -> Any:
-        """Do by itself what `fit` and all other methods do first.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems.
-        y : sequence of 1-D arrays, one per problem, optional
-            Labels.
-
-        Returns
-        -------
-        GraphBatch, or (GraphBatch, ndarray of int) with y
-            As of the filter's `check`.
-        """
-        filter = getattr(self, "best_estimator_", self.search.estimator)
-        return filter.check(X, y)
+    def __getattr__(self, name: str) -> Any:
+        """All else is the best filter's own, and before `fit` the unfitted filter's."""
+        if name.startswith("_") or "search" not in vars(self):
+            raise AttributeError(name)
+        best = vars(self).get("best_estimator_")
+        return getattr(self.search.estimator if best is None else best, name)
 
     def __sklearn_tags__(self):
         return get_tags(self.search.estimator)
-
-
-def _delegate(name):
-    """A method that does what the best filter's method of this name does."""
-
-    @wraps(getattr(HardCF, name))
-    def method(self, *args, **kwargs):
-        check_is_fitted(self)
-        return getattr(self.best_estimator_, name)(*args, **kwargs)
-
-    return method
-
-
-for _name in METHODS:
-    if hasattr(HardCF, _name):
-        setattr(CalibratedSearch, _name, _delegate(_name))
 
 
 def numbered(questions):

@@ -17,10 +17,10 @@ from .._drawing import CLAIMS_LISTED, card, problem_html
 from .._table import Table, html_table
 from ..estimators import decide
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
-from ..metrics import filter_in
 from ..scorers import LinearForm
 
 TABLES = 20  # of contributions
+FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
 DIGITS = (4, 6, 9)  # to tell a risk from a threshold
 
 
@@ -130,18 +130,10 @@ class Explanation(Table):
         names = self.graph.feature_names or [f"x{j}" for j in range(len(values))]
         return Contributions(names, values, self.form.weights, self.form.offset)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per claim; ``claim`` and ``decided_by`` are indices, from 0 on.
-
-        Returns
-        -------
-        list of dict
-        """
+    def _values(self):
         names = ("kept", "confidence", "path_risk", "decided_by", "threshold")
-        names += ("smallest_alpha",)
-        columns = [getattr(self, name).tolist() for name in names]
-        lines = enumerate(zip(*columns, strict=True))
-        return [{"claim": v} | dict(zip(names, row, strict=True)) for v, row in lines]
+        values = {name: getattr(self, name) for name in (*names, "smallest_alpha")}
+        return {"claim": np.arange(self.graph.n_claims)} | values
 
     _columns = {
         "claim": lambda row: str(row["claim"] + 1),
@@ -172,23 +164,21 @@ class Explanation(Table):
         str
         """
         parts = problem_html(self.graph, self.kept, self.labels, self.reasons)
-        said = _left_out(self.graph.n_claims - CLAIMS_LISTED, "claims")
-        parts += _folded(
-            "All numbers", html_table(said, self._columns, self.rows()[:CLAIMS_LISTED])
-        )
+        said = _left_out(self.graph.n_claims - CLAIMS_LISTED)
+        numbers = html_table(said, self._columns, self.rows()[:CLAIMS_LISTED])
+        parts += _folded("All numbers", numbers)
         causes = sorted({*self.decided_by[~self.kept].tolist()})
         if self.form is None or not causes:
             return parts
-        tables = [
+        tables = "".join(
             html_table(
                 f"Confidence of claim {v + 1}", *self.contributions(v)._tables()[0][1:]
             )
             for v in causes[:TABLES]
-        ]
-        if said := _left_out(len(causes) - TABLES, "claims"):
-            tables.append(f"<p>{said}</p>")
-        title = "Weight times value in the claims that decided"
-        return parts + _folded(title, "".join(tables))
+        )
+        if said := _left_out(len(causes) - TABLES):
+            tables += f"<p>{said}</p>"
+        return parts + _folded("Weight times value in the claims that decided", tables)
 
     def _repr_html_(self) -> str:
         return card(self.body_html(), self._heading())
@@ -206,8 +196,8 @@ def compare(risk, threshold):
     return f"risk {risk:.4g} equals the threshold; only what lies below it is kept"
 
 
-def _left_out(n, what):
-    return f"{n} more {what} are left out here" if n > 0 else ""
+def _left_out(n):
+    return f"{n} more claims are left out here" if n > 0 else ""
 
 
 def _folded(title, inside):
@@ -263,7 +253,7 @@ def explain(
     3.0
     """
     single = isinstance(X, ReasoningGraph)
-    filter, problems = filter_in(filter), [X] if single else X
+    problems = [X] if single else X
     labels = [y] if single and y is not None else y
     found = _explain(filter, problems, labels, alpha, accept_origin)
     return found[0] if single else found
@@ -275,19 +265,11 @@ def _explain(filter, X, y, alpha, accept_origin):
     guarantee, levels = filter.calibration_.guarantee, found.smallest_alpha
     never = levels >= 1 if guarantee.is_probability else np.isinf(levels)
     first = batch.offsets[:-1][batch.problem_of]
-    columns = {
-        "kept": found.kept,
-        "confidence": found.confidence,
-        "path_risk": found.path_risk,
-        "decided_by": _deciding_row(found.path_risk, batch) - first,
-        "threshold": found.threshold,
-        "smallest_alpha": np.where(never, np.inf, levels),
-        "labels": labels,
-    }
-    parts = {
-        name: [None] * len(batch) if values is None else batch.split(values)
-        for name, values in columns.items()
-    }
+    columns = {name: getattr(found, name) for name in FROM_DECISION}
+    columns["decided_by"] = _deciding_row(found.path_risk, batch) - first
+    columns["smallest_alpha"] = np.where(never, np.inf, levels)
+    parts = {name: batch.split(values) for name, values in columns.items()}
+    parts["labels"] = [None] * len(batch) if labels is None else batch.split(labels)
     common = {
         "alpha": guarantee.level(alpha, filter.alpha),
         "n_calibration": filter.n_calibration_,
@@ -313,21 +295,18 @@ def _deciding_row(path_risk, batch):
     return cause
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Contributions(Table):
     """Weight times value for each feature of a claim; prints as a table.
 
     Parameters
     ----------
     feature_names : sequence of str
+        The features.
     values, weights : array-like of shape (n_features,)
+        Their values, and what each unit counts.
     offset : float, default=0.0
         What is added whatever the features are.
-
-    Attributes
-    ----------
-    contribution : ndarray of shape (n_features,)
-    total : float
-        Their sum with the offset: the score.
 
     References
     ----------
@@ -344,51 +323,39 @@ class Contributions(Table):
     total          -        -       +0.2000
     """
 
-    def __init__(
-        self,
-        feature_names: Iterable[str],
-        values: ArrayLike,
-        weights: ArrayLike,
-        offset: float = 0.0,
-    ) -> None:
-        self.feature_names = tuple(feature_names)
-        self.values = np.asarray(values, dtype=np.float64)
-        self.weights = np.asarray(weights, dtype=np.float64)
-        self.offset = float(offset)
-        n = len(self.feature_names)
-        if not self.values.shape == self.weights.shape == (n,):
+    feature_names: Iterable[str]
+    values: ArrayLike
+    weights: ArrayLike
+    offset: float = 0.0
+
+    def __post_init__(self):
+        n, shapes = len([*self.feature_names]), (self.values, self.weights)
+        if any(np.shape(one) != (n,) for one in shapes):
             raise ValueError(
-                f"there are {n} feature names, values of shape {self.values.shape} and "
-                f"weights of shape {self.weights.shape}: one of each is needed per feature"
+                f"there are {n} feature names, values of shape {np.shape(self.values)} "
+                f"and weights of shape {np.shape(self.weights)}: one of each is needed "
+                "per feature"
             )
 
     @property
     def contribution(self) -> NDArray[np.float64]:
         """Weight times value, shape (n_features,)."""
-        return self.values * self.weights
+        return np.asarray(self.values, float) * np.asarray(self.weights, float)
 
     @property
     def total(self) -> float:
-        """The sum of all contributions and the offset."""
+        """The sum of all contributions and the offset: the score."""
         return float(self.contribution.sum() + self.offset)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per feature, the largest contribution first.
-
-        Returns
-        -------
-        list of dict
-        """
+    def _values(self):
         order = np.argsort(-np.abs(self.contribution), kind="stable")
-        return [
-            {
-                "feature": self.feature_names[i],
-                "value": float(self.values[i]),
-                "weight": float(self.weights[i]),
-                "contribution": float(self.contribution[i]),
-            }
-            for i in order
-        ]
+        columns = {
+            "feature": [*self.feature_names],
+            "value": np.asarray(self.values, float),
+            "weight": np.asarray(self.weights, float),
+            "contribution": self.contribution,
+        }
+        return {name: np.asarray(column)[order] for name, column in columns.items()}
 
     _columns = {
         "feature": "{feature}",
@@ -399,11 +366,9 @@ class Contributions(Table):
 
     def _tables(self):
         """The table without features that add nothing, and with the sum at its end."""
-        nan = float("nan")
-        rows = [row for row in self.rows() if row["contribution"]]
         ends = [("offset", self.offset)] if self.offset else []
-        rows += [
-            {"feature": name, "value": nan, "weight": nan, "contribution": part}
+        rows = [row for row in self.rows() if row["contribution"]] + [
+            {"feature": name, "value": np.nan, "weight": np.nan, "contribution": part}
             for name, part in (*ends, ("total", self.total))
         ]
         return [(self._heading(), self._columns, rows)]

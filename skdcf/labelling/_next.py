@@ -11,7 +11,6 @@ import numpy as np
 
 from ..graphs import Labels
 from ..guarantees import NoFalseClaim
-from ..metrics import filter_in
 from ..ops.conformal import conformal_threshold
 
 if TYPE_CHECKING:
@@ -88,7 +87,6 @@ def next_to_label(
     >>> [(n.problem, n.claims) for n in next_to_label(cf, graphs, y)]
     [(6, (0,)), (7, (0,)), (8, (0,))]
     """
-    filter = filter_in(filter)
     if filter.guarantee is not None:
         raise ValueError(
             f"guarantee={filter.guarantee!r} has thresholds of its own; what moves them is "
@@ -232,7 +230,7 @@ class FilterOrder:
 
     def __init__(self, filter: Any, graphs: Any, alpha: float | None = None):
         self.alpha = alpha
-        self.filter, self.batch = filter_in(filter), graphs
+        self.filter, self.batch = filter, graphs
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
         """Give the problems of `next_to_label`; a claim that is unsure counts as false.

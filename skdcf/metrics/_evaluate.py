@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import check_groups, check_list
 from ..graphs import Labels, Problems, question_groups
-from ..graphs.ragged import flatten, offsets_of
-from ..guarantees import NoFalseClaim
-from ._filter_report import FilterReport
-from ._tally import Tally, claim_weights, is_chain, rows_by_group, rows_by_value
+from ..graphs.grouping import read_groups
+from ..graphs.ragged import offsets_of
+from ._report import FilterReport, report_of
 
 
 def evaluate_filter(
@@ -25,14 +23,13 @@ def evaluate_filter(
     *,
     by: str | Callable | Sequence[Any] | None = None,
     groups: ArrayLike | Literal[False] | None = None,
-    claim_weight: str | Callable | ArrayLike | None = None,
 ) -> FilterReport:
     """Coverage and retention of a fitted filter on test problems.
 
     Parameters
     ----------
     filter : fitted filter
-        Also a fitted search around a filter.
+        The filter to evaluate, or a fitted `skdcf.evaluation.CalibratedSearch`.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, as in the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
@@ -47,18 +44,16 @@ def evaluate_filter(
         The question that each problem answers; None reads it off the problems
         (`skdcf.graphs.question_groups`), False says that each is a question of its own.
         Each question counts once, and intervals are drawn over questions.
-    claim_weight : str, callable or array-like, optional
-        How much each claim matters: a feature, a function of a GraphBatch, or one number
-        per claim. Adds the retention of weight.
 
     Returns
     -------
     FilterReport
+        Numbers per level, which print as a table.
 
     Raises
     ------
     ValueError
-        On bad problems, labels, groups or weights.
+        On bad problems, labels or groups.
 
     Examples
     --------
@@ -76,22 +71,28 @@ def evaluate_filter(
     >>> {group: one.n_problems for group, one in halves.groups.items()}
     {False: 126, True: 74}
     """
-    filter = filter_in(filter)
-    alphas = levels_of(filter, alphas)
+    alphas = _levels_of(filter, alphas)
     batch, labels = filter.check(X, y)
-    questions = question_groups(batch, groups)
-    kept = filter.masks(batch, alphas)
-    calibration = filter.calibration_
-    theory = {
-        "thresholds": [calibration.threshold(a) for a in alphas],
-        "laws": [calibration.coverage_law(a) for a in alphas],
-        "n_calibration": filter.n_calibration_,
-        "seen": filter.seen(batch, groups),
-    }
-    weight = None if claim_weight is None else claim_weights(claim_weight, batch)
-    counted = alphas, kept, labels, batch.offsets, questions, is_chain(batch), weight
-    parts = None if by is None else rows_by_group(by, batch)
-    return Tally(calibration.guarantee, *counted).report(theory, parts)
+    questions, calibration = question_groups(batch, groups), filter.calibration_
+    counted = alphas, filter.masks(batch, alphas), labels, batch.offsets, questions
+    return report_of(
+        calibration.guarantee,
+        counted,
+        None if by is None else _parts(*read_groups(by, batch)),
+        laws=[calibration.coverage_law(a) for a in alphas],
+        seen=np.array(filter.seen(batch, groups)),
+        threshold=np.array([calibration.threshold(a) for a in alphas]),
+        n_calibration=filter.n_calibration_,
+    )
+
+
+def _parts(values, overlap):
+    """The problems of each group; with ``overlap`` a problem has a set of groups."""
+    places: dict = {}
+    for i, value in enumerate(values):
+        for name in sorted(value, key=str) if overlap else [value]:
+            places.setdefault(name, []).append(i)
+    return {name: np.array(rows) for name, rows in places.items()}
 
 
 def leave_one_out(
@@ -142,8 +143,7 @@ def leave_one_out(
     >>> leave_one_out(cf, graphs[100:], y[100:], alphas=[0.1]).n_calibration
     99
     """
-    filter = filter_in(filter)
-    alphas = levels_of(filter, alphas)
+    alphas = _levels_of(filter, alphas)
     if filter.ties == "include":
         raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
     batch, labels = filter.check(X, y)
@@ -165,73 +165,13 @@ def leave_one_out(
     whole = guarantee.calibrate(steps, claims)
     fewer = guarantee.calibrate_one(steps[np.arange(1, len(chosen))], None)
     one = claims.groups is None
-    theory = {
-        "thresholds": [whole.threshold(a) for a in alphas],
-        "laws": [fewer.coverage_law(a) if one else None for a in alphas],
-        "n_calibration": len(chosen) - 1,
-        "seen": np.zeros((2, len(batch)), bool),
-    }
-    kept = levels <= alphas[:, None]
-    counted = alphas, kept, labels, batch.offsets, questions, is_chain(batch)
-    return Tally(guarantee, *counted).report(theory)
-
-
-def report_predictions(
-    y: Sequence[ArrayLike] | ArrayLike,
-    kept: Mapping[float, Sequence[ArrayLike] | ArrayLike],
-    *,
-    by: Sequence[Any] | None = None,
-    groups: ArrayLike | None = None,
-) -> FilterReport:
-    """Coverage and retention of masks that are at hand, whatever made them.
-
-    Parameters
-    ----------
-    y : sequence of 1-D arrays, one per problem
-        1 for a true claim, 0 for a false one, -1 for one that nobody judged, which counts
-        as false.
-    kept : dict of float to sequence of boolean masks
-        By alpha, the masks as `predict` returns them.
-    by : sequence of length n_problems, optional
-        The part that each problem belongs to; reports on each as well.
-    groups : array-like of shape (n_problems,), optional
-        The question that each problem answers; None says that each is one of its own.
-
-    Returns
-    -------
-    FilterReport
-        ``threshold`` and ``coverage_band`` are NaN, as nothing is known of them.
-
-    Raises
-    ------
-    ValueError
-        If labels and masks do not fit each other.
-
-    Examples
-    --------
-    >>> from skdcf.metrics import report_predictions
-    >>> y = [[1, 0], [1, 1]]
-    >>> report = report_predictions(y, {0.1: [[True, True], [True, False]]})
-    >>> report.coverage, report.retention, report.false_kept
-    (array([0.5]), array([1.]), array([0.5]))
-    """
-    if not kept:
-        raise ValueError("kept is empty: at least one alpha with its masks is needed")
-    flat = [flatten(y, masks) for masks in kept.values()]
-    labels, _, offsets = flat[0]
-    n, alphas = len(offsets) - 1, np.array(list(kept), float)
-    codes = check_groups(groups, n)
-    questions = np.arange(n) if codes is None else codes
-    theory = {
-        "thresholds": np.full(len(alphas), np.nan),
-        "laws": [None] * len(alphas),
-        "n_calibration": 0,
-        "seen": np.zeros((2, n), bool),
-    }
-    masks = np.array([mask for _, mask, _ in flat])
-    tally = Tally(NoFalseClaim(), alphas, masks, labels, offsets, questions)
-    return tally.report(
-        theory, None if by is None else rows_by_value(check_list("by", by))
+    counted = alphas, levels <= alphas[:, None], labels, batch.offsets, questions
+    return report_of(
+        guarantee,
+        counted,
+        laws=[fewer.coverage_law(a) if one else None for a in alphas],
+        threshold=np.array([whole.threshold(a) for a in alphas]),
+        n_calibration=len(chosen) - 1,
     )
 
 
@@ -272,7 +212,7 @@ def _by_question(claims, questions, chosen):
     return merged, order, chosen
 
 
-def levels_of(filter, alphas):
+def _levels_of(filter, alphas):
     """Levels as the filter's guarantee understands them, each of them once."""
     guarantee = filter.calibration_.guarantee
     levels = [guarantee.level(a, filter.alpha) for a in np.atleast_1d(alphas).tolist()]
@@ -281,17 +221,3 @@ def levels_of(filter, alphas):
     if len(set(levels)) < len(levels):
         raise ValueError(f"alphas has repeated values: {levels}")
     return np.array(levels)
-
-
-def filter_in(model: Any) -> Any:
-    """The filter that a fitted search chose; a filter itself is returned as it is.
-
-    Parameters
-    ----------
-    model : fitted filter, or fitted search around one
-
-    Returns
-    -------
-    fitted filter
-    """
-    return getattr(model, "best_estimator_", model)

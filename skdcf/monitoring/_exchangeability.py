@@ -16,16 +16,16 @@ so slowly that a change is found after months, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from .._parameters import Number, Settings, StrOptions
+from .._parameters import Number, Settings
 
 PACE = 100.0  # problems until the waiting wealth has fallen to 63 %
 
@@ -122,11 +122,6 @@ def play(before, state, log_factors):
     return logsumexp(made, axis=1), np.stack([product[-1], stakes[-1]])
 
 
-_STATISTICS: dict[str, Callable[[NDArray], float]] = {
-    "mean": np.mean,
-    "max": np.max,
-    "min": np.min,
-}
 _BLOCK = 512  # problems that are ranked among each other at a time
 
 #: The bets, functions of a p-value: it is small, it is large, it is at the sides, it is
@@ -138,8 +133,8 @@ _BENDS = np.array([0.8, -0.4])
 class ExchangeabilityTest(BettingMonitor):
     """Test whether new problems are exchangeable with those of before.
 
-    A conformal test martingale. Each problem is ranked among all before it by what its
-    path risks are like; while problems are exchangeable, these ranks are independent and
+    A conformal test martingale. Each problem is ranked among all before it by its
+    largest path risk; while problems are exchangeable, these ranks are independent and
     uniform, and nobody can win by betting on them. No label is needed. An alarm says that
     the guarantee has lost its ground, not that coverage is lost: `CoverageMonitor` says
     that.
@@ -148,15 +143,13 @@ class ExchangeabilityTest(BettingMonitor):
     ----------
     delta : float, default=0.05
         Chance, in (0, 1), of an alarm ever, although problems are exchangeable.
-    statistic : {"mean", "max", "min"}, default="mean"
-        Of the path risks of a problem: what problems are ranked by.
     random_state : int, RandomState or None, default=None
         Breaks ties between problems.
 
     Attributes
     ----------
     seen_ : ndarray of shape (n_seen,)
-        The statistic of all problems so far, sorted.
+        The largest path risk of each problem so far, sorted.
     log_wealth_ : ndarray of shape (n_problems,)
         After each problem of `update`.
 
@@ -179,19 +172,16 @@ class ExchangeabilityTest(BettingMonitor):
     """
 
     _parameter_constraints = BettingMonitor._parameter_constraints | {
-        "statistic": [StrOptions(set(_STATISTICS))],
-        "random_state": ["random_state"],
+        "random_state": ["random_state"]
     }
 
     def __init__(
         self,
         *,
         delta: float = 0.05,
-        statistic: Literal["mean", "max", "min"] = "mean",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.delta = delta
-        self.statistic = statistic
         self.random_state = random_state
 
     def fit(self, path_risk: Any, y: Any = None) -> Self:
@@ -203,7 +193,7 @@ class ExchangeabilityTest(BettingMonitor):
         ----------
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
             A filter, loaded from a file or not, stands for the problems that calibrated
-            it; it takes ``statistic="max"``. Else as ``path_risk`` of the filter returns
+            it. Else as ``path_risk`` of the filter returns
             them, of problems that its scorer was not trained on.
         y : None
             Ignored.
@@ -213,7 +203,13 @@ class ExchangeabilityTest(BettingMonitor):
         self
         """
         self.validate()
-        values = self._values_before(path_risk)
+        values = getattr(path_risk, "largest_risks_", None)
+        if values is None and hasattr(path_risk, "calibration_"):
+            raise ValueError(
+                "a filter that was calibrated over folds has no path risks of its "
+                "calibration problems: pass filter.path_risk(X) of problems of before"
+            )
+        values = _largest(path_risk) if values is None else values
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self._start(np.sort(values))
@@ -237,7 +233,7 @@ class ExchangeabilityTest(BettingMonitor):
             If a path risk is NaN.
         """
         self.validate()
-        values = self._values(path_risk)
+        values = _largest(path_risk)
         if not hasattr(self, "seen_"):
             self._start(np.empty(0))
         uniform = self.rng_.random_sample(len(values))
@@ -246,35 +242,11 @@ class ExchangeabilityTest(BettingMonitor):
             self._bet(_log_factors(self._p_values(values[block], uniform[block])))
         return self
 
-    def _values_before(self, path_risk):
-        if not hasattr(path_risk, "calibration_"):
-            return self._values(path_risk)
-        values = getattr(path_risk, "largest_risks_", None)
-        if values is None or self.statistic != "max":
-            raise ValueError(
-                f"statistic is {self.statistic!r}, but a filter knows the largest path risk "
-                'of the problems that calibrated it, and no other: use statistic="max"'
-                if values is not None
-                else "a filter that was calibrated over folds has no path risks of its "
-                "calibration problems: pass filter.path_risk(X) of problems of before"
-            )
-        return values
-
     def _start(self, seen):
         self.seen_ = seen
         self.rng_ = check_random_state(
             check_random_state(self.random_state).randint(2**31)
         )
-
-    def _values(self, path_risk) -> NDArray:
-        """The statistic of each problem; one without claims has no risk at all."""
-        function = _STATISTICS[self.statistic]
-        rows = [np.asarray(row, dtype=np.float64).ravel() for row in path_risk]
-        values = np.array([function(row) if len(row) else -np.inf for row in rows])
-        if np.isnan(values).any():
-            row = int(np.isnan(values).argmax())
-            raise ValueError(f"problem {row}: a path risk is NaN")
-        return values
 
     def _p_values(self, values, uniform):
         """Ranks among all problems before, ties broken at random."""
@@ -287,6 +259,14 @@ class ExchangeabilityTest(BettingMonitor):
         places = np.searchsorted(self.seen_, np.sort(values))
         self.seen_ = np.insert(self.seen_, places, np.sort(values))
         return (below + uniform * (equal + 1)) / (n_before + 1)
+
+
+def _largest(path_risk) -> NDArray:
+    """The largest path risk of each problem; one without claims has no risk at all."""
+    values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
+    if np.isnan(values).any():
+        raise ValueError(f"problem {np.isnan(values).argmax()}: a path risk is NaN")
+    return values
 
 
 def _log_factors(p):

@@ -3,32 +3,18 @@
 Lines differ in colour, marker and dash, so that they can be told apart in grey.
 """
 
-from ._graph import ReasoningGraphDisplay
-from ._reports import (
-    ComparisonDisplay,
-    CoverageDisplay,
-    FilterReportDisplay,
-    GroupCoverageDisplay,
-)
-from ._scores import (
+from ._displays import (
     ImportanceDisplay,
-    RetentionDisplay,
+    ReportDisplay,
     ScoreDistributionDisplay,
-    ShapDisplay,
     SoftHardDisplay,
-    TrainingCurveDisplay,
 )
+from ._graph import ReasoningGraphDisplay
 
 __all__ = [
-    "ComparisonDisplay",
-    "CoverageDisplay",
-    "FilterReportDisplay",
-    "GroupCoverageDisplay",
     "ImportanceDisplay",
     "ReasoningGraphDisplay",
-    "RetentionDisplay",
+    "ReportDisplay",
     "ScoreDistributionDisplay",
-    "ShapDisplay",
     "SoftHardDisplay",
-    "TrainingCurveDisplay",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import printable
-from .._drawing import LOOKS, Frame, layered_layout, shown_of
+from .._drawing import LOOKS, layered_layout, shown_of
 from .._drawing.layout import RADIUS
 from .._drawing.pens import draw_claim, draw_edges, legend_entries
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
@@ -93,11 +93,12 @@ class ReasoningGraphDisplay:
                     f"{name} has shape {np.shape(values)}, but there are "
                     f"{graph.n_claims} claims"
                 )
-        if kept is not None and np.asarray(kept).dtype != bool:
-            raise ValueError(f"kept holds {np.asarray(kept).dtype}: booleans expected")
         if labels is not None:
             labels = pack_labels([labels], GraphBatch.pack([graph]))
-        kept = None if kept is None else np.asarray(kept)
+        if kept is not None:
+            kept = np.asarray(kept)
+            if kept.dtype != bool:
+                raise ValueError(f"kept holds {kept.dtype}: booleans expected")
         return cls(graph, kept=kept, labels=labels).plot(ax=ax)
 
     @classmethod
@@ -149,18 +150,18 @@ class ReasoningGraphDisplay:
         self
         """
         graph, n = self.graph, self.graph.n_claims
-        frame = Frame(layered_layout(n, graph.edges))
+        layout = layered_layout(n, graph.edges)
         shown = shown_of(n, self.kept, self.labels)
         lines = _lines(graph, shown, self.reasons or {})
         title = None if self.kept is None else f"{np.sum(self.kept)} of {n} claims kept"
         # Room for the title is inside, so that nothing is cut off.
-        size = _size(frame, lines, title)
+        size = _size(layout, lines, title)
         self.ax_, scale = _canvas(ax, size)
         pen = AxesPen(self.ax_, scale)
-        draw_edges(pen, frame)
-        for v, place in enumerate(zip(frame.x, frame.y, strict=True)):
+        draw_edges(pen, layout)
+        for v, place in enumerate(layout.places):
             draw_claim(pen, place, v + 1, shown[v])
-        _write(pen, lines, shown, frame.width + GAP)
+        _write(pen, lines, shown, layout.width + GAP)
         _draw_legend(pen, shown, size[1])
         if title is not None:
             self.ax_.set_title(title, y=1.0, pad=-12, fontsize=11 * scale)
@@ -188,12 +189,12 @@ def _row_heights(lines):
     return [max(2 * RADIUS + 7, LINE * (len(a) + len(b)) + PAD) for a, b in lines]
 
 
-def _size(frame, lines, title):
+def _size(layout, lines, title):
     """Width, height, and room at the top, in points."""
     text = GAP + _widest(lines) + 2 * RADIUS + 2 * PAD if lines else 0
     top = 0 if title is None else TITLE
-    height = max(frame.height, sum(_row_heights(lines)) + PAD) + LEGEND
-    return max(frame.width + text, LEAST), height, top
+    height = max(layout.height, sum(_row_heights(lines)) + PAD) + LEGEND
+    return max(layout.width + text, LEAST), height, top
 
 
 def _widest(lines):

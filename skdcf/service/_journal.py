@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from .._files import append_journal, open_journal
-from ..metrics import filter_in
 from ..monitoring import CoverageMonitor
 
 
@@ -28,7 +27,6 @@ class Journal:
     """
 
     def __init__(self, filter: Any, folder: Any):
-        filter = filter_in(filter)
         told = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}".encode()
         scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
         self.digest = hashlib.sha256(told + scores).hexdigest()[:16]

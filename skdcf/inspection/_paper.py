@@ -1,6 +1,7 @@
-"""How far apart the scores of true and of false claims are, and what single features do.
+"""The paper's analyses: separation of scores, single features, soft against hard.
 
-Each feature alone is compared with filters that use all of them together.
+How far apart the scores of true and of false claims are, what a feature keeps alone, and
+how faithful the relaxation is that a filter was trained by.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupShuffleSplit, ShuffleSplit
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_groups
-from .._table import Table
+from .._table import Table, by_level
 from ..estimators import SingleFeatureCF
 from ..evaluation import ComparisonReport, compare_filters, fit_levels
+from ..evaluation.splits import seeded
 from ..graphs import Labels, Problems
+from ..ops.conformal import conformal_rank, conformal_threshold
+from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
 TEST_SIZE = 0.15
 GRID = 2001  # points at which densities are compared
@@ -100,25 +103,10 @@ class SeparationReport(Table):
         ]
         return np.array(out).T
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One dict per alpha and filter.
-
-        Returns
-        -------
-        list of dict
-        """
-        columns = {
-            "separation": self.separation,
-            "ratio": self.ratio,
-            "cohens_d": self.cohens_d,
-            "overlap": self.overlap,
-        }
-        return [
-            {"alpha": float(alpha), "filter": name}
-            | {key: float(values[i, j]) for key, values in columns.items()}
-            for j, alpha in enumerate(self.alpha)
-            for i, name in enumerate(self.names)
-        ]
+    def _values(self):
+        names = ("separation", "ratio", "cohens_d", "overlap")
+        values = {name: getattr(self, name) for name in names}
+        return by_level(self.alpha, self.names, values)
 
     _columns = {
         "alpha": "{alpha:.3f}",
@@ -187,48 +175,24 @@ def score_separation(
     if not filters:
         raise ValueError("filters is empty: at least one is needed")
     batch, labels = next(iter(filters.values())).check(X, y)
-    groups = check_groups(groups, len(batch))
-    found, true = [], []
-    for train, test in _splits(cv, len(batch), groups, rng):
-        seed = int(rng.randint(2**31 - 1))
-        rows = np.isin(batch.problem_of, train)
-        data = batch[train], labels[rows], levels
-        among = None if groups is None else groups[train]
-        held, label = batch[test], labels[~rows]
-        known = label >= 0
-        true.append(label[known] == 1)
-        found.append(
-            [
-                [
-                    fitted.confidence(held)[known]
-                    for fitted in _fitted(f, seed, data, among)
-                ]
-                for f in filters.values()
-            ]
-        )
-    pooled = [
-        _pooled(np.concatenate([[row[j] for row in split] for split in found], axis=1))
-        for j in range(len(levels))
-    ]
-    return SeparationReport(
-        tuple(filters), np.array(levels), pooled, np.concatenate(true)
-    )
-
-
-def _splits(cv, n, groups, rng):
-    """Train and test problems, both in their order."""
-    seed = int(rng.randint(2**31 - 1))
+    groups, seed = check_groups(groups, len(batch)), int(rng.randint(2**31 - 1))
     kind = ShuffleSplit if groups is None else GroupShuffleSplit
     splitter = kind(cv, test_size=TEST_SIZE, random_state=seed)
-    for train, test in splitter.split(np.empty(n), groups=groups):
-        yield np.sort(train), np.sort(test)
-
-
-def _fitted(filter, seed, data, groups):
-    filter = clone(filter)
-    if "random_state" in filter.get_params():
-        filter.set_params(random_state=seed)
-    return fit_levels(filter, *data, groups).values()
+    found, true = [], []
+    for parts in splitter.split(np.empty(len(batch)), groups=groups):
+        train, test = map(np.sort, parts)
+        seed, rows = int(rng.randint(2**31 - 1)), np.isin(batch.problem_of, train)
+        among = None if groups is None else groups[train]
+        data, known = (batch[train], labels[rows], levels, among), labels[~rows] >= 0
+        true.append(labels[~rows][known] == 1)
+        fitted = [fit_levels(seeded(f, seed), *data).values() for f in filters.values()]
+        scores = [[one.confidence(batch[test])[known] for one in row] for row in fitted]
+        found.append(np.array(scores))  # filters, levels, claims
+    pooled = np.concatenate(found, axis=2).swapaxes(0, 1)
+    scores = [_pooled(table) for table in pooled]
+    return SeparationReport(
+        tuple(filters), np.array(levels), scores, np.concatenate(true)
+    )
 
 
 def _pooled(scores):
@@ -321,22 +285,190 @@ def single_feature_ablation(
     >>> report.names
     ('all', 'frequency-score', 'claim_index')
     """
-    if isinstance(features, Mapping):
-        columns = dict(features)
-    else:
-        columns = {str(feature): feature for feature in features}
-    shared = [name for name in columns if name in filters]
+    if not isinstance(features, Mapping):
+        features = {str(feature): feature for feature in features}
+    shared, tried = [name for name in features if name in filters], list(beta_mix)
     if shared:
         raise ValueError(f"{shared[0]!r} names a filter and a feature: rename one")
-    tried = list(beta_mix)
-    alone: dict[str, Any] = {
-        name: _single(column, tried, ties) for name, column in columns.items()
-    }
+    if not tried:
+        raise ValueError("beta_mix is empty: at least one value is needed")
+    alone = {}
+    for name, column in features.items():
+        alone[name] = SingleFeatureCF(column, beta_mix=tried[0], ties=ties)
+        if len(tried) > 1:
+            alone[name] = GridSearchCV(alone[name], {"beta_mix": tried})
     return compare_filters(dict(filters) | alone, X, y, alphas, **options)
 
 
-def _single(feature, tried, ties):
-    if not tried:
-        raise ValueError("beta_mix is empty: at least one value is needed")
-    filter = SingleFeatureCF(feature, beta_mix=tried[0], ties=ties)
-    return filter if len(tried) == 1 else GridSearchCV(filter, {"beta_mix": tried})
+@dataclass(frozen=True, eq=False, repr=False)
+class SurrogateReport(Table):
+    """Soft against hard calibration and prediction; prints as the paper's table.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n_alphas,)
+    soft_scores, hard_scores : ndarray of shape (n_with_errors,)
+        Nonconformity scores of the problems with a false claim.
+    soft_thresholds, hard_thresholds : ndarray of shape (n_alphas,)
+    soft_kept, hard_kept : ndarray of bool, shape (n_alphas, n_claims)
+        The claims that are kept: softly with a retention of at least 1/2.
+    """
+
+    alpha: np.ndarray
+    soft_scores: np.ndarray
+    hard_scores: np.ndarray
+    soft_thresholds: np.ndarray
+    hard_thresholds: np.ndarray
+    soft_kept: np.ndarray
+    hard_kept: np.ndarray
+
+    @property
+    def score_pearson(self) -> float:
+        """Pearson correlation of the scores; NaN where one side is constant."""
+        return _compared(self.soft_scores, self.hard_scores)[0]
+
+    @property
+    def score_mae(self) -> float:
+        """Mean absolute difference of the scores, in units of the risk."""
+        return _compared(self.soft_scores, self.hard_scores)[1]
+
+    @property
+    def threshold_pearson(self) -> float:
+        """Pearson correlation of the thresholds over alphas where both are finite."""
+        return _compared(self.soft_thresholds, self.hard_thresholds)[0]
+
+    @property
+    def threshold_mae(self) -> float:
+        """Mean absolute difference of the thresholds where both are finite."""
+        return _compared(self.soft_thresholds, self.hard_thresholds)[1]
+
+    @property
+    def agreement(self) -> NDArray:
+        """Share of the claims on which both agree, shape (n_alphas,)."""
+        return (self.soft_kept == self.hard_kept).mean(axis=1)
+
+    _columns = {
+        "alpha": "{alpha:.3f}",
+        "both incl.": "{both_included:d}",
+        "soft only": "{soft_only:d}",
+        "hard only": "{hard_only:d}",
+        "both excl.": "{both_excluded:d}",
+        "agree %": "{agree_pct:.1f}",
+    }
+
+    def _heading(self):
+        return (
+            f"nonconformity scores of {len(self.soft_scores)} problems with errors: "
+            f"r = {self.score_pearson:.3f}, MAE = {self.score_mae:.3f}\n"
+            f"thresholds: r = {self.threshold_pearson:.3f}, "
+            f"MAE = {self.threshold_mae:.3f}"
+        )
+
+    def _values(self):
+        soft, hard = self.soft_kept, self.hard_kept
+        return {
+            "alpha": self.alpha,
+            "both_included": (soft & hard).sum(axis=1),
+            "soft_only": (soft & ~hard).sum(axis=1),
+            "hard_only": (~soft & hard).sum(axis=1),
+            "both_excluded": (~soft & ~hard).sum(axis=1),
+            "agree_pct": 100 * self.agreement,
+        }
+
+
+def surrogate_agreement(
+    filter: Any,
+    X: Problems,
+    y: Labels,
+    alphas: Iterable[float],
+    *,
+    relaxation: Any = None,
+) -> SurrogateReport:
+    """Compare a relaxation with the hard procedure that it stands for.
+
+    The problems calibrate both, and are then filtered by both. For a grid relaxation the
+    hard score is the last safe threshold of its grid, which is its limit; for a path
+    relaxation it is the nonconformity score itself.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        The filter whose scorer gives the risks.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Problems, as in the filter's `fit`; at least one with an error.
+    y : sequence of 1-D arrays, one per problem
+        Their labels.
+    alphas : sequence of float in (0, 1)
+        Levels for which there are too few problems are refused.
+    relaxation : PathRelaxation or GridRelaxation, optional
+        None is the filter's own.
+
+    Returns
+    -------
+    SurrogateReport
+
+    References
+    ----------
+    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), section on validating the surrogate.
+
+    Examples
+    --------
+    >>> from skdcf import CoherentConformalFilter
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.inspection import surrogate_agreement
+    >>> from skdcf.relaxation import PathRelaxation
+    >>> X, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
+    >>> dcf = CoherentConformalFilter(random_state=0).fit(X[:200], y[:200])
+    >>> sharp = PathRelaxation(keep_temperature=1e-4, quantile_temperature=1e-4)
+    >>> new = X[200:], y[200:]
+    >>> report = surrogate_agreement(dcf, *new, [0.05, 0.1], relaxation=sharp)
+    >>> bool((report.agreement > 0.99).all())
+    True
+    """
+    from ..relaxation import GridRelaxation, PathRelaxation
+
+    levels = check_alphas(alphas)
+    batch, true = filter.columns(X), filter.check(X, y)[1] == 1
+    if true.all():
+        raise ValueError(
+            "no claim is false: there is no nonconformity score to compare"
+        )
+    if not conformal_rank(len(batch), levels.min()):
+        raise ValueError(
+            f"{len(batch)} problems are too few for alpha = {levels.min():g}: at least "
+            f"alpha = {1 / (len(batch) + 1):.4g} is needed"
+        )
+    if relaxation is None:
+        relaxation = getattr(filter, "relaxation", None) or PathRelaxation()
+    relaxation.validate()
+    risk = -filter.confidence(X)
+    hard_risk = path_risk(risk, batch)
+    hard = nonconformity_scores(hard_risk, true, batch.offsets)
+    wrong = np.isfinite(hard)
+    if isinstance(relaxation, GridRelaxation):
+        hard = last_safe_thresholds(risk, hard, batch.offsets, relaxation.margin)
+    plan = relaxation.plan(batch, true)
+    soft = relaxation.soft_scores(risk, plan)
+    soft_t = np.array([relaxation.soft_threshold(soft, a) for a in levels])
+    hard_t = np.array([conformal_threshold(np.sort(hard), a) for a in levels])
+    kept = np.array([relaxation.soft_retention(risk, t, plan) >= 0.5 for t in soft_t])
+    return SurrogateReport(
+        alpha=levels,
+        soft_scores=soft[wrong],
+        hard_scores=hard[wrong],
+        soft_thresholds=soft_t,
+        hard_thresholds=hard_t,
+        soft_kept=kept,
+        hard_kept=hard_risk < hard_t[:, None],
+    )
+
+
+def _compared(soft, hard):
+    """Pearson correlation and mean absolute difference, where both are finite."""
+    both = np.isfinite(soft) & np.isfinite(hard)
+    soft, hard = soft[both], hard[both]
+    if not len(soft):
+        return np.nan, np.nan
+    varies = np.ptp(soft) > 0 and np.ptp(hard) > 0
+    r = float(np.corrcoef(soft, hard)[0, 1]) if varies else np.nan
+    return r, float(np.mean(np.abs(soft - hard)))

@@ -1,0 +1,644 @@
+"""Reports as pictures: promised against observed coverage, claims kept, and scores.
+
+All displays are made alike, and their lines differ in grey, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._checks import check_choice, printable
+from ..evaluation import ComparisonReport
+from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
+from ..metrics import FilterReport, evaluate_filter
+
+# Okabe and Ito (2008), without the yellow that white paper swallows.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+TRUE, FALSE = COLOURS[:2]
+CHANCE = {"color": "0.55", "alpha": 0.3, "lw": 0}
+ALPHAS = (0.02, 0.05, 0.1, 0.2)
+PANELS = {
+    "coverage": "coverage (no false claim kept)",
+    "retention": "true claims kept per problem",
+    "false kept": "false claims kept per problem",
+    "non-empty": "share of answers that are not emptied",
+}
+GRID = 400
+
+
+class Display:
+    """A report as a picture; a subclass says how to draw it.
+
+    A subclass defines ``_draw(axes)``, which gets an array of ``_panels`` axes, and
+    ``_size``, the inches of a new figure; both may depend on the report.
+    """
+
+    _panels = 1
+    _size = (5.5, 4.0)
+
+    def __init__(self, report: Any) -> None:
+        self.report = report
+
+    @classmethod
+    def from_report(cls, report: Any, *, ax: Any = None, **settings: Any) -> Self:
+        """Draw a report that is at hand.
+
+        Parameters
+        ----------
+        report : object
+            The report, as the class takes it.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of the class.
+
+        Returns
+        -------
+        Display
+            An object of this class, drawn.
+        """
+        return cls(report, **settings).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        Display
+            This object.
+        """
+        import matplotlib.pyplot as plt
+
+        n = self._panels
+        if ax is None:
+            _, ax = plt.subplots(1, n, figsize=self._size, layout="constrained")
+        axes = np.asarray(ax, dtype=object).ravel()
+        if len(axes) != n:
+            raise ValueError(f"{len(axes)} axes were given, but {n} are drawn on")
+        self._draw(axes)
+        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        return self
+
+    def _draw(self, axes):
+        raise NotImplementedError
+
+
+def by_name(one):
+    """A dict by name as it is, and anything else as one without a name."""
+    return one if isinstance(one, dict) else {"": one}
+
+
+def line_style(i):
+    """Colour, marker and dash of line i."""
+    return {
+        "color": COLOURS[i % len(COLOURS)],
+        "marker": MARKERS[i % len(MARKERS)],
+        "linestyle": DASHES[i % len(DASHES)],
+    }
+
+
+class ReportDisplay(Display):
+    """Coverage, true and false claims kept against alpha, one line per filter.
+
+    Parameters
+    ----------
+    report : FilterReport, dict of str to FilterReport, or ComparisonReport
+        What to draw. A dict has the names that the legend shows; ``groups`` of a report
+        is such a dict, with one line per group of problems.
+    panels : sequence of {"coverage", "retention", "false kept", "non-empty"}
+        What to show side by side. "retention" and "false kept" are the true and the false
+        claims that are kept per problem, "non-empty" is the share of the answers of which
+        something is kept.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    ax_ : matplotlib Axes
+        The first panel.
+    axes_ : ndarray of matplotlib Axes
+        One per panel. Grey boxes are where theory expects coverage in 95 of 100 cases,
+        for so many calibration and test problems. Bars are 95 % intervals of coverage,
+        and standard errors of retention.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import ReportDisplay
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(graphs[:150], y[:150])
+    >>> display = ReportDisplay.from_estimator(cf, graphs[150:], y[150:])
+    >>> len(display.axes_)
+    3
+    """
+
+    def __init__(
+        self,
+        report: Any,
+        *,
+        panels: Iterable[str] = ("coverage", "retention", "false kept"),
+    ) -> None:
+        self.report = report
+        self.panels = panels
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        alphas: Iterable[float] = ALPHAS,
+        *,
+        ax: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Evaluate fitted filters on test problems, and draw what comes out.
+
+        Parameters
+        ----------
+        estimator : fitted filter, or dict of str to fitted filter
+            The filters, by the name that the legend shows.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Test problems.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        alphas : sequence of float in (0, 1)
+            The levels.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of the class.
+
+        Returns
+        -------
+        ReportDisplay
+            An object of this class, drawn.
+        """
+        alphas = np.atleast_1d(np.asarray(alphas)).tolist()
+        filters = by_name(estimator).items()
+        reports = {name: evaluate_filter(one, X, y, alphas) for name, one in filters}
+        return cls.from_report(reports, ax=ax, **settings)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Sequence[ArrayLike] | ArrayLike,
+        kept: Mapping[float, Any],
+        *,
+        groups: ArrayLike | None = None,
+        ax: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Draw what masks keep, whatever made them.
+
+        Parameters
+        ----------
+        y : sequence of 1-D arrays, one per problem
+            Labels: 1 true, 0 false, -1 unknown.
+        kept : dict of float to sequence of boolean masks
+            The masks by alpha, as `predict` returns them.
+        groups : array-like of shape (n_problems,), optional
+            The question that each problem answers.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of the class.
+
+        Returns
+        -------
+        ReportDisplay
+            An object of this class, drawn.
+        """
+        report = FilterReport.from_predictions(y, kept, groups=groups)
+        return cls.from_report(report, ax=ax, **settings)
+
+    @property
+    def _panels(self):
+        for panel in self.panels:
+            check_choice("panel", panel, PANELS)
+        return len(list(self.panels))
+
+    @property
+    def _size(self):
+        return 4.5 * self._panels, 3.9
+
+    def _draw(self, axes):
+        lines = _lines(self.report)
+        places = Places(
+            [a for alpha, _, _ in lines.values() for a in alpha], len(lines)
+        )
+        for panel, ax in zip(self.panels, axes, strict=True):
+            for i, (name, (alpha, band, heights)) in enumerate(lines.items()):
+                height, error = heights[panel]
+                style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
+                label = printable(name) or "observed"
+                at = alpha + places.shifts[i]
+                ax.errorbar(at, height, yerr=error, label=label, **style)
+                if panel == "coverage" and not np.isnan(band).any():  # a law is known
+                    places.draw_band(ax, alpha, band, i)
+            ax.set_ylabel(PANELS[panel])
+            places.name(ax)
+            if panel == "coverage":
+                places.draw_promise(ax)
+            else:
+                _from_zero(ax)
+        falls = next(iter(self.panels)) == "coverage"
+        if len(lines) > 1 or falls:
+            _add_legend(axes[0], falls)
+
+
+def _lines(report):
+    """By name: levels, their band, and for each panel the heights with their errors."""
+    if isinstance(report, ComparisonReport):
+        return _lines_of_comparison(report)
+    out = {}
+    for name, one in by_name(report).items():
+        order, share = np.argsort(one.alpha), one.nonempty
+        heights = {
+            "coverage": (one.coverage, abs(one.coverage_interval.T - one.coverage)),
+            "retention": (one.retention, one.retention_error),
+            "false kept": (one.false_kept, None),
+            "non-empty": (share, np.sqrt(share * (1 - share) / one.n_questions)),
+        }
+        for panel, (height, error) in heights.items():
+            error = None if error is None else error[..., order]
+            heights[panel] = height[order], error
+        out[str(name)] = one.alpha[order], one.coverage_band[order], heights
+    return out
+
+
+def _lines_of_comparison(report):
+    order, out = np.argsort(report.alpha), {}
+    names = ("coverage", "retention", "false_kept", "abstention")
+    means = [getattr(report, key).mean(axis=1)[:, order] for key in names]
+    for i, (name, error) in enumerate(
+        zip(report.names, report.retention_error, strict=True)
+    ):
+        coverage, retention, false, abstention = (mean[i] for mean in means)
+        heights = {
+            "coverage": (coverage, None),
+            "retention": (retention, error[order]),
+            "false kept": (false, None),
+            "non-empty": (1 - abstention, None),
+        }
+        out[name] = report.alpha[order], report.coverage_band[order], heights
+    return out
+
+
+class Places:
+    """Where the marks of n lines stand around the levels, so that none hides another.
+
+    What was promised and what theory expects is drawn as wide as all of them, flat, so
+    that a mark beside its level stays inside the band that it belongs to.
+
+    Parameters
+    ----------
+    levels : array-like
+        The levels, repeated or not.
+    n : int
+        Number of lines.
+    """
+
+    def __init__(self, levels, n):
+        self.levels = np.unique(levels)
+        self.gap = np.diff(self.levels).min(initial=0.1) / (3 * max(n, 1))
+        self.shifts = self.gap * (np.arange(n) - (n - 1) / 2)
+        self.half = self.gap * max(n, 2) / 2
+
+    def draw_promise(self, ax):
+        """A flat line at each level."""
+        ends = self.levels - self.half, self.levels + self.half
+        style = {"color": "k", "lw": 1.2, "zorder": 1, "label": "promised: 1 - alpha"}
+        ax.hlines(1 - self.levels, *ends, **style)
+
+    def draw_band(self, ax, levels, band, i):
+        """A box around the marks of line i."""
+        half, gap = self.half / len(self.shifts), np.full(len(levels), np.nan)
+        at = levels + self.shifts[i]
+        ends = np.column_stack([at - half, at + half, gap]).ravel()
+        low, high = np.repeat(np.asarray(band).T, 3, axis=1)
+        label = None if i else "95 % band of theory"
+        ax.fill_between(ends, low, high, label=label, zorder=0, **CHANCE)
+
+    def name(self, ax):
+        """Ticks at the levels, and nowhere else."""
+        close = np.diff(self.levels).min(initial=np.inf) < 0.09 * np.ptp(self.levels)
+        names = [f"{level:g}" for level in self.levels]
+        ax.set_xticks(self.levels, names, rotation=90 if close else 0, minor=False)
+        ax.set_xlabel("alpha")
+
+
+def _from_zero(ax):
+    """Let the axis begin at 0, with a margin above all that is shown."""
+    ax.update_datalim([(ax.dataLim.x0, 0)])
+    ax.autoscale_view()
+    ax.set_ylim(0, None)
+
+
+def _add_legend(ax, falls):
+    """Below lines that fall, with room made for it; else where it fits best."""
+    n = len(ax.get_legend_handles_labels()[0])
+    if falls:
+        low, high = ax.get_ylim()
+        ax.set_ylim(low - 0.05 * n * (high - low), high)
+    place = "lower left" if falls else "best"
+    ax.legend(frameon=False, fontsize="small", loc=place)
+
+
+class SoftHardDisplay(Display):
+    """Soft against hard nonconformity scores, one dot per problem with an error.
+
+    Parameters
+    ----------
+    report : SurrogateReport
+        The report of `skdcf.inspection.surrogate_agreement`.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    ax_ : matplotlib Axes
+        What was drawn on.
+    axes_ : ndarray of one matplotlib Axes
+        The same.
+
+    Examples
+    --------
+    >>> from skdcf import CoherentConformalFilter
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import SoftHardDisplay
+    >>> X, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> dcf = CoherentConformalFilter("linear", random_state=0).fit(X[:200], y[:200])
+    >>> display = SoftHardDisplay.from_estimator(dcf, X[200:], y[200:], [0.1])
+    >>> display.ax_.get_xlabel()
+    'hard score'
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        alphas: Iterable[float] = (0.05, 0.1),
+        *,
+        relaxation: Any = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw how faithful a relaxation is to the procedure that it stands for.
+
+        Parameters
+        ----------
+        estimator : fitted filter
+            The filter whose scorer gives the risks.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems, as in `skdcf.inspection.surrogate_agreement`.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        alphas : sequence of float in (0, 1)
+            The levels.
+        relaxation : PathRelaxation or GridRelaxation, optional
+            None is the filter's own.
+        ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        SoftHardDisplay
+            An object of this class, drawn.
+        """
+        report = surrogate_agreement(estimator, X, y, alphas, relaxation=relaxation)
+        return cls.from_report(report, ax=ax)
+
+    def _draw(self, axes):
+        (ax,), report = axes, self.report
+        hard, soft = report.hard_scores, report.soft_scores
+        both = np.concatenate([hard, soft])
+        ends = [both.min(), both.max()]
+        ax.plot(ends, ends, color="k", lw=0.9, label="the same")
+        ax.plot(hard, soft, "o", color=TRUE, alpha=0.6, ms=4, mec="none")
+        r, difference = report.score_pearson, report.score_mae
+        title = f"r = {r:.3f}, mean difference {difference:.3f}"
+        ax.set_title(title, fontsize="medium")
+        ax.set(xlabel="hard score", ylabel="soft score")
+        ax.legend(frameon=False)
+
+
+class ScoreDistributionDisplay(Display):
+    """Densities of the scores of true and of false claims, one panel per filter.
+
+    Parameters
+    ----------
+    report : SeparationReport
+        The report of `skdcf.inspection.score_separation`.
+    alpha : float, optional
+        One of the report's levels; None is its first.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    ax_ : matplotlib Axes
+        The first panel.
+    axes_ : ndarray of matplotlib Axes
+        One per filter.
+
+    Examples
+    --------
+    >>> from skdcf.plots import ScoreDistributionDisplay
+    >>> labels = [1, 1, 1, 0, 0, 0]
+    >>> display = ScoreDistributionDisplay.from_predictions(
+    ...     labels, {"frequency": [5, 4, 2, 3, 1, 0]}
+    ... )
+    >>> display.ax_.get_title()
+    "frequency: Cohen's d 1.53, overlap 0.52"
+    """
+
+    def __init__(self, report: Any, *, alpha: float | None = None) -> None:
+        self.report = report
+        self.alpha = alpha
+
+    @classmethod
+    def from_predictions(
+        cls, y: ArrayLike, scores: Mapping[str, ArrayLike], *, ax: Any = None
+    ) -> Self:
+        """Draw scores of claims by their labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_claims,)
+            1 true, 0 false; other claims are left out.
+        scores : dict of str to array-like of shape (n_claims,)
+            The scores by the name of the panel.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        ScoreDistributionDisplay
+            An object of this class, drawn.
+        """
+        return cls.from_report(SeparationReport.from_scores(scores, y), ax=ax)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
+        """Draw the confidences that fitted filters give to problems.
+
+        Parameters
+        ----------
+        estimator : fitted filter, or dict of str to fitted filter
+            The filters by the name of the panel.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems that are new to the scorers.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        ScoreDistributionDisplay
+            An object of this class, drawn.
+        """
+        filters = by_name(estimator)
+        labels = next(iter(filters.values())).check(X, y)[1]
+        scores = {name: one.confidence(X) for name, one in filters.items()}
+        return cls.from_predictions(labels, scores, ax=ax)
+
+    @property
+    def _panels(self):
+        return len(self.report.names)
+
+    @property
+    def _size(self):
+        return 4.4 * self._panels, 3.4
+
+    def _draw(self, axes):
+        report, j = self.report, 0
+        if self.alpha is not None:
+            check_choice("alpha", self.alpha, report.alpha.tolist())
+            j = report.alpha.tolist().index(self.alpha)
+        for i, (name, ax) in enumerate(zip(report.names, axes, strict=True)):
+            row = report.scores[j][i]
+            _draw_density(ax, row[report.true], TRUE, "-", "true claims")
+            _draw_density(ax, row[~report.true], FALSE, "--", "false claims")
+            d, common = report.cohens_d[i, j], report.overlap[i, j]
+            said = f"Cohen's d {d:.2f}, overlap {common:.2f}"
+            ax.set_title(f"{name}: {said}" if name else said, fontsize="medium")
+            ax.set(xlabel="score (pooled z-score)", ylabel="density", ylim=(0, None))
+        axes[0].legend(frameon=False)
+
+
+def _draw_density(ax, scores, colour, dash, label):
+    from scipy.stats import gaussian_kde
+
+    style = {"color": colour, "ls": dash, "label": f"{len(scores)} {label}"}
+    if len(scores) < 2 or np.ptp(scores) == 0:
+        ax.axvline(scores[0] if len(scores) else np.nan, **style)
+        return
+    margin = 0.2 * np.ptp(scores)
+    at = np.linspace(scores.min() - margin, scores.max() + margin, GRID)
+    height = gaussian_kde(scores)(at)
+    ax.plot(at, height, lw=1.6, **style)
+    ax.fill_between(at, height, color=colour, alpha=0.15, lw=0)
+
+
+class ImportanceDisplay(Display):
+    """Bars of mean importance, the largest on top, with deviations.
+
+    Parameters
+    ----------
+    report : ImportanceReport
+        The report of `skdcf.inspection.permutation_importance` or `shap_values`.
+    max_features : int, default=10
+        Number of features to show.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    ax_ : matplotlib Axes
+        What was drawn on.
+    axes_ : ndarray of one matplotlib Axes
+        The same.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import ImportanceDisplay
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF(ties="jitter").fit(graphs[:100], y[:100])
+    >>> display = ImportanceDisplay.from_estimator(
+    ...     cf, graphs[100:], y[100:], n_repeats=2, max_features=5
+    ... )
+    >>> len(display.ax_.patches)
+    5
+    """
+
+    def __init__(self, report: Any, *, max_features: int = 10) -> None:
+        self.report = report
+        self.max_features = max_features
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        max_features: int = 10,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the permutation importance of retention.
+
+        Parameters
+        ----------
+        estimator : fitted filter
+            The filter whose features are shuffled.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems that are new to the scorer.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        max_features : int, default=10
+            Number of features to show.
+        ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
+        **options
+            Options of `skdcf.inspection.permutation_importance`.
+
+        Returns
+        -------
+        ImportanceDisplay
+            An object of this class, drawn.
+        """
+        report = permutation_importance(estimator, X, y, **options)
+        return cls.from_report(report, max_features=max_features, ax=ax)
+
+    @property
+    def _size(self):
+        return 6.5, 1.1 + 0.3 * len(self.report.ranking[: self.max_features])
+
+    def _draw(self, axes):
+        (ax,), report = axes, self.report
+        shown = report.ranking[: self.max_features]
+        style = {"color": TRUE, "ecolor": "0.35", "capsize": 2, "height": 0.65}
+        rows, error = np.arange(len(shown)), report.deviation[shown]
+        ax.barh(rows, report.mean[shown], xerr=error, **style)
+        ax.set_yticks(rows, [report.feature_names[j] for j in shown])
+        ax.set_ylim(len(shown) - 0.45, -0.55)
+        ax.axvline(0, color="k", lw=0.8)
+        ax.set_xlabel(report.what.replace(", of", ",\nof"))

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import paper
-from sklearn.base import clone
 from cells import columns as cached_columns
 from cells import compute
 from methods import AUTO, LINEAR, LOGISTIC, TIES, sharpened
 from paper import ALPHAS, PROBLEMS, SEVEN, TABLES, TWENTY
 from saving import DIGITS, RESULTS, wanted, write
+from sklearn.base import clone
 
 from skdcf import (
     BoostedIndependentFactuality,

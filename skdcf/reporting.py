@@ -164,10 +164,8 @@ def _answers(explained, n_answers):
     if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
         title += f"; {n_more} more keep one that nobody judged, which counts as false"
     yield card(_shown(missed, _MISSED), title)
-    step = max(1, len(explained) // max(1, n_answers))
-    some = explained[::step][:n_answers]
-    title = f"{len(some)} of all answers, evenly spread"
-    yield card(_shown(some, n_answers), title)
+    some = explained[:: max(1, len(explained) // max(1, n_answers))][:n_answers]
+    yield card(_shown(some, n_answers), f"{len(some)} of all answers, evenly spread")
 
 
 def _keeps(explanation, label):
@@ -178,19 +176,13 @@ def _shown(explained, most):
     """The first answers, as many as a page can hold, and how many are left out."""
     claims = np.cumsum([min(e.graph.n_claims, CLAIMS_LISTED) for e in explained[:most]])
     n = int(np.sum(claims <= _CLAIMS))
-    parts = [_folded(e) for e in explained[:n]]
-    if left := len(explained) - n:
-        parts.append(
-            f"<p>{left} more answers are left out, to keep this page small.</p>"
-        )
-    return "".join(parts)
+    parts, left = "".join(map(_folded, explained[:n])), len(explained) - n
+    said = f"<p>{left} more answers are left out, to keep this page small.</p>"
+    return parts + said if left else parts
 
 
 def _folded(explanation):
     graph, kept = explanation.graph, explanation.kept
-    name = graph.problem or graph.id or "an answer"
-    name = shorten(str(name), 90, placeholder=" …")
-    said = f"{kept.sum()} of {len(kept)} claims kept: {name}"
-    return (
-        f"<details><summary>{escape(said)}</summary>{explanation.body_html()}</details>"
-    )
+    name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
+    said = escape(f"{kept.sum()} of {len(kept)} claims kept: {name}")
+    return f"<details><summary>{said}</summary>{explanation.body_html()}</details>"

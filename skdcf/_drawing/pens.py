@@ -10,6 +10,7 @@ The last part shows a problem with its texts beside its drawing, and many proble
 HTML.
 """
 
+from textwrap import shorten
 from typing import NamedTuple
 
 import numpy as np
@@ -84,14 +85,16 @@ def legend_entries(shown):
     return entries + [(Shown(on, mark), mark) for mark in marks]
 
 
-def draw_edges(pen, layout):
-    """Every edge with the head of its arrow."""
+def draw_graph(pen, layout, shown):
+    """Every edge with the head of its arrow, and every claim."""
     for curve in layout.curves():
         pen.path(curve, "none", EDGE, 1.2)
         (x, y), (length, half) = curve[-1][1][-1], HEAD
         ends = [[x - half, y - length], [x + half, y - length], [x, y]]
         head = [("M", [[x, y]]), *(("L", [end]) for end in ends)]
         pen.path(head, EDGE, "none", 0)
+    for v, place in enumerate(layout.places):
+        draw_claim(pen, place, v + 1, shown[v])
 
 
 def draw_claim(pen, place, number, shown):
@@ -170,7 +173,7 @@ def glyph_svg(number, shown):
     return pen.element(size, size, 'aria-hidden="true"')
 
 
-def graph_svg(n_claims, edges, *, kept=None, labels=None, claims=None):
+def graph_svg(n_claims, edges, kept=None, labels=None):
     """A problem as an SVG element.
 
     Parameters
@@ -181,21 +184,13 @@ def graph_svg(n_claims, edges, *, kept=None, labels=None, claims=None):
         None where nothing was filtered.
     labels : sequence of int, optional
         1 true, 0 false, -1 not judged.
-    claims : sequence of str, optional
-        Shown where the mouse rests.
 
     Returns
     -------
     str
     """
     layout, pen = layered_layout(n_claims, edges), SvgPen()
-    shown = shown_of(n_claims, kept, labels)
-    draw_edges(pen, layout)
-    for v, place in enumerate(layout.places):
-        tip = ": ".join(part for part in (shown[v].words, claims and claims[v]) if part)
-        pen.parts.append(f"<g>{f'<title>{escape(tip)}</title>' if tip else ''}")
-        draw_claim(pen, place, v + 1, shown[v])
-        pen.parts.append("</g>")
+    draw_graph(pen, layout, shown_of(n_claims, kept, labels))
     said = f"{n_claims} claims and {len(edges)} edges between them"
     if kept is not None:
         said += f"; {int(np.sum(kept))} claims are kept"
@@ -259,9 +254,7 @@ def _drawing(graph, kept, labels):
         return "<p>no claims</p>"
     if graph.n_claims > CLAIMS_DRAWN:
         return f"<p>{graph.n_claims} claims, {len(graph.edges)} edges: too many to draw</p>"
-    svg = graph_svg(
-        graph.n_claims, graph.edges, kept=kept, labels=labels, claims=graph.claims
-    )
+    svg = graph_svg(graph.n_claims, graph.edges, kept, labels)
     return f'<div class="drawing">{svg}</div>'
 
 
@@ -303,6 +296,5 @@ def summary(i, graph):
     name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
     said = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
     if graph.problem:
-        line = " ".join(graph.problem.split())
-        said += f"; {line[:90]}{'…' if len(line) > 90 else ''}"
+        said += f"; {shorten(graph.problem, 90, placeholder=' …')}"
     return escape(said)

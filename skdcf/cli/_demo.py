@@ -77,8 +77,9 @@ def sentences(reports, alpha):
         f"average over calibration sets; with this many problems {low:.1%} to {high:.1%}."
     )
     yield (
-        f"Came out: {learnt.coverage[j]:.1%}, with {learnt.retention[j]:.2f} true claims "
-        f"kept per answer ({plain.retention[j]:.2f} by {PLAIN}, standard errors "
+        f"Came out: {learnt.coverage[j]:.1%}, with {learnt.retention[j]:.2f} true and "
+        f"{learnt.false_kept[j]:.2f} false claims kept per answer ({PLAIN}: "
+        f"{plain.retention[j]:.2f} and {plain.false_kept[j]:.2f}; errors of the true ones "
         f"{learnt.retention_error[j]:.2f} and {plain.retention_error[j]:.2f})."
     )
 

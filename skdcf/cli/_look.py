@@ -162,9 +162,11 @@ def _kept(n, data, options):
                 model = clone(filter).fit(*known, groups[some])
             except ValueError:  # too few to train anything
                 return {}
-            kept.append(evaluate_filter(model, *held, [options.alpha]).retention[0])
-    error = np.std(kept, ddof=1) / np.sqrt(len(kept))
-    return {"kept": float(np.mean(kept)), "kept_error": float(error)}
+            found = evaluate_filter(model, *held, [options.alpha])
+            kept.append([found.retention[0], found.false_kept[0]])
+    (true, false), error = np.mean(kept, axis=0), np.std(kept, axis=0, ddof=1)[0]
+    error /= np.sqrt(len(kept))
+    return {"kept": float(true), "kept_error": float(error), "false_kept": float(false)}
 
 
 def _part(graphs, data, rows):
@@ -178,10 +180,11 @@ def _planned(rows, needed, options):
     )
     if options.delta is not None:
         yield f"So many are needed to be sure of it with probability {1 - options.delta:g}."
-    yield "answers   if all calibrate, coverage is (90 %)   true claims kept, if they train, too"
+    yield "answers   if all calibrate, coverage is (90 %)   true, false claims kept if they train"
     for row in rows:
         band = f"{row['coverage_low']:.1%} to {row['coverage_high']:.1%}"
-        kept = f"{row['kept']:.2f} +- {row['kept_error']:.2f}" if "kept" in row else "-"
+        form = "{kept:.2f} +- {kept_error:.2f}, {false_kept:.2f}"
+        kept = form.format_map(row) if "kept" in row else "-"
         yield f"{row['answers']:7}   {band:34}   {kept}"
     if not options.problems:
         yield "With a file of labelled answers the last column is measured on them."

@@ -26,7 +26,6 @@ from ._search import as_groups, check_search, fit_each, numbered, search_in
 from .splits import LEAVE_ONE_OUT, SHARES, finished_splits, key_of, make_splits, seeded
 
 METRICS = ("coverage", "retention", "false_kept", "abstention", "n_calibration")
-WANTED = ("fit", "fit_levels", "check", "calibrate", "predict_alpha", "path_risk")
 
 
 def compare_filters(
@@ -180,12 +179,10 @@ def _check_filter(name, filter, alphas, protocol):
     if search is not None:
         check_search(search)
     inner = filter if search is None else search.estimator
-    missing = [m for m in WANTED if not hasattr(inner, m)]
-    if missing or not hasattr(inner, "alpha"):
+    if not hasattr(inner, "calibrate_parts"):
         raise ValueError(
-            f"filter {name!r} is a {type(inner).__name__} without "
-            f"{', '.join(missing or ['alpha'])}: a filter of skdcf, or a search around "
-            "one, is expected. Transformers go into the filter, as features="
+            f"filter {name!r} is a {type(inner).__name__}: a filter of skdcf, or a search "
+            "around one, is expected. Transformers go into the filter, as features="
         )
     if protocol == LEAVE_ONE_OUT and getattr(inner, "ties", None) == "include":
         raise ValueError(

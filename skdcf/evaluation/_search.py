@@ -263,7 +263,7 @@ def fit_levels(
 
     Parameters
     ----------
-    filter : unfitted filter, CalibratedSearch, or dict of float to unfitted filter
+    filter : unfitted filter, or dict of float to unfitted filter
         For instance `HardCF`; a dict has one for each alpha.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in the filter's `fit`.
@@ -278,7 +278,7 @@ def fit_levels(
     -------
     dict of float to fitted filter
         By alpha. Where training does not depend on alpha, it was done once and the
-        filters share their scorer; a search is done for each level.
+        filters share their scorer.
 
     Raises
     ------
@@ -296,29 +296,16 @@ def fit_levels(
     (0.05, True)
     """
     alphas = [check_alpha(alpha) for alpha in alphas]
-    if isinstance(filter, CalibratedSearch):
-        fresh = (with_level(filter, alpha).fit(X, y, groups) for alpha in alphas)
-        return dict(zip(alphas, fresh, strict=True))
     if search_in(filter) is not None:
         raise ValueError(
-            "a search by itself calibrates on what it has looked at: wrap it, as "
-            "CalibratedSearch(search)"
+            "a search has one level: set alpha in its filter, and fit a CalibratedSearch "
+            "for each level"
         )
     if isinstance(filter, Mapping):
         fresh = (clone(filter[a]).set_params(alpha=a).fit(X, y, groups) for a in alphas)
     else:
         fresh = clone(filter).fit_levels(X, y, alphas, groups)
     return dict(zip(alphas, fresh, strict=True))
-
-
-def with_level(model, alpha):
-    """A clone of a filter or a search for another alpha."""
-    path = "alpha"
-    if isinstance(model, CalibratedSearch):
-        path = "search__estimator__alpha"
-    elif search_in(model) is not None:
-        path = "estimator__alpha"
-    return clone(model).set_params(**{path: alpha})
 
 
 def fit_each(filter, X, y, alphas, groups=None, **changes):
@@ -333,8 +320,9 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
             yield fresh.fit(X, y, groups), [i], {}
     elif (search := search_in(filter)) is not None:
         for i, alpha in enumerate(alphas):
+            at_level = clone(search).set_params(estimator__alpha=alpha)
             questions = -1 - np.arange(len(X)) if groups is False else groups
-            best, found = choose(with_level(search, alpha), X, y, questions)
+            best, found = choose(at_level, X, y, questions)
             fitted = best.set_params(**changes).fit(X, y, groups)
             yield fitted, [i], found.best_params_
     else:

@@ -151,15 +151,6 @@ class FilterReport(Table):
         "covered of these": "{nonempty_coverage:.3f}",
         "threshold": "{threshold:.4g}",
     }
-    _group_columns = {
-        "alpha": "{alpha:.3f}",
-        "group": "{group}",
-        "problems": "{n_problems:d}",
-        "coverage": "{coverage:.3f}",
-        "95 % interval": "{coverage_interval_low:.3f} - {coverage_interval_high:.3f}",
-        "true claims kept": "{retention:.3f}",
-        "false kept": "{false_kept:.3f}",
-    }
 
     @property
     def warning(self) -> str:
@@ -208,7 +199,10 @@ class FilterReport(Table):
                 for i in range(len(self.alpha))
                 for group, one in self.groups.items()
             ]
-            tables.append(("", self._group_columns, rows))
+            both = {"group": "{group}", "problems": "{n_problems:d}"} | self._columns
+            left_out = ("target", "theory band", "threshold")
+            columns = {key: form for key, form in both.items() if key not in left_out}
+            tables.append(("", columns, rows))
         return tables
 
 

@@ -143,10 +143,11 @@ class CoverageMonitor(BettingMonitor):
         urns = _urns(filter)
         part = filter.calibration_part(X, y, groups, accept_origin=accept_origin)
         self._restart(filter, urns)
-        names = [None] * len(part) if part.groups is None else map(as_one, part.groups)
+        names = (
+            [None] * len(part) if part.groups is None else [*map(as_one, part.groups)]
+        )
         rows_of: dict = {name: [] for name in self.groups_}
         key, known = _keys(filter, part.seen)
-        names = list(names)
         order = np.lexsort((part.seen.order(), part.seen.question_order()))
         for row in order.tolist():
             name = names[row]
@@ -219,16 +220,12 @@ class CoverageMonitor(BettingMonitor):
         log_factors = errors[:, None] * np.log(ODDS)
         log_factors = log_factors - np.log1p(chance[:, None] * (ODDS - 1))
         made, self.states_[g] = play(int(count), self.states_[g], log_factors)
-        others = (
-            logsumexp(np.delete(self.group_wealth_, g))
-            if len(self.groups_) > 1
-            else -np.inf
-        )
+        others = logsumexp(np.append(np.delete(self.group_wealth_, g), -np.inf))
         j = self.n_calibrations_
-        share = -np.log(len(self.groups_)) - np.log(j * (j + 1))
-        self.log_wealth_ = np.append(
-            self.log_wealth_, np.logaddexp(others, made) + share
+        all_wealth = np.logaddexp(others, made) - np.log(
+            len(self.groups_) * j * (j + 1)
         )
+        self.log_wealth_ = np.append(self.log_wealth_, all_wealth)
         if len(made):
             self.group_wealth_[g] = made[-1]
         self.counts_[g] += [len(errors), int(errors.sum())]
@@ -271,16 +268,16 @@ class CoverageMonitor(BettingMonitor):
         """
         out, n_errors = super().summary(), getattr(self, "n_errors_", 0)
         n, filter = out["n_problems"], self._current()
-        counts = zip(
-            getattr(self, "groups_", ()), getattr(self, "counts_", ()), strict=True
-        )
+        groups, counts = getattr(self, "groups_", ()), getattr(self, "counts_", ())
         return out | {
             "n_errors": n_errors,
             "coverage": 1 - n_errors / n if n else float("nan"),
             "alpha": filter.calibration_.guarantee.level(None, filter.alpha),
             "n_repeated": getattr(self, "n_repeated_", 0),
             "n_calibrations": getattr(self, "n_calibrations_", 0),
-            "groups": {name: tuple(pair.tolist()) for name, pair in counts},
+            "groups": {
+                g: tuple(c.tolist()) for g, c in zip(groups, counts, strict=True)
+            },
             "cannot_see": self.cannot_see(),
         }
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from .._checks import printable
 from .._drawing import LOOKS, layered_layout, shown_of
 from .._drawing.layout import RADIUS
-from .._drawing.pens import draw_claim, draw_edges, legend_entries
+from .._drawing.pens import draw_claim, draw_graph, legend_entries
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
 # In points, as in the drawing itself.
@@ -158,9 +158,7 @@ class ReasoningGraphDisplay:
         size = _size(layout, lines, title)
         self.ax_, scale = _canvas(ax, size)
         pen = AxesPen(self.ax_, scale)
-        draw_edges(pen, layout)
-        for v, place in enumerate(layout.places):
-            draw_claim(pen, place, v + 1, shown[v])
+        draw_graph(pen, layout, shown)
         _write(pen, lines, shown, layout.width + GAP)
         _draw_legend(pen, shown, size[1])
         if title is not None:

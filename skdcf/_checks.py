@@ -55,9 +55,9 @@ def check_alpha(alpha):
     return float(alpha)
 
 
-def check_alphas(alphas):
+def check_alphas(alphas, check=check_alpha):
     """Several alphas as an array of shape (n_alphas,), each of them once."""
-    alphas = [check_alpha(alpha) for alpha in np.atleast_1d(alphas).tolist()]
+    alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
     if not alphas:
         raise ValueError("alphas is empty: at least one level is needed")
     if len(set(alphas)) < len(alphas):

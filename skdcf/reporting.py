@@ -48,7 +48,7 @@ def write_report(
     path : path-like
         The file to write. It appears when it is complete.
     filter : fitted filter
-        Also a fitted search around a filter.
+        The filter to report on, or a fitted `skdcf.evaluation.CalibratedSearch`.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, as in the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
@@ -67,6 +67,7 @@ def write_report(
     Returns
     -------
     pathlib.Path
+        The file that was written.
 
     Raises
     ------
@@ -144,13 +145,11 @@ def _figure(report):
 
 def _more_labels(filter):
     """How far the coverage of one filter may be from its mean, with more calibration."""
-    n, alpha = filter.n_calibration_, filter.alpha
     rows = []
     for factor in (1, 2, 4, 10):
-        low, high = coverage_band(factor * n, alpha)
-        as_it_is = " (as it is)" if factor == 1 else ""
-        strictest = f"{1 / (factor * n + 1):.2g}"
-        rows.append((f"{factor * n}{as_it_is}", strictest, f"{low:.3f} to {high:.3f}"))
+        n, said = factor * filter.n_calibration_, " (as it is)" if factor == 1 else ""
+        low, high = coverage_band(n, filter.alpha)
+        rows.append((f"{n}{said}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}"))
     header = "answers that calibrate", "strictest alpha", "coverage of 95 % of filters"
     return table(header, rows) + (
         "<p>More labels also train a better score, which keeps more true claims.</p>"

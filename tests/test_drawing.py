@@ -127,7 +127,7 @@ def test_drawn_lines_keep_clear_of_other_claims(seed):
     edges = random_dag(n, 0.2, seed)
     root = ElementTree.fromstring(graph_svg(n, edges))
     lines = [e.get("d") for e in root if e.tag.endswith("path") and "C" in e.get("d")]
-    spots = [g.find("{*}circle") for g in root if g.tag.endswith("}g")]
+    spots = [element for element in root if element.tag.endswith("circle")]
     centres = np.array([[float(c.get("cx")), float(c.get("cy"))] for c in spots])
     assert len(lines) == len(edges) and len(centres) == n
     for (parent, child), line in zip(edges, lines, strict=True):

@@ -82,6 +82,7 @@ def compare_filters(
     Returns
     -------
     ComparisonReport
+        Coverage, true and false claims kept per filter, split and level.
 
     Raises
     ------
@@ -136,8 +137,7 @@ def compare_filters(
     if resume is not None:
         if not isinstance(random_state, Integral):
             raise ValueError(
-                f"random_state is {random_state!r}, but resume needs an integer: another "
-                "run has to draw the same splits"
+                f"random_state is {random_state!r}, but resume needs an integer"
             )
         key = key_of(filters, *data, levels, protocol, splits, seeds)
         results = finished_splits(resume, key)

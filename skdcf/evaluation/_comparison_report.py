@@ -43,12 +43,14 @@ def percent_change(new, old):
 class DifferenceReport(Table):
     """Claims that filters keep minus those of a reference, split by split; prints as a table.
 
-    Attributes
+    Parameters
     ----------
     reference : str
+        The filter that the others are compared with.
     names : tuple of str
         The other filters.
     alpha : ndarray of shape (n_alphas,)
+        The levels.
     difference : ndarray of shape (n_filters, n_alphas)
         Mean over splits, in true claims kept per problem.
     percent : ndarray of shape (n_filters, n_alphas)
@@ -101,11 +103,12 @@ ROUNDING = 1e-9
 class ComparisonReport(Table):
     """Coverage and retention per filter, split and alpha; prints as a table.
 
-    Attributes
+    Parameters
     ----------
     names : tuple of str
         The filters.
     alpha : ndarray of shape (n_alphas,)
+        The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
         Share of the test problems in which no false claim is kept.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -122,6 +125,7 @@ class ComparisonReport(Table):
     seconds : ndarray of shape (n_filters, n_splits)
         Time spent in fitting, all alphas together.
     protocol : {"folds", "leave-one-out"}
+        How problems were divided.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
         False claims kept per test problem.
     chosen : dict of str to list of list of dict
@@ -183,6 +187,7 @@ class ComparisonReport(Table):
         Returns
         -------
         DifferenceReport
+            One row per level and other filter.
         """
         from scipy.stats import t
 

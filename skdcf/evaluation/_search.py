@@ -105,6 +105,7 @@ class CalibratedSearch(BaseEstimator):
         Returns
         -------
         self
+            This object, fitted.
 
         Raises
         ------

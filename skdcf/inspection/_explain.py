@@ -30,7 +30,7 @@ class Explanation(Table):
 
     Arrays are in the order of the claims, and sentences count claims from 1.
 
-    Attributes
+    Parameters
     ----------
     graph : ReasoningGraph
         The answer, as the scorer saw it.
@@ -162,6 +162,7 @@ class Explanation(Table):
         Returns
         -------
         str
+            HTML.
         """
         parts = problem_html(self.graph, self.kept, self.labels, self.reasons)
         said = _left_out(self.graph.n_claims - CLAIMS_LISTED)
@@ -219,7 +220,7 @@ def explain(
     Parameters
     ----------
     filter : fitted filter
-        Also a fitted search around a filter.
+        The filter that decides, or a fitted `skdcf.evaluation.CalibratedSearch`.
     X : ReasoningGraph, or problems as in the filter's `predict`
         One answer, or several.
     y : labels of X, optional

@@ -24,7 +24,7 @@ from ..metrics import leave_one_out
 class ImportanceReport(Table):
     """Importances of features over repetitions; prints as a ranking.
 
-    Attributes
+    Parameters
     ----------
     feature_names : tuple of str
         The features.

@@ -36,14 +36,16 @@ class SeparationReport(Table):
     Scores are z-scores, pooled over the filters: minus the mean, and divided by the
     standard deviation, of all scores of all filters at that alpha.
 
-    Attributes
+    Parameters
     ----------
     names : tuple of str
         The filters; the first is the reference.
     alpha : ndarray of shape (n_alphas,)
+        The levels.
     scores : list of ndarray of shape (n_filters, n_scores)
         One per alpha.
     true : ndarray of bool, shape (n_scores,)
+        Whether the claim of each score is true.
     """
 
     names: tuple
@@ -60,9 +62,11 @@ class SeparationReport(Table):
         Parameters
         ----------
         scores : dict of str to array-like of shape (n_claims,)
+            The scores by the name of the filter.
         labels : array-like of shape (n_claims,)
             1 true, 0 false; other claims are left out.
         alpha : float, optional
+            The level to print.
 
         Returns
         -------
@@ -134,19 +138,24 @@ def score_separation(
     ----------
     filters : dict of str to unfitted filter
         By the name to print. The first is what the others are compared with.
-    X, y
-        As in the filters' `fit`. Claims whose label is unknown are left out.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Problems, as in the filters' `fit`.
+    y : sequence of 1-D arrays, one per problem
+        Their labels. Claims whose label is unknown are left out.
     alphas : sequence of float in (0, 1)
+        The levels.
     cv : int, default=20
         Random splits; in each, 15 % of the problems are scored and the others fit. The
         scores of all splits are pooled.
     groups : array-like of shape (n_problems,), optional
         Problems of one group never stand on two sides.
     random_state : int, RandomState or None, default=None
+        Seeds the splits, and the filters that have no seed.
 
     Returns
     -------
     SeparationReport
+        Scores of the problems that each split holds out.
 
     Notes
     -----
@@ -254,6 +263,7 @@ def single_feature_ablation(
     alphas : sequence of float in (0, 1)
         The levels to compare at.
     features : sequence of names or column numbers, or dict of names to print to these
+        The features that are tried alone.
     beta_mix : sequence of float in [0, 1]
         The values to try; a single one is used as it is.
     ties : {"exclude", "include", "jitter"}, default="jitter"
@@ -265,6 +275,7 @@ def single_feature_ablation(
     Returns
     -------
     ComparisonReport
+        All filters, those with a single feature last.
 
     References
     ----------
@@ -304,12 +315,14 @@ def single_feature_ablation(
 class SurrogateReport(Table):
     """Soft against hard calibration and prediction; prints as the paper's table.
 
-    Attributes
+    Parameters
     ----------
     alpha : ndarray of shape (n_alphas,)
+        The levels.
     soft_scores, hard_scores : ndarray of shape (n_with_errors,)
         Nonconformity scores of the problems with a false claim.
     soft_thresholds, hard_thresholds : ndarray of shape (n_alphas,)
+        Thresholds from these scores.
     soft_kept, hard_kept : ndarray of bool, shape (n_alphas, n_claims)
         The claims that are kept: softly with a retention of at least 1/2.
     """
@@ -406,6 +419,7 @@ def surrogate_agreement(
     Returns
     -------
     SurrogateReport
+        Soft and hard scores, thresholds and kept claims.
 
     References
     ----------

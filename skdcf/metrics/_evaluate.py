@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._checks import check_alphas
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.grouping import read_groups
 from ..graphs.ragged import offsets_of
@@ -215,9 +216,4 @@ def _by_question(claims, questions, chosen):
 def _levels_of(filter, alphas):
     """Levels as the filter's guarantee understands them, each of them once."""
     guarantee = filter.calibration_.guarantee
-    levels = [guarantee.level(a, filter.alpha) for a in np.atleast_1d(alphas).tolist()]
-    if not levels:
-        raise ValueError("alphas is empty: at least one level is needed")
-    if len(set(levels)) < len(levels):
-        raise ValueError(f"alphas has repeated values: {levels}")
-    return np.array(levels)
+    return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

@@ -18,10 +18,12 @@ def coverage_interval(
     n_covered, n_problems : int
         ``n_covered`` of ``n_problems`` test problems had no false claim kept.
     confidence : float, default=0.95
+        Chance that such an interval holds the true coverage.
 
     Returns
     -------
     (low, high) : tuple of float
+        The ends of the interval.
 
     Examples
     --------
@@ -55,7 +57,9 @@ def coverage_band(
     n_calibration : int
         Number of calibration problems, n.
     alpha : float in (0, 1)
+        The level of the filter.
     confidence : float, default=0.95
+        Chance that the coverage lies in the band.
     n_test : int, optional
         With a number of test problems, the band of what will be *observed* on them
         (beta-binomial); None is that of the coverage itself.
@@ -64,7 +68,8 @@ def coverage_band(
 
     Returns
     -------
-    (low, high) : tuple of float; (1, 1) where nothing can be kept.
+    (low, high) : tuple of float
+        The ends of the band; (1, 1) where nothing can be kept.
 
     References
     ----------

@@ -32,9 +32,10 @@ class FilterReport(Table):
     called a mean over questions is the mean, over the questions, of the mean over the
     answers to each.
 
-    Attributes
+    Parameters
     ----------
     alpha : ndarray of shape (n_alphas,)
+        The levels.
     coverage : ndarray of shape (n_alphas,)
         Share of the problems in which no false claim is kept, or for which what the
         filter's guarantee says holds; 1 - mean loss where it bounds a mean. A mean over
@@ -168,6 +169,7 @@ class FilterReport(Table):
         Returns
         -------
         list of dict
+            The lines, in plain values.
         """
         own = self._rows()
         if not self.groups:

@@ -91,12 +91,15 @@ class SlidingCalibration(Settings):
 
         Parameters
         ----------
-        X, y
-            As in ``fit`` of the filter, in the order of time.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems in the order of time, as in ``fit`` of the filter.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
 
         Returns
         -------
         self
+            This object.
 
         Warns
         -----
@@ -129,6 +132,7 @@ def release(filter: Any, X: Problems, alpha: float) -> NDArray[np.bool_]:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The answers to choose from, all at once.
     alpha : float in (0, 1)
+        Largest share of what is released that may have something false in it.
 
     Returns
     -------

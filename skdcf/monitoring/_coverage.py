@@ -120,12 +120,15 @@ class CoverageMonitor(BettingMonitor):
             The answers as the filter got them.
         y : labels, as in ``calibrate`` of the filter
             -1, for a claim that nobody judged, counts as false, as in calibration.
-        groups, accept_origin
-            As in ``calibrate`` of the filter.
+        groups : array-like of shape (n_problems,), or False, optional
+            The question that each problem answers, as in ``calibrate`` of the filter.
+        accept_origin : str, optional
+            Why other origins are overlooked, as in ``calibrate`` of the filter.
 
         Returns
         -------
         self
+            This object.
 
         Raises
         ------
@@ -177,6 +180,7 @@ class CoverageMonitor(BettingMonitor):
         Returns
         -------
         self
+            This object.
         """
         self.validate()
         urns = _urns(self._current())
@@ -237,6 +241,7 @@ class CoverageMonitor(BettingMonitor):
         Returns
         -------
         list of str
+            One sentence for each.
         """
         out = [
             "errors in answers that nobody judged, or that were judged because something "

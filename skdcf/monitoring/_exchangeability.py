@@ -201,6 +201,7 @@ class ExchangeabilityTest(BettingMonitor):
         Returns
         -------
         self
+            This object, without bets.
         """
         self.validate()
         values = getattr(path_risk, "largest_risks_", None)
@@ -226,6 +227,7 @@ class ExchangeabilityTest(BettingMonitor):
         Returns
         -------
         self
+            This object.
 
         Raises
         ------

@@ -6,6 +6,7 @@ All displays are made alike, and their lines differ in grey, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -261,40 +262,40 @@ class ReportDisplay(Display):
 
 def _lines(report):
     """By name: levels, their band, and for each panel the heights with their errors."""
-    if isinstance(report, ComparisonReport):
-        return _lines_of_comparison(report)
     out = {}
-    for name, one in by_name(report).items():
+    for name, one in _reports(report).items():
         order, share = np.argsort(one.alpha), one.nonempty
+        several = isinstance(one, FilterReport)  # a mean over splits has no such errors
+        interval = abs(one.coverage_interval.T - one.coverage) if several else None
+        of_share = np.sqrt(share * (1 - share) / one.n_questions) if several else None
         heights = {
-            "coverage": (one.coverage, abs(one.coverage_interval.T - one.coverage)),
+            "coverage": (one.coverage, interval),
             "retention": (one.retention, one.retention_error),
             "false kept": (one.false_kept, None),
-            "non-empty": (share, np.sqrt(share * (1 - share) / one.n_questions)),
+            "non-empty": (share, of_share),
         }
         for panel, (height, error) in heights.items():
-            error = None if error is None else error[..., order]
-            heights[panel] = height[order], error
+            heights[panel] = (
+                height[order],
+                error if error is None else error[..., order],
+            )
         out[str(name)] = one.alpha[order], one.coverage_band[order], heights
     return out
 
 
-def _lines_of_comparison(report):
-    order, out = np.argsort(report.alpha), {}
+def _reports(report):
+    """By name; each line of a comparison has the same numbers as a `FilterReport`."""
+    if not isinstance(report, ComparisonReport):
+        return by_name(report)
     names = ("coverage", "retention", "false_kept", "abstention")
-    means = [getattr(report, key).mean(axis=1)[:, order] for key in names]
-    for i, (name, error) in enumerate(
-        zip(report.names, report.retention_error, strict=True)
-    ):
-        coverage, retention, false, abstention = (mean[i] for mean in means)
-        heights = {
-            "coverage": (coverage, None),
-            "retention": (retention, error[order]),
-            "false kept": (false, None),
-            "non-empty": (1 - abstention, None),
-        }
-        out[name] = report.alpha[order], report.coverage_band[order], heights
-    return out
+    means = {name: getattr(report, name).mean(axis=1) for name in names}
+    means |= {"retention_error": report.retention_error}
+    means |= {"nonempty": 1 - means.pop("abstention")}
+    same = {"alpha": report.alpha, "coverage_band": report.coverage_band}
+    return {
+        name: SimpleNamespace(**same, **{key: rows[i] for key, rows in means.items()})
+        for i, name in enumerate(report.names)
+    }
 
 
 class Places:
@@ -442,9 +443,7 @@ class ScoreDistributionDisplay(Display):
     Parameters
     ----------
     report : SeparationReport
-        The report of `skdcf.inspection.score_separation`.
-    alpha : float, optional
-        One of the report's levels; None is its first.
+        The report of `skdcf.inspection.score_separation`; its first level is drawn.
 
     Attributes
     ----------
@@ -465,10 +464,6 @@ class ScoreDistributionDisplay(Display):
     >>> display.ax_.get_title()
     "frequency: Cohen's d 1.53, overlap 0.52"
     """
-
-    def __init__(self, report: Any, *, alpha: float | None = None) -> None:
-        self.report = report
-        self.alpha = alpha
 
     @classmethod
     def from_predictions(
@@ -526,15 +521,12 @@ class ScoreDistributionDisplay(Display):
         return 4.4 * self._panels, 3.4
 
     def _draw(self, axes):
-        report, j = self.report, 0
-        if self.alpha is not None:
-            check_choice("alpha", self.alpha, report.alpha.tolist())
-            j = report.alpha.tolist().index(self.alpha)
+        report = self.report
         for i, (name, ax) in enumerate(zip(report.names, axes, strict=True)):
-            row = report.scores[j][i]
+            row = report.scores[0][i]
             _draw_density(ax, row[report.true], TRUE, "-", "true claims")
             _draw_density(ax, row[~report.true], FALSE, "--", "false claims")
-            d, common = report.cohens_d[i, j], report.overlap[i, j]
+            d, common = report.cohens_d[i, 0], report.overlap[i, 0]
             said = f"Cohen's d {d:.2f}, overlap {common:.2f}"
             ax.set_title(f"{name}: {said}" if name else said, fontsize="medium")
             ax.set(xlabel="score (pooled z-score)", ylabel="density", ylim=(0, None))

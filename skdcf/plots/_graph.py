@@ -31,7 +31,9 @@ class ReasoningGraphDisplay:
     Parameters
     ----------
     graph : ReasoningGraph
+        The problem.
     kept : ndarray of bool, shape (n_claims,), optional
+        The claims that are kept; None where nothing was filtered.
     labels : ndarray of shape (n_claims,), optional
         1 true, 0 false, -1 unknown.
     reasons : dict of int to str, optional
@@ -40,7 +42,9 @@ class ReasoningGraphDisplay:
     Attributes
     ----------
     figure_ : matplotlib Figure
+        The figure.
     ax_ : matplotlib Axes
+        What was drawn on.
 
     Examples
     --------
@@ -79,9 +83,13 @@ class ReasoningGraphDisplay:
         Parameters
         ----------
         graph : ReasoningGraph
+            The problem.
         kept : array-like of bool, shape (n_claims,), optional
+            The claims that are kept; None where nothing was filtered.
         labels : array-like of 0/1, shape (n_claims,), optional
+            1 true, 0 false, -1 unknown.
         ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
 
         Returns
         -------
@@ -109,22 +117,22 @@ class ReasoningGraphDisplay:
         labels: ArrayLike | None = None,
         *,
         alpha: float | None = None,
-        reasons: bool = True,
         ax: Any = None,
     ) -> Self:
-        """Draw what a fitted filter does to a problem.
+        """Draw what a fitted filter does to a problem, and why.
 
         Parameters
         ----------
         filter : fitted filter
-            Or a fitted pipeline that ends in one, or a search around one.
+            The filter that decides.
         graph : ReasoningGraph
+            The problem.
         labels : array-like of 0/1, shape (n_claims,), optional
+            Its labels. They change nothing but what is drawn.
         alpha : float in (0, 1), optional
             None is the filter's own.
-        reasons : bool, default=True
-            Whether to write below each dropped claim why it was dropped.
         ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
 
         Returns
         -------
@@ -133,9 +141,8 @@ class ReasoningGraphDisplay:
         from ..inspection import explain
 
         found = explain(filter, graph, labels, alpha=alpha)
-        why = found.reasons if reasons else None
-        display = cls(found.graph, kept=found.kept, labels=found.labels, reasons=why)
-        return display.plot(ax=ax)
+        what = {"labels": found.labels, "reasons": found.reasons}
+        return cls(found.graph, kept=found.kept, **what).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
@@ -148,6 +155,7 @@ class ReasoningGraphDisplay:
         Returns
         -------
         self
+            This object.
         """
         graph, n = self.graph, self.graph.n_claims
         layout = layered_layout(n, graph.edges)

@@ -79,18 +79,30 @@ def number(found, digits=2, scale=1, error=True):
 
 
 def heads(kind):
-    """The head of a table with a column per level."""
-    return ["alpha", *(f"{alpha:g}" for alpha in ALPHAS[kind])]
+    """The head of a table with a column per level, and what numbers stand on."""
+    return ["alpha", *(f"{alpha:g}" for alpha in ALPHAS[kind]), "folds"]
+
+
+def folds_of(levels):
+    """How many folds the numbers of a method stand on."""
+    found = sorted({row["coverage"]["n"] for row in levels.values()})
+    return f"{found[0]} to {found[-1]}" if len(found) > 1 else str(found[0])
+
+
+def in_order(found):
+    """The methods of a table: the paper's, then ours."""
+    names = [*SIX, *OURS, *(name for name in found if name not in (*SIX, *OURS))]
+    return filter(found.__contains__, names)
 
 
 def method_rows(found, alphas, key, digits, scale=1, error=False):
     """One row per method; a level that a method has no number at is a dash."""
-    names = [*SIX, *OURS, *(name for name in found if name not in (*SIX, *OURS))]
-    for name in filter(found.__contains__, names):
+    for name in in_order(found):
         levels = (found[name].get(f"{alpha:g}") for alpha in alphas)
-        yield [named(name)] + [
+        cells = [
             number(row[key], digits, scale, error) if row else "-" for row in levels
         ]
+        yield [named(name), *cells, folds_of(found[name])]
 
 
 def paper_rows(kind, what):
@@ -100,7 +112,7 @@ def paper_rows(kind, what):
     unit = "_pct" if what == "coverage" else unit
     for name in ("cf", "dcf"):
         cells = [f"{rows[a][f'{what}_{name}{unit}']:g}" for a in ALPHAS[kind]]
-        yield [f"paper: {name.upper()}", *cells]
+        yield [f"paper: {name.upper()}", *cells, ""]
 
 
 def kept_table(results, kind, number_of):
@@ -119,7 +131,7 @@ def coverage_table(results, kind):
     n = next(iter(results[kind][CF].values()))["calibrated"]
     ranks = [int(alpha * (n + 1) + 1e-9) for alpha in ALPHAS[kind]]
     least = [f"{100 * (1 - rank / (n + 1)):.1f}" for rank in ranks]
-    rows.append([f"expected of any score, {n} calibrate", *least])
+    rows.append([f"expected of any score, {n} calibrate", *least, ""])
     rows += method_rows(results[kind], ALPHAS[kind], "coverage", 1, 100)
     return table(f"{kind.upper()}-like, coverage in %", heads(kind), rows)
 
@@ -610,18 +622,14 @@ def whole_seconds(results):
 
 def real_table(results, name, kind, title):
     """A published set: true claims kept, coverage in brackets."""
-    alphas, rows = ALPHAS[kind], []
-    found = results[name]
-    names = [*SIX, *OURS, *(n for n in found if n not in (*SIX, *OURS))]
-    for method in filter(found.__contains__, names):
-        cells = (found[method][f"{alpha:g}"] for alpha in alphas)
-        rows.append(
-            [named(method)]
-            + [
-                f"{number(c['kept_true'])} ({100 * c['coverage']['mean']:.1f})"
-                for c in cells
-            ]
-        )
+    rows = []
+    for method in in_order(results[name]):
+        levels = results[name][method]
+        cells = [
+            f"{number(row['kept_true'])} ({100 * row['coverage']['mean']:.1f})"
+            for row in (levels[f"{alpha:g}"] for alpha in ALPHAS[kind])
+        ]
+        rows.append([named(method), *cells, folds_of(levels)])
     return table(title, heads(kind), rows)
 
 

@@ -169,6 +169,7 @@ class Reply:
     Parameters
     ----------
     text : str
+        What the model wrote.
     finish_reason : str
         "stop" where the model ended by itself, "length" where it was cut off,
         "content_filter" where somebody held it back.
@@ -222,6 +223,7 @@ class Usage:
         Parameters
         ----------
         reply : Reply
+            What a model said.
         cached : bool, default=False
             Whether it came from the cache.
         """
@@ -234,6 +236,7 @@ class Usage:
         Returns
         -------
         ndarray of int, shape (3,)
+            Their numbers, in this order.
         """
         paid = self.calls, self.prompt_tokens, self.completion_tokens
         kept = self.cached, self.cached_prompt_tokens, self.cached_completion_tokens

@@ -119,12 +119,14 @@ def split_sentences(answer: str, problem: str | None = None) -> list[str]:
     Parameters
     ----------
     answer : str
+        The text to be cut.
     problem : str, optional
         Not looked at.
 
     Returns
     -------
     list of str
+        The claims, in their order.
 
     Examples
     --------
@@ -273,6 +275,7 @@ class SampleAnswers(Step):
     model : str, optional
         Another model than that of the other steps.
     temperature : float, default=1.0
+        How much the answers may differ, from 0 to 2.
     max_tokens : int, optional
         Of one answer. None is the client's.
 

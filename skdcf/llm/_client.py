@@ -167,6 +167,7 @@ class ChatClient(Settings):
         Returns
         -------
         (float, {"tokens", "cost"})
+            The amount, and what it counts.
         """
         unit = "tokens" if self.prices is None else "cost"
         standard = 1e6 if self.prices is None else 1.0

@@ -194,10 +194,12 @@ class ClaimExtractor(TransformerMixin, Settings):
         Parameters
         ----------
         X, y : ignored
+            There for scikit-learn.
 
         Returns
         -------
         self
+            The extractor itself.
         """
         self.validate()
         return self
@@ -229,6 +231,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         list of Extraction
+            One per answer, in their order.
         """
         return drive(*self._begun(X))
 
@@ -243,6 +246,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         list of Extraction
+            One per answer, in their order.
         """
         return await adrive(*self._begun(X))
 
@@ -265,6 +269,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         GraphBatch
+            The graphs with their new columns.
         """
         self.validate()
         bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
@@ -285,6 +290,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         Estimate
+            Calls, tokens and, where prices are known, the cost.
         """
         self.validate()
         client = as_client(self.client)
@@ -296,6 +302,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         list of str
+            In the order of the columns.
         """
         return [name for names, _ in self._columns() for name in names]
 
@@ -305,6 +312,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         dict
+            From the name of each step to the step.
         """
         named = {
             "decompose": Decompose() if self.decompose is None else self.decompose,

@@ -402,12 +402,14 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
     Parameters
     ----------
     claims : sequence of str
+        Texts of the claims, in their order.
     problem : str, optional
         Not looked at.
 
     Returns
     -------
     str
+        The claims as sentences of one line.
 
     Examples
     --------

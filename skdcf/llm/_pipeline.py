@@ -172,6 +172,7 @@ class ConformalFactualityPipeline(Settings):
         Returns
         -------
         self
+            The fitted pipeline.
 
         Warns
         -----
@@ -235,6 +236,7 @@ class ConformalFactualityPipeline(Settings):
         Returns
         -------
         list of FilteredAnswer
+            One per problem, in their order.
 
         Raises
         ------
@@ -257,12 +259,19 @@ class ConformalFactualityPipeline(Settings):
 
         Parameters
         ----------
-        problems, answers, alpha, accept_origin
+        problems : sequence
+            As for `answer`.
+        answers : sequence of str, optional
+            As for `answer`.
+        alpha : float in (0, 1), optional
+            As for `answer`.
+        accept_origin : str, optional
             As for `answer`.
 
         Returns
         -------
         list of FilteredAnswer
+            One per problem, in their order.
         """
         return await adrive(*self._begun(problems, answers, alpha, accept_origin))
 

@@ -37,6 +37,7 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     Parameters
     ----------
     filter : fitted filter
+        Decides about the claims; with ``online=True`` also as they come in.
     token : str, optional
         Secret that each request has to send as ``Authorization: Bearer TOKEN``. Without
         one, only requests to this machine's own names are answered.

@@ -8,7 +8,7 @@ import pytest
 from sklearn.ensemble import IsolationForest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.neighbors import KernelDensity, NearestNeighbors
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
@@ -433,7 +433,6 @@ def test_a_dict_is_no_problem(wrong):
 
 def test_threads_leave_the_limits_of_the_process_as_they_were():
     X, y = make_reasoning_graphs(80, random_state=0, return_X_y=True)
-    before = [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
     barrier = threading.Barrier(8)
 
     def work(seed):
@@ -441,10 +440,43 @@ def test_threads_leave_the_limits_of_the_process_as_they_were():
         for _ in range(5):
             HardCF(random_state=seed, alpha=0.2).fit(X, y).predict(X)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
-    for thread in threads:
+    def limits():
+        return {p["filepath"]: p["num_threads"] for p in threadpool_info()}
+
+    work_alone = HardCF(random_state=0, alpha=0.2).fit(X, y)  # loads what is to come
+    with threadpool_limits(2):  # one thread could not become fewer
+        before = limits()
+        assert 2 in before.values()
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        work_alone.predict(X)
+        assert limits() == before
+
+
+def test_two_calls_at_once_do_not_restore_each_others_limits():
+    """The second began within the first, and gave back the limit that this had set."""
+    inside, leave = ({name: threading.Event() for name in "ab"} for _ in range(2))
+
+    def slow(batch):
+        name = threading.current_thread().name
+        if name in inside:
+            inside[name].set()
+            leave[name].wait(60)
+        return batch.features[:, 0]
+
+    X = np.arange(40.0)[:, None]
+    cf = HardCF(slow, alpha=0.3).fit(X, np.arange(40) % 2)
+    before = [(p["user_api"], p["num_threads"]) for p in threadpool_info()]
+    if ("blas", 1) in before:
+        pytest.skip("the BLAS has one thread, which cannot become fewer")
+    threads = {n: threading.Thread(target=cf.predict, args=(X,), name=n) for n in "ab"}
+    for name, thread in threads.items():
         thread.start()
-    for thread in threads:
+        assert inside[name].wait(60)
+    for name, thread in threads.items():
+        leave[name].set()
         thread.join()
-    after = [(p["filepath"], p["num_threads"]) for p in threadpool_info()]
-    assert [p for p in after if p in before] == before
+    assert [(p["user_api"], p["num_threads"]) for p in threadpool_info()] == before

@@ -426,7 +426,7 @@ def test_jitter_of_a_value_on_a_border_of_the_hash():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         row = np.r_[1.0, (rng.integers(0, 512) + 0.5) / 1024]
-        noisy = row * (1 + 1e-16 * rng.integers(-8, 9, size=(59, 2)))
+        noisy = np.repeat(row[None] * (1 + 1e-16 * rng.integers(-8, 9, 2)), 59, axis=0)
         cf = HardCF(
             lambda b: np.zeros(b.n_claims), alpha=0.3, ties="jitter", random_state=0
         )

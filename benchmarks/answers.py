@@ -231,11 +231,10 @@ def run(n_sets, path, end):
 def table(kept):
     """All cells as lines of text, and how many rows do not hold."""
     n_sets, wrong = kept["sets"], 0
+    n_folds = min((one["n"] for one in kept["folds"].values()), default=0)
     lines = [
-        f"{n_sets:,} calibration sets of {QUESTIONS} questions a cell; delta = {DELTA}; over "
-        f"folds at least {min(s['n'] for s in kept['folds'].values()):,}"
-        if kept["folds"]
-        else "no cell is finished",
+        f"{n_sets:,} calibration sets of {QUESTIONS} questions a cell, {n_folds:,} over "
+        f"folds; delta = {DELTA}",
         f"{'alpha':5}  {'answers, more of':20}  {'one answer':15}  {'the worse part':15}"
         f"  {'delta: sets':13}  {'over folds':15}  proven  every answer",
     ]

@@ -3,14 +3,24 @@
 from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
-from typing import ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import _param_validation
 from sklearn.utils._param_validation import Interval
 from sklearn.utils._param_validation import RealNotInt as Fraction  # noqa: F401
 from sklearn.utils._param_validation import StrOptions as StrOptions
+
+if TYPE_CHECKING:  # a base that checkers know, so that they check constructors as well
+
+    class BaseEstimator:
+        def __getattr__(self, name: str) -> Any: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def _validate_params(self) -> None: ...
+
+else:
+    from sklearn.base import BaseEstimator
 
 
 class HasMethods(_param_validation.HasMethods):

@@ -128,7 +128,7 @@ def shap_values(
     >>> len(pooled.values) == 2 * len(report.values)
     True
     """
-    several = filter if isinstance(filter, (list, tuple)) else [filter]
+    several: list | tuple = filter if isinstance(filter, (list, tuple)) else [filter]
     parts = []
     for one in several:
         batch = one.columns(X)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -243,7 +243,7 @@ def single_feature_ablation(
     features: Iterable[str | int] | Mapping[str, str | int],
     *,
     beta_mix: Iterable[float] = BETA_MIX,
-    ties: str = "jitter",
+    ties: Literal["exclude", "include", "jitter"] = "jitter",
     **options: Any,
 ) -> ComparisonReport:
     """Compare filters with filters along the edges that know a single feature.
@@ -303,7 +303,7 @@ def single_feature_ablation(
         raise ValueError(f"{shared[0]!r} names a filter and a feature: rename one")
     if not tried:
         raise ValueError("beta_mix is empty: at least one value is needed")
-    alone = {}
+    alone: dict = {}
     for name, column in features.items():
         alone[name] = SingleFeatureCF(column, beta_mix=tried[0], ties=ties)
         if len(tried) > 1:

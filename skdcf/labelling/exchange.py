@@ -66,7 +66,11 @@ def to_label_studio(
         row["context"] = "\n\n".join(graph.context or ())
         task: dict[str, Any] = {"data": row}
         if word is not None:
-            result = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
+            result: dict[str, Any] = {
+                "from_name": "verdict",
+                "to_name": "claim",
+                "type": "choices",
+            }
             result |= {"value": {"choices": [word]}}
             task["annotations"] = [{"result": [result]}]
         tasks.append(task)

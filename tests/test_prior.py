@@ -115,14 +115,15 @@ def test_weights_are_those_that_explain_best():
         z = w[0] + w[1] * own + w[2] * public
         chance = 1 / (1 + np.exp(-z))
         likelihood = np.where(false, np.log(chance), np.log(1 - chance)).sum()
-        return -likelihood + 4 * ((w[1] - 0.5) ** 2 + (w[2] - 0.5) ** 2)
+        return -likelihood + 30 * ((w[1] - 0.5) ** 2 + (w[2] - 1) ** 2)
 
-    best = minimize(loss, [0, 0.5, 0.5], method="Nelder-Mead", tol=1e-10).x
-    expected = [best[0], best[1] / (best[1] + best[2]), best[2] / (best[1] + best[2])]
+    best = minimize(loss, [0, 0.5, 1], method="Nelder-Mead", tol=1e-10).x
+    scale = 1.5 / (best[1] + best[2])
+    expected = [best[0], scale * best[1], scale * best[2]]
     np.testing.assert_allclose(blend(own, public, false), expected, atol=1e-3)
     _, w1, w2 = blend(own, -public - own, false)
-    assert w2 == 0 and w1 == 1  # what misleads is left out
-    assert blend(own[:0], public[:0], false[:0]).tolist() == [0, 0.5, 0.5]
+    assert w2 == 0 and w1 == 1.5  # what misleads is left out
+    assert blend(own[:0], public[:0], false[:0]).tolist() == [0, 0.5, 1]
 
 
 def test_log_odds_are_blended():
@@ -130,7 +131,7 @@ def test_log_odds_are_blended():
     task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
     scorer = NeymanPearsonScorer(public_prior=PublicPrior()).fit(batch, labels, task)
     b, w1, w2 = scorer.blend_
-    assert w1 + w2 == pytest.approx(1)
+    assert w1 + w2 == pytest.approx(1.5)
     task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
     order = task.rng.permutation(60) % 3
     own = NeymanPearsonScorer().fit_folds(batch, labels, [task], order)[0][0]

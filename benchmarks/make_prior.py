@@ -10,6 +10,7 @@ ships in the package to 1e-6 in the log odds of the recorded probes.
 
 import argparse
 import json
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.graphs.problems import question_hashes
 from skdcf.ops.hard import below_true_claims
-from skdcf.scorers._prior import FORMAT, attributes_of
+from skdcf.scorers._prior import FORMAT, attributes_of, mean_log_odds
 from skdcf.scorers._tables import as_table, design, join
 from skdcf.training.standardize import Standardizer
 
@@ -114,10 +115,10 @@ def read_source(data, without=()):
 def learn(sources):
     """The record of a prior from (problems, flat labels, hashes) by name.
 
-    Each source has a logistic regression and boosted trees of its own, and the prior is
-    the mean of what they all say. Learnt from all claims together the same classifiers
-    follow what differs between the sources, such as how often an answer is wrong, and
-    tell errors of a set that was left out less well.
+    Each source has a logistic regression and boosted trees of its own, which see columns
+    in units of that source, and the prior is the mean of what they all say. Learnt from
+    all claims together the same classifiers follow what differs between the sources, such
+    as how often an answer is wrong, and tell errors of a set that was left out less well.
     """
     tables = [design(batch) for batch, _, _ in sources.values()]
     own = [Standardizer.fit(table) for table in tables]
@@ -131,14 +132,12 @@ def learn(sources):
     for (name, (batch, labels, _)), table, one in zip(
         sources.items(), tables, own, strict=True
     ):
-        scaled = Standardizer(
-            one.mean, np.where(np.isfinite(one.scale), one.scale, common)
-        )
         at_risk = below_true_claims(labels, batch) & (labels >= 0)
         wrong = labels[at_risk] == 0
         # Rounded, so that no last bit of a mean decides about a split.
-        X = np.round(scaled(table)[at_risk], 6)
-        fitted += [as_table(model.fit(X, wrong)) for model in classifiers()]
+        X = np.round(one(table)[at_risk], 6)
+        both = [as_table(model.fit(X, wrong)) for model in classifiers()]
+        fitted.append(replace(join(both, len(mean)), standardizer=one))
         below = (labels >= 0) & ~below_true_claims(labels != 0, batch)
         after += [labels[below].sum(), below.sum()]
         gap = np.abs((one.mean - mean)[:n] / common[:n]).mean()
@@ -152,7 +151,7 @@ def learn(sources):
     return {
         "mean": mean,
         "scale": common,
-        "table": join(fitted, len(mean)),
+        "tables": fitted,
         "farthest": max(one["distance"] for one in about.values()),
         "true_after_error": (after[0] + 0.5) / (after[1] + 1),
         "sources": about,
@@ -195,9 +194,8 @@ def manifest(name):
     }
 
 
-def record_of(learnt, columns, questions, licences):
-    """What the file holds."""
-    table = learnt["table"]
+def record_of_table(table):
+    """What the file holds of the classifiers of one source."""
     names = [
         "weights",
         "feature",
@@ -210,7 +208,18 @@ def record_of(learnt, columns, questions, licences):
         "doubt",
     ]
     arrays = {name: short(getattr(table, name)) for name in names}
-    arrays |= {"offset": short(table.offset), "n_hazards": table.n_hazards}
+    scale = {
+        name: short(getattr(table.standardizer, name)) for name in ("mean", "scale")
+    }
+    return arrays | {
+        "offset": short(table.offset),
+        "n_hazards": table.n_hazards,
+        "scale": scale,
+    }
+
+
+def record_of(learnt, columns, questions, licences):
+    """What the file holds."""
     sources = {
         name: about | {"labels under": licences[name], "files": manifest(name)}
         for name, about in learnt["sources"].items()
@@ -231,7 +240,7 @@ def record_of(learnt, columns, questions, licences):
         "farthest": learnt["farthest"],
         "true_after_error": short(learnt["true_after_error"]),
         "scale": {"mean": short(learnt["mean"]), "scale": short(learnt["scale"])},
-        "table": arrays,
+        "tables": [record_of_table(table) for table in learnt["tables"]],
         "questions": np.unique(questions[questions >= 0]).tolist(),
     }
 
@@ -262,8 +271,7 @@ def probes(record):
 
 def log_odds(record, rows):
     """What the prior says of rows of all its columns."""
-    table = attributes_of(record)["table_"]
-    return table.read(rows)[0] / table.n_hazards
+    return mean_log_odds(attributes_of(record)["tables_"], rows)
 
 
 def check(record):

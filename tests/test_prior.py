@@ -60,23 +60,28 @@ def having_seen(tmp_path):
     return PublicPrior(path)
 
 
+def by_one(table, x):
+    """Log odds that the classifiers of one source add up to."""
+    mean, scale = (np.array(table["scale"][k], dtype=float) for k in ("mean", "scale"))
+    z = np.clip((x - mean) / np.where(np.isnan(scale), np.inf, scale), -3, 3)
+    total = table["offset"] + z @ np.array(table["weights"])
+    for root in table["root"]:
+        node = root
+        while table["down"][node] != node:
+            right = z[table["feature"][node]] > table["threshold"][node]
+            node = table["down"][node] + right
+        total += table["value"][node]
+    return total
+
+
 def by_hand(batch):
     """Log odds from the file alone, claim by claim and tree by tree."""
-    table, odds = RECORD["table"], []
+    odds = []
     for X in batch.split(batch.features):
         wide = np.append(X.mean(axis=0), np.log(len(X)))
         for x in X:
-            z = np.append(x, wide) - MEAN
-            scale = np.array([s if s is not None else np.inf for s in SCALE])
-            z = np.clip(z / np.where(np.isnan(scale), np.inf, scale), -3, 3)
-            total = table["offset"] + z @ np.array(table["weights"])
-            for root in table["root"]:
-                node = root
-                while table["down"][node] != node:
-                    right = z[table["feature"][node]] > table["threshold"][node]
-                    node = table["down"][node] + right
-                total += table["value"][node]
-            odds.append(total / table["n_hazards"])
+            said = [by_one(table, np.append(x, wide)) for table in RECORD["tables"]]
+            odds.append(sum(said) / sum(t["n_hazards"] for t in RECORD["tables"]))
     return np.array(odds)
 
 

@@ -23,7 +23,7 @@ from ._tables import HazardTable, design
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
 
-FORMAT = "skdcf public prior 1"
+FORMAT = "skdcf public prior 2"
 # The weights of own and public log odds are pulled here. The public ones are the mean of
 # several classifiers, and a mean of unsure ones is less sure than it could be.
 PULL = np.array([0.5, 1.0])
@@ -51,8 +51,10 @@ class PublicPrior(Scorer):
         Sources with their licences, what it was tried on, and where it fails.
     columns_ : tuple of str
         The columns that it reads.
-    table_ : HazardTable
-        With a standardizer whose centre and scale are the means of the sources' own.
+    tables_ : tuple of HazardTable
+        One for each source, with its own centre and scale in the standardizer.
+    centre_ : Standardizer
+        With the means of the sources' centres and scales.
     questions_ : ndarray of int64
         Hashes of the source questions.
     farthest_ : float
@@ -174,7 +176,7 @@ class PublicPrior(Scorer):
         -------
         float
         """
-        centre, n = self.table_.standardizer, len(self.columns_)
+        centre, n = self.centre_, len(self.columns_)
         mean = self._pick(batch).features.mean(axis=0)
         return float(np.abs((mean - centre.mean[:n]) / centre.scale[:n]).mean())
 
@@ -189,8 +191,7 @@ class PublicPrior(Scorer):
         -------
         ndarray of shape (n_claims,)
         """
-        table = self.table_
-        return table.read(design(self._pick(batch)))[0] / table.n_hazards
+        return mean_log_odds(self.tables_, design(self._pick(batch)))
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         q = 0.5 * self.true_after_error_
@@ -210,19 +211,33 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     """The attributes of `PublicPrior` from what stands in a file."""
     if record["format"] != FORMAT:
         raise ValueError(f"its format is {record['format']!r}, not {FORMAT!r}")
-    arrays = {k: _array(v) for k, v in record["table"].items()}
-    arrays |= {k: arrays[k].item() for k in ("offset", "n_hazards")}
-    scale = Standardizer(**{k: _array(v) for k, v in record["scale"].items()})
-    table = object.__new__(HazardTable)
-    table.__setstate__(arrays | {"standardizer": scale})
     return {
         "columns_": tuple(record["columns"]),
-        "table_": table,
+        "tables_": tuple(_table(one) for one in record["tables"]),
+        "centre_": _scale(record["scale"]),
         "questions_": np.array(record["questions"], dtype=np.int64),
         "farthest_": float(record["farthest"]),
         "true_after_error_": float(record["true_after_error"]),
         "card_": record["card"],
     }
+
+
+def mean_log_odds(tables: tuple[HazardTable, ...], X: NDArray) -> NDArray[np.float64]:
+    """What the classifiers of all sources say of rows of columns, on average."""
+    total = np.sum([table.read(X)[0] for table in tables], axis=0)
+    return total / sum(table.n_hazards for table in tables)
+
+
+def _table(record):
+    arrays = {k: _array(v) for k, v in record.items() if k != "scale"}
+    arrays |= {k: arrays[k].item() for k in ("offset", "n_hazards")}
+    table = object.__new__(HazardTable)
+    table.__setstate__(arrays | {"standardizer": _scale(record["scale"])})
+    return table
+
+
+def _scale(record):
+    return Standardizer(**{k: _array(v) for k, v in record.items()})
 
 
 def _array(values):

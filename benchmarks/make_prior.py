@@ -30,7 +30,7 @@ from skdcf.datasets import (
     fetch_prmbench,
     fetch_process_bench,
 )
-from skdcf.datasets._fetch import SOURCES as FILES
+from skdcf.datasets.fetch import SOURCES as FILES
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.graphs.problems import question_hashes

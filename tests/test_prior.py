@@ -23,6 +23,7 @@ from skdcf.scorers._prior import blend
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
 RECORD = json.loads(SHIPPED.read_text())
 COLUMNS = RECORD["columns"]
+FIRST = RECORD["tables"][0]  # of one source
 N = len(COLUMNS)
 MEAN, SCALE = (np.array(RECORD["scale"][k], dtype=float) for k in ("mean", "scale"))
 
@@ -113,8 +114,8 @@ def test_it_reads_the_recommended_columns():
 
 def test_weights_are_those_that_explain_best():
     rng = np.random.RandomState(0)
-    own, public = rng.normal(size=(2, 400))
-    false = rng.uniform(size=400) < 1 / (1 + np.exp(1 - own - 0.3 * public))
+    own, public = rng.normal(size=(2, 4000))
+    false = rng.uniform(size=4000) < 1 / (1 + np.exp(1 - own - 0.3 * public))
 
     def loss(w):
         z = w[0] + w[1] * own + w[2] * public
@@ -209,11 +210,11 @@ def test_problems_that_it_has_seen(having_seen, monkeypatch):
     [
         ({"format": "skdcf public prior 0"}, "its format"),
         (
-            {"table": RECORD["table"] | {"down": [7] * len(RECORD["table"]["down"])}},
+            {"tables": [FIRST | {"down": [7] * len(FIRST["down"])}]},
             "damaged",
         ),
         (
-            {"table": {k: v for k, v in RECORD["table"].items() if k != "value"}},
+            {"tables": [{k: v for k, v in FIRST.items() if k != "value"}]},
             "prior",
         ),
         ({"columns": None}, "no public prior"),

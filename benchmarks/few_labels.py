@@ -5,10 +5,12 @@
 Of n labelled answers some train, so many as the filter would take; the others would
 calibrate. To see past the luck of one calibration, each trained scorer is calibrated 25
 times, on answers drawn from all those that did not train, and tried on the rest. The
-prior is made without the family of the data set and without its questions.
+prior is made without the family of the data set and without its questions. Each draw is
+kept in a file under --work, so that a run that was stopped goes on where it was.
 """
 
 import argparse
+import csv
 import json
 from functools import partial
 from pathlib import Path
@@ -23,14 +25,8 @@ from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
-from skdcf.ops.hard import nonconformity_scores, path_risk
-from skdcf.scorers import (
-    MixtureScorer,
-    NeymanPearsonScorer,
-    PublicPrior,
-    Task,
-    _mixture,
-)
+from skdcf.ops.hard import nonconformity_scores, path_risk, segment_sum
+from skdcf.scorers import MixtureScorer, PublicPrior, Task, _mixture
 
 ALPHAS = (0.05, 0.1, 0.2)
 CALIBRATIONS = 25
@@ -43,9 +39,8 @@ TRIED = {
     "Mr-Ben chemistry": ("mr-ben", lambda: fetch_mr_ben("chemistry")),
     "FELM": ("felm", fetch_felm),
 }
-WITH, WITHOUT, AS_IS, OWN = "with prior", "without", "prior as it is", "Neyman-Pearson"
-PRIOR_ALONE = "with prior, linear member left out"
-HEAVY, NEVER = "linear member at gap 6", "linear member left out"
+WITH, WITHOUT, AS_IS = "with prior", "without", "prior as it is"
+OWN = "without, linear member left out"
 
 
 def read(name):
@@ -67,119 +62,152 @@ def prior_file(folder, family):
     return path
 
 
-def fitted(path, batch, labels, task):
-    """Scorers by name, trained on the same problems."""
-    without = MixtureScorer(public_prior=False).fit(batch, labels, task(0))
-    blended = MixtureScorer()
+def fitted(path, batch, labels, groups, alphas, seed):
+    """Scorers by name for each level, trained on the same problems."""
+
+    def tasks():
+        return [Task(a, groups, np.random.RandomState(seed)) for a in alphas]
+
+    without = MixtureScorer(public_prior=False).fit_levels(batch, labels, tasks())
     _mixture.PublicPrior = partial(PublicPrior, path)  # in the place of the shipped one
-    blended.fit(batch, labels, task(0))
-    out = {
-        WITHOUT: without.confidence,
-        WITH: blended.confidence,
-        AS_IS: PublicPrior(path).fit(batch, labels).confidence,
-        OWN: NeymanPearsonScorer().fit(batch, labels, task(0)).confidence,
-        PRIOR_ALONE: blended.members_["neyman-pearson"].confidence,
-        NEVER: without.members_["neyman-pearson"].confidence,
-    }
-
-    def heavy(batch):
-        lean = np.log(without.selection_.weights) + np.array([0, 4])
-        each = np.array([m.confidence(batch) for m in without.members_.values()])
-        scaled = (each - without._centre[:, None]) / without._scale[:, None]
-        return np.exp(lean - np.logaddexp(*lean)) @ scaled
-
-    return out | {HEAVY: heavy}, blended.selection_.prior
-
-
-def draw(groups, n, rng):
-    """Which n answers are the user's."""
-    return rng.permutation(len(groups))[:n]
-
-
-def one_draw(X, labels, groups, path, n, alpha, seed):
-    """[true claims kept, miss] by scorer: means over the calibrations of one training."""
-    rng = np.random.RandomState(seed)
-    count = NoFalseClaim().calibration_count(n, alpha)
-    rows = np.sort(draw(groups, n, rng)[: n - count])
-    chosen = np.zeros(len(X), dtype=bool)
-    chosen[rows] = True
-    known = labels[chosen[X.problem_of]]
-
-    def task(_):
-        return Task(alpha, groups[rows], np.random.RandomState(seed))
-
-    scorers, said = fitted(path, X[rows], known, task)
-    rest = np.flatnonzero(~np.isin(groups, groups[rows]))
-    new = X[rest]
-    there = np.zeros(len(X), dtype=bool)
-    there[rest] = True
-    truth = labels[there[X.problem_of]]
-    orders = [rng.permutation(len(rest)) for _ in range(CALIBRATIONS)]
-    first = [
-        order[np.unique(groups[rest][order], return_index=True)[1]] for order in orders
+    blended = MixtureScorer().fit_levels(batch, labels, tasks())
+    as_is = PublicPrior(path).fit(batch, labels)
+    return [
+        {
+            WITHOUT: plain,
+            WITH: mixed,
+            AS_IS: as_is,
+            OWN: plain.members_["neyman-pearson"],
+        }
+        for plain, mixed in zip(without, blended, strict=True)
     ]
+
+
+def one_draw(X, labels, groups, path, n, seed):
+    """For each level, [true claims kept, miss] by scorer: means over the calibrations."""
+    order = np.random.RandomState(seed).permutation(len(groups))[:n]
+    counts = [NoFalseClaim().calibration_count(n, alpha) for alpha in ALPHAS]
     out = {}
-    for name, confidence in scorers.items():
-        risk = path_risk(-confidence(new), new)
-        scores = nonconformity_scores(risk, truth, new.offsets)
-        results = []
-        for seeded, one_each in enumerate(first):
-            shuffled = np.random.RandomState(seeded).permutation(one_each)
-            calibrating, tested = shuffled[:count], shuffled[count:]
-            k = conformal_rank(count, alpha)
-            threshold = np.sort(scores[calibrating])[k - 1] if k else -np.inf
-            kept = np.add.reduceat((risk < threshold) & (truth == 1), new.offsets[:-1])
-            false = scores[tested] < threshold
-            results.append([kept[tested].mean(), false.mean()])
-        out[name] = np.mean(results, axis=0)
-    return out, said
+    for count in dict.fromkeys(counts):
+        alphas = [a for a, c in zip(ALPHAS, counts, strict=True) if c == count]
+        rows = np.sort(order[: n - count])
+        known = labels[np.isin(X.problem_of, rows)]
+        levels = fitted(path, X[rows], known, groups[rows], alphas, seed)
+        rest = np.flatnonzero(~np.isin(groups, groups[rows]))
+        new, truth = X[rest], labels[np.isin(X.problem_of, rest)]
+        splits = list(split(groups[rest], count, seed))
+        for alpha, scorers in zip(alphas, levels, strict=True):
+            said = scorers[WITH].selection_.prior
+            out[str(alpha)] = {"said": said} | {
+                name: tried(scorer.confidence(new), new, truth, splits, alpha)
+                for name, scorer in scorers.items()
+            }
+    return out
+
+
+def split(groups, count, seed):
+    """One answer of each question, drawn anew; the first ones calibrate."""
+    rng = np.random.RandomState(seed + 1000)
+    for _ in range(CALIBRATIONS):
+        order = rng.permutation(len(groups))
+        first = order[np.unique(groups[order], return_index=True)[1]]
+        first = rng.permutation(first)
+        yield first[:count], first[count:]
+
+
+def tried(confidence, new, truth, splits, alpha):
+    """True claims kept per answer, and the share of answers with a false one."""
+    risk = path_risk(-confidence, new)
+    scores, results = nonconformity_scores(risk, truth, new.offsets), []
+    for calibrating, tested in splits:
+        k = conformal_rank(len(calibrating), alpha)
+        threshold = np.sort(scores[calibrating])[k - 1] if k else -np.inf
+        kept = segment_sum((risk < threshold) & (truth == 1), new.offsets)
+        results.append([kept[tested].mean(), (scores[tested] < threshold).mean()])
+    return np.mean(results, axis=0).tolist()
+
+
+def summary(name, n, alpha, draws):
+    """The row of a table from what the draws gave at one level."""
+    row = {"data": name, "n": n, "alpha": alpha, "draws": len(draws)}
+    row["left out"] = sum("left out" in one["said"] for one in draws)
+    base = np.array([one[WITHOUT][0] for one in draws])
+    for key in (WITHOUT, WITH, AS_IS, OWN):
+        kept, miss = np.array([one[key] for one in draws]).T
+        error = (kept - base).std(ddof=1) / len(base) ** 0.5
+        row[key] = {
+            "kept": round(float(kept.mean()), 4),
+            "kept error": round(float(kept.std(ddof=1) / len(base) ** 0.5), 4),
+            "miss": round(float(miss.mean()), 4),
+            "difference": round(float((kept - base).mean()), 4),
+            "error": round(float(error), 4),
+            "share": round(float(kept.mean() / max(base.mean(), 1e-9) - 1), 4),
+        }
+    return row
 
 
 def main():
     """Run all and write one file per data set."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=20)
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results"
-    )
-    parser.add_argument("--priors", type=Path, default=Path("/tmp"))
+    results = Path(__file__).parent / "results"
+    parser.add_argument("--output", type=Path, default=results)
+    parser.add_argument("--work", type=Path, default=Path("/tmp"))
     parser.add_argument("--only", nargs="*", default=list(TRIED))
     parser.add_argument("--sizes", type=int, nargs="*", default=[50, 100, 200, 300])
     chosen = parser.parse_args()
     for name in chosen.only:
         X, labels, groups = read(name)
-        path, rows = prior_file(chosen.priors, TRIED[name][0]), []
+        path, rows = prior_file(chosen.work, TRIED[name][0]), []
+        short = slug(name)
         for n in (n for n in chosen.sizes if n <= 0.7 * len(np.unique(groups))):
-            for alpha in ALPHAS:
-                found = [
-                    one_draw(X, labels, groups, path, n, alpha, seed)
-                    for seed in range(chosen.draws)
+            found = []
+            for seed in range(chosen.draws):
+                file = chosen.work / f"few-labels-{short}-{n}-{seed}.json"
+                if not file.exists():
+                    draw = one_draw(X, labels, groups, path, n, seed)
+                    file.write_text(json.dumps(draw), encoding="ascii")
+                found.append(json.loads(file.read_text()))
+            rows += [
+                summary(name, n, a, [one[str(a)] for one in found]) for a in ALPHAS
+            ]
+            for row in rows[-len(ALPHAS) :]:
+                shown = {k: v["kept"] for k, v in row.items() if isinstance(v, dict)}
+                print(name, n, row["alpha"], row[WITH]["share"], shown, flush=True)
+        text = json.dumps(rows, indent=1) + "\n"
+        (chosen.output / f"few-labels-{short}.json").write_text(text, encoding="ascii")
+    write_table(chosen.output)
+
+
+def write_table(folder):
+    """The table of the page Few labels, from all that was measured."""
+    lines = [
+        ["data", "labels", "alpha", "without", "with", "change, %", "as it is", "miss"]
+    ]
+    for name in TRIED:
+        file = folder / f"few-labels-{slug(name)}.json"
+        for row in json.loads(file.read_text()) if file.exists() else ():
+            without, blended = row[WITHOUT], row[WITH]
+            error = 100 * blended["error"] / max(without["kept"], 1e-9)
+            lines.append(
+                [
+                    name,
+                    row["n"],
+                    row["alpha"],
+                    f"{without['kept']:.2f} ± {without['kept error']:.2f}",
+                    f"{blended['kept']:.2f} ± {blended['kept error']:.2f}",
+                    f"{100 * blended['share']:+.0f} ± {error:.0f}",
+                    f"{row[AS_IS]['kept']:.2f}",
+                    f"{blended['miss']:.3f}",
                 ]
-                row = {"data": name, "n": n, "alpha": alpha, "draws": chosen.draws}
-                row["left out"] = sum("left out" in said for _, said in found)
-                base = np.array([one[WITHOUT][0] for one, _ in found])
-                for key in found[0][0]:
-                    values = np.array([one[key] for one, _ in found])
-                    row[key] = {
-                        "kept": round(float(values[:, 0].mean()), 4),
-                        "miss": round(float(values[:, 1].mean()), 4),
-                        "difference": round(float((values[:, 0] - base).mean()), 4),
-                        "error": round(
-                            float((values[:, 0] - base).std(ddof=1) / len(base) ** 0.5),
-                            4,
-                        ),
-                    }
-                rows.append(row)
-                kept = {k: v["kept"] for k, v in row.items() if isinstance(v, dict)}
-                share = kept[WITH] / max(kept[WITHOUT], 1e-9) - 1
-                print(
-                    name, n, alpha, f"{share:+.1%}", kept, row["left out"], flush=True
-                )
-        file = (
-            chosen.output
-            / f"few-labels-{name.lower().replace(',', '').replace(' ', '-')}.json"
-        )
-        file.write_text(json.dumps(rows, indent=1) + "\n", encoding="ascii")
+            )
+    with (folder / "few-labels.csv").open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out, lineterminator="\n").writerows(lines)
+
+
+def slug(name):
+    """A name as it stands in file names."""
+    return name.lower().replace(",", "").replace(" ", "-")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from skdcf.scorers._prior import blend
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
 RECORD = json.loads(SHIPPED.read_text())
 COLUMNS = RECORD["columns"]
+FIRST = RECORD["tables"][0]  # of one source
 N = len(COLUMNS)
 MEAN, SCALE = (np.array(RECORD["scale"][k], dtype=float) for k in ("mean", "scale"))
 
@@ -60,23 +61,28 @@ def having_seen(tmp_path):
     return PublicPrior(path)
 
 
+def by_one(table, x):
+    """Log odds that the classifiers of one source add up to."""
+    mean, scale = (np.array(table["scale"][k], dtype=float) for k in ("mean", "scale"))
+    z = np.clip((x - mean) / np.where(np.isnan(scale), np.inf, scale), -3, 3)
+    total = table["offset"] + z @ np.array(table["weights"])
+    for root in table["root"]:
+        node = root
+        while table["down"][node] != node:
+            right = z[table["feature"][node]] > table["threshold"][node]
+            node = table["down"][node] + right
+        total += table["value"][node]
+    return total
+
+
 def by_hand(batch):
     """Log odds from the file alone, claim by claim and tree by tree."""
-    table, odds = RECORD["table"], []
+    odds = []
     for X in batch.split(batch.features):
         wide = np.append(X.mean(axis=0), np.log(len(X)))
         for x in X:
-            z = np.append(x, wide) - MEAN
-            scale = np.array([s if s is not None else np.inf for s in SCALE])
-            z = np.clip(z / np.where(np.isnan(scale), np.inf, scale), -3, 3)
-            total = table["offset"] + z @ np.array(table["weights"])
-            for root in table["root"]:
-                node = root
-                while table["down"][node] != node:
-                    right = z[table["feature"][node]] > table["threshold"][node]
-                    node = table["down"][node] + right
-                total += table["value"][node]
-            odds.append(total / table["n_hazards"])
+            said = [by_one(table, np.append(x, wide)) for table in RECORD["tables"]]
+            odds.append(sum(said) / sum(t["n_hazards"] for t in RECORD["tables"]))
     return np.array(odds)
 
 
@@ -108,21 +114,22 @@ def test_it_reads_the_recommended_columns():
 
 def test_weights_are_those_that_explain_best():
     rng = np.random.RandomState(0)
-    own, public = rng.normal(size=(2, 400))
-    false = rng.uniform(size=400) < 1 / (1 + np.exp(1 - own - 0.3 * public))
+    own, public = rng.normal(size=(2, 4000))
+    false = rng.uniform(size=4000) < 1 / (1 + np.exp(1 - own - 0.3 * public))
 
     def loss(w):
         z = w[0] + w[1] * own + w[2] * public
         chance = 1 / (1 + np.exp(-z))
         likelihood = np.where(false, np.log(chance), np.log(1 - chance)).sum()
-        return -likelihood + 4 * ((w[1] - 0.5) ** 2 + (w[2] - 0.5) ** 2)
+        return -likelihood + 30 * ((w[1] - 0.5) ** 2 + (w[2] - 1) ** 2)
 
-    best = minimize(loss, [0, 0.5, 0.5], method="Nelder-Mead", tol=1e-10).x
-    expected = [best[0], best[1] / (best[1] + best[2]), best[2] / (best[1] + best[2])]
+    best = minimize(loss, [0, 0.5, 1], method="Nelder-Mead", tol=1e-10).x
+    scale = 1.5 / (best[1] + best[2])
+    expected = [best[0], scale * best[1], scale * best[2]]
     np.testing.assert_allclose(blend(own, public, false), expected, atol=1e-3)
     _, w1, w2 = blend(own, -public - own, false)
-    assert w2 == 0 and w1 == 1  # what misleads is left out
-    assert blend(own[:0], public[:0], false[:0]).tolist() == [0, 0.5, 0.5]
+    assert w2 == 0 and w1 == 1.5  # what misleads is left out
+    assert blend(own[:0], public[:0], false[:0]).tolist() == [0, 0.5, 1]
 
 
 def test_log_odds_are_blended():
@@ -130,7 +137,7 @@ def test_log_odds_are_blended():
     task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
     scorer = NeymanPearsonScorer(public_prior=PublicPrior()).fit(batch, labels, task)
     b, w1, w2 = scorer.blend_
-    assert w1 + w2 == pytest.approx(1)
+    assert w1 + w2 == pytest.approx(1.5)
     task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
     order = task.rng.permutation(60) % 3
     own = NeymanPearsonScorer().fit_folds(batch, labels, [task], order)[0][0]
@@ -203,11 +210,11 @@ def test_problems_that_it_has_seen(having_seen, monkeypatch):
     [
         ({"format": "skdcf public prior 0"}, "its format"),
         (
-            {"table": RECORD["table"] | {"down": [7] * len(RECORD["table"]["down"])}},
+            {"tables": [FIRST | {"down": [7] * len(FIRST["down"])}]},
             "damaged",
         ),
         (
-            {"table": {k: v for k, v in RECORD["table"].items() if k != "value"}},
+            {"tables": [{k: v for k, v in FIRST.items() if k != "value"}]},
             "prior",
         ),
         ({"columns": None}, "no public prior"),

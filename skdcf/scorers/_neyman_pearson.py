@@ -152,7 +152,7 @@ class NeymanPearsonScorer(Scorer):
         Hazards learnt on public labels. They are blended with those learnt here as
         ``b + w1 own + w2 public``, in log odds; the weights are those that explain the
         training claims best, own hazards being out of fold, with a pull towards one
-        half each.
+        half and one, and of sum 1.5.
     random_state : int, RandomState or None, default=0
         Of the trees. None takes the randomness of the filter.
 

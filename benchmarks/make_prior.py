@@ -112,6 +112,12 @@ def read_source(data, without=()):
     return batch, np.concatenate([labels[i] for i in rows]), hashes[rows]
 
 
+def keep(batch, columns):
+    """The problems with some of their columns."""
+    rows = [batch.feature_names.index(name) for name in columns]
+    return batch.replace_features(batch.features[:, rows], columns)
+
+
 def learn(sources):
     """The record of a prior from (problems, flat labels, hashes) by name.
 
@@ -255,7 +261,10 @@ def make(without=None, names=tuple(SOURCES)):
         for name in names
         if SOURCES[name][0] != without
     }
-    columns = next(iter(sources.values()))[0].feature_names
+    # Questions with options to choose from have columns that the other sources lack.
+    names_of = [batch.feature_names for batch, _, _ in sources.values()]
+    columns = [name for name in names_of[0] if all(name in own for own in names_of)]
+    sources = {name: (keep(s[0], columns), *s[1:]) for name, s in sources.items()}
     questions = np.concatenate([hashes for _, _, hashes in sources.values()])
     licences = {name: SOURCES[name][1] for name in names}
     record = record_of(learn(sources), columns, questions, licences)

@@ -468,8 +468,10 @@ class Step(Settings):
         shown = size.answer // max(size.n_claims, 1) if single else size.answer
         told = count_tokens(self.told().text) + size.problem + size.context
         rows = 1 if single else size.n_claims
-        written = self._written * rows
-        return n_calls * np.array([1, told + shown + 12 * rows, written])
+        return n_calls * np.array([1, told + shown + 12 * rows, self._row() * rows])
+
+    def _row(self) -> int:
+        return self._written
 
     def told(self) -> Prompt:
         """The prompt that is used.

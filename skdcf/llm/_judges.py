@@ -235,6 +235,9 @@ class Verify(JudgeStep):
             return "verify_all"
         return "verify" if self.why else "verdict"
 
+    def _row(self) -> int:
+        return self._written if self.why else 2
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""

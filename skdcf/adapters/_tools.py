@@ -55,13 +55,13 @@ def from_lm_polygraph(
         ``manager.gen_metrics``, if there is one fact check of claims in it, or the
         values of that one, flat or one list per generation: 1 false, 0 true, NaN not
         decided, which becomes -1, unknown. Calibration counts that as false.
+    missing : {"raise", "mean", "median"} or float
+        What to put for features that are NaN or infinite; mean and median are those of
+        the finite values. A number is used as it is, so it is minus the estimate.
     edges : callable or list, optional
         ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
         generation. None: they are not known. `skdcf.edges.no_edges` says that there are
         none.
-    missing : {"raise", "mean", "median"} or float
-        What to put for features that are NaN or infinite; mean and median are those of
-        the finite values. A number is used as it is, so it is minus the estimate.
     problems : list of str, optional
         The prompts, ``manager.stats["input_texts"]``.
     alternatives : list of lists of str, optional
@@ -212,12 +212,12 @@ def from_uqlm(
     labels : list of arrays, optional
         Per response one label for each claim *that is part of the answer*: 1 true, 0
         false, -1 unknown.
+    missing : {"raise", "mean", "median"} or float
+        What to put for scores that are NaN, None, absent or infinite.
     edges : callable or list, optional
         ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
         response, numbering the claims of the answer. None: they are not known.
         `skdcf.edges.no_edges` says that there are none.
-    missing : {"raise", "mean", "median"} or float
-        What to put for scores that are NaN, None, absent or infinite.
     problems : list of str, optional
         The questions. None takes the prompts of the result, where it holds them.
     alternatives : list of lists of str, optional
@@ -343,14 +343,14 @@ def from_verdicts(
         ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries, with
         ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log,
         a data frame), and lists of dicts with ``claim`` and ``verdict`` of any origin.
-    edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
-        None: they are not known.
     values : dict, optional
         What further verdicts mean: 1 true, 0 false, -1 unknown. Known are true and 1,
         false and 0, what is missing, and words such as "supported", "refuted" and "not
         enough evidence". **The number -1 is not**: it says "refuted" where OpenFactCheck
         decides by stance, with 0 for "irrelevant", so there pass ``{-1: 0, 0: -1}``.
+    edges : callable or list, optional
+        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
+        None: they are not known.
     problems : list of str, optional
         The questions. None takes those that the results hold.
     alternatives : list of lists of str, optional

@@ -279,14 +279,14 @@ class IndependentFactuality(_Untrained):
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
+    calibration_size : float, int or "cross", optional
+        As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
-    calibration_size : float, int or "cross", optional
+    guarantee : Guarantee, optional
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
-    guarantee : Guarantee, optional
-        As in `HardCF`.
 
     Attributes
     ----------
@@ -320,26 +320,26 @@ class SingleFeatureCF(_Untrained):
     feature : str or int, default=None
         Name or column number. None is "frequency-score" where there is such a
         feature, else the first column.
-    beta_mix : float, default=0.0
-        Weight of the median over descendants, in [0, 1]; see `~skdcf.scorers.FrequencyScorer`.
-    over : {"descendants", "children"}, default="descendants"
-        As in `~skdcf.scorers.FrequencyScorer`.
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
     edges : "given", "none" or a rule of `skdcf.edges`, default="given"
         What a claim builds on, as in `HardCF`.
-    ties : {"exclude", "include", "jitter"}, default="exclude"
-        As in `HardCF`.
     calibration_size : float, int or "cross", optional
         As in `HardCF`.
-    random_state : int, RandomState or None, default=None
-        Seeds the split and the jitter.
+    ties : {"exclude", "include", "jitter"}, default="exclude"
+        As in `HardCF`.
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
         Whether decisions are made while an answer is written, as in `HardCF`.
+    random_state : int, RandomState or None, default=None
+        Seeds the split and the jitter.
+    beta_mix : float, default=0.0
+        Weight of the median over descendants, in [0, 1]; see `~skdcf.scorers.FrequencyScorer`.
+    over : {"descendants", "children"}, default="descendants"
+        As in `~skdcf.scorers.FrequencyScorer`.
 
     Attributes
     ----------
@@ -384,12 +384,14 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
-    relaxation, training, calibration_size, ties, random_state, verbose
+    relaxation, training, calibration_size, ties
         As in `CoherentConformalFilter`.
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
         Whether decisions are made while an answer is written, as in `HardCF`.
+    random_state, verbose
+        As in `CoherentConformalFilter`.
 
     Attributes
     ----------
@@ -422,6 +424,22 @@ class XGBoostCF(_Untrained):
 
     Parameters
     ----------
+    features : transformer or Pipeline, optional
+        As in `HardCF`.
+    alpha : float, default=0.1
+        Share of problems, in (0, 1), that may keep a false claim.
+    edges : "given", "none" or a rule of `skdcf.edges`, default="given"
+        What a claim builds on, as in `HardCF`.
+    calibration_size : float, int or "cross", optional
+        As in `HardCF`.
+    ties : {"exclude", "include", "jitter"}, default="exclude"
+        As in `HardCF`.
+    guarantee : Guarantee, optional
+        As in `HardCF`.
+    online : bool, default=False
+        Whether decisions are made while an answer is written, as in `HardCF`.
+    random_state : int, RandomState or None, default=None
+        Seeds the split and the jitter.
     max_depth : int, default=3
         Depth of each tree.
     n_estimators : int, default=100
@@ -430,22 +448,6 @@ class XGBoostCF(_Untrained):
         Shrinkage of each tree.
     label : {"coherent", "own"}, default="coherent"
         What the trees learn; see `~skdcf.scorers.ClassifierScorer`.
-    features : transformer or Pipeline, optional
-        As in `HardCF`.
-    alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim.
-    edges : "given", "none" or a rule of `skdcf.edges`, default="given"
-        What a claim builds on, as in `HardCF`.
-    ties : {"exclude", "include", "jitter"}, default="exclude"
-        As in `HardCF`.
-    calibration_size : float, int or "cross", optional
-        As in `HardCF`.
-    random_state : int, RandomState or None, default=None
-        Seeds the split and the jitter.
-    guarantee : Guarantee, optional
-        As in `HardCF`.
-    online : bool, default=False
-        Whether decisions are made while an answer is written, as in `HardCF`.
 
     Attributes
     ----------

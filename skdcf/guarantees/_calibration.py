@@ -4,7 +4,7 @@ Groups of problems have thresholds of their own, whether they overlap or not.
 """
 
 from abc import ABCMeta, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class PathRisks:
     offsets: np.ndarray
     weights: np.ndarray | None = None
     groups: list | None = None
-    names: object = "problem {}".format
+    names: object = field(default_factory=lambda: "problem {}".format)
 
     def __len__(self):
         return len(self.offsets) - 1

@@ -54,13 +54,18 @@ class Guarantee(Settings, metaclass=ABCMeta):
     new problems is at most alpha. It is a scikit-learn estimator: ``__init__`` stores its
     parameters and does nothing else.
 
+    Parameters
+    ----------
+    by : str, callable or list of them, optional
+        Groups of problems that the promise is made for, each by itself, as in
+        `NoFalseClaim`.
+    weight : callable, optional
+        Likelihood ratio of a problem in use, as in `NoFalseClaim`.
+    unseen : {"error", "pool", "empty"}, default="error"
+        What happens to problems of a group that calibration has not seen.
+
     Attributes
     ----------
-    by, weight
-        For whom the promise is made, see `NoFalseClaim`; None where it has no such
-        parameter.
-    unseen : {"error", "pool", "empty"}
-        What happens to problems of a group that calibration has not seen.
     is_probability : bool
         Whether losses are 0 or 1, so that the level is a probability.
     combines_folds : bool

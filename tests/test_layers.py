@@ -63,6 +63,33 @@ HEAVY = {
 LONGEST = 300  # code lines of a file
 LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 
+# Code lines of each room. They only fall: who makes a room smaller lowers its number here.
+# The next bound of the whole is 17,000.
+ROOMS = {
+    "_drawing": 391,
+    "adapters": 589,
+    "cli": 894,
+    "datasets": 1332,
+    "estimators": 1673,
+    "evaluation": 667,
+    "features": 2110,
+    "graphs": 1717,
+    "guarantees": 561,
+    "inspection": 544,
+    "labelling": 794,
+    "llm": 2198,
+    "metrics": 339,
+    "monitoring": 351,
+    "ops": 804,
+    "persistence": 363,
+    "plots": 464,
+    "relaxation": 596,
+    "scorers": 1254,
+    "service": 314,
+    "training": 429,
+}
+WHOLE = 18_971
+
 
 def place(path):
     return path.relative_to(PACKAGE).as_posix()
@@ -221,6 +248,15 @@ def test_length_of_files():
     lengths = {place(path): code_lines(path) for path in python_files()}
     allowed = Counter(dict.fromkeys(lengths, LONGEST) | LONGER)
     assert {p: n for p, n in lengths.items() if n > allowed[p]} == {}
+
+
+def test_size_of_rooms():
+    """What is new pays for itself by what goes."""
+    lengths = Counter()
+    for path in python_files():
+        lengths[room(path)] += code_lines(path)
+    assert {name: n for name, n in lengths.items() if n > ROOMS.get(name, n)} == {}
+    assert lengths.total() <= WHOLE
 
 
 def loaded_after(statement):

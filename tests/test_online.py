@@ -109,7 +109,10 @@ def test_refused():
 
 
 def test_streamed_decisions_on_many_random_graphs_are_covered_as_promised():
-    """Equal to `predict`, and within the law of coverage for so many that calibrate."""
+    """Equal to `predict`, and covered as the law for so many that calibrate has it.
+
+    Equal scores are dropped together, so coverage may be above the law, never below.
+    """
     n, n_calibration, alpha = 600, 999, 0.1
     X, y = make_reasoning_graphs(n_calibration + n, random_state=7, return_X_y=True)
     cf = HardCF(descendants, alpha=alpha, online=True)
@@ -123,5 +126,4 @@ def test_streamed_decisions_on_many_random_graphs_are_covered_as_promised():
     )
     k = int(alpha * (cf.n_calibration_ + 1) + 1e-9)
     law = betabinom(n, cf.n_calibration_ + 1 - k, k)
-    low, high = law.ppf([0.0005, 0.9995])
-    assert low <= n_covered <= high
+    assert n_covered >= law.ppf(0.0005)

@@ -166,7 +166,7 @@ def read_words(words: Iterable[str]) -> NDArray[np.int8]:
 
     Examples
     --------
-    >>> from skdcf.graphs import read_words
+    >>> from skdcf.graphs.labels import read_words
     >>> read_words(["Supported", "hallucinated", "unknown"])
     array([ 1,  0, -1], dtype=int8)
     """

@@ -11,6 +11,7 @@ and to a read-only one. Prints a table; the exit code is 1 if anything was wrong
 
 import argparse
 import contextlib
+import faulthandler
 import functools
 import hashlib
 import http.server
@@ -29,6 +30,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -40,6 +42,10 @@ from skdcf.evaluation import compare_filters
 from skdcf.persistence import load_threshold, save_threshold
 
 warnings.simplefilter("ignore")
+# By default tqdm's lock is shared by all forked processes: one that is killed while it draws
+# a bar would hold it for ever, and this program would wait for it.
+tqdm.set_lock(threading.RLock())
+_LONGEST = 300  # seconds without a kill, after which the program says where it waits
 GRAPHS, Y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
 FILTERS = [skdcf.HardCF(i, random_state=0).fit(GRAPHS, Y) for i in range(2)]
 START = multiprocessing.get_context("fork")
@@ -88,15 +94,20 @@ class Slow(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def child(job, path):
+def child(job, path, said):
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stderr = io.StringIO()
-    job(path)
+    with open(said, "w") as sys.stderr:
+        job(path)
 
 
 def killed(job, path, rng, longest):
-    """Run a job and kill it at a random moment; whether it was still running."""
-    process = START.Process(target=child, args=(job, path))
+    """Run a job and kill it at a random moment; whether it was still running.
+
+    A job that fails by itself is an error: nothing would ever be caught running.
+    """
+    faulthandler.dump_traceback_later(_LONGEST, exit=True)
+    said = f"{path}.said"
+    process = START.Process(target=child, args=(job, path, said))
     process.start()
     process.join(rng.uniform(0, longest))
     running = process.is_alive()
@@ -105,6 +116,8 @@ def killed(job, path, rng, longest):
     process.join(10)
     process.kill()  # if the interrupt came before Python could notice it
     process.join()
+    if not running and process.exitcode != 0:
+        raise AssertionError(Path(said).read_text()[-3000:])
     return running
 
 
@@ -250,7 +263,10 @@ def serve():
 
 
 def two_at_once(folder):
-    both = [START.Process(target=child, args=(download, folder)) for _ in range(2)]
+    both = [
+        START.Process(target=child, args=(download, folder, os.devnull))
+        for _ in range(2)
+    ]
     for process in both:
         process.start()
     for process in both:

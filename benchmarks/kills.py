@@ -157,6 +157,7 @@ def check_download(path):
 def run_kills(name, job, check, folder, longest, kills, rng):
     """Kill a job until it was caught running so many times."""
     caught = 0
+    os.makedirs(folder, exist_ok=True)
     while caught < kills:
         path = os.path.join(folder, name)
         caught += killed(job, path, rng, longest)

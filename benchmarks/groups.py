@@ -24,7 +24,7 @@ from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs.grouping import read_groups
 from skdcf.guarantees import NoFalseClaim
-from skdcf.metrics._intervals import mean_interval
+from skdcf.metrics import mean_interval
 from skdcf.ops.conformal import conformal_rank
 
 ALPHA = 0.1

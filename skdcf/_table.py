@@ -13,16 +13,26 @@ from ._drawing import card, table
 class Table:
     """Columns of values that print as a table.
 
-    A report defines `_values`, a dict of columns of equal length, and ``_columns``: for
-    each heading, the format of its cells, such as ``"{low:.3f} - {high:.3f}"``, or a
-    function of a row. A column of which nothing is known (it has NaN in each row) is left
-    out. What has no format after a colon is text, and stands to the left.
+    A report names its attributes that are columns, in ``_fields``, or defines `_values`,
+    a dict of columns of equal length. In ``_columns`` it has for each heading the format
+    of the cells, such as ``"{low:.3f} - {high:.3f}"``, or a function of a row. A column of
+    which nothing is known (it has NaN in each row) is left out. What has no format after
+    a colon is text, and stands to the left.
     """
 
+    _fields: tuple[str, ...] = ()
     _columns: dict[str, Any] = {}
 
     def _values(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """The fields; one of shape (n_rows, 2) is an interval, and becomes two columns."""
+        out = {}
+        for name in self._fields:
+            values = np.asarray(getattr(self, name))
+            if values.ndim == 2:
+                out[f"{name}_low"], out[f"{name}_high"] = values.T
+            else:
+                out[name] = values
+        return out
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per line of the table, in plain values.
@@ -32,7 +42,9 @@ class Table:
         list of dict
             The lines, all with the same keys.
         """
-        return as_rows(self._values())
+        columns = self._values()
+        lines = zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True)
+        return [dict(zip(columns, line, strict=True)) for line in lines]
 
     def to_frame(self) -> Any:
         """Return `rows` as a pandas DataFrame.
@@ -63,16 +75,11 @@ class Table:
         return "".join(card(html_table(*one)) for one in self._tables())
 
 
-def as_rows(columns):
-    """Columns by name as one dict per row, in plain values."""
-    lines = zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True)
-    return [dict(zip(columns, line, strict=True)) for line in lines]
-
-
 def by_level(alpha, names, values):
-    """Columns of values of shape (n_filters, n_alphas), level by level."""
-    levels = {"alpha": np.repeat(alpha, len(names)), "filter": [*names] * len(alpha)}
-    return levels | {key: np.ravel(value.T) for key, value in values.items()}
+    """Columns of values, each broadcast to (n_filters, n_alphas), level by level."""
+    shape = len(names), len(alpha)
+    values = {"alpha": alpha, "filter": np.array(names)[:, None]} | values
+    return {key: np.ravel(np.broadcast_to(v, shape).T) for key, v in values.items()}
 
 
 def html_table(heading, columns, rows):

@@ -15,12 +15,12 @@ from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.metrics import coverage_score
 from skdcf.monitoring import (
+    ODDS,
     CoverageMonitor,
     ExchangeabilityTest,
     SlidingCalibration,
     release,
 )
-from skdcf.monitoring._coverage import ODDS
 from skdcf.ops.conformal import conformal_rank
 from skdcf.scorers import ClassifierScorer
 

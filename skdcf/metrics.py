@@ -1,0 +1,683 @@
+"""Coverage and retention of filters, observed and predicted by theory.
+
+What is counted per problem becomes a mean over the answers to each question, and then a
+mean over the questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._checks import check_alpha, check_alphas, check_groups, check_weights
+from ._table import Table
+from .graphs import Labels, Problems, question_groups
+from .graphs.grouping import as_set, read_groups
+from .graphs.ragged import flatten, offsets_of
+from .guarantees import NoFalseClaim
+from .ops.conformal import conformal_rank
+from .ops.hard import segment_sum
+
+__all__ = [
+    "FilterReport",
+    "coverage_band",
+    "coverage_interval",
+    "coverage_score",
+    "evaluate_filter",
+    "leave_one_out",
+    "retention_score",
+]
+
+
+def coverage_score(
+    y: Labels, kept: Labels, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Share of problems in which no false claim is kept.
+
+    Parameters
+    ----------
+    y : sequence of 1-D arrays, one per problem
+        1 for a true claim, 0 for a false one, -1 for one that nobody judged, which counts
+        as false. A flat array has one claim per problem.
+    kept : sequence of boolean masks
+        The masks, as `predict` returns them.
+    sample_weight : array-like of shape (n_problems,), optional
+        How much each problem counts, for instance 1 over the number of answers to its
+        question.
+
+    Returns
+    -------
+    float
+        A share, from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        On values that are no labels or masks, labels that are hidden by a mask of numpy,
+        and weights that are negative, not finite, or all zero.
+
+    Examples
+    --------
+    >>> from skdcf.metrics import coverage_score
+    >>> coverage_score([[1, 0], [1, 1]], [[True, True], [True, False]])
+    0.5
+    """
+    labels, kept, offsets = flatten(y, kept)
+    return _mean(segment_sum(kept & (labels != 1), offsets) == 0, sample_weight)
+
+
+def retention_score(
+    y: Labels, kept: Labels, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Mean number of true claims that are kept per problem.
+
+    Parameters
+    ----------
+    y : sequence of 1-D arrays, one per problem
+        1 for a true claim, 0 for a false one, -1 for one that nobody judged, which is
+        not counted as true.
+    kept : sequence of boolean masks
+        The masks, as `predict` returns them.
+    sample_weight : array-like of shape (n_problems,), optional
+        How much each problem counts.
+
+    Returns
+    -------
+    float
+        True claims kept per problem.
+
+    Examples
+    --------
+    >>> from skdcf.metrics import retention_score
+    >>> retention_score([[1, 0], [1, 1]], [[True, True], [True, False]])
+    1.0
+    """
+    labels, kept, offsets = flatten(y, kept)
+    return _mean(segment_sum(kept & (labels == 1), offsets), sample_weight)
+
+
+def _mean(values, sample_weight):
+    return float(np.average(values, weights=check_weights(sample_weight, len(values))))
+
+
+def coverage_interval(
+    n_covered: int, n_problems: int, *, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Clopper-Pearson interval of a coverage that was observed.
+
+    Parameters
+    ----------
+    n_covered, n_problems : int
+        ``n_covered`` of ``n_problems`` test problems had no false claim kept.
+    confidence : float, default=0.95
+        Chance that such an interval holds the true coverage.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        The ends of the interval.
+
+    Examples
+    --------
+    >>> from skdcf.metrics import coverage_interval
+    >>> low, high = coverage_interval(90, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.824, 0.951)
+    """
+    if not 0 <= n_covered <= n_problems or n_problems < 1:
+        raise ValueError(f"{n_covered} of {n_problems} problems covered: impossible")
+    _check_confidence(confidence)
+    return _clopper_pearson(int(n_covered), int(n_problems), confidence)
+
+
+def coverage_band(
+    n_calibration: int,
+    alpha: float,
+    *,
+    confidence: float = 0.95,
+    n_test: int | None = None,
+    delta: float | None = None,
+) -> tuple[float, float]:
+    """Band in which theory puts the coverage after one draw of calibration problems.
+
+    The coverage given the calibration problems follows Beta(n + 1 - k, k), with k the
+    conformal rank, where scores have no ties; ties, and problems without a false claim
+    where they outnumber the rank, can only raise it.
+
+    Parameters
+    ----------
+    n_calibration : int
+        Number of calibration problems, n.
+    alpha : float in (0, 1)
+        The level of the filter.
+    confidence : float, default=0.95
+        Chance that the coverage lies in the band.
+    n_test : int, optional
+        With a number of test problems, the band of what will be *observed* on them
+        (beta-binomial); None is that of the coverage itself.
+    delta : float, optional
+        As in `skdcf.guarantees.NoFalseClaim`.
+
+    Returns
+    -------
+    (low, high) : tuple of float
+        The ends of the band; (1, 1) where nothing can be kept.
+
+    References
+    ----------
+    V. Vovk. Conditional validity of inductive conformal predictors. ACML 2012.
+
+    Examples
+    --------
+    >>> from skdcf.metrics import coverage_band
+    >>> low, high = coverage_band(99, 0.1)
+    >>> round(low, 3), round(high, 3)
+    (0.834, 0.95)
+    """
+    _check_confidence(confidence)
+    k = conformal_rank(n_calibration, check_alpha(alpha), delta)
+    return band_of_law((n_calibration + 1 - k, k), confidence, n_test)
+
+
+@lru_cache(4096)  # a comparison asks for the same few bands again and again
+def band_of_law(shape, confidence, n_test=None):
+    """The band of a Beta(a, b) coverage; (1, 1) where b = 0, NaN where it is unknown."""
+    from scipy.stats import beta, betabinom
+
+    if shape is None or shape[1] == 0:
+        return (np.nan, np.nan) if shape is None else (1.0, 1.0)
+    tail = (1 - confidence) / 2
+    if n_test is None:
+        low, high = beta.ppf([tail, 1 - tail], *shape)
+    else:
+        low, high = betabinom.ppf([tail, 1 - tail], n_test, *shape) / n_test
+    return float(low), float(high)
+
+
+def mean_interval(losses, probability, n_problems, confidence=0.95):
+    """Interval of 1 - mean loss, from the mean loss of each question.
+
+    Clopper-Pearson's for questions of which each is lost or not. Where several answers to
+    a question were averaged, it is Clopper-Pearson's for the number of problems that would
+    vary as much if they were independent (Korn and Graubard 1998). For other losses it is
+    Student's.
+    """
+    from scipy.stats import t
+
+    m, mean = len(losses), float(np.mean(losses))
+    if probability and np.isin(losses, (0, 1)).all():
+        return coverage_interval(m - round(losses.sum()), m, confidence=confidence)
+    variance = np.var(losses, ddof=1) / m if m > 1 else np.inf
+    quantile = (1 + confidence) / 2
+    if not probability:
+        reach = t.ppf(quantile, m - 1) * np.sqrt(variance) if m > 1 else np.inf
+        return 1 - mean - reach, 1 - mean + reach
+    if not 0 < variance < np.inf:
+        return _clopper_pearson((1 - mean) * m, m, confidence)
+    few = (t.ppf(quantile, n_problems - 1) / t.ppf(quantile, m - 1)) ** 2
+    independent = min(mean * (1 - mean) / variance * few, n_problems)
+    return _clopper_pearson((1 - mean) * independent, independent, confidence)
+
+
+def _clopper_pearson(k, n, confidence):
+    """The interval for k of n, which need not be whole numbers."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
+    high = betaincinv(k + 1, n - k, 1 - tail) if k < n else 1.0
+    return float(low), float(high)
+
+
+def _check_confidence(confidence):
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}, but must be between 0 and 1")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FilterReport(Table):
+    """Coverage and retention for several alphas; prints as a table.
+
+    Each question counts once, however many of the problems are answers to it: what is
+    called a mean over questions is the mean, over the questions, of the mean over the
+    answers to each.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n_alphas,)
+        The levels.
+    coverage : ndarray of shape (n_alphas,)
+        Share of the problems in which no false claim is kept, or for which what the
+        filter's guarantee says holds; 1 - mean loss where it bounds a mean. A mean over
+        questions, like all that follows.
+    coverage_interval : ndarray of shape (n_alphas, 2)
+        95 % interval of the coverage, over questions: Clopper-Pearson's, or Student's
+        where a mean is bounded.
+    coverage_band : ndarray of shape (n_alphas, 2)
+        Where theory expects the coverage for so many calibration problems and questions,
+        95 %; NaN where the law is not known.
+    retention, retention_error : ndarray of shape (n_alphas,)
+        True claims kept per problem, and its standard error.
+    false_kept : ndarray of shape (n_alphas,)
+        False claims kept per problem; claims that nobody judged count as false.
+    abstention : ndarray of shape (n_alphas,)
+        Share of the problems in which nothing is kept.
+    threshold : ndarray of shape (n_alphas,)
+        NaN where problems have thresholds of their own.
+    n_problems, n_questions : int
+        Test problems, and the questions that they answer.
+    n_calibration : int
+        Problems that calibrated the filter.
+    seen : tuple of two int
+        Numbers of the test problems that trained the filter, and that calibrated it. What
+        is reported of these is too good.
+    groups : dict of FilterReport
+        By the name of the group; empty without ``by``.
+    """
+
+    alpha: np.ndarray
+    coverage: np.ndarray
+    coverage_interval: np.ndarray
+    coverage_band: np.ndarray
+    retention: np.ndarray
+    retention_error: np.ndarray
+    false_kept: np.ndarray
+    abstention: np.ndarray
+    threshold: np.ndarray
+    n_problems: int
+    n_questions: int
+    n_calibration: int
+    seen: tuple[int, int] = (0, 0)
+    groups: dict[Any, FilterReport] = field(default_factory=dict)
+
+    @classmethod
+    def from_predictions(
+        cls, y: Labels, kept: Mapping[float, Labels], *, groups: ArrayLike | None = None
+    ) -> FilterReport:
+        """Report on masks that are at hand, whatever made them.
+
+        Parameters
+        ----------
+        y : sequence of 1-D arrays, one per problem
+            1 for a true claim, 0 for a false one, -1 for one that nobody judged, which
+            counts as false.
+        kept : dict of float to sequence of boolean masks
+            The masks by alpha, as `predict` returns them.
+        groups : array-like of shape (n_problems,), optional
+            The question that each problem answers; None says that each is one of its own.
+
+        Returns
+        -------
+        FilterReport
+            ``threshold`` and ``coverage_band`` are NaN, as nothing is known of them.
+
+        Raises
+        ------
+        ValueError
+            If labels and masks do not fit each other.
+
+        Examples
+        --------
+        >>> from skdcf.metrics import FilterReport
+        >>> masks = {0.1: [[True, True], [True, False]]}
+        >>> report = FilterReport.from_predictions([[1, 0], [1, 1]], masks)
+        >>> report.coverage, report.retention, report.false_kept
+        (array([0.5]), array([1.]), array([0.5]))
+        """
+        if not kept:
+            raise ValueError("kept is empty: it needs the masks of an alpha at least")
+        flat = [flatten(y, masks) for masks in kept.values()]
+        (labels, _, offsets), masks = flat[0], np.array([mask for _, mask, _ in flat])
+        n, levels = len(offsets) - 1, np.array(list(kept), float)
+        questions = np.arange(n) if groups is None else check_groups(groups, n)
+        return report_of(NoFalseClaim(), (levels, masks, labels, offsets, questions))
+
+    @property
+    def nonempty(self) -> NDArray[np.float64]:
+        """Share of the problems in which something is kept, shape (n_alphas,)."""
+        return 1 - self.abstention
+
+    @property
+    def nonempty_coverage(self) -> NDArray[np.float64]:
+        """Coverage where something is kept, shape (n_alphas,); NaN where nothing is."""
+        share = np.where(self.nonempty > 0, self.nonempty, np.nan)
+        return 1 - (1 - self.coverage) / share
+
+    @property
+    def target(self) -> NDArray[np.float64]:
+        """The coverage that each level promises, shape (n_alphas,)."""
+        return 1 - self.alpha
+
+    _fields = ("alpha", "target", "coverage", "coverage_interval", "coverage_band")
+    _fields += ("retention", "retention_error", "false_kept", "abstention", "threshold")
+    _fields += ("nonempty", "nonempty_coverage")
+    _columns = {
+        "alpha": "{alpha:.3f}",
+        "target": "{target:.3f}",
+        "coverage": "{coverage:.3f}",
+        "95 % interval": "{coverage_interval_low:.3f} - {coverage_interval_high:.3f}",
+        "theory band": "{coverage_band_low:.3f} - {coverage_band_high:.3f}",
+        "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
+        "false kept": "{false_kept:.3f}",
+        "non-empty": "{nonempty:.3f}",
+        "covered of these": "{nonempty_coverage:.3f}",
+        "threshold": "{threshold:.4g}",
+    }
+
+    @property
+    def warning(self) -> str:
+        """What to say of problems that the filter has seen before; empty without any."""
+        said = [
+            f"{n} of these problems {word} the filter"
+            for n, word in zip(self.seen, ("trained", "calibrated"), strict=True)
+            if n
+        ]
+        return f"; {' and '.join(said)}: coverage is too good" if said else ""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per alpha; with groups, those of all problems and then of each group.
+
+        Returns
+        -------
+        list of dict
+            The lines, in plain values.
+        """
+        own = super().rows()
+        if not self.groups:
+            return own
+        parts = {"all": own} | {g: one.rows() for g, one in self.groups.items()}
+        return [{"group": g} | row for g, rows in parts.items() for row in rows]
+
+    def _heading(self):
+        answers = f"{self.n_problems} problems"
+        if self.n_questions < self.n_problems:
+            answers += f" ({self.n_questions} questions)"
+        if self.n_calibration:
+            answers += f", {self.n_calibration} for calibration"
+        return answers + self.warning
+
+    def _tables(self):
+        tables = [(self._heading(), self._columns, super().rows())]
+        if self.groups:
+            parts = [(g, one.n_problems, one.rows()) for g, one in self.groups.items()]
+            rows = [
+                {"group": group, "n_problems": n} | rows[i]
+                for i in range(len(self.alpha))
+                for group, n, rows in parts
+            ]
+            columns = {"group": "{group}", "problems": "{n_problems:d}"} | self._columns
+            for unlike in ("target", "theory band", "threshold"):
+                del columns[unlike]
+            tables.append(("", columns, rows))
+        return tables
+
+
+def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
+    """Count what is kept, and report on all problems and on parts of them.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        It says what is lost.
+    counted : tuple of ndarray
+        Levels, (n_alphas,); kept claims, (n_alphas, n_claims); their labels, and the
+        offsets of problems; the question that each problem answers, (n_problems,).
+    parts : dict of ndarray of int, optional
+        Problems of each group, by its name.
+    laws : list of length n_alphas, optional
+        The law of the coverage at each level, None where it is not known.
+    seen : ndarray of bool, shape (2, n_problems), optional
+        Problems that trained, and that calibrated.
+    **known
+        ``threshold`` and ``n_calibration`` of the filter.
+    """
+    alphas, kept, labels, offsets, questions = counted
+    true, unknown, n = labels == 1, [None] * len(alphas), len(offsets) - 1
+    counts = [  # loss, retention, false claims kept, abstention
+        [guarantee.loss(labels, k, offsets) for k in kept],
+        [segment_sum(k & true, offsets) for k in kept],
+        [segment_sum(k & ~true, offsets) for k in kept],
+        [segment_sum(k, offsets) == 0 for k in kept],
+    ]
+    counts = np.array(counts, float)
+    known = {"threshold": np.full(len(alphas), np.nan), "n_calibration": 0} | known
+    seen = np.zeros((2, n), bool) if seen is None else seen
+
+    def report(rows, laws, groups):
+        each = _per_question(counts[..., rows], questions[rows])
+        loss, retention, false_kept, abstention = each.mean(axis=-1)
+        m, probability = each.shape[-1], guarantee.is_probability
+        intervals = [mean_interval(row, probability, len(rows)) for row in each[0]]
+        error = each[1].std(axis=-1, ddof=1) / np.sqrt(m) if m > 1 else np.nan
+        return FilterReport(
+            alpha=alphas,
+            coverage=1 - loss,
+            coverage_interval=np.array(intervals),
+            coverage_band=np.array([band_of_law(law, 0.95, m) for law in laws]),
+            retention=retention,
+            retention_error=np.broadcast_to(error, alphas.shape),
+            false_kept=false_kept,
+            abstention=abstention,
+            n_problems=len(rows),
+            n_questions=m,
+            seen=tuple(seen[:, rows].sum(axis=1).tolist()),
+            groups=groups,
+            **known,
+        )
+
+    groups = {name: report(rows, unknown, {}) for name, rows in (parts or {}).items()}
+    return report(np.arange(n), unknown if laws is None else laws, groups)
+
+
+def _per_question(values, questions):
+    """Mean over the answers to each question, along the last axis."""
+    found, code, count = np.unique(questions, return_inverse=True, return_counts=True)
+    if len(found) == len(questions):
+        return values
+    return np.apply_along_axis(lambda row: np.bincount(code, row), -1, values) / count
+
+
+def evaluate_filter(
+    filter: Any,
+    X: Problems,
+    y: Labels,
+    alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
+    *,
+    by: str | Callable | Sequence[Any] | None = None,
+    groups: ArrayLike | Literal[False] | None = None,
+) -> FilterReport:
+    """Coverage and retention of a fitted filter on test problems.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        The filter to evaluate, or a fitted `skdcf.evaluation.CalibratedSearch`.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Test problems, as in the filter's `fit`.
+    y : sequence of 1-D arrays, one per problem
+        Their labels. A claim whose label is unknown counts as false for coverage, and
+        not as true for retention.
+    alphas : sequence of float in (0, 1)
+        The levels to report on.
+    by : str, callable or list, optional
+        Report on each group of problems as well, as in
+        `skdcf.guarantees.NoFalseClaim`. Groups may overlap.
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers; None reads it off the problems
+        (`skdcf.graphs.question_groups`), False says that each is a question of its own.
+        Each question counts once, and intervals are drawn over questions.
+
+    Returns
+    -------
+    FilterReport
+        Numbers per level, which print as a table.
+
+    Raises
+    ------
+    ValueError
+        On bad problems, labels or groups.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.metrics import evaluate_filter
+    >>> graphs, y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(graphs[:200], y[:200])
+    >>> report = evaluate_filter(cf, graphs[200:], y[200:], alphas=[0.1, 0.2])
+    >>> report.retention.shape, report.n_calibration
+    ((2,), 199)
+    >>> halves = evaluate_filter(
+    ...     cf, graphs[200:], y[200:], [0.1], by=lambda batch: batch.sizes > 7
+    ... )
+    >>> {group: one.n_problems for group, one in halves.groups.items()}
+    {False: 126, True: 74}
+    """
+    alphas = _levels_of(filter, alphas)
+    batch, labels = filter.check(X, y)
+    questions, calibration = question_groups(batch, groups), filter.calibration_
+    counted = alphas, filter.masks(batch, alphas), labels, batch.offsets, questions
+    return report_of(
+        calibration.guarantee,
+        counted,
+        None if by is None else _parts(read_groups(by, batch)[0]),
+        laws=[calibration.coverage_law(a) for a in alphas],
+        seen=np.array(filter.seen(batch, groups)),
+        threshold=np.array([calibration.threshold(a) for a in alphas]),
+        n_calibration=filter.n_calibration_,
+    )
+
+
+def _parts(groups):
+    """The problems of each group; a problem may have a set of groups."""
+    places: dict = {}
+    for i, group in enumerate(groups):
+        for name in sorted(as_set(group), key=str):
+            places.setdefault(name, []).append(i)
+    return {name: np.array(rows) for name, rows in places.items()}
+
+
+def leave_one_out(
+    filter: Any,
+    X: Problems,
+    y: Labels,
+    alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
+    *,
+    groups: ArrayLike | Literal[False] | None = None,
+) -> FilterReport:
+    """Exact leave-one-out evaluation of a fitted filter's scorer, by question.
+
+    Each problem is filtered with the threshold from one answer to each other question of
+    X, for all alphas at once in O(n log n). The problems must be new to the scorer; the
+    filter's own calibration is not used.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        With ``ties`` other than "include", and a ``guarantee`` without weights and
+        without groups that overlap.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Problems of at least two questions.
+    y : sequence of 1-D arrays, one per problem
+        Their labels.
+    alphas : sequence of float in (0, 1)
+        The levels to report on.
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers, as in `evaluate_filter`.
+
+    Returns
+    -------
+    FilterReport
+        ``threshold`` is that of all questions together.
+
+    Raises
+    ------
+    ValueError
+        If that is not known in closed form for the filter's guarantee.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.metrics import leave_one_out
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF().fit(graphs[:100], y[:100])
+    >>> leave_one_out(cf, graphs[100:], y[100:], alphas=[0.1]).n_calibration
+    99
+    """
+    alphas = _levels_of(filter, alphas)
+    if filter.ties == "include":
+        raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
+    batch, labels = filter.check(X, y)
+    questions = question_groups(batch, groups)
+    if len(np.unique(questions)) < 2:
+        raise ValueError("leave-one-out evaluation needs at least two questions")
+    guarantee = filter.calibration_.guarantee
+    part = filter.calibration_part(batch, labels, groups)
+    risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
+    chosen, _ = part.choose(guarantee, alphas[0], fewest=False)
+    claims, order, chosen = _by_question(
+        guarantee.path_risks(risk, batch), questions, chosen
+    )
+    steps = part.steps[chosen]
+    levels = np.empty_like(risk)
+    levels[order] = guarantee.leave_one_out(steps, claims)
+    whole = guarantee.calibrate(steps, claims)
+    fewer = guarantee.calibrate_one(steps[np.arange(1, len(chosen))], None)
+    one = claims.groups is None
+    counted = alphas, levels <= alphas[:, None], labels, batch.offsets, questions
+    return report_of(
+        guarantee,
+        counted,
+        laws=[fewer.coverage_law(a) if one else None for a in alphas],
+        threshold=np.array([whole.threshold(a) for a in alphas]),
+        n_calibration=len(chosen) - 1,
+    )
+
+
+def _by_question(claims, questions, chosen):
+    """Claims with all answers to a question as one problem.
+
+    Parameters
+    ----------
+    claims : Claims
+    questions : ndarray of int, shape (n_problems,)
+    chosen : ndarray of int
+        The answers that calibrate, one to each question in each group.
+
+    Returns
+    -------
+    claims : Claims
+        Question by question, and within a question group by group.
+    order : ndarray of int, shape (n_claims,)
+        Where these claims were.
+    chosen : ndarray of int
+        The answers that calibrate, in the order of these problems.
+    """
+    groups = claims.groups or [None] * len(claims)
+    units = list(zip(questions.tolist(), groups, strict=True))
+    number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
+    unit = np.array([number[one] for one in units])
+    answers = np.argsort(unit, kind="stable")
+    chosen = chosen[np.argsort(unit[chosen])]
+    sizes = np.bincount(unit, np.diff(claims.offsets)).astype(int)
+    order = claims.rows(answers)
+    merged = replace(
+        claims,
+        path_risk=claims.path_risk[order],
+        offsets=offsets_of(sizes),
+        weights=None if claims.weights is None else claims.weights[chosen],
+        groups=None if claims.groups is None else [groups[i] for i in chosen],
+    )
+    return merged, order, chosen
+
+
+def _levels_of(filter, alphas):
+    """Levels as the filter's guarantee understands them, each of them once."""
+    guarantee = filter.calibration_.guarantee
+    return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

@@ -1,0 +1,750 @@
+"""A filter in use: does the guarantee still hold, what follows change, who needs review.
+
+`CoverageMonitor` watches the coverage by judged answers, `ExchangeabilityTest` the path
+risks without labels. `SlidingCalibration` follows what changes. `release` chooses whole
+answers that need no review, by conformal selection (Jin and Candès 2023).
+
+The bets against a null hypothesis, problem by problem, are those of Shafer and Vovk
+(2019):
+
+====  =========================================================================
+f     factor of a bet on a problem: its mean is at most 1 under the null
+W     wealth, which starts at 1: what is not bet yet plus what the bets have made
+====  =========================================================================
+
+W is a test supermartingale, so under the null the chance that it ever reaches 1 / delta
+is at most delta (Ville 1939). What goes wrong may do so at any time, hence only a part
+of the wealth is put into each bet at each problem, and the rest waits. What waits shrinks
+so slowly that a change is found after months, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import KW_ONLY
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ._checks import check_alpha
+from ._parameters import Number, Settings, positive, settings
+from .graphs import Labels, Problems
+from .graphs.grouping import as_one
+from .guarantees import PerGroup
+
+__all__ = ["CoverageMonitor", "ExchangeabilityTest", "SlidingCalibration", "release"]
+
+
+PACE = 100.0  # problems until the waiting wealth has fallen to 63 %
+
+
+LARGEST = 700.0  # exp of it is still a number
+
+
+def waiting(t):
+    """Share of the first wealth that has not been bet once ``t`` problems are seen."""
+    return 1 / np.log2(2 + t / PACE)
+
+
+@settings
+class BettingMonitor(Settings):
+    """What monitors share that bet: the wealth, its history and the alarm."""
+
+    _: KW_ONLY
+    delta: float = 0.05
+
+    _parameter_constraints = {
+        "delta": [Number(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+    }
+    log_wealth_ = np.empty(0)
+
+    @property
+    def wealth(self) -> float:
+        """What a wealth of 1 has become; large values speak against the null."""
+        return float(np.exp(min(self._log_wealth[-1], LARGEST)))
+
+    @property
+    def p_value(self) -> float:
+        """One over the largest wealth so far: valid whenever it is looked at."""
+        return float(np.exp(-max(self._log_wealth.max(), 0.0)))
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the wealth has ever reached ``1 / delta``."""
+        return self.alarm_at is not None
+
+    @property
+    def alarm_at(self) -> int | None:
+        """Number of problems after which the alarm was given, None without one."""
+        reached = self._log_wealth >= -np.log(self.delta)
+        return int(np.argmax(reached)) if reached.any() else None
+
+    @property
+    def _log_wealth(self):
+        """Of 0, 1, 2, ... problems."""
+        return np.append(0.0, self.log_wealth_)
+
+    def summary(self) -> dict[str, Any]:
+        """How things stand.
+
+        Returns
+        -------
+        dict
+            ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm`` and
+            ``alarm_at``, in plain values.
+        """
+        return {
+            "n_problems": len(self._log_wealth) - 1,
+            "wealth": self.wealth,
+            "largest_wealth": 1 / max(self.p_value, np.exp(-LARGEST)),
+            "p_value": self.p_value,
+            "alarm": self.alarm,
+            "alarm_at": self.alarm_at,
+        }
+
+
+def play(before, state, log_factors):
+    """Log wealth after each problem, and the state after the last.
+
+    The sums run from one problem to the next, so that a stream gives the same bits
+    however it is cut into updates. ``before`` problems were played on. The state holds
+    log products and log stakes of the bets; None is that before the first problem.
+    """
+    n, n_bets = log_factors.shape
+    if state is None:
+        state = np.stack([np.zeros(n_bets), np.full(n_bets, -np.inf)])
+    t = before + np.arange(n + 1)
+    product = np.cumsum(np.vstack([state[0], log_factors]), axis=0)
+    staked = np.log((waiting(t[:-1]) - waiting(t[1:])) / n_bets)
+    stakes = np.vstack([state[1], staked[:, None] - product[:-1]])
+    stakes = np.logaddexp.accumulate(stakes, axis=0)
+    made = np.column_stack([np.log(waiting(t[1:])), product[1:] + stakes[1:]])
+    return logsumexp(made, axis=1), np.stack([product[-1], stakes[-1]])
+
+
+_BLOCK = 512  # problems that are ranked among each other at a time
+
+#: The bets, functions of a p-value: it is small, it is large, it is at the sides, it is
+#: in the middle. Each has the mean 1 over [0, 1].
+_SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
+_BENDS = np.array([0.8, -0.4])
+
+
+@settings
+class ExchangeabilityTest(BettingMonitor):
+    """Test whether new problems are exchangeable with those of before.
+
+    A conformal test martingale. Each problem is ranked among all before it by its
+    largest path risk; while problems are exchangeable, these ranks are independent and
+    uniform, and nobody can win by betting on them. No label is needed. An alarm says that
+    the guarantee has lost its ground, not that coverage is lost: `CoverageMonitor` says
+    that.
+
+    Parameters
+    ----------
+    delta : float, default=0.05
+        Chance, in (0, 1), of an alarm ever, although problems are exchangeable.
+    random_state : int, RandomState or None, default=None
+        Breaks ties between problems.
+
+    Attributes
+    ----------
+    seen_ : ndarray of shape (n_seen,)
+        The largest path risk of each problem so far, sorted.
+    log_wealth_ : ndarray of shape (n_problems,)
+        After each problem of `update`.
+
+    References
+    ----------
+    V. Vovk, A. Gammerman, G. Shafer. Algorithmic Learning in a Random World, second
+    edition, 2022, part III. V. Fedorova, A. Gammerman, I. Nouretdinov, V. Vovk. Plug-in
+    martingales for testing exchangeability on-line. ICML 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.monitoring import ExchangeabilityTest
+    >>> rng = np.random.default_rng(0)
+    >>> test = ExchangeabilityTest(random_state=0).fit(rng.normal(size=(200, 3)))
+    >>> test.update(rng.normal(size=(300, 3))).alarm
+    False
+    >>> test.update(rng.normal(0.5, size=(300, 3))).alarm
+    True
+    """
+
+    _: KW_ONLY
+    random_state: int | np.random.RandomState | None = None
+
+    state_ = None
+
+    def fit(self, path_risk: Any, y: Any = None) -> Self:
+        """Start from problems of before, on which nothing is bet.
+
+        Without it, the first problems of `update` are all there is to compare with.
+
+        Parameters
+        ----------
+        path_risk : fitted filter, or sequence of 1-D arrays, one per problem
+            A filter, loaded from a file or not, stands for the problems that calibrated
+            it. Else as ``path_risk`` of the filter returns
+            them, of problems that its scorer was not trained on.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            This object, without bets.
+        """
+        self.validate()
+        values = getattr(path_risk, "largest_risks_", None)
+        if values is None and hasattr(path_risk, "calibration_"):
+            raise ValueError(
+                "a filter that was calibrated over folds has no path risks of its "
+                "calibration problems: pass filter.path_risk(X) of problems of before"
+            )
+        values = _largest(path_risk) if values is None else values
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self._start(np.sort(values))
+        return self
+
+    def update(self, path_risk: Sequence[ArrayLike]) -> Self:
+        """Take in new problems, in the order of time.
+
+        Parameters
+        ----------
+        path_risk : sequence of 1-D arrays, one per problem
+            As ``path_risk`` of the filter returns them.
+
+        Returns
+        -------
+        self
+            This object.
+
+        Raises
+        ------
+        ValueError
+            If a path risk is NaN.
+        """
+        self.validate()
+        values = _largest(path_risk)
+        if not hasattr(self, "seen_"):
+            self._start(np.empty(0))
+        uniform = self.rng_.random_sample(len(values))
+        for start in range(0, len(values), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            factors = _log_factors(self._p_values(values[block], uniform[block]))
+            made, self.state_ = play(len(self.log_wealth_), self.state_, factors)
+            self.log_wealth_ = np.append(self.log_wealth_, made)
+        return self
+
+    def _start(self, seen):
+        self.seen_ = seen
+        seed = check_random_state(self.random_state).randint(2**31)
+        self.rng_ = check_random_state(seed)
+
+    def _p_values(self, values, uniform):
+        """Ranks among all problems before, ties broken at random."""
+        earlier = np.tri(len(values), k=-1, dtype=bool)
+        below = np.searchsorted(self.seen_, values, side="left")
+        equal = np.searchsorted(self.seen_, values, side="right") - below
+        below = below + (earlier & (values < values[:, None])).sum(axis=1)
+        equal = equal + (earlier & (values == values[:, None])).sum(axis=1)
+        n_before = len(self.seen_) + np.arange(len(values))
+        places = np.searchsorted(self.seen_, np.sort(values))
+        self.seen_ = np.insert(self.seen_, places, np.sort(values))
+        return (below + uniform * (equal + 1)) / (n_before + 1)
+
+
+def _largest(path_risk) -> NDArray:
+    """The largest path risk of each problem; one without claims has no risk at all."""
+    values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
+    if np.isnan(values).any():
+        raise ValueError(f"problem {np.isnan(values).argmax()}: a path risk is NaN")
+    return values
+
+
+def _log_factors(p):
+    centred = p[:, None] - 0.5
+    bends = 1 + _BENDS * (12 * centred**2 - 1)
+    return np.log(np.hstack([1 + _SLOPES * centred, bends]))
+
+
+#: The bets: errors are so many times as likely (in odds) as promised.
+ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
+
+
+@settings
+class CoverageMonitor(BettingMonitor):
+    """Watch over the coverage of a filter in use, from answers that were judged.
+
+    The monitor bets that false claims are kept too often. While the promise holds, the
+    chance that it ever gives an alarm, however long it runs, however often it is looked
+    at and however often the filter is calibrated again, is at most ``delta``.
+
+    Parameters
+    ----------
+    filter : fitted filter, or SlidingCalibration
+        What is watched, at its own alpha. It may be calibrated again at any time.
+    delta : float, default=0.05
+        Chance of a false alarm, in (0, 1).
+
+    Attributes
+    ----------
+    n_errors_ : int
+        Problems of which a false claim was kept.
+    n_calibrations_ : int
+        Calibrations of the filter that were watched.
+    n_repeated_ : int
+        Answers that were not counted, since their question was taken in before, or
+        calibrated the filter.
+    n_unwatched_ : int
+        Answers that were not counted, since they are of groups in which the filter keeps
+        nothing or promises nothing.
+    groups_ : list
+        The groups that are watched, each for itself; [None] without groups.
+    counts_ : ndarray of int, shape (n_groups, 2)
+        Problems and errors in each group since the last calibration.
+    log_wealth_ : ndarray of shape (n_problems,)
+        After each problem that was counted.
+
+    Notes
+    -----
+    Exchangeable problems err like draws from an urn: if k is the conformal rank of n
+    calibration problems, and e of the first t - 1 problems in use have erred, then the
+    next one errs with probability ``(k + e) / (n + t)``. Each bet multiplies the odds of
+    that, and its factor is the likelihood ratio. So alarms are false where the problems
+    in use are like those of calibration, and the bad luck of one calibration is allowed
+    for. Where scores are tied, the filter in use errs at most as often as it would if
+    chance had broken the ties, and an alarm is the less likely the fewer problems err.
+
+    With groups (``by=`` of the guarantee) each has its urn, and the wealth is their mean.
+    Each calibration begins new urns. The wealth of the j-th counts ``1 / (j (j + 1))``,
+    so that the chances of all together stay below ``delta``.
+
+    Of each question one answer counts, as in calibration. Answers that are taken in
+    together are taken in an order of their own, so that errors may stand first.
+
+    References
+    ----------
+    J. Ville. Étude critique de la notion de collectif, 1939. G. Shafer, V. Vovk.
+    Game-Theoretic Foundations for Probability and Finance, 2019. A. Podkopaev,
+    A. Ramdas. Tracking the risk of a deployed model and detecting harmful distribution
+    shifts. ICLR 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.monitoring import CoverageMonitor
+    >>> graphs, y = make_reasoning_graphs(1500, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs[:500], y[:500])
+    >>> monitor = CoverageMonitor(cf).update(graphs[500:1000], y[500:1000])
+    >>> monitor.alarm
+    False
+    >>> wrong = [np.where(np.arange(len(row)) % 4, row, 0) for row in y[1000:]]
+    >>> monitor.update(graphs[1000:], wrong).alarm
+    True
+    """
+
+    filter: Any
+
+    n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
+    groups_, taken_, counts_ = [], [], np.zeros((0, 2), dtype=np.int64)
+
+    def validate(self) -> None:
+        """Raise ValueError unless the filter is one that can be watched."""
+        super().validate()
+        if not hasattr(self._current(), "calibration_"):
+            raise ValueError(
+                f"filter is {self.filter!r}, but must be a fitted filter, or a "
+                "SlidingCalibration of one"
+            )
+
+    def update(
+        self,
+        X: Problems,
+        y: Labels,
+        groups: ArrayLike | Literal[False] | None = None,
+        *,
+        accept_origin: str | None = None,
+    ) -> Self:
+        """Take in answers that were judged.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The answers as the filter got them.
+        y : labels, as in ``calibrate`` of the filter
+            -1, for a claim that nobody judged, counts as false, as in calibration.
+        groups : array-like of shape (n_problems,), or False, optional
+            The question that each problem answers, as in ``calibrate`` of the filter.
+        accept_origin : str, optional
+            Why other origins are overlooked, as in ``calibrate`` of the filter.
+
+        Returns
+        -------
+        self
+            This object.
+
+        Raises
+        ------
+        ValueError
+            If problems or labels are bad, or nothing is known of the errors of a filter
+            with such a guarantee.
+
+        Notes
+        -----
+        Which answers are judged must not depend on what is wrong with them: those that
+        users complain about say nothing of the others.
+        """
+        self.validate()
+        self._restart(filter := self._current())
+        part = filter.calibration_part(X, y, groups, accept_origin=accept_origin)
+        names = [*map(as_one, part.groups or [None] * len(part))]
+        places = {name: g for g, name in enumerate(self.groups_)}
+        rows_of = [[] for _ in places]
+        keys, known = _keys(filter, part.seen)
+        order = np.lexsort((part.seen.order(), part.seen.question_order()))
+        for row in order.tolist():
+            g, key = places.get(names[row]), keys[row]
+            if g is None:
+                self.n_unwatched_ += 1
+            elif known[row] or key in self.taken_[g]:
+                self.n_repeated_ += 1
+            else:
+                rows_of[g].append(row)
+                self.taken_[g] += [] if key is None else [key]
+        for g, rows in enumerate(rows_of):
+            self._take(g, part.scores[rows] < self.urns_[g][2])
+        return self
+
+    def update_errors(self, errors: ArrayLike, group: Any = None) -> Self:
+        """Take in outcomes alone, where the answers themselves are not at hand.
+
+        Parameters
+        ----------
+        errors : array-like of bool, shape (n_problems,)
+            Whether the promise was broken: a false claim was kept. The caller sees to it
+            that each question counts once, and that errors do not come first.
+        group : str or number, optional
+            The group of these answers, where the guarantee has groups.
+
+        Returns
+        -------
+        self
+            This object.
+        """
+        self.validate()
+        self._restart(self._current())
+        errors = np.asarray(errors, dtype=bool)
+        if group in self.groups_:
+            self._take(self.groups_.index(group), errors)
+        else:
+            self.n_unwatched_ += len(errors)
+        return self
+
+    def _current(self):
+        if isinstance(self.filter, SlidingCalibration):
+            return getattr(self.filter, "filter_", self.filter.filter)
+        return self.filter
+
+    def _restart(self, filter):
+        """Begin new urns where the filter has another calibration than before."""
+        level = filter.calibration_.guarantee.level(None, filter.alpha)
+        now = np.append(filter.nonconformity_scores_, level)
+        if np.array_equal(getattr(self, "calibration_", None), now):
+            return
+        urns = _urns(filter, level)
+        taken = dict(zip(self.groups_, self.taken_, strict=True))
+        self.taken_ = [taken.get(name, []) for name in urns]
+        self.n_calibrations_ += 1
+        self.groups_, self.urns_, n = list(urns), list(urns.values()), len(urns)
+        self.calibration_, self.counts_ = now, np.zeros((n, 2), dtype=np.int64)
+        self.group_wealth_, self.states_ = np.zeros(n), [None] * n  # logarithms
+
+    def _take(self, g, errors):
+        """Bet on problems of group ``g``, some of them errors."""
+        (n, k, _), (count, wrong) = self.urns_[g], self.counts_[g]
+        j = self.n_calibrations_
+        errors = errors.astype(np.float64)
+        before = wrong + np.append(0.0, np.cumsum(errors))[:-1]
+        chance = (k + before) / (n + count + 1 + np.arange(len(errors)))
+        factors = errors[:, None] * np.log(ODDS) - np.log1p(
+            chance[:, None] * (ODDS - 1)
+        )
+        made, self.states_[g] = play(int(count), self.states_[g], factors)
+        others = logsumexp(np.append(np.delete(self.group_wealth_, g), -np.inf))
+        share = np.log(len(self.groups_) * j * (j + 1))
+        self.log_wealth_ = np.append(
+            self.log_wealth_, np.logaddexp(others, made) - share
+        )
+        self.group_wealth_[g] = [self.group_wealth_[g], *made][-1]
+        self.counts_[g] += [len(errors), int(errors.sum())]
+        self.n_errors_ += int(errors.sum())
+
+    def cannot_see(self) -> list[str]:
+        """What no alarm of this monitor can tell, as sentences.
+
+        Returns
+        -------
+        list of str
+            One sentence for each.
+        """
+        out = [
+            "errors in answers that nobody judged, or that were judged because something "
+            "was wrong with them",
+            "which answers of one question are worse than the first that was taken in",
+            "a promise on other problems than those that calibrated: it is the urn that "
+            "is watched, not a coverage of your own choice",
+        ]
+        if self.groups_ in ([], [None]):
+            out.append("a group that loses coverage while all together keep it")
+        if n := self.n_unwatched_:
+            out.append(
+                f"the {n} answers of groups in which nothing is kept or promised"
+            )
+        return out
+
+    def summary(self) -> dict[str, Any]:
+        """How things stand.
+
+        Returns
+        -------
+        dict
+            That of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
+            ``p_value``, ``alarm``, ``alarm_at``), and ``n_errors``, ``coverage`` (NaN
+            before the first problem), ``alpha``, ``n_repeated``, ``n_calibrations``,
+            ``groups`` (problems and errors of each since the last calibration) and
+            ``cannot_see``.
+        """
+        out, filter = super().summary(), self._current()
+        n, counts = out["n_problems"], map(tuple, self.counts_.tolist())
+        return out | {
+            "n_errors": self.n_errors_,
+            "coverage": 1 - self.n_errors_ / n if n else float("nan"),
+            "alpha": filter.calibration_.guarantee.level(None, filter.alpha),
+            "n_repeated": self.n_repeated_,
+            "n_calibrations": self.n_calibrations_,
+            "groups": dict(zip(self.groups_, counts, strict=True)),
+            "cannot_see": self.cannot_see(),
+        }
+
+
+def _urns(filter, level) -> dict[Any, tuple[int, int, float]]:
+    """Of each group that can err: number and rank of its scores, and the threshold."""
+    calibration, urns = filter.calibration_, {}
+    parts = {None: calibration}
+    if isinstance(calibration, PerGroup):
+        parts = dict(zip(calibration.names, calibration.parts, strict=True))
+    for name, part in parts.items():
+        law = part.coverage_law(level)
+        if law is None or filter.ties == "include":
+            raise ValueError(
+                f"how often a filter with {calibration.guarantee!r}, ties={filter.ties!r} "
+                f"and calibration_size={filter.calibration_size!r} errs is not known "
+                "exactly. Watch one that promises no false claim without weights, in groups "
+                "that do not overlap, and that was calibrated on problems held out"
+            )
+        if law[1]:
+            urns[name] = part.n, law[1], part.threshold(level)
+    if not urns:
+        raise ValueError("the filter keeps nothing at its alpha: nothing to watch")
+    return urns
+
+
+def _keys(filter, seen) -> tuple[list, NDArray[np.bool_]]:
+    """By what each answer is known again, and whether it calibrated the filter.
+
+    An answer without a question is known by its content, unless copies are usual: then
+    some of those that calibrated are copies too.
+    """
+    calibrated, asked = filter._calibrated, seen.question >= 0
+    one = len(calibrated["content"]) >= filter.n_calibration_
+    known = asked & np.isin(seen.question, calibrated["question"])
+    if one:
+        known |= np.isin(seen.content, calibrated["content"])
+    pairs = zip(seen.question.tolist(), seen.content.tolist(), strict=True)
+    keys = [f"q{q}" if q >= 0 else content if one else None for q, content in pairs]
+    return keys, known
+
+
+class SlidingCalibration(Settings):
+    """Keep a filter calibrated on the latest judged problems.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        It stays as it is; a copy is calibrated. Its scorer is not trained again.
+    window : int, default=1000
+        Number of problems that calibrate.
+    smallest : int, default=200
+        Until so many new problems were judged, the calibration of ``filter`` is kept.
+
+    Attributes
+    ----------
+    filter_ : fitted filter
+        Calibrated on the window; use it as any other.
+    n_seen_ : int
+        Problems that were judged so far.
+
+    Notes
+    -----
+    The promise holds where the problems of the window and the next one are exchangeable.
+    Where problems change slowly, coverage is lost by no more than they differ, in total
+    variation, on average over the window (Barber, Candès, Ramdas and Tibshirani 2023).
+    Look at `filter_` as often as you like, but take the masks for a problem from the
+    filter as it was before that problem was judged.
+
+    References
+    ----------
+    R. F. Barber, E. Candès, A. Ramdas, R. Tibshirani. Conformal prediction beyond
+    exchangeability. Annals of Statistics 51, 2023.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.monitoring import SlidingCalibration
+    >>> graphs, y = make_reasoning_graphs(900, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs[:300], y[:300])
+    >>> sliding = SlidingCalibration(cf, window=400).update(graphs[300:], y[300:])
+    >>> sliding.filter_.n_calibration_, cf.n_calibration_
+    (399, 299)
+    """
+
+    _some = [positive(Integral)]
+    _parameter_constraints = {"window": _some, "smallest": _some}
+
+    def __init__(self, filter: Any, *, window: int = 1000, smallest: int = 200) -> None:
+        self.filter = filter
+        self.window = window
+        self.smallest = smallest
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters fit together."""
+        super().validate()
+        if not hasattr(self.filter, "calibrate_parts"):
+            raise ValueError(f"filter is {self.filter!r}, but must be a fitted filter")
+        if self.smallest > self.window:
+            raise ValueError(
+                f"smallest is {self.smallest}, but the window holds {self.window} problems"
+            )
+
+    def update(self, X: Problems, y: Labels) -> Self:
+        """Calibrate on these problems as well, and drop the oldest.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems in the order of time, as in ``fit`` of the filter.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+
+        Returns
+        -------
+        self
+            This object.
+
+        Warns
+        -----
+        CalibrationWarning
+            If the window is too small for the filter's alpha.
+        """
+        self.validate()
+        current = copy(getattr(self, "filter_", self.filter))
+        new = current.calibration_part(X, y)
+        before = [vars(self)["part_"]] if hasattr(self, "part_") else []
+        part = type(new).join([*before, new])[-self.window :]
+        if len(part) >= self.smallest:
+            current.calibrate_parts([part])
+        self.n_seen_ = getattr(self, "n_seen_", 0) + len(new)
+        self.part_, self.filter_ = part, current
+        return self
+
+
+def release(filter: Any, X: Problems, alpha: float) -> NDArray[np.bool_]:
+    """Choose whole answers that may go out without review.
+
+    Of those chosen, the expected share with something false in them is at most ``alpha``
+    (false discovery rate, by Benjamini and Hochberg's procedure over all answers of
+    ``X``).
+
+    Parameters
+    ----------
+    filter : fitted filter
+        Any; its own alpha plays no part, nor does what it would keep.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The answers to choose from, all at once.
+    alpha : float in (0, 1)
+        Largest share of what is released that may have something false in it.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_problems,)
+        True for an answer that needs no review.
+
+    Raises
+    ------
+    ValueError
+        On bad problems or alpha.
+
+    Notes
+    -----
+    The p-value of an answer for "there is something false in it" is
+    ``p = (1 + #{i : answer i has something false in it, S_i <= S}) / (n + 1)``, where S
+    is the largest path risk of the answer and i runs over the n calibration problems. The
+    chance that an answer has something false in it *and* a p-value of at most t is at
+    most t, for every t; it says nothing about those answers alone that are wrong.
+
+    Needed is that calibration problems and new ones are exchangeable. A claim that nobody
+    judged counts as false in calibration, which releases less. Where an answer has no
+    claims, there is nothing false in it.
+
+    The filter keeps the claims of an answer that it can vouch for; this keeps whole
+    answers, and promises something about those that it keeps, on average over them.
+
+    References
+    ----------
+    Y. Jin, E. Candès. Selection by Prediction with Conformal p-values. JMLR 24, 2023.
+    Y. Benjamini, Y. Hochberg. Controlling the False Discovery Rate. JRSS B 57, 1995.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.monitoring import release
+    >>> graphs, y = make_reasoning_graphs(
+    ...     1000, kind="felm", random_state=0, return_X_y=True
+    ... )
+    >>> cf = HardCF(random_state=0).fit(graphs[:600], y[:600])
+    >>> free = release(cf, graphs[600:], alpha=0.2)
+    >>> int(free.sum())
+    252
+    >>> wrong = [bool((row == 0).any()) for row in y[600:]]
+    >>> round(float((free & wrong).sum() / 252), 2)
+    0.15
+    """
+    alpha = check_alpha(alpha)
+    check_is_fitted(filter, "answer_scores_")
+    batch, scores = filter.check(X), filter.answer_scores_
+    largest = _largest(filter.path_risk(batch))
+    # An answer's p-value is so many of n + 1: itself, and the calibration problems with
+    # an error and no larger risk.
+    counts = 1 + np.searchsorted(scores, largest, side="right")
+    n, m, order = len(scores), len(counts), np.argsort(counts, kind="stable")
+    k = np.arange(1, m + 1)
+    # A quotient of whole numbers is rounded once, so it meets the decimal alpha exactly.
+    good = np.flatnonzero(counts[order] * m / ((n + 1) * k) <= alpha)
+    out = np.zeros(m, dtype=bool)
+    out[order[: good[-1] + 1 if len(good) else 0]] = True
+    return out

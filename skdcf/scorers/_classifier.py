@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from .._parameters import HasMethods, StrOptions
+from .._parameters import HasMethods, StrOptions, settings
 from ..ops.hard import below_true_claims, coherent_labels
 from ..training.standardize import noise_columns
 from ._scorer import LinearForm, Scorer, Task, need_features, probed_form
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..graphs import GraphBatch
 
 
+@settings
 class ClassifierScorer(Scorer):
     """A scikit-learn classifier, trained to tell true claims from false ones.
 
@@ -66,6 +68,10 @@ class ClassifierScorer(Scorer):
         "label": [StrOptions({"own", "coherent", "hazard"})],
     }
 
+    estimator: Any = None
+    _: KW_ONLY
+    label: Literal["own", "coherent", "hazard"] = "own"
+
     @property
     def learns(self) -> bool:  # type: ignore[override]
         """Whether `fit` learns; not with a ``FrozenEstimator``, which the caller trained.
@@ -73,15 +79,6 @@ class ClassifierScorer(Scorer):
         All problems calibrate then, and must be new to that estimator.
         """
         return not isinstance(self.estimator, FrozenEstimator)
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        label: Literal["own", "coherent", "hazard"] = "own",
-    ) -> None:
-        self.estimator = estimator
-        self.label = label
 
     def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
         """Train the classifier on claims.

@@ -19,17 +19,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import warn
-from .._parameters import HasMethods, Number, Settings
+from .._parameters import HasMethods, Number, Settings, settings
 from ._scorer import LinearForm, Scorer, Task, need_features
 
 if TYPE_CHECKING:
     from ..graphs import GraphBatch
 
 
+@settings
 class LinearScorer(Settings):
     """Confidence as a weighted sum of the standardised features: a model to train.
 
@@ -49,8 +50,7 @@ class LinearScorer(Settings):
 
     _parameter_constraints = {"spread": [Number(Real, 0, None, closed="left")]}
 
-    def __init__(self, spread: float = 1.0) -> None:
-        self.spread = spread
+    spread: float = 1.0
 
     def init(self, n_features: int, rng: Any) -> Any:
         """Random weights.
@@ -88,7 +88,8 @@ class LinearScorer(Settings):
         return X.T @ gradient
 
 
-class MLPScorer(BaseEstimator):
+@settings
+class MLPScorer(Settings):
     """Confidence from a multi-layer perceptron with tanh units.
 
     Parameters
@@ -108,8 +109,7 @@ class MLPScorer(BaseEstimator):
     (5,)
     """
 
-    def __init__(self, hidden_layer_sizes: int | tuple[int, ...] = (8,)) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
+    hidden_layer_sizes: int | tuple[int, ...] = (8,)
 
     def init(self, n_features: int, rng: Any) -> Any:
         """Random weights and biases.
@@ -160,6 +160,7 @@ def _tanh(x):
     return anp.tanh(x)
 
 
+@settings
 class ConformalScorer(Scorer):
     """A differentiable model, trained for what calibration does to its scores.
 
@@ -200,8 +201,7 @@ class ConformalScorer(Scorer):
     _parameter_constraints = {"model": [None, HasMethods(["init", "__call__"])]}
     learns = uses_alpha = uses_relaxation = True
 
-    def __init__(self, model: Any = None) -> None:
-        self.model = model
+    model: Any = None
 
     def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
         """Train the model for ``task.alpha``.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Self
 
@@ -13,7 +13,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import Number
+from .._parameters import Number, settings
 from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from ._differentiable import ConformalScorer, LinearScorer
@@ -59,6 +59,7 @@ class Selection:
     prior: str = ""
 
 
+@settings
 class MixtureScorer(Scorer):
     """Weighted sum of scorers, each in units of its own deviation.
 
@@ -110,18 +111,11 @@ class MixtureScorer(Scorer):
     }
     learns = uses_alpha = True
 
-    def __init__(
-        self,
-        members: dict[str, Scorer] | None = None,
-        *,
-        public_prior: bool | PublicPrior = True,
-        n_folds: int = 3,
-        gain: Gain = "claims",
-    ) -> None:
-        self.members = members
-        self.public_prior = public_prior
-        self.n_folds = n_folds
-        self.gain = gain
+    members: dict[str, Scorer] | None = None
+    _: KW_ONLY
+    public_prior: bool | PublicPrior = True
+    n_folds: int = 3
+    gain: Gain = "claims"
 
     def validate(self) -> None:
         """Raise ValueError unless members, weights and numbers fit together."""

@@ -7,6 +7,7 @@ its ancestors are true. `skdcf.ops.price` makes of hazards and graph what the cl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -16,7 +17,7 @@ from scipy.special import logit
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .._parameters import Number
+from .._parameters import Number, settings
 from ..ops.hard import below_true_claims
 from ..ops.price import log_price
 from ..training.standardize import Standardizer
@@ -82,12 +83,10 @@ class Hazard(NamedTuple):
     """A classifier of "this claim is false, though all its ancestors are true"."""
 
     estimator: Any
-    with_problem: bool = (
-        False  # It also sees the mean features of the problem, and its size.
-    )
-    doubt: float = (
-        0.0  # A forest that saw no error nearby says 0, which is too much to say.
-    )
+    # Whether it also sees the mean features of the problem, and its size.
+    with_problem: bool = False
+    # A forest that saw no error nearby says 0, which is too much to say.
+    doubt: float = 0.0
 
 
 def default_hazards(n_claims, random_state, trees=40, share=0.5):
@@ -131,6 +130,7 @@ def learn_hazards(X, false, n_features, random_state, **forest):
     return join(tables, X.shape[1])
 
 
+@settings
 class NeymanPearsonScorer(Scorer):
     """Minus the log price of a claim: what it costs in risk to keep one more.
 
@@ -198,18 +198,11 @@ class NeymanPearsonScorer(Scorer):
     }
     learns = True
 
-    def __init__(
-        self,
-        *,
-        after_error: float = 0.5,
-        gain: Gain = "claims",
-        public_prior: PublicPrior | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.after_error = after_error
-        self.gain = gain
-        self.public_prior = public_prior
-        self.random_state = random_state
+    _: KW_ONLY
+    after_error: float = 0.5
+    gain: Gain = "claims"
+    public_prior: PublicPrior | None = None
+    random_state: int | np.random.RandomState | None = 0
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared."""

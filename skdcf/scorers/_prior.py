@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from .._parameters import settings
 from ..graphs.problems import question_hashes
 from ..ops.price import log_price
 from ..training.standardize import Standardizer
@@ -30,6 +31,7 @@ PULL = np.array([0.5, 1.0])
 STRENGTH = 30.0  # of the pull: some 100 claims of one's own move the weights little
 
 
+@settings
 class PublicPrior(Scorer):
     """Hazards that were learnt on public labels of mathematics, as they are.
 
@@ -85,8 +87,7 @@ class PublicPrior(Scorer):
     _parameter_constraints = {"file": [None, str, os.PathLike]}
     _opens = ("file",)
 
-    def __init__(self, file: str | os.PathLike | None = None) -> None:
-        self.file = file
+    file: str | os.PathLike | None = None
 
     def fit(
         self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None

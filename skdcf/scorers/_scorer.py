@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._parameters import Number, Settings, StrOptions
+from .._parameters import Number, Settings, StrOptions, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
 
@@ -369,6 +369,7 @@ def need_features(batch):
 FREQUENCY = "frequency-score"
 
 
+@settings
 class FeatureScorer(Scorer):
     """One feature as the confidence.
 
@@ -389,8 +390,7 @@ class FeatureScorer(Scorer):
     learns = False
     exact = True
 
-    def __init__(self, feature: str | int) -> None:
-        self.feature = feature
+    feature: str | int
 
     def columns_read(self) -> tuple[str, ...] | None:
         """The feature, where it is given by name.
@@ -436,6 +436,7 @@ class FeatureScorer(Scorer):
         return LinearForm.unbounded(np.eye(batch.n_features)[column])
 
 
+@settings
 class FrequencyScorer(FeatureScorer):
     """Self-consistency frequency, mixed with that of the claims that build on it.
 
@@ -474,16 +475,9 @@ class FrequencyScorer(FeatureScorer):
         "over": [StrOptions({"descendants", "children"})],
     }
 
-    def __init__(
-        self,
-        beta_mix: float = 0.0,
-        over: Literal["descendants", "children"] = "descendants",
-        *,
-        feature: str | int = FREQUENCY,
-    ) -> None:
-        self.beta_mix = beta_mix
-        self.over = over
-        self.feature = feature
+    feature: str | int = field(default=FREQUENCY, kw_only=True)
+    beta_mix: float = 0.0
+    over: Literal["descendants", "children"] = "descendants"
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         own = batch.features[:, column_of(self.feature, batch)]

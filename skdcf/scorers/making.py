@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from .._checks import warn
+from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch
@@ -23,6 +24,7 @@ from ._neyman_pearson import NeymanPearsonScorer
 from ._scorer import FREQUENCY, FeatureScorer, FrequencyScorer, Scorer, Task
 
 
+@settings
 class FunctionScorer(Scorer):
     """A function of a `GraphBatch` as the scorer.
 
@@ -49,8 +51,7 @@ class FunctionScorer(Scorer):
 
     learns = False
 
-    def __init__(self, function: Callable[[GraphBatch], ArrayLike]) -> None:
-        self.function = function
+    function: Callable[[GraphBatch], ArrayLike]
 
     def fit(
         self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None
@@ -85,6 +86,7 @@ class FunctionScorer(Scorer):
         return np.asarray(self.function_(batch))
 
 
+@settings
 class CrossScorer(Scorer):
     """How many calibration problems have a score that a claim does not stay below.
 
@@ -123,17 +125,10 @@ class CrossScorer(Scorer):
     learns = False
     resolution = 0.0  # counts are whole numbers
 
-    def __init__(
-        self,
-        scorers: list,
-        scores: list,
-        features: list | None = None,
-        edges: Literal["given", "none"] = "given",
-    ) -> None:
-        self.scorers = scorers
-        self.scores = scores
-        self.features = features
-        self.edges = edges
+    scorers: list
+    scores: list
+    features: list | None = None
+    edges: Literal["given", "none"] = "given"
 
     def fit(self, batch, labels, task):
         """Refused: the filter fits one scorer per fold.

@@ -35,7 +35,7 @@ from skdcf.adapters import (
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.datasets.fetch import SOURCES, local_file
 from skdcf.evaluation.splits import finished_splits
-from skdcf.persistence import _archive, load_threshold, save_threshold
+from skdcf.persistence import _save, load_threshold, save_threshold
 
 RESULTS = Path(__file__).resolve().parent / "results" / "fuzz.json"
 PATIENCE = 60  # seconds without a sign of life are a hang
@@ -281,7 +281,7 @@ class Saved:
             raise ValueError(str(error)) from error
 
     def sealed(self, content, rng):
-        parts = _archive.unzipped(content)
+        parts = _save.unzipped(content)
         about = json.loads(parts.pop("skdcf.json"))
         name = rng.choice(list(parts))
         if name == "schema.json":
@@ -289,7 +289,7 @@ class Saved:
             parts[name] = json.dumps(schema, default=str).encode()
         else:
             parts[name] = changed_bytes(parts[name], rng)
-        return _archive.build(parts, about["object"])
+        return _save.build(parts, about["object"])
 
 
 class Cache:

@@ -35,9 +35,9 @@ from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.graphs.problems import question_hashes
 from skdcf.ops.hard import below_true_claims
-from skdcf.scorers._prior import FORMAT, attributes_of, mean_log_odds
+from skdcf.scorers._hazards import FORMAT, attributes_of, mean_log_odds
 from skdcf.scorers._tables import as_table, design, join
-from skdcf.training.standardize import Standardizer
+from skdcf.training.preparing import Standardizer
 
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
 CAP = 2000  # answers of one source, drawn at random

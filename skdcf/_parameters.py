@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 from sklearn.utils import _param_validation
-from sklearn.utils._param_validation import Interval
-from sklearn.utils._param_validation import RealNotInt as Fraction  # noqa: F401
+from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 
 if TYPE_CHECKING:  # a base that checkers know, so that they check constructors as well
@@ -37,16 +36,25 @@ class Number(Interval):
 
     def is_satisfied_by(self, val):
         """Whether ``val`` is a number in the interval."""
-        if isinstance(val, np.floating):  # `Fraction` knows only that of 64 bits
+        if isinstance(val, np.floating):  # `RealNotInt` knows only that of 64 bits
             val = float(val)
         return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+def at_least(low, kind=Real):
+    """Numbers from ``low`` on and below infinity: ``Real`` or ``Integral`` ones."""
+    return Number(kind, low, None, closed="left")
 
 
 def positive(kind=Real):
     """Numbers above 0 and below infinity: ``Real`` or ``Integral`` ones."""
     if kind is Integral:
-        return Number(Integral, 1, None, closed="left")
+        return at_least(1, kind)
     return Number(Real, 0, None, closed="neither")
+
+
+#: A fraction between 0 and 1, both excluded.
+SHARE = Number(RealNotInt, 0, 1, closed="neither")
 
 
 class Settings(BaseEstimator):

@@ -26,7 +26,7 @@ from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, LinearScorer, MLPScorer
 from skdcf.training import LBFGS, Adam, SoftTraining
-from skdcf.training.holdout import hold_out
+from skdcf.training.preparing import hold_out
 
 
 @pytest.fixture(scope="module")

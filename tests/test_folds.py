@@ -17,9 +17,9 @@ from skdcf.scorers import (
     NeymanPearsonScorer,
     Scorer,
     Task,
-    _neyman_pearson,
+    _hazards,
 )
-from skdcf.scorers._neyman_pearson import Hazard
+from skdcf.scorers._hazards import Hazard
 from skdcf.scorers._scorer import folds
 
 BATCH, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
@@ -128,7 +128,7 @@ def test_hazards_of_the_folds_are_averaged(monkeypatch):
     def one(n_claims, random_state, **forest):
         return [Hazard(LogisticRegression(C=0.3, max_iter=1000))]
 
-    monkeypatch.setattr(_neyman_pearson, "default_hazards", one)
+    monkeypatch.setattr(_hazards, "default_hazards", one)
     scorer = NeymanPearsonScorer()
     [fitted], [unseen] = scorer.fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
     everything = np.ones(BATCH.n_claims, dtype=bool)

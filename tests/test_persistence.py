@@ -41,11 +41,11 @@ from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.llm import ChatClient, ClaimExtractor
 from skdcf.persistence import (
     CalibratedThreshold,
-    _archive,
+    _save,
     load_threshold,
     save_threshold,
 )
-from skdcf.persistence._names import nodes_of, public_modules
+from skdcf.persistence._save import nodes_of, public_modules
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
@@ -232,7 +232,7 @@ def test_refused_at_saving(tmp_path):
     with pytest.raises(ValueError, match="is no filter"):
         skdcf.save({"a": 1}, path)
     cf = fitted("hard")
-    cf.extra_ = _archive.json.JSONEncoder()  # not ours, and nothing private of ours
+    cf.extra_ = _save.json.JSONEncoder()  # not ours, and nothing private of ours
     skdcf.save(cf, path)
     with pytest.raises(ValueError, match="JSONEncoder, which skdcf does not know"):
         skdcf.load(path)
@@ -251,13 +251,13 @@ def parts_of(path):
 
 
 def write_parts(path, parts):
-    path.write_bytes(_archive.zipped(parts))
+    path.write_bytes(_save.zipped(parts))
 
 
 def resealed(path, parts):
     """With fresh checksums: what somebody writes who knows the format."""
     about = json.loads(parts.pop("skdcf.json"))
-    content = _archive.build(parts, about["object"])
+    content = _save.build(parts, about["object"])
     path.write_bytes(content)
 
 
@@ -391,7 +391,7 @@ def test_members_that_overlap(saved):
     """Names in the directory of the archive that all mean one stretch of the file."""
     parts = parts_of(saved) | {"large.npy": bytes(200_000)}
     about = json.loads(parts.pop("skdcf.json"))
-    whole = _archive.build(parts, about["object"])
+    whole = _save.build(parts, about["object"])
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
         end = archive.start_dir
         infos = archive.infolist()

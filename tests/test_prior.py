@@ -18,7 +18,7 @@ from skdcf.scorers import (
     PublicPrior,
     Task,
 )
-from skdcf.scorers._prior import blend
+from skdcf.scorers._hazards import blend
 
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
 RECORD = json.loads(SHIPPED.read_text())

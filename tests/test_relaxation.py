@@ -335,7 +335,7 @@ def test_settings_of_the_paper(data_home):
     [
         (("math", 0.2), r"alpha = 0.2; there are \[0.03"),
         (("nq", 0.05), "dataset is 'nq'"),
-        (("validation", 0.05), "no alpha, but got 0.05"),
+        (("validation", 0.05), "alpha = 0.05; there are \\[None"),
     ],
 )
 def test_settings_that_are_not_in_the_paper(args, message):

@@ -16,7 +16,7 @@ from skdcf.scorers import LinearScorer, MLPScorer
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training._settings import adam, lbfgs
 from skdcf.training.loop import fit_logistic, start_coherent, train
-from skdcf.training.standardize import Standardizer, noise_columns
+from skdcf.training.preparing import Standardizer, noise_columns
 
 RELAXATIONS = [PathRelaxation(), PathRelaxation(max_temperature=0.1), GridRelaxation()]
 

@@ -20,51 +20,15 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha, check_choice, check_weights, warn
-from .._parameters import (
-    Fraction,
-    HasMethods,
-    Number,
-    Settings,
-    StrOptions,
-    positive,
-    settings,
-)
+from .._parameters import SHARE, HasMethods, Settings, StrOptions, positive, settings
 from ..exceptions import CalibrationWarning, SettingWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
 from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
 from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_sum
 from ..training import SoftTraining
-from ._door import (
-    TIES,
-    View,
-    admit,
-    compare_origin,
-    confidence_of,
-    enter,
-    flat_labels,
-    with_missing_verdicts,
-    with_names,
-)
-from ._fit import (
-    CROSS,
-    at_level,
-    fit_together,
-    refuse_without_theory,
-    rows_that_count,
-    warn_of_labels,
-)
-from ._online import decide_online, prefixes
+from . import _door, _fit, _online, _repeat
 from ._parts import CalibrationPart, Seen, lowered, name_errors
-from ._repeat import (
-    described,
-    jittered,
-    measured_rounding,
-    part_settings,
-    probes_of,
-    refuse_part,
-    refuse_trained,
-)
 
 if TYPE_CHECKING:
     from ..graphs import Labels, Problems
@@ -116,14 +80,9 @@ class ConformalFilter(Settings):
         "relaxation": [None, HasMethods(["plan", "loss", "validate"])],
         "training": [None, SoftTraining],
         "edges": [StrOptions({"given", "none"}), callable],
-        "ties": [StrOptions(set(TIES))],
+        "ties": [StrOptions(set(_door.TIES))],
         "guarantee": [None, Guarantee],
-        "calibration_size": [
-            None,
-            Number(Fraction, 0, 1, closed="neither"),
-            positive(Integral),
-            StrOptions({CROSS}),
-        ],
+        "calibration_size": [None, SHARE, positive(Integral), StrOptions({_fit.CROSS})],
         "online": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -141,7 +100,7 @@ class ConformalFilter(Settings):
         """Raise ValueError unless all parameters are as declared, and of use."""
         check_alpha(self.alpha)
         super().validate()
-        refuse_without_theory(self)
+        _fit.refuse_without_theory(self)
 
     # ---------------------------------------------------------------- fit and calibrate
 
@@ -185,7 +144,7 @@ class ConformalFilter(Settings):
             As in `calibrate`.
         """
         with unchanged_on_error(self):
-            fit_together([self], X, y, groups, accept_origin)
+            _fit.fit_together([self], X, y, groups, accept_origin)
             return self
 
     def fit_levels(
@@ -215,8 +174,8 @@ class ConformalFilter(Settings):
         list of filters
             One fitted filter per alpha.
         """
-        filters = [at_level(self, check_alpha(a)) for a in alphas]
-        fit_together(filters, X, y, groups, accept_origin)
+        filters = [_fit.at_level(self, check_alpha(a)) for a in alphas]
+        _fit.fit_together(filters, X, y, groups, accept_origin)
         return filters
 
     def calibrate(
@@ -259,10 +218,10 @@ class ConformalFilter(Settings):
     def _labelled_part(self, X, y, groups, accept_origin):
         """What calibrates, of problems that come in by the door of `calibrate`."""
         view = self._look(X, accept_origin, y=y, new=True)
-        rows = rows_that_count(view.passed, view.labels)
+        rows = _fit.rows_that_count(view.passed, view.labels)
         view, seen = view.take(rows), Seen.of(view.passed, groups)[rows]
-        refuse_trained(view.passed, seen, self._trained, self.scorer_)
-        warn_of_labels(self, view)
+        _repeat.refuse_trained(view.passed, seen, self._trained, self.scorer_)
+        _fit.warn_of_labels(self, view)
         return self._part(view, seen)
 
     def _part(self, view, seen):
@@ -279,13 +238,13 @@ class ConformalFilter(Settings):
         else:  # one of the user's own may look at problems without an error too
             risk = path_risk(risk, self._graphs(view))
         steps = guarantee.steps(risk, labels, offsets)
-        named = with_names(view, guarantee)
+        named = _door.with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
         refuse_dependence(guarantee, named, claims)
         rounding, batches = 0.0, (view.passed, view.seen)
         if not self.scorer_.exact or self.features is not None:
             alone = self._confidence_alone
-            rounding = measured_rounding(alone, view.passed, confidence)
+            rounding = _repeat.measured_rounding(alone, view.passed, confidence)
         both = steps.position, answers
         position, answers = lowered(both, self.scorer_, batches, confidence, rounding)
         if self.ties != "include":
@@ -346,8 +305,8 @@ class ConformalFilter(Settings):
         door = copy(self)  # which takes note of the origin
         batch = self.check(X)
         part = door._labelled_part(batch, y, groups, accept_origin)
-        probes = probes_of(batch, self._path_risks_alone)
-        settings = part_settings(self)
+        probes = _repeat.probes_of(batch, self._path_risks_alone)
+        settings = _repeat.part_settings(self)
         return replace(part, made_as=settings, origin=door.origin_, probes=probes)
 
     def calibrate_parts(
@@ -381,10 +340,10 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "scorer_")
         self.validate()
         part = CalibrationPart.join(parts)
-        refuse_part(part, self)
+        _repeat.refuse_part(part, self)
         with unchanged_on_error(self):
             if part.origin is not None:
-                compare_origin(self, part.origin, accept_origin, new=True)
+                _door.compare_origin(self, part.origin, accept_origin, new=True)
             return self._store(part, fewest=True)
 
     def _take_scorer(self, scorer, trained):
@@ -422,16 +381,18 @@ class ConformalFilter(Settings):
             On bad problems or labels. A fitted filter compares with those of `fit`.
         """
         fitted = hasattr(self, "scorer_")
-        batch, is_table = admit(self if fitted else copy(self), X, reset=not fitted)
+        batch, is_table = _door.admit(
+            self if fitted else copy(self), X, reset=not fitted
+        )
         if y is None:
             return batch
         values = self._label_values if fitted else None
-        return batch, flat_labels(y, batch, is_table, values)[0]
+        return batch, _door.flat_labels(y, batch, is_table, values)[0]
 
     def _look(self, X, accept_origin=None, *, y=None, new=False):
         """The problems at a door, compared with those that calibrated."""
         check_is_fitted(self, "scorer_")
-        view = enter(self, X, accept_origin, y, new)
+        view = _door.enter(self, X, accept_origin, y, new)
         view.seen = self._seen(view.passed)
         return view
 
@@ -450,27 +411,31 @@ class ConformalFilter(Settings):
 
     def _confidence(self, view):
         if not self.online:
-            return confidence_of(self.scorer_, view.seen)
-        parts = prefixes(view.passed)
-        return confidence_of(self.scorer_, self._seen(parts))[parts.offsets[1:] - 1]
+            return _door.confidence_of(self.scorer_, view.seen)
+        parts = _online.prefixes(view.passed)
+        return _door.confidence_of(self.scorer_, self._seen(parts))[
+            parts.offsets[1:] - 1
+        ]
 
     def _confidence_alone(self, batch):
         """Confidences of problems as passed; columns are computed with no others about."""
-        return self._confidence(View(batch, self._seen(batch)))
+        return self._confidence(_door.View(batch, self._seen(batch)))
 
     def _path_risks_alone(self, batch):
         """Path risks, weights and groups of problems as passed."""
-        view = View(batch, self._seen(batch))
+        view = _door.View(batch, self._seen(batch))
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, batch), self._graphs(view))
         guarantee = self._resolved()
-        return guarantee.path_risks(risk, with_names(view, guarantee))
+        return guarantee.path_risks(risk, _door.with_names(view, guarantee))
 
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
         if self.ties == "jitter":
-            risk = jittered(risk, batch, self._seed, steady)
-        return risk if batch.metadata is None else with_missing_verdicts(risk, batch)
+            risk = _repeat.jittered(risk, batch, self._seed, steady)
+        return (
+            risk if batch.metadata is None else _door.with_missing_verdicts(risk, batch)
+        )
 
     def columns(self, X: Problems, *, accept_origin: Why = None) -> GraphBatch:
         """The problems as the scorer sees them: with the columns of ``features``.
@@ -790,7 +755,7 @@ class ConformalFilter(Settings):
                 "guarantee has other functions for by or weight than at calibration: call "
                 "calibrate or fit again"
             )
-        return guarantee.path_risks(risk, with_names(view, guarantee)), view
+        return guarantee.path_risks(risk, _door.with_names(view, guarantee)), view
 
     def stream(
         self, claims: Iterable[dict], alpha: Level = None, **about: Any
@@ -820,7 +785,7 @@ class ConformalFilter(Settings):
             If the filter was not fitted with ``online=True``, or a claim comes before one
             that it builds on.
         """
-        return decide_online(self, claims, alpha, **about)
+        return _online.decide_online(self, claims, alpha, **about)
 
     # -------------------------------------------------------------------------- levels
 
@@ -922,7 +887,9 @@ class ConformalFilter(Settings):
 
     def _settings(self):
         """What has to be as it was at calibration."""
-        guarantee = None if self.guarantee is None else described(self.guarantee)
+        guarantee = (
+            None if self.guarantee is None else _repeat.described(self.guarantee)
+        )
         return self.edges, self.online, self.ties, guarantee
 
     def _warn(self, calibration, level):

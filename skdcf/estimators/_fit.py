@@ -23,7 +23,7 @@ from ..features.columns import fit_columns, learns
 from ..graphs.problems import question_hashes
 from ..ops.conformal import Steps
 from ..scorers.making import CrossScorer, Scorer, Task, as_scorer
-from ..training.holdout import hold_out, holdout_count, number_groups
+from ..training.preparing import hold_out, holdout_count, number_groups
 from ._door import View, admit, compare_origin, flat_labels, origin_of
 from ._online import refuse_whole_answers
 from ._parts import CalibrationPart, Seen, note_judges

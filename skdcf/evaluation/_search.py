@@ -23,7 +23,7 @@ from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
 from ..guarantees import NoFalseClaim
-from ..training.holdout import hold_out, holdout_count
+from ..training.preparing import hold_out, holdout_count
 
 # Filters that differ in one of these promise different things, or keep no promise at all:
 # the number of true claims that they keep says nothing about which of them is better.

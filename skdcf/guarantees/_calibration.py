@@ -11,13 +11,8 @@ import numpy as np
 
 from ..graphs.grouping import as_one, as_set
 from ..graphs.ragged import offsets_of, ranges, segment_ids
-from ..ops.conformal import (
-    Steps,
-    claim_alpha,
-    conformal_rank,
-    conformal_threshold,
-    staircase,
-)
+from ..ops import conformal
+from ..ops.conformal import Steps, conformal_rank, conformal_threshold
 from ..ops.hard import segment_min
 from ..ops.overlap import overlap_threshold
 
@@ -245,7 +240,9 @@ class OneThreshold(Calibration):
         self.guarantee, self.delta = guarantee, guarantee.delta
 
     def levels(self, risks, keep_equal=False):
-        return claim_alpha(self.scores, risks.path_risk, keep_equal, self.delta)
+        return conformal.claim_alpha(
+            self.scores, risks.path_risk, keep_equal, self.delta
+        )
 
     def thresholds(self, risks, level):
         return self.threshold(level)
@@ -277,18 +274,15 @@ class Controlled(Calibration):
         What the steps are those of.
     """
 
-    def __init__(
-        self, steps: Steps, weights: np.ndarray | None, guarantee: Any
-    ) -> None:
-        self.position, self.sums = staircase(steps, weights)
+    def __init__(self, steps: Steps, weights: Any, guarantee: Any) -> None:
+        self.position, self.sums = conformal.staircase(steps, weights)
         self.n, self.guarantee, self.weighted = steps.n, guarantee, weights is not None
         self.weight = float(steps.n if weights is None else weights.sum())
         self.typical = 1.0 if weights is None else self.weight / max(self.n, 1)
 
     def levels(self, risks, keep_equal=False):
-        weight = 1.0
-        if risks.weights is not None:
-            weight = risks.weights[segment_ids(risks.offsets)]
+        weights = risks.weights
+        weight = 1.0 if weights is None else weights[segment_ids(risks.offsets)]
         own = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
         below = np.searchsorted(self.position, risks.path_risk, side="right")
         return self._level(own, self.sums[below], weight)
@@ -399,13 +393,17 @@ class PerGroup(Calibration):
         if name in self.names:
             return self.parts[self.names.index(name)]
         if self.guarantee.unseen == "error":
-            raise ValueError(
-                f"{risks.names(i)} is of group {name!r}, of which no problem was among "
-                f"those that calibrated (they were of {self.names[:10]}): nothing "
-                'can be promised for it. unseen="empty" keeps nothing of such problems, '
-                'and unseen="pool" gives them the threshold of all problems together'
-            )
+            pooled = "gives them the threshold of all problems together"
+            raise _unseen_error(name, risks.names(i), self.names, pooled)
         return self.pooled if self.guarantee.unseen == "pool" else None
+
+
+def _unseen_error(group, problem, known, pooled):
+    return ValueError(
+        f"{problem} is of group {group!r}, of which no problem was among those that "
+        f"calibrated (they were of {known[:10]}): nothing can be promised for it. "
+        f'unseen="empty" keeps nothing of such problems, and unseen="pool" {pooled}'
+    )
 
 
 def rows_of_groups(groups):
@@ -462,12 +460,8 @@ class Overlapping(Calibration):
     def _known(self, groups, risks, i):
         unseen = sorted(groups - set(self.names), key=str)
         if unseen and self.guarantee.unseen == "error":
-            raise ValueError(
-                f"{risks.names(i)} is of group {unseen[0]!r}, of which no problem was "
-                f"among those that calibrated (they were of {self.names[:10]}): nothing "
-                'can be promised for it. unseen="empty" keeps nothing of such problems, '
-                'and unseen="pool" looks at their other groups alone'
-            )
+            pooled = "looks at their other groups alone"
+            raise _unseen_error(unseen[0], risks.names(i), self.names, pooled)
         if unseen and self.guarantee.unseen == "empty":
             return None
         return groups - set(unseen)

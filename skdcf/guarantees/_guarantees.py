@@ -7,10 +7,11 @@ of a batch are refused.
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from math import ceil
-from numbers import Integral, Real
+from numbers import Integral
 from types import FunctionType
 from typing import Any, Literal
 
@@ -18,31 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._checks import check_alpha
-from .._parameters import Fraction, Number, Settings, StrOptions, positive, settings
+from .._checks import check_alpha, check_number
+from .._parameters import SHARE, Settings, StrOptions, at_least, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.grouping import as_set, read_groups, read_weights
 from ..graphs.ragged import segment_ids
-from ..ops.conformal import (
-    Steps,
-    count_steps,
-    count_up_to,
-    fewest_of_rank,
-    leave_one_out_alpha,
-    share_steps,
-    whole_count,
-)
-from ..ops.conformal import problems_needed as rank_needed
+from ..ops import conformal
+from ..ops.conformal import Steps
 from ..ops.hard import allowing_scores, segment_sum
-from ._calibration import (
-    Calibration,
-    Controlled,
-    OneThreshold,
-    Overlapping,
-    PathRisks,
-    PerGroup,
-    rows_of_groups,
-)
+from . import _calibration as kinds
+from ._calibration import Calibration, PathRisks, rows_of_groups
 
 
 @settings
@@ -115,9 +101,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return False
 
     @abstractmethod
-    def scores(
-        self, path_risk: NDArray, labels: NDArray, offsets: NDArray
-    ) -> NDArray[np.float64]:
+    def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
         """Nonconformity score of each problem: the largest threshold that is safe.
 
         Parameters
@@ -241,7 +225,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             return self.calibrate_one(steps, risks.weights)
         if any(isinstance(group, frozenset) for group in risks.groups):
             return self._overlapping(steps, risks)
-        return PerGroup(self, steps, risks)
+        return kinds.PerGroup(self, steps, risks)
 
     def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
         """The calibration of problems that are all of one group.
@@ -255,7 +239,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         -------
         Calibration
         """
-        return Controlled(steps, weights, self)
+        return kinds.Controlled(steps, weights, self)
 
     def _overlapping(self, steps, risks):
         raise ValueError(
@@ -334,11 +318,16 @@ class Guarantee(Settings, metaclass=ABCMeta):
         -------
         str
         """
+        asked, least = self._asked(n, level)
         return (
-            f"{n} calibration problems are too few for alpha = {level:g}: nothing "
-            f"can be kept. At least {self.problems_needed(level)} are needed, of those "
-            f"that calibration_size holds out, or alpha >= {1 / (n + 1):.4g}."
+            f"{n} calibration problems are too few for {asked}: nothing can be kept. At "
+            f"least {self.problems_needed(level)} are needed, of those that "
+            f"calibration_size holds out, or {least}."
         )
+
+    def _asked(self, n, level):
+        """The level that n problems are too few for, and the least that they suffice for."""
+        return f"alpha = {level:g}", f"alpha >= {1 / (n + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
         """The number of calibration problems, in each group, that it takes to keep any.
@@ -351,7 +340,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         -------
         int
         """
-        return rank_needed(level)
+        return conformal.problems_needed(level)
 
     def fewest(self, n: int, level: float) -> int:
         """The smallest number of calibration problems that does as well as n.
@@ -384,7 +373,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         -------
         int
         """
-        count, needed = whole_count(n, alpha), self.problems_needed(alpha)
+        count, needed = conformal.whole_count(n, alpha), self.problems_needed(alpha)
         return count if needed > 0.6 * n else max(count, needed)
 
 
@@ -490,8 +479,8 @@ class NoFalseClaim(Guarantee):
     """
 
     _parameter_constraints = Guarantee._parameter_constraints | {
-        "max_false": [Number(Integral, 0, None, closed="left")],
-        "delta": [None, Number(Fraction, 0, 1, closed="neither")],
+        "max_false": [at_least(0, Integral)],
+        "delta": [None, SHARE],
     }
 
     max_false: int = 0
@@ -509,9 +498,7 @@ class NoFalseClaim(Guarantee):
     def combines_folds(self) -> bool:
         return self.delta is None and self.by is None and self.weight is None
 
-    def scores(
-        self, path_risk: NDArray, labels: NDArray, offsets: NDArray
-    ) -> NDArray[np.float64]:
+    def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
         """The (max_false + 1)-th smallest path risk of a claim not known to be true.
 
         Parameters
@@ -562,7 +549,9 @@ class NoFalseClaim(Guarantee):
         if risks.groups is not None:
             return self._within_groups(steps, risks)
         problem = segment_ids(risks.offsets)
-        return leave_one_out_alpha(steps.position, risks.path_risk, problem, self.delta)
+        return conformal.leave_one_out_alpha(
+            steps.position, risks.path_risk, problem, self.delta
+        )
 
     def _within_groups(self, steps, risks):
         if any(isinstance(group, frozenset) for group in risks.groups):
@@ -576,7 +565,7 @@ class NoFalseClaim(Guarantee):
     def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
         if weights is not None:
             return super().calibrate_one(steps, weights)
-        return OneThreshold(steps.position, self)
+        return kinds.OneThreshold(steps.position, self)
 
     def _overlapping(self, steps, risks):
         if self.delta is not None or risks.weights is not None:
@@ -585,7 +574,7 @@ class NoFalseClaim(Guarantee):
                 "weight is known to hold: let each problem be in one group, or leave "
                 "both at None"
             )
-        return Overlapping(self, steps, risks)
+        return kinds.Overlapping(self, steps, risks)
 
     def describe(self, level: float) -> str:
         what = f"at most {self.max_false} of the kept claims are false"
@@ -596,22 +585,21 @@ class NoFalseClaim(Guarantee):
         sure = f"{1 - level:.6g}"
         return f"with a probability of at least {sure}{sets}, {what}{self.scope}"
 
-    def needed(self, n: int, level: float) -> str:
+    def _asked(self, n, level):
         if self.delta is None:
-            return super().needed(n, level)
+            return super()._asked(n, level)
         least = 1 - self.delta ** (1 / n) if n else 1.0
-        return (
-            f"{n} calibration problems are too few for alpha = {level:g} and delta = "
-            f"{self.delta:g}: nothing can be kept. At least "
-            f"{self.problems_needed(level)} are needed, of those that "
-            f"calibration_size holds out, or alpha >= {least:.4g}."
-        )
+        return f"alpha = {level:g} and delta = {self.delta:g}", f"alpha >= {least:.4g}"
 
     def fewest(self, n: int, level: float) -> int:
-        return n if self.weight is not None else fewest_of_rank(n, level, self.delta)
+        return (
+            n
+            if self.weight is not None
+            else conformal.fewest_of_rank(n, level, self.delta)
+        )
 
     def problems_needed(self, level: float) -> int:
-        return rank_needed(level, self.delta)
+        return conformal.problems_needed(level, self.delta)
 
 
 def problems_needed(
@@ -651,25 +639,22 @@ def problems_needed(
     """
     if delta is not None and not 0 < delta < 1:
         raise ValueError(f"delta is {delta!r}, but must be between 0 and 1")
-    needed = rank_needed(check_alpha(alpha), delta)
+    needed = conformal.problems_needed(check_alpha(alpha), delta)
     return needed if by is None else ceil(needed / _smallest_share(by) - 1e-9)
 
 
 def _smallest_share(by):
-    if not isinstance(by, Mapping):
-        groups = list(by)
-        by = {group: groups.count(group) for group in set(groups)}
-    shares = {group: share / sum(by.values()) for group, share in by.items()}
-    if not shares or not all(share > 0 for share in shares.values()):
+    shares = (by if isinstance(by, Mapping) else Counter(by)).values()
+    if not shares or not all(share > 0 for share in shares):
         raise ValueError(f"by is {by!r}: every group needs a share above 0")
-    return min(shares.values())
+    return min(shares) / sum(shares)
 
 
 # For each loss: its steps, its bound for a new problem, and the loss of false among kept.
 LOSSES: dict[str, tuple[Callable, Callable, Callable]] = {
-    "count": (count_steps, count_up_to, lambda false, kept: false),
+    "count": (conformal.count_steps, conformal.count_up_to, lambda false, kept: false),
     "share": (
-        share_steps,
+        conformal.share_steps,
         lambda path_risk, offsets: 1.0,
         lambda false, kept: false / np.maximum(kept, 1),  # 0 where nothing is kept
     ),
@@ -729,9 +714,7 @@ class ExpectedFalse(Guarantee):
             f"{level:g}{self.scope}"
         )
 
-    def scores(
-        self, path_risk: NDArray, labels: NDArray, offsets: NDArray
-    ) -> NDArray[np.float64]:
+    def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
         """The threshold up to which nothing is lost.
 
         Parameters
@@ -786,9 +769,11 @@ class ExpectedFalse(Guarantee):
         -------
         float
         """
-        if alpha is not None:
-            return level_above_zero(alpha, "the level")
-        return level_above_zero(own if self.bound is None else self.bound, "bound")
+        name, value = "the level", alpha
+        if alpha is None:
+            name, value = "bound", own if self.bound is None else self.bound
+        check_number(name, value, 0)
+        return float(value)
 
     def for_level(self, alpha: float) -> ExpectedFalse:
         """The same promise with alpha for the bound.
@@ -817,20 +802,8 @@ class ExpectedFalse(Guarantee):
         """
         return LOSSES[self.of][1](path_risk, offsets)
 
-    def needed(self, n: int, level: float) -> str:
-        return (
-            f"{n} calibration problems are too few for a bound of {level:g}: nothing can "
-            f"be kept. At least {self.problems_needed(level)} are needed, or a bound of "
-            f"{1 / (n + 1):.4g}."
-        )
+    def _asked(self, n, level):
+        return f"a bound of {level:g}", f"a bound of {1 / (n + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
-        return rank_needed(level) if level < 1 else 0
-
-
-def level_above_zero(value, name):
-    """``value`` as a float, or ValueError unless it is a finite number above 0."""
-    good = isinstance(value, Real) and not isinstance(value, bool)
-    if not good or not 0 < value < np.inf:
-        raise ValueError(f"{name} is {value!r}, but must be a finite number above 0")
-    return float(value)
+        return conformal.problems_needed(level) if level < 1 else 0

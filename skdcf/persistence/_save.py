@@ -1,21 +1,31 @@
 """Fitted filters in files, through skops: no pickle, and no code of strangers."""
 
+import hashlib
+import inspect
 import json
 import os
+import pkgutil
+import platform
+import zipfile
 from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import warn
 from .._files import replaced
 from ..exceptions import SettingWarning
-from . import _archive
-from ._names import check_names, close_openings, with_public_names
 
+FORMAT = 1
+_ABOUT = "skdcf.json"
 _SCHEMA = "schema.json"
 
 
@@ -62,10 +72,10 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
     if hasattr(filter, "fit"):
         check_is_fitted(filter)
     try:
-        parts = _archive.unzipped(io.dumps(filter))
+        parts = unzipped(io.dumps(filter))
         schema = with_public_names(json.loads(parts[_SCHEMA]))
         parts[_SCHEMA] = json.dumps(schema).encode()
-        content = _archive.build(parts, f"{schema['__module__']}.{schema['__class__']}")
+        content = build(parts, f"{schema['__module__']}.{schema['__class__']}")
         # What was just made here may be made again here; what cannot be is found now.
         io.loads(content, trusted=io.get_untrusted_types(data=content))
     except Exception as error:
@@ -115,19 +125,19 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     content = Path(path).read_bytes()
     trusted = {trusted} if isinstance(trusted, str) else set(trusted)
     try:
-        about, parts = _archive.read(content)
+        about, parts = read(content)
         schema = json.loads(parts[_SCHEMA])
-        unknown = io.get_untrusted_types(data=_archive.zipped(parts))
+        unknown = io.get_untrusted_types(data=zipped(parts))
         check_names(schema, unknown, trusted)
         closed = close_openings(schema)
         parts[_SCHEMA] = json.dumps(schema).encode()
-        loaded = io.loads(_archive.zipped(parts), trusted=unknown)
+        loaded = io.loads(zipped(parts), trusted=unknown)
         _check_loaded(loaded, about)
     except ImportError as error:
         raise ImportError(f"{path} needs what is not installed: {error}") from error
     except Exception as error:
         raise ValueError(f"{path} cannot be loaded: {_reason(error)}") from error
-    _archive.warn_of_versions(about)
+    warn_of_versions(about)
     if closed:
         said = f"{path} would open {', '.join(closed)}: taken out, so set it again"
         warn(said, SettingWarning)
@@ -152,3 +162,249 @@ def _reason(error):
     if isinstance(error, ValueError) and str(error):
         return error
     return f"it is damaged ({type(error).__name__}: {error})"
+
+
+def own_version():
+    """Version of this package, which is not whole yet while its modules are imported."""
+    from .. import __version__
+
+    return __version__
+
+
+def build(members, kind):
+    """The archive as bytes; ``members`` are bytes by name."""
+    about = {
+        "format": FORMAT,
+        "skdcf": own_version(),
+        "object": kind,
+        "written_with": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "scikit-learn", "skops")},
+        },
+        "sha256": {k: hashlib.sha256(v).hexdigest() for k, v in members.items()},
+    }
+    return zipped({_ABOUT: json.dumps(about, indent=1).encode()} | members)
+
+
+def zipped(parts):
+    """A zip archive, uncompressed, as bytes."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()
+
+
+def unzipped(content):
+    """The parts of an uncompressed zip archive by name."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def read(content):
+    """(what the file says about itself, all of its other parts by name).
+
+    Raises
+    ------
+    ValueError
+        With the reason, if the archive is damaged, changed or of a newer format.
+    """
+    try:
+        with zipfile.ZipFile(BytesIO(content)) as archive:
+            _check_infos(archive.infolist(), len(content))
+        parts = unzipped(content)
+        about = json.loads(parts.pop(_ABOUT))
+    except (zipfile.BadZipFile, EOFError, OSError) as error:
+        raise ValueError(f"it is cut off or damaged ({error})") from error
+    except (KeyError, RecursionError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"it was not written by skdcf.save ({error})") from error
+    _check_about(about)
+    _check_sums(about["sha256"], parts)
+    return about, parts
+
+
+def _check_infos(infos, size):
+    names = [info.filename for info in infos]
+    if len(set(names)) < len(names):
+        raise ValueError("it holds two members of one name")
+    if sum(info.file_size for info in infos) > size:
+        raise ValueError("its members overlap: together they are larger than the file")
+    for info in infos:
+        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+            raise ValueError(f"its member {info.filename!r} is compressed or encrypted")
+
+
+def _check_about(about):
+    if not isinstance(about, dict) or type(about.get("format")) is not int:
+        raise ValueError("it does not say which format it has")
+    if about["format"] > FORMAT:
+        raise ValueError(
+            f"its format is {about['format']}, written by skdcf {about.get('skdcf')}; this "
+            f"is skdcf {own_version()}, which reads format {FORMAT} and older: update skdcf"
+        )
+    known = all(isinstance(about.get(key), str) for key in ("skdcf", "object"))
+    known &= all(isinstance(about.get(key), dict) for key in ("sha256", "written_with"))
+    if about["format"] < 1 or not known:
+        raise ValueError("what it says about itself is damaged")
+
+
+def warn_of_versions(about):
+    """Warn where another skdcf or scikit-learn wrote the file."""
+    here = version("scikit-learn"), own_version()
+    there = about["written_with"].get("scikit-learn"), about["skdcf"]
+    if here != there:
+        texts = [f"{sklearn} (with skdcf {skdcf})" for sklearn, skdcf in (here, there)]
+        names = "current_sklearn_version", "original_sklearn_version"
+        versions = dict(zip(names, texts, strict=True))
+        kind = InconsistentVersionWarning
+        warn(kind(estimator_name=about["object"], **versions), kind)
+
+
+def _check_sums(sums, parts):
+    if odd := sorted(sums.keys() ^ parts.keys()):
+        raise ValueError(f"members were added or removed after it was saved: {odd[:3]}")
+    for name, content in parts.items():
+        if hashlib.sha256(content).hexdigest() != sums[name]:
+            raise ValueError(f"its member {name!r} was changed after it was saved")
+
+
+PACKAGE = __name__.partition(".")[0]
+_INSIDE = ("cli", "estimators", "graphs", "ops")  # what users take from elsewhere
+_OUTWARD = ("skdcf.labelling.", "skdcf.llm.")  # what opens connections and paths
+
+#: Classes and harmless functions, beside what skops trusts by itself.
+_KNOWN = (
+    "pathlib.PosixPath",
+    "pathlib.WindowsPath",
+    "skdcf.llm.join_claims",
+    "skdcf.llm.split_sentences",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "xgboost.sklearn.XGBClassifier",
+)
+#: Where everything is known.
+_KNOWN_INSIDE = (
+    "skdcf.edges.",
+    "sklearn.model_selection._split.",
+    "sklearn.utils._metadata_requests.",
+)
+#: Trees that their libraries follow without looking, so that a made-up one ends the
+#: process. Some versions of skops trust them.
+_UNCHECKED = (
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.tree._tree.Tree",
+    "xgboost.core.Booster",
+)
+#: Where versions of Python keep what they all give from elsewhere.
+_MOVED = {"pathlib._local": "pathlib"}
+
+
+@cache
+def public_modules():
+    """Dotted names of the modules that users import from."""
+    found = (m.name for m in pkgutil.iter_modules(import_module(PACKAGE).__path__))
+    inside = (m for m in found if not m.startswith("_") and m not in _INSIDE)
+    return PACKAGE, *(f"{PACKAGE}.{name}" for name in sorted(inside))
+
+
+@cache
+def _public_name(thing):
+    for module in public_modules():
+        if _exported(module, thing.__name__) is thing:
+            return module, thing.__name__
+    raise ValueError(
+        f"{thing.__module__}.{thing.__name__} is private to {PACKAGE} and cannot be saved"
+    )
+
+
+def _exported(module, name):
+    loaded = import_module(module) if module in public_modules() else None
+    names = [*getattr(loaded, "__all__", ()), *getattr(loaded, "__saved__", ())]
+    return getattr(loaded, name, None) if name in names else None
+
+
+def _class_of(name):
+    """A public class of this package by its dotted name, or None."""
+    module, _, last = name.rpartition(".")
+    found = _exported(module, last)
+    return found if inspect.isclass(found) else None
+
+
+def nodes_of(schema):
+    """All things in the schema of skops, a tree of dicts and lists, with their names."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if isinstance(node.get("__module__"), str) and "__class__" in node:
+                yield f"{node['__module__']}.{node['__class__']}", node
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+
+
+def with_public_names(schema):
+    """The schema with the names that users know, in place."""
+    for _, node in nodes_of(schema):
+        module = node["__module__"] = _MOVED.get(node["__module__"], node["__module__"])
+        if module.partition(".")[0] == PACKAGE:
+            thing = getattr(import_module(module), node["__class__"])
+            node["__module__"], node["__class__"] = _public_name(thing)
+    return schema
+
+
+def check_names(schema, unknown, trusted):
+    """Raise ValueError for names that are neither known nor trusted.
+
+    ``unknown`` are the names that skops does not trust by itself.
+    """
+    names = set(unknown) | {name for name, _ in nodes_of(schema) if name in _UNCHECKED}
+    openings = [(name, text) for name, _, text in _openings(schema)]
+    outward = {name for name, _ in openings}
+    others = sorted(
+        name
+        for name in (names | outward) - set(trusted)
+        if name in outward or not _is_known(name)
+    )
+    if others:
+        opened = [text for _, text in openings]
+        raise ValueError(
+            f"it names {', '.join(others)}, which skdcf does not know to be harmless"
+            + (f"; it would open {', '.join(opened)}" if opened else "")
+            + f". If you know that they are, pass trusted={others}"
+        )
+
+
+def close_openings(schema):
+    """Take out addresses, paths and names of keys, in place; return them as texts."""
+    found = list(_openings(schema))
+    for _, node, _ in found:
+        node.update(
+            __class__="str",
+            __module__="builtins",
+            __loader__="JsonNode",
+            content="null",
+        )
+        node.update(is_json=True, __id__=-id(node))
+    return [text for _, _, text in found]
+
+
+def _is_known(name):
+    if name in _KNOWN or name.startswith(_KNOWN_INSIDE):
+        return True
+    return _class_of(name) is not None and not name.startswith(_OUTWARD)
+
+
+def _openings(schema):
+    """Parameters that would open a connection or a file: (class, node, text) of each."""
+    for name, node in nodes_of(schema):
+        for parameter in getattr(_class_of(name), "_opens", ()):
+            state = node.get("content")
+            if not isinstance(state, dict) or not isinstance(
+                state.get("content"), dict
+            ):
+                raise ValueError(f"its {name} is damaged")
+            value = state["content"].get(parameter)
+            if value is not None and value.get("content") != "null":
+                text = value.get("content")
+                readable = json.loads(text) if isinstance(text, str) else "a path"
+                yield name, value, f"{parameter}={readable!r}"

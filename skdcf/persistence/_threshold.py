@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_alpha, check_choice
 from .._files import replaced
-from ._archive import own_version
+from ._save import own_version
 
 FORMAT = "skdcf threshold 1"
 _TIES = ("exclude", "include", "jitter")

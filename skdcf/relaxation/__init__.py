@@ -4,8 +4,7 @@
 relaxation of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098). Neither is used to predict.
 """
 
-from ._base import Relaxation
 from ._grid import GridRelaxation
-from ._path import PathRelaxation
+from ._path import PathRelaxation, Relaxation
 
 __all__ = ["GridRelaxation", "PathRelaxation", "Relaxation"]

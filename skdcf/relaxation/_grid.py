@@ -2,42 +2,30 @@
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_alpha
-from .._parameters import Number, positive, settings
+from .._parameters import at_least, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges
+from ..ops import soft_grid
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
 from ..ops.soft import neural_sort
-from ..ops.soft_grid import (
-    GridLayout,
-    gated_weights,
-    grid_retention,
-    log_coherence,
-    log_keep,
-    soft_supremum,
-    threshold_grid,
-    violation,
-)
-from ._base import Relaxation
 from ._grid_step import GridStep
+from ._path import Relaxation
 
-_POSITIVE = (
-    "keep_temperature",
+# The columns of the tables of the paper that are below.
+_TABLED = (
     "ancestor_weight",
     "violation_weight",
     "violation_temperature",
-    "sharpness",
+    "keep_temperature",
     "gate_temperature",
-    "quantile_strength",
 )
-_NOT_NEGATIVE = ("margin", "keep_shift", "gate_shift")
 
 
 @settings
@@ -96,8 +84,9 @@ class GridRelaxation(Relaxation):
     array([0.2, 1.1])
     """
 
-    _parameter_constraints = {name: [positive()] for name in _POSITIVE} | {
-        name: [Number(Real, 0, None, closed="left")] for name in _NOT_NEGATIVE
+    _parameter_constraints = {
+        **{name: [positive()] for name in (*_TABLED, "sharpness", "quantile_strength")},
+        **{name: [at_least(0)] for name in ("margin", "keep_shift", "gate_shift")},
     }
 
     _: KW_ONLY
@@ -203,41 +192,29 @@ class GridRelaxation(Relaxation):
     def state(self, risk, plan):
         """Compute the thresholds of all problems, and log q of all cells."""
         risk = take(risk, plan.claims)
-        thresholds = threshold_grid(risk, plan.layout, self.margin)
-        log_q = log_keep(
-            risk, thresholds, plan.layout, self.keep_temperature, self.keep_shift
-        )
-        if plan.blocks is not None:
-            log_q = log_coherence(log_q, plan.blocks)
-        return thresholds, log_q
+        thresholds = soft_grid.threshold_grid(risk, plan.layout, self.margin)
+        keep = plan.layout, self.keep_temperature, self.keep_shift
+        log_p = soft_grid.log_keep(risk, thresholds, *keep)
+        if plan.blocks is None:
+            return thresholds, log_p
+        return thresholds, soft_grid.log_coherence(log_p, plan.blocks)
 
     def scores(self, state, plan):
         """Compute the soft supremum of the safe thresholds, shape (n_problems,)."""
         thresholds, log_q = state
-        unsafe = violation(
-            log_q,
-            plan.false_cells,
-            plan.false_thresholds,
-            plan.false_share,
-            self.violation_temperature,
-        )
-        scores = soft_supremum(
-            thresholds, unsafe, plan.layout, self.sharpness, self.violation_weight
-        )
+        false = plan.false_cells, plan.false_thresholds, plan.false_share
+        unsafe = soft_grid.violation(log_q, *false, self.violation_temperature)
+        shape = plan.layout, self.sharpness, self.violation_weight
+        scores = soft_grid.soft_supremum(thresholds, unsafe, *shape)
         return take(scores, plan.problems_back)
 
     def kept(self, state, threshold, plan):
         """Compute q at the largest grid threshold below, softly, shape (n_claims,)."""
         thresholds, log_q = state
-        weights = gated_weights(
-            thresholds,
-            threshold,
-            plan.layout,
-            self.sharpness,
-            self.gate_temperature,
-            self.gate_shift,
-        )
-        return take(grid_retention(log_q, weights, plan.layout), plan.claims_back)
+        gate = plan.layout, self.sharpness, self.gate_temperature, self.gate_shift
+        weights = soft_grid.gated_weights(thresholds, threshold, *gate)
+        kept = soft_grid.grid_retention(log_q, weights, plan.layout)
+        return take(kept, plan.claims_back)
 
 
 # alpha: gamma, lambda, tau_s, T_p, tau_z
@@ -265,33 +242,19 @@ _FELM = {
     0.10: (1.25, 1.9, 0.5),
 }
 _VALIDATION = (1.0, 1.0, 0.001, 0.01, 0.001)
-_NAMES = (
-    "ancestor_weight",
-    "violation_weight",
-    "violation_temperature",
-    "keep_temperature",
-    "gate_temperature",
-)
 _SHARED = {"sharpness": 1.0, "margin": 20.0}
 
 
 def published(dataset, alpha):
     """Look up the arguments of `GridRelaxation`; ValueError if there is no such row."""
-    if dataset == "validation":
-        if alpha is not None:
-            raise ValueError(
-                f"the validation settings have no alpha, but got {alpha!r}"
-            )
-        return dict(zip(_NAMES, _VALIDATION, strict=True)) | _SHARED
     felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
-    tables = {"math": _MATH, "felm": felm}
+    tables = {"math": _MATH, "felm": felm, "validation": {None: _VALIDATION}}
     if dataset not in tables:
-        raise ValueError(f'dataset is {dataset!r}: "math", "felm" or "validation"')
-    if alpha not in tables[dataset]:
-        raise ValueError(
-            f"no row for alpha = {alpha!r}; there are {list(tables[dataset])}"
-        )
-    return dict(zip(_NAMES, tables[dataset][alpha], strict=True)) | _SHARED
+        raise ValueError(f"dataset is {dataset!r}: it is one of {list(tables)}")
+    rows = tables[dataset]
+    if alpha not in rows:
+        raise ValueError(f"no row for alpha = {alpha!r}; there are {list(rows)}")
+    return dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED
 
 
 @dataclass(frozen=True)
@@ -320,7 +283,7 @@ class GridPlan:
     claims: np.ndarray
     claims_back: np.ndarray
     problems_back: np.ndarray
-    layout: GridLayout
+    layout: soft_grid.GridLayout
     blocks: list | None
     false_cells: np.ndarray
     false_thresholds: np.ndarray
@@ -332,13 +295,12 @@ class GridPlan:
         order = np.argsort(batch.sizes, kind="stable")
         sizes = batch.sizes[order]
         claims = ranges(batch.offsets[order], sizes)
-        layout = GridLayout.of(sizes)
+        layout = soft_grid.GridLayout.of(sizes)
         false = np.flatnonzero(labels[claims] == 0)
         width = np.diff(layout.cell_offsets)[false]
         false_cells = ranges(layout.cell_offsets[false], width)
         n_false = np.bincount(batch.problem_of[labels == 0], minlength=len(batch))
-        n_false = n_false[order]
-        share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)
+        share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)[order]
         weights = (batch, claims, sizes, ancestor_weight)
         return cls(
             n_problems=len(batch),

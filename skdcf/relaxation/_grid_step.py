@@ -48,9 +48,8 @@ class GridStep:
         self.claims, self.grid = Segments(layout.offsets), Segments(layout.grid_offsets)
         self.cells = Segments(layout.cell_offsets)
         self.n_thresholds = len(plan.false_share)
-        self.inner = np.delete(
-            np.arange(self.n_thresholds), [self.grid.first, self.grid.last]
-        )
+        ends = [self.grid.first, self.grid.last]
+        self.inner = np.delete(np.arange(self.n_thresholds), ends)
         self.slot = self._slots()
         self.to_slots = np.zeros(3 * self.n_thresholds)
         self.back = plan.blocks and [b.swapaxes(1, 2) for b in plan.blocks]
@@ -84,13 +83,10 @@ class GridStep:
 
     def _scores(self, t, log_valid):
         """Compute s of all problems, and its vjp in t and l."""
-        setting = self.relaxation
-        V, valid_back = violation_step(
-            log_valid, self.plan.false_share, setting.violation_temperature
-        )
-        scores, back = soft_supremum_step(
-            t, V, self.grid, setting.sharpness, setting.violation_weight
-        )
+        tau, beta = self.relaxation.violation_temperature, self.relaxation.sharpness
+        V, valid_back = violation_step(log_valid, self.plan.false_share, tau)
+        weight = self.relaxation.violation_weight
+        scores, back = soft_supremum_step(t, V, self.grid, beta, weight)
 
         def vjp(g):
             g_t, g_V = back(g)
@@ -100,15 +96,9 @@ class GridStep:
 
     def _weights(self, t, bound):
         """Compute w of all thresholds, and its vjp in t and b."""
-        setting = self.relaxation
-        return gated_weights_step(
-            t,
-            bound,
-            self.grid,
-            setting.sharpness,
-            setting.gate_temperature,
-            setting.gate_shift,
-        )
+        one = self.relaxation
+        gate = self.grid, one.sharpness, one.gate_temperature, one.gate_shift
+        return gated_weights_step(t, bound, *gate)
 
     def _thresholds(self, r, low, high):
         """Make the grids of all problems, as `skdcf.ops.soft_grid.threshold_grid` does."""
@@ -190,9 +180,8 @@ class GridStep:
         and the greatest of a problem are the first and the last threshold, too.
         """
         plan = self.plan
-        g_t += g_more + np.bincount(
-            plan.layout.cell_threshold, g_cells, self.n_thresholds
-        )
+        cells = plan.layout.cell_threshold
+        g_t += g_more + np.bincount(cells, g_cells, self.n_thresholds)
         g_r = g_t[self.inner] - self.cells.reduce(np.add, g_cells)
         for end, place in zip(ends, (self.grid.first, self.grid.last), strict=True):
             hits, g = self.claims.hits(g_t[place], r, end)

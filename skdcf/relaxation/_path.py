@@ -1,4 +1,6 @@
-"""The path relaxation: soft maximum over ancestors, soft order statistic, sigmoid.
+"""What a relaxation is, and the path relaxation of the closed form.
+
+The latter has a soft maximum over ancestors, a soft order statistic and a sigmoid.
 
 `PathStep` is its loss with the gradient by hand, where maximum and minimum are hard.
 
@@ -22,31 +24,218 @@ is found by one pass along the edges, and a tie leaves all to the later row.
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import autograd.numpy as anp
 import numpy as np
 from autograd.tracer import getval
 from numpy.typing import NDArray
 
 from .._checks import check_alpha
-from .._parameters import Number, positive, settings
+from .._parameters import Settings, at_least, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges
+from ..ops import soft
 from ..ops.ancestors import find_highest
 from ..ops.hard import below_true_claims
 from ..ops.segments import Segments, take
-from ..ops.soft import (
-    path_retention,
-    quantile_root,
-    quantile_slope,
-    smooth_quantile,
-    soft_nonconformity_scores,
-    soft_path_risk,
-)
-from ._base import Relaxation
+
+
+class Relaxation(Settings, metaclass=ABCMeta):
+    """Soft calibration and prediction; all methods are differentiable by autograd.
+
+    A plan, made once by `plan`, holds what follows from structure and labels alone. It
+    has at least ``n_problems``, ``problem_of`` and ``labels``.
+    """
+
+    @abstractmethod
+    def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
+        """Compute once what follows from structure and labels alone.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false; -1 unknown, which is neither.
+        """
+
+    @abstractmethod
+    def soft_threshold(self, scores: NDArray, alpha: float) -> float:
+        """Compute the soft conformal threshold.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_problems,)
+            From `soft_scores`.
+        alpha : float
+
+        Returns
+        -------
+        float
+        """
+
+    @abstractmethod
+    def state(self, risk: NDArray, plan: Any) -> Any:
+        """Compute what `scores` and `kept` both need.
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        plan : object
+            From `plan`.
+
+        Returns
+        -------
+        object
+        """
+
+    @abstractmethod
+    def scores(self, state: Any, plan: Any) -> NDArray:
+        """Compute the soft nonconformity scores.
+
+        Parameters
+        ----------
+        state : object
+            From `state`.
+        plan : object
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+        """
+
+    @abstractmethod
+    def kept(self, state: Any, threshold: float, plan: Any) -> NDArray:
+        """Compute how much of each claim is kept, in [0, 1].
+
+        Parameters
+        ----------
+        state : object
+            From `state`.
+        threshold : float
+        plan : object
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+
+    def value_and_grad(self, plan: Any, alpha: float) -> Callable | None:
+        """Offer `loss` with a gradient that is written by hand; optional, to save time.
+
+        Training asks for it once per level, and follows `loss` by autograd where there
+        is none: here, and in a class that inherits it but overrides a part of what it
+        stands for.
+
+        Parameters
+        ----------
+        plan : object
+            From `plan`.
+        alpha : float
+
+        Returns
+        -------
+        callable or None
+            ``step(risk, calibration=None, prediction=None)`` returns the loss and its
+            gradient, shape (n_claims,). It may use its memory again and again, so that
+            one is for one run and thread.
+        """
+        return None
+
+    def soft_scores(self, risk: NDArray, plan: Any) -> NDArray:
+        """Compute the soft nonconformity scores.
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        plan : object
+            From `plan`.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+        """
+        return self.scores(self.state(risk, plan), plan)
+
+    def soft_retention(self, risk: NDArray, threshold: float, plan: Any) -> NDArray:
+        """Compute how much of each claim is kept, in [0, 1].
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        threshold : float
+        plan : object
+            From `plan`.
+
+        Returns
+        -------
+        ndarray of shape (n_claims,)
+        """
+        return self.kept(self.state(risk, plan), threshold, plan)
+
+    def retention(
+        self,
+        risk: NDArray,
+        plan: Any,
+        alpha: float,
+        calibration: NDArray | None = None,
+        prediction: NDArray | None = None,
+    ) -> float:
+        """Compute the soft number of true claims kept per problem.
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        plan : object
+            From `plan`.
+        alpha : float
+        calibration, prediction : ndarray of int, optional
+            The problems that set the threshold, and those that the claims are kept of.
+            None is all of them.
+
+        Returns
+        -------
+        float
+        """
+        state = self.state(risk, plan)
+        scores = self.scores(state, plan)
+        if calibration is not None:
+            scores = take(scores, calibration)
+        kept = self.kept(state, self.soft_threshold(scores, alpha), plan)
+        weight, count = plan.labels, plan.n_problems
+        if prediction is not None:
+            chosen = np.bincount(prediction, minlength=count)
+            weight, count = weight * chosen[plan.problem_of], len(prediction)
+        return anp.dot(kept, weight) / count
+
+    def loss(
+        self,
+        risk: NDArray,
+        plan: Any,
+        alpha: float,
+        calibration: NDArray | None = None,
+        prediction: NDArray | None = None,
+    ) -> float:
+        """Compute minus the `retention`: the paper's training objective (its section 3.5).
+
+        Parameters
+        ----------
+        risk : ndarray of shape (n_claims,)
+        plan : object
+            From `plan`.
+        alpha : float
+        calibration, prediction : ndarray of int, optional
+            As in `retention`.
+
+        Returns
+        -------
+        float
+        """
+        return -self.retention(risk, plan, alpha, calibration, prediction)
 
 
 @dataclass(frozen=True)
@@ -157,7 +346,7 @@ class PathRelaxation(Relaxation):
     _parameter_constraints = {
         "keep_temperature": [positive()],
         "quantile_temperature": [positive()],
-        "max_temperature": [Number(Real, 0, None, closed="left")],
+        "max_temperature": [at_least(0)],
     }
 
     _: KW_ONLY
@@ -196,7 +385,9 @@ class PathRelaxation(Relaxation):
         if not errors.size:
             return np.inf
         count = self.error_count(alpha, len(scores), errors.size)
-        return smooth_quantile(take(scores, errors), count, self.quantile_temperature)
+        return soft.smooth_quantile(
+            take(scores, errors), count, self.quantile_temperature
+        )
 
     @staticmethod
     def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
@@ -231,18 +422,20 @@ class PathRelaxation(Relaxation):
     def state(self, risk, plan):
         """Compute the soft path risk, shape (n_claims,)."""
         if self.max_temperature:
-            return soft_path_risk(risk, plan.indptr, plan.indices, self.max_temperature)
-        return soft_path_risk(risk, *plan.candidates(getval(risk)))
+            return soft.soft_path_risk(
+                risk, plan.indptr, plan.indices, self.max_temperature
+            )
+        return soft.soft_path_risk(risk, *plan.candidates(getval(risk)))
 
     def scores(self, state, plan):
         """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
-        return soft_nonconformity_scores(
+        return soft.soft_nonconformity_scores(
             state, plan.false_claims, plan.false_offsets, self.max_temperature
         )
 
     def kept(self, state, threshold, plan):
         """Compute softly whether the path risk lies below the threshold, shape (n_claims,)."""
-        return path_retention(state, threshold, self.keep_temperature)
+        return soft.path_retention(state, threshold, self.keep_temperature)
 
 
 class PathStep:
@@ -309,8 +502,8 @@ class PathStep:
             return np.inf, np.zeros(len(scores))
         count = self.relaxation.error_count(self.alpha, n, len(known))
         T = self.relaxation.quantile_temperature
-        self.last = quantile_root(known, count, T, self.last)
-        slope = quantile_slope(known, self.last, T)
+        self.last = soft.quantile_root(known, count, T, self.last)
+        slope = soft.quantile_slope(known, self.last, T)
         return self.last, np.bincount(chosen, slope, len(scores))
 
     def _loss(self, threshold, path_risk, prediction):
@@ -326,3 +519,7 @@ class PathStep:
         kept = np.where(x > 0, 1.0, small) / (1 + small)
         slope = small / np.square(1 + small)
         return -(weight @ kept) / n, weight * slope / (n * T)
+
+
+if TYPE_CHECKING:
+    from ..graphs import GraphBatch

@@ -4,14 +4,13 @@
 such as `LinearScorer`, become scorers through `ConformalScorer`, which trains them.
 """
 
-from ._classifier import ClassifierScorer
 from ._differentiable import ConformalScorer, LinearScorer, MLPScorer
+from ._hazards import NeymanPearsonScorer, PublicPrior
 from ._mixture import MixtureScorer
 from ._mixture import Selection as Selection
-from ._neyman_pearson import NeymanPearsonScorer
-from ._prior import PublicPrior
 from ._scorer import FeatureScorer, FrequencyScorer, LinearForm, Scorer, Task
 from ._tables import HazardTable as HazardTable
+from .making import ClassifierScorer
 from .making import CrossScorer as CrossScorer
 from .making import FunctionScorer as FunctionScorer
 

@@ -14,7 +14,7 @@ Autograd then has nothing to follow.
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import warn
-from .._parameters import HasMethods, Number, Settings, settings
+from .._parameters import HasMethods, Settings, at_least, settings
 from ._scorer import LinearForm, Scorer, Task, need_features
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class LinearScorer(Settings):
     array([ 0., -1.])
     """
 
-    _parameter_constraints = {"spread": [Number(Real, 0, None, closed="left")]}
+    _parameter_constraints = {"spread": [at_least(0)]}
 
     spread: float = 1.0
 

@@ -13,12 +13,11 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import Number, settings
+from .._parameters import at_least, settings
 from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from ._differentiable import ConformalScorer, LinearScorer
-from ._neyman_pearson import Gain, NeymanPearsonScorer, worth_of
-from ._prior import PublicPrior
+from ._hazards import Gain, NeymanPearsonScorer, PublicPrior, worth_of
 from ._scorer import Scorer, Task, confidence_of_each, folds, need_features
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ class MixtureScorer(Scorer):
     _parameter_constraints = {
         "members": [None, dict],
         "public_prior": ["boolean", PublicPrior],
-        "n_folds": [Number(Integral, 2, None, closed="left")],
+        "n_folds": [at_least(2, Integral)],
     }
     learns = uses_alpha = True
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from ..training.standardize import Standardizer
+from ..training.preparing import Standardizer
 
 BLOCK = 512  # claims at once, whose places in all trees stay in the cache
 

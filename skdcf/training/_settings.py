@@ -7,22 +7,16 @@ give back the last parameters at which all was finite, and whether it was so to 
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from .._parameters import (
-    Fraction,
-    HasMethods,
-    Number,
-    Settings,
-    StrOptions,
-    positive,
-    settings,
-)
+from .. import _parameters as allowed
+from .._parameters import Settings, settings
+from .preparing import holdout_count
 
 
 @settings
@@ -41,7 +35,7 @@ class LBFGS(Settings):
     SoftTraining(optimizer=LBFGS(max_iter=50))
     """
 
-    _parameter_constraints = {"max_iter": [positive(Integral)]}
+    _parameter_constraints = {"max_iter": [allowed.positive(Integral)]}
     halves = False  # All problems calibrate, and all are predicted.
 
     max_iter: int = 30
@@ -107,14 +101,10 @@ class Adam(Settings):
     """
 
     _parameter_constraints = {
-        "learning_rate": [positive()],
-        "max_iter": [positive(Integral)],
-        "patience": [positive(Integral)],
-        "validation_size": [
-            None,
-            Number(Fraction, 0, 1, closed="neither"),
-            positive(Integral),
-        ],
+        "learning_rate": [allowed.positive()],
+        "max_iter": [allowed.positive(Integral)],
+        "patience": [allowed.positive(Integral)],
+        "validation_size": [None, allowed.SHARE, allowed.positive(Integral)],
     }
     halves = True
 
@@ -143,8 +133,6 @@ class Adam(Settings):
         -------
         int
         """
-        from .holdout import holdout_count
-
         if self.validation_size is None:
             return 0
         return holdout_count("validation_size", self.validation_size, n)
@@ -197,10 +185,13 @@ class SoftTraining(Settings):
     """
 
     _parameter_constraints = {
-        "optimizer": [None, HasMethods(["minimize", "validate", "n_validation"])],
-        "loss": [StrOptions({"log-retention", "retention"})],
-        "start": [StrOptions({"coherent", "random"})],
-        "shrinkage": [Number(Real, 0, None, closed="left")],
+        "optimizer": [
+            None,
+            allowed.HasMethods(["minimize", "validate", "n_validation"]),
+        ],
+        "loss": [allowed.StrOptions({"log-retention", "retention"})],
+        "start": [allowed.StrOptions({"coherent", "random"})],
+        "shrinkage": [allowed.at_least(0)],
         "unit_variance": ["boolean"],
     }
 

@@ -17,7 +17,7 @@ decides, and falls back to tracing where a subclass changed what these stand for
 """
 
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,7 @@ from scipy.special import expit
 from .._checks import check_alpha
 from ..ops.hard import coherent_labels
 from ._settings import LBFGS, lbfgs
-from .holdout import hold_out, pick
-from .standardize import Standardizer
+from .preparing import Standardizer, hold_out, pick
 
 
 @dataclass
@@ -73,16 +72,7 @@ class TrainingResult:
 
 
 def train(
-    model,
-    relaxation,
-    training,
-    batch,
-    labels,
-    alphas,
-    *,
-    groups=None,
-    rng=None,
-    verbose=0,
+    model, relaxation, training, batch, labels, alphas, groups=None, rng=None, verbose=0
 ):
     """Train a model through soft calibration and prediction, for each level.
 
@@ -146,26 +136,28 @@ class _Run:
     def __init__(self, model, relaxation, training, rng, verbose):
         self.model, self.relaxation, self.rng = model, relaxation, rng
         self.training, self.verbose = training, verbose
-        self.optimizer = training.optimizer or LBFGS()
+        self.optimizer, self.validation = training.optimizer or LBFGS(), None
 
     def prepare(self, batch, labels, groups):
         """Hold out validation problems, standardise, start, and plan the rest."""
-        self.validation = None
         n_questions = len(batch) if groups is None else len(np.unique(groups))
         n_validation = self.optimizer.n_validation(n_questions)
         if n_validation:
             rest, rows = hold_out(len(batch), n_validation, groups, self.rng)
-            self.validation = pick(batch, labels, rows)
+            held, held_labels = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
         self.standardizer = Standardizer.fit(batch.features)
         self.X = self.standardizer(batch.features)
         x, self.unflatten = flatten_params(self.model.init(self.X.shape[1], self.rng))
-        start = STARTS[self.training.start]
-        self.x = start(self.model, self.X, batch, labels, x, self.unflatten)
-        self.scores = self.model(self.unflatten(self.x), self.X)
+        if self.training.start == "coherent":
+            x = start_coherent(self.model, self.X, batch, labels, x, self.unflatten)
+        self.x, self.scores = x, self.model(self.unflatten(x), self.X)
         self.message = _why_nothing_to_learn(labels, self.scores)
         if not self.message:
             self.plan = self.relaxation.plan(batch, labels)
+        if n_validation and not self.message:
+            plan = self.relaxation.plan(held, held_labels)
+            self.validation = self.standardizer(held.features), plan
 
     def for_level(self, alpha):
         """Train for one level; every level draws the same random numbers."""
@@ -186,7 +178,7 @@ class _Run:
             self.training.shrinkage / (alpha * self.plan.n_problems) ** 2,
             standardised(self.scores)[0],
         )
-        watch = self._watch(alpha, result)
+        watch = _Watch(self, alpha, result)
         fun = self._halved(objective) if self.optimizer.halves else objective
         x, finite = self.optimizer.minimize(fun, self.x, watch)
         result.params = self.unflatten(x if watch.best is None else watch.best)
@@ -197,15 +189,16 @@ class _Run:
                 "last parameters before that are kept"
             )
 
-    def _watch(self, alpha, result):
-        unit = self.training.unit_variance
-        retention = Retention(
-            self.model, self.relaxation, self.X, self.plan, alpha, unit
-        )
-        watch = _Watch(result, retention, self.unflatten, self.verbose)
-        if self.validation is not None:
-            watch.choose_on(*self.validation, self.optimizer.patience)
-        return watch
+    def retention(self, X, plan, alpha):
+        """Make a function of parameters: soft retention where all problems calibrate."""
+
+        def measure(params):
+            scores = self.model(params, X)
+            if self.training.unit_variance:
+                scores, _ = standardised(scores)
+            return float(self.relaxation.retention(-scores, plan, alpha))
+
+        return measure
 
     def _halved(self, objective):
         """Let one half calibrate and predict the other, drawn anew at each call."""
@@ -222,23 +215,18 @@ class _Run:
 class _Watch:
     """Keep curves and the best epoch on validation problems, and print progress."""
 
-    def __init__(self, result, retention, unflatten, verbose):
-        self.result, self.retention, self.unflatten = result, retention, unflatten
-        self.verbose = verbose
-        self.validation = self.best = None
-
-    def choose_on(self, batch, labels, patience):
-        """Choose the best epoch on these problems."""
-        X = self.result.standardizer(batch.features)
-        plan = self.retention.relaxation.plan(batch, labels)
-        self.validation = replace(self.retention, X=X, plan=plan)
-        self.patience = patience
+    def __init__(self, run, alpha, result):
+        self.run, self.result, self.best = run, result, None
+        self.retention = run.retention(run.X, run.plan, alpha)
+        self.validation = None
+        if run.validation is not None:
+            self.validation = run.retention(*run.validation, alpha)
 
     def __call__(self, step, x, value):
         """Record a step, and say whether to stop."""
-        params, curve = self.unflatten(x), self.result.validation_curve
+        params, curve = self.run.unflatten(x), self.result.validation_curve
         self.result.loss_curve.append(value)
-        if self.verbose:
+        if self.run.verbose:
             retention = self.retention(params)
             print(f"step {step + 1}: loss {value:.4f}, retention {retention:.3f}")
         if self.validation is None:
@@ -247,7 +235,7 @@ class _Watch:
         best = int(np.argmax(np.nan_to_num(curve, nan=-np.inf)))
         if best == len(curve) - 1:
             self.best = x
-        return len(curve) - 1 - best >= self.patience
+        return len(curve) - 1 - best >= self.run.optimizer.patience
 
 
 def _why_nothing_to_learn(labels, scores):
@@ -266,11 +254,6 @@ def _why_nothing_to_learn(labels, scores):
 C = 0.3
 
 
-def keep_random(model, X, batch, labels, x, unflatten):
-    """Keep the random parameters as they are."""
-    return x
-
-
 def start_coherent(model, X, batch, labels, x, unflatten):
     """Find parameters that tell whether a claim and all its ancestors are true.
 
@@ -282,9 +265,6 @@ def start_coherent(model, X, batch, labels, x, unflatten):
     if not known.all():
         X, target = X[known], target[known]
     return fit_logistic(model, X, target, x, unflatten)
-
-
-STARTS = {"coherent": start_coherent, "random": keep_random}
 
 
 def fit_logistic(model, X, target, x, unflatten, C=C):
@@ -438,33 +418,3 @@ class Objective:
 
 def _through_unit(g, unit, deviation):
     return (g - g.mean() - unit * (g @ unit / len(unit))) / deviation
-
-
-@dataclass(frozen=True)
-class Retention:
-    """Soft retention of parameters when all problems calibrate and are predicted.
-
-    Attributes
-    ----------
-    model, relaxation : object
-    X : ndarray of shape (n_claims, n_features)
-        Standardised features.
-    plan : object
-        Of the relaxation, for the same problems.
-    alpha : float
-    unit_variance : bool
-    """
-
-    model: Any
-    relaxation: Any
-    X: np.ndarray
-    plan: Any
-    alpha: float
-    unit_variance: bool
-
-    def __call__(self, params):
-        """Compute the retention."""
-        scores = self.model(params, self.X)
-        if self.unit_variance:
-            scores, _ = standardised(scores)
-        return float(self.relaxation.retention(-scores, self.plan, self.alpha))

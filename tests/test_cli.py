@@ -424,7 +424,7 @@ def test_ctrl_c_while_modules_are_imported(files):
         "import sys, skdcf.cli; print('up', flush=True); sys.exit(skdcf.cli.main())"
     )
     command = [sys.executable, "-c", program, "check", str(files / "old.jsonl")]
-    for wait in np.linspace(0.005, 0.7, 8):
+    for wait in np.linspace(0.005, 0.6, 4):
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:

@@ -518,6 +518,7 @@ def test_mathematics_is_drawn_and_stays_harmless(tmp_path, browser):
 def test_half_sent_requests_hold_no_threads(store, monkeypatch):
     """300 of them held 300 threads for ever."""
     monkeypatch.setattr("skdcf.labelling._server._PATIENCE", 2.0)
+    monkeypatch.setattr("skdcf.labelling._server._Handler.timeout", 2.0)
     before = threading.active_count()
     with LabelServer(store, "ann") as server, contextlib.ExitStack() as stack:
         for _ in range(300):

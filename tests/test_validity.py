@@ -70,7 +70,7 @@ def test_every_group_is_covered(bench, name):
 
 @pytest.mark.parametrize("name", ["50 | 0.1 | 0.1"])
 def test_few_calibration_sets_cover_less(bench, name):
-    found = bench.delta_row(name.split(" | "), 250)
+    found = bench.delta_row(name.split(" | "), 100)
     assert not found["fails"], found
 
 

@@ -90,7 +90,7 @@ class LabelServer(ThreadingHTTPServer):
     http://127.0.0.1:.../?
     """
 
-    daemon_threads = True
+    daemon_threads, request_queue_size = True, 128
 
     def __init__(
         self,

@@ -292,7 +292,7 @@ def test_an_interruption_leaves_no_file(files, tmp_path, monkeypatch, capsys):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skdcf.cli._fit.GraphBatch.pack", interrupt)
+    monkeypatch.setattr("skdcf.cli._commands.GraphBatch.pack", interrupt)
     assert (
         run("filter", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "k")
         == 130
@@ -443,7 +443,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(
     def missing(*_):
         raise ModuleNotFoundError("No module named 'openai'", name="openai")
 
-    monkeypatch.setattr("skdcf.cli._look.read_problems", missing)
+    monkeypatch.setattr("skdcf.cli._files.read_problems", missing)
     assert run("features", files / "new.jsonl", "-o", "-") == 2
     said = capsys.readouterr().err
     assert f"openai is missing: {sys.executable} -m pip install openai pydantic" in said

@@ -5,15 +5,8 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
-from sklearn.utils import Bunch
 
-from ..datasets import (
-    fetch_coherent_math,
-    fetch_perl,
-    make_reasoning_graphs,
-    make_word_problems,
-)
-from ..estimators import CoherentConformalFilter, HardCF, IndependentFactuality
+from .. import datasets, estimators
 from ..exceptions import CalibrationWarning
 from ..features import reasoning_features
 from ..metrics import evaluate_filter, leave_one_out
@@ -25,20 +18,33 @@ _MOST = 200  # test problems of which every one is worth calibrating on, too
 PLAIN, LEARNT = "HardCF", "CoherentConformalFilter"
 
 
+#: The filters that are compared, from the simplest to the one that learns most.
+KINDS = ("IndependentFactuality", PLAIN, LEARNT)
+SOURCES = {
+    "words": lambda n, seed: datasets.make_word_problems(n, random_state=seed),
+    "math": lambda n, seed: datasets.make_reasoning_graphs(n, random_state=seed),
+    "felm": lambda n, seed: datasets.make_reasoning_graphs(
+        n, "felm", random_state=seed
+    ),
+    "coherent-math": lambda *_: datasets.fetch_coherent_math(),
+    "perl": lambda *_: datasets.fetch_perl(),
+}
+
+
 def demo(options):
     """Fit three filters on one half of the problems, and show the other half."""
     warnings.simplefilter("ignore", CalibrationWarning)  # the table shows abstention
     data = SOURCES[options.data](options.n_problems, options.seed)
-    print(
-        f"{len(data.graphs)} problems ({options.data}), {data.graphs.n_claims} claims"
-    )
+    graphs, labels, groups = data.graphs, data.labels, data.groups
+    print(f"{len(graphs)} problems ({options.data}), {graphs.n_claims} claims")
+    if graphs.features is None:
+        graphs = reasoning_features().fit_transform(graphs)
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
-    fit, test = next(cut.split(data.groups, groups=data.groups))
+    fit, test = next(cut.split(groups, groups=groups))
     common = {"alpha": options.alpha, "ties": "jitter", "random_state": options.seed}
-    known = data.graphs[fit], [data.labels[i] for i in fit], data.groups[fit]
-    kinds = IndependentFactuality, HardCF, CoherentConformalFilter
-    filters = {kind.__name__: kind(**common).fit(*known) for kind in kinds}
-    held = data.graphs[test], [data.labels[i] for i in test]
+    known = graphs[fit], [labels[i] for i in fit], groups[fit]
+    filters = {k: getattr(estimators, k)(**common).fit(*known) for k in KINDS}
+    held = graphs[test], [labels[i] for i in test]
     alphas = sorted({*ALPHAS, options.alpha})
     evaluate = leave_one_out if len(test) < _MOST else evaluate_filter
     reports = {name: evaluate(f, *held, alphas) for name, f in filters.items()}
@@ -49,22 +55,8 @@ def demo(options):
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     report = write_report(folder / "report.html", filters[LEARNT], *held, alphas=alphas)
-    print(
-        f"\nwrote {report}: what came out, and why claims were dropped; for a browser"
-    )
-
-
-def _with_features(data):
-    return Bunch(**{**data, "graphs": reasoning_features().fit_transform(data.graphs)})
-
-
-SOURCES = {
-    "words": lambda n, seed: _with_features(make_word_problems(n, random_state=seed)),
-    "math": lambda n, seed: make_reasoning_graphs(n, random_state=seed),
-    "felm": lambda n, seed: make_reasoning_graphs(n, "felm", random_state=seed),
-    "coherent-math": lambda n, seed: fetch_coherent_math(),
-    "perl": lambda n, seed: _with_features(fetch_perl()),
-}
+    text = "what came out, and why claims were dropped; for a browser"
+    print(f"\nwrote {report}: {text}")
 
 
 def sentences(reports, alpha):

@@ -7,7 +7,7 @@ import sys
 import threading
 from argparse import Namespace
 from collections.abc import Iterable
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -37,27 +37,28 @@ def check_folder(path: str | None):
 
 def write_lines(path: str, lines: Iterable[str]):
     """Write a text; a file appears when it is complete."""
-    to_screen = path == STANDARD
-    whole = nullcontext(sys.stdout) if to_screen else replaced(path, encoding="utf-8")
-    with whole as file:
-        for line in lines:
-            file.write(line + "\n")
+    if path == STANDARD:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+    else:
+        with replaced(path, encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
 
 
 def renamed(options: Namespace) -> dict[str, str]:
     """Give the keys of the format by those of the file, from ``--map THEIRS=OURS``."""
-    pairs = [pair.partition("=")[::2] for pair in options.map]
-    for text, pair in zip(options.map, pairs, strict=True):
-        if not all(pair):
-            raise ValueError(
-                f"--map takes THEIRS=OURS, as in text=claims, not {text!r}"
-            )
-    return dict(pairs)
+    pairs = {text: text.partition("=")[::2] for text in options.map}
+    if wrong := [text for text, pair in pairs.items() if not all(pair)]:
+        raise ValueError(f"--map takes THEIRS=OURS, as in text=claims: {wrong[0]!r}")
+    return dict(pairs.values())
 
 
 def read_problems(options: Namespace, *, labelled: bool = False) -> Bunch:
-    """Read the problems of a file, which has to hold labels where they are needed."""
+    """Read the problems of a file, which has to hold labels where they are needed.
+
+    Whether the output can be written is seen here, before any work.
+    """
     path = options.problems
+    check_folder(getattr(options, "output", None))
     data = read_jsonl(source(path), rename=renamed(options))
     if labelled and data.labels is None:
         raise ValueError(

@@ -22,34 +22,30 @@ _SHOWN = 20  # disagreements
 
 def label(options):
     """Serve the page until it is interrupted, then write what was judged."""
-    for path in (options.output, options.label_studio, options.csv):
+    for path in (options.label_studio, options.csv):
         check_folder(path)
     data = read_problems(options)
     journal = options.journal or f"{options.problems}.labels"
     by = options.annotator or getpass.getuser()
+    order, others = labelling.RandomOrder(options.seed), ()
     if options.settle:
-        first, by = by, f"{by} & {options.settle}"
+        others = by, options.settle
+        order, by = labelling.Disagreements(*others), " & ".join(others)
+    elif options.filter:
+        model = load(options.filter)
+        order = labelling.FilterOrder(model, data.graphs, options.alpha)
     store = labelling.LabelStore(data.graphs, journal, data.labels)
     if options.results:
         _import(store, options.results, by)
     if options.settle:
-        store.settle(first, options.settle, by)
-        order = labelling.Disagreements(first, options.settle)
-    else:
-        order = _order(options, data.graphs)
+        store.settle(*others, by)
     meaning = _meaning(options, data.graphs)
     if not (options.no_page or options.compare):
-        _serve(options, store, by, order, meaning)
+        _serve(options, store, by, order, meaning=meaning, others=others)
     _write(options, store, by, meaning, data)
     inform(f"saved in {journal}")
     if options.compare:
         _compare(store, by, options.compare)
-
-
-def _order(options, graphs):
-    if options.filter:
-        return labelling.FilterOrder(load(options.filter), graphs, options.alpha)
-    return labelling.RandomOrder(options.seed)
 
 
 def _meaning(options, graphs):
@@ -65,19 +61,16 @@ def _meaning(options, graphs):
     return options.meaning or (said or {"supported" if context else "true"}).pop()
 
 
-def _serve(options, store, by, order, meaning):
-    guideline = options.guideline and Path(options.guideline).read_text("utf-8")
-    others = (order.first, order.second) if options.settle else ()
-    if not order(store, by):
-        inform(order.done)
-        return
-    shown = {"order": order, "meaning": meaning, "guideline": guideline or ""}
-    shown |= {"show_known": options.show_known, "others": others}
-    with labelling.LabelServer(store, by, options.port, **shown) as server:
-        inform(f"judging as {by}: {server.url}", "Ctrl-C ends it")
-        if not options.no_browser:
-            webbrowser.open(server.url)
-        _wait()
+def _serve(options, store, by, order, **shown):
+    if options.guideline:
+        shown["guideline"] = Path(options.guideline).read_text("utf-8")
+    shown |= {"order": order, "show_known": options.show_known}
+    if order(store, by):
+        with labelling.LabelServer(store, by, options.port, **shown) as server:
+            inform(f"judging as {by}: {server.url}", "Ctrl-C ends it")
+            if not options.no_browser:
+                webbrowser.open(server.url)
+            _wait()
     if not order(store, by):
         inform(order.done)
 
@@ -104,14 +97,15 @@ def _import(store, path, by):
         found = labelling.from_label_studio(tasks, store.graphs)
     for name, words in found.items():
         name = by if name == "imported" else name
-        count = 0
-        for i, row in enumerate(words):
-            before = store.said(i, name)
-            for v, word in enumerate(row):
-                if word not in (None, before[v]):
-                    store.label(i, v, word, by=name)
-                    count += 1
-        inform(f"{count} judgements of {name} were taken from {path}")
+        new = [
+            (i, v, word)
+            for i, row in enumerate(words)
+            for v, (word, old) in enumerate(zip(row, store.said(i, name), strict=True))
+            if word not in (None, old)
+        ]
+        for judged in new:
+            store.label(*judged, by=name)
+        inform(f"{len(new)} judgements of {name} were taken from {path}")
 
 
 def _drawn(store, by, options):
@@ -152,21 +146,18 @@ def _write(options, store, by, meaning, data):
 
 
 def _compare(store, first, second):
-    for name in (first, second):
-        if name not in store.annotators():
-            raise ValueError(
-                f"{name!r} has judged nothing; there are {store.annotators()}"
-            )
+    """Print how far two people agree, and the claims that only one calls true."""
+    store.check_judged(first, second)
     # Labels that nobody gave, but that the file has, are nobody's agreement.
     labels = [store.export(name, known=False).labels for name in (first, second)]
     print(f"{first} and {second}: {labelling.agreement(*labels).kappa}")
-    words, found = {1: "true", 0: "false"}, []
-    for i, (graph, *rows) in enumerate(zip(store.graphs, *labels, strict=True)):
+    found = [
+        (store.graphs[i], i, v, f"{a} / {b}")
+        for i, v, a, b in store.compare(first, second)
+        if a != b and "unsure" not in (a, b)
+    ]
+    for graph, i, v, said in found[:_SHOWN]:
         name = printable(i if graph.id is None else graph.id)
-        for v, (a, b) in enumerate(zip(*rows, strict=True)):
-            if {a, b} == {0, 1}:
-                said = f"{words[a]} / {words[b]}: {printable(graph.claims[v])}"
-                found.append(f"{name}, claim {v + 1}: {said}")
-    print(*found[:_SHOWN], sep="\n", end="\n" if found else "")
+        print(f"{name}, claim {v + 1}: {said}: {printable(graph.claims[v])}")
     if len(found) > _SHOWN:
         print(f"... and {len(found) - _SHOWN} more: --settle {second} shows them all")

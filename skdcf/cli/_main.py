@@ -25,16 +25,8 @@ _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input o
 Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
 #: What to install for modules that only some commands need.
-_PACKAGES = {
-    "matplotlib": "matplotlib",
-    "openai": "openai pydantic",
-    "pydantic": "openai pydantic",
-    "narwhals": "narwhals pandas",
-    "pandas": "narwhals pandas",
-    "starlette": "starlette uvicorn",
-    "uvicorn": "starlette uvicorn",
-    "xgboost": "xgboost",
-}
+_PACKAGES = ("matplotlib", "openai pydantic", "narwhals pandas", "starlette uvicorn")
+_PACKAGES += ("xgboost",)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -162,8 +154,9 @@ def _sentence(error):
     cause = error
     while cause is not None:
         missing = (getattr(cause, "name", None) or "").partition(".")[0]
-        if isinstance(cause, ModuleNotFoundError) and missing in _PACKAGES:
+        wanted = [names for names in _PACKAGES if missing in names.split()]
+        if isinstance(cause, ModuleNotFoundError) and wanted:
             python = sys.executable or "python"
-            return f"{missing} is missing: {python} -m pip install {_PACKAGES[missing]}"
+            return f"{missing} is missing: {python} -m pip install {wanted[0]}"
         cause = cause.__cause__
     return error

@@ -1,0 +1,355 @@
+"""Commands that make a filter, use it, and look at what it does or at what a file holds."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections import Counter
+from dataclasses import asdict
+from itertools import islice
+
+import numpy as np
+from scipy.stats import beta
+from sklearn.base import clone
+from sklearn.model_selection import GroupShuffleSplit
+from tqdm import tqdm
+
+from .. import inspection, load, save
+from .._checks import printable
+from ..datasets import jsonl, records
+from ..estimators import CoherentConformalFilter
+from ..evaluation import compare_filters
+from ..exceptions import CalibrationWarning
+from ..features import reasoning_features
+from ..graphs import GraphBatch, answer_text
+from ..guarantees import problems_needed
+from ..labelling import describe_labels
+from ..metrics import evaluate_filter
+from ..ops.conformal import conformal_rank
+from ..reporting import write_report
+from ..scorers import ClassifierScorer
+from . import _files as files
+
+RESULT = "filtered"  # the key of the metadata under which the result stands
+KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
+_CHUNK = 500  # problems in memory at a time
+_SHOWN = 20  # broken lines
+_DOUBLINGS, _DRAWS = 6, 10
+
+
+def make_filter(scorer, options, **more):
+    """Make an unfitted filter with the scorer of that name."""
+    scorer = ClassifierScorer() if scorer == "logistic" else scorer
+    return CoherentConformalFilter(scorer, random_state=options.seed, **more)
+
+
+def wanted_features(options, graphs):
+    """Make what computes the columns, or None where those given are enough."""
+    wanted = options.features or ("built-in" if graphs.features is None else "given")
+    if wanted == "given":
+        return None
+    return reasoning_features().set_params(keep_input=wanted == "both")
+
+
+def _with_columns(options, graphs):
+    """Compute the columns before problems are divided; no label enters."""
+    features = wanted_features(options, graphs)
+    return features.fit_transform(graphs) if features else graphs
+
+
+def fit(options):
+    """Train, calibrate and save a filter."""
+    data = files.read_problems(options, labelled=True)
+    size, graphs = options.calibration, data.graphs
+    model = make_filter(
+        options.scorer,
+        options,
+        alpha=options.alpha,
+        edges="none" if options.no_edges else "given",
+        calibration_size=int(size) if size is not None and size >= 1 else size,
+        features=wanted_features(options, graphs),
+    )
+    with files.ticking(f"fitting on {len(graphs)} problems"):
+        model.fit(graphs, data.labels)
+    n, alone = len(graphs), "" if len(graphs.edges) else ", without edges"
+    questions = files.count_questions(graphs)
+    files.inform(f"fitted on {n} problems of {questions} questions{alone}")
+    return _save(model, data, options)
+
+
+def calibrate(options):
+    """Calibrate a saved filter again and save it."""
+    data = files.read_problems(options, labelled=True)
+    filter = load(options.model)
+    if options.alpha is not None:
+        promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
+        filter.set_params(alpha=options.alpha, guarantee=promised)
+    with files.ticking(f"calibrating on {len(data.graphs)} problems"):
+        filter.calibrate(data.graphs, data.labels)
+    return _save(filter, data, options)
+
+
+def _save(filter, data, options):
+    """Save what can keep something, and say what it promises."""
+    n = filter.n_calibration_
+    files.inform(
+        f"labels: {describe_labels(data.graphs, data.labels)}",
+        f"promise: {filter.describe()}",
+        f"{n} answers calibrated; they allow levels from alpha = {1 / (n + 1):.3g} on",
+    )
+    for reason in filter.origin_.get("accepted", ()):
+        files.inform(f"problems made otherwise were accepted: {reason}")
+    if np.all(np.isneginf(filter.threshold())) and not options.force:
+        files.inform(
+            f"skdcf {options.command}: at this level the filter would keep nothing, so it "
+            "was not saved. Judge more answers (skdcf plan says how many), choose a larger "
+            "--alpha, or save it all the same with --force"
+        )
+        return KEEPS_NOTHING
+    save(filter, options.output)
+    files.inform(f"saved as {options.output}")
+
+
+def filter_problems(options):
+    """Write each problem with the mask of what is kept, its level per claim and the text."""
+    filter, counts = load(options.model), Counter()
+    alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
+    rename, path = files.renamed(options), files.source(options.problems)
+    rows = _filtered(filter, jsonl.iter_jsonl(path, rename=rename), alpha, counts)
+    if options.text:
+        lines = (kept_text(row.graph, row.mask) or options.empty for row, _ in rows)
+    else:
+        lines = (_line(row, levels, alpha) for row, levels in rows)
+    files.write_lines(options.output, lines)
+    files.inform(
+        f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
+        f"problems; in {counts['empty']} of them nothing is left"
+    )
+
+
+def _filtered(filter, rows, alpha, counts):
+    """Yield each `Problem` of ``rows`` with its mask, and the levels of its claims."""
+    # None shows progress where somebody watches, and is silent in a pipe.
+    with tqdm(unit=" problems", disable=None) as bar:
+        while chunk := list(islice(rows, _CHUNK)):
+            graphs = GraphBatch.pack([row.graph for row in chunk])
+            masks, levels = filter.predict(graphs, alpha), filter.predict_alpha(graphs)
+            for row, mask, level in zip(chunk, masks, levels, strict=True):
+                n = int(mask.sum())
+                counts.update(problems=1, claims=len(mask), kept=n, empty=not n)
+                yield row._replace(mask=mask), level
+            bar.update(len(chunk))
+
+
+def kept_text(graph, mask):
+    """Give the kept claims as one line; empty where nothing is kept."""
+    return " ".join(answer_text(graph.subgraph(mask)).split())
+
+
+def _line(row, levels, alpha):
+    result = {"alpha": alpha, "claim_alpha": levels.tolist()}
+    if row.graph.claims is not None:
+        result["text"] = kept_text(row.graph, row.mask)
+    metadata = {**(row.metadata or {}), RESULT: result}
+    return records.format_problem(row._replace(metadata=metadata))
+
+
+def explain(options):
+    """Print what was kept of one answer, and why the rest was dropped."""
+    model = load(options.model)
+    graph = _find(files.read_problems(options).graphs, options.id)
+    explained = inspection.explain(model, graph, alpha=options.alpha)
+    if not options.json:
+        files.show_claims(graph, explained.kept)
+    files.show(explained.rows() if options.json else explained, options.json)
+
+
+def _find(graphs, wanted):
+    """The problem of that id, or else of that number, counted from 1."""
+    ids = () if graphs.ids is None else list(map(str, graphs.ids))
+    if wanted in ids:
+        return graphs[ids.index(wanted)]
+    if wanted.isdecimal() and 0 < int(wanted) <= len(graphs):
+        return graphs[int(wanted) - 1]
+    raise ValueError(
+        f'no problem has the id "{wanted}"; a number from 1 to {len(graphs)} names a '
+        "problem by its place in the file"
+    )
+
+
+def check(options):
+    """Print what there is, and each line that breaks the format."""
+    path, rename = files.source(options.problems), files.renamed(options)
+    try:
+        data = jsonl.read_jsonl(path, rename=rename, on_invalid="drop")
+        summary, dropped = _summary(data), data.dropped
+    except ValueError as error:
+        if not (dropped := getattr(error, "dropped", None)):
+            raise
+        summary = {"problems": 0}
+    summary["broken_lines"] = [{"line": n, "reason": why} for n, why in dropped]
+    text = "\n".join(_describe(options.problems, summary))
+    files.show(summary if options.json else text, options.json)
+    return FOUND_BROKEN_LINES if dropped else 0
+
+
+def _summary(data):
+    graphs = data.graphs
+    labels = np.concatenate(data.labels or [[]]).astype(int)
+    words = {"true": 1, "false": 0, "unknown": -1}
+    try:
+        questions = files.count_questions(graphs)
+    except ValueError as error:  # one text may be an instruction, or a question
+        questions = str(error)
+    return {
+        "problems": len(graphs),
+        "claims": graphs.n_claims,
+        "edges": len(graphs.edges),
+        "edges_known": int(np.sum(graphs.edges_known)),
+        "questions": questions,
+        "claim_texts": graphs.claims is not None,
+        "features": None if graphs.features is None else graphs.n_features,
+        "alternatives": _sizes(graphs.alternatives),
+        "context": _sizes(graphs.context),
+        "labels": {name: int(np.sum(labels == v)) for name, v in words.items()},
+        "metadata": sorted({key for row in data.metadata or [] for key in row or {}}),
+    }
+
+
+def _sizes(rows):
+    """How many problems have how many texts."""
+    rows = () if rows is None else rows
+    return dict(Counter(len(row) for row in rows if row is not None))
+
+
+def _describe(name, summary):
+    n = summary["problems"]
+    yield f"{name}: {n} problems" + (f", {summary['claims']} claims" if n else "")
+    for title, value in _rows(summary) if n else ():
+        yield f"  {title:13} {value or 'none'}"
+    if broken := summary["broken_lines"]:
+        yield f"{len(broken)} broken lines:"
+        yield from (f"  line {b['line']}: {b['reason']}" for b in broken[:_SHOWN])
+        if len(broken) > _SHOWN:
+            yield f"  and {len(broken) - _SHOWN} more"
+
+
+def _rows(summary):
+    n, known = summary["problems"], summary["edges_known"]
+    unknown = f", unknown in {n - known} problems" if known < n else ""
+    yield "questions", summary["questions"]
+    yield "claim texts", "yes" if summary["claim_texts"] else "no"
+    yield "edges", f"{summary['edges']}{unknown}"
+    computed = 'none ("skdcf fit" computes those of texts and edges)'
+    yield "features", summary["features"] or computed
+    for name, what in (("alternatives", "other answers"), ("context", "passages")):
+        counts = sorted(summary[name].items())
+        yield name, ", ".join(f"{k} {what} in {m} problems" for k, m in counts)
+    labels = summary["labels"].items()
+    yield "labels", ", ".join(f"{m} {name}" for name, m in labels if m)
+    yield "metadata", ", ".join(map(printable, summary["metadata"]))
+
+
+def add_features(options):
+    """Write the problems again, with the built-in columns beside those that they have."""
+    data = files.read_problems(options)
+    graphs = reasoning_features().fit_transform(data.graphs)
+    more = {key: data[key] for key in ("labels", "masks", "groups", "metadata")}
+    files.write_lines(options.output, jsonl.format_jsonl(graphs, **more))
+    files.inform(f"{len(graphs)} problems with {graphs.n_features} features each")
+
+
+def plan(options):
+    """Print how many answers a level takes, and what each doubling buys."""
+    needed = problems_needed(options.alpha, options.delta)
+    rows = [_promised((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
+    if options.problems:
+        data = files.read_problems(options, labelled=True)
+        with files.ticking(f"fitting on parts of {len(data.graphs)} problems"):
+            for row in rows:
+                row |= _kept(row["answers"], data, options)
+    text = "\n".join(_planned(rows, needed, options))
+    files.show(rows if options.json else text, options.json)
+
+
+def _promised(n, options):
+    k = conformal_rank(n, options.alpha, options.delta)
+    low, high = beta.ppf([0.05, 0.95], n + 1 - k, k)
+    return {"answers": n, "coverage_low": low, "coverage_high": high}
+
+
+def _kept(n, data, options):
+    """True claims kept per answer with so many labels, over draws of them."""
+    size, kept = len(data.graphs), []
+    if 5 * n > 4 * size:
+        return {}
+    graphs = _with_columns(options, data.graphs)
+    groups = np.arange(size) if data.groups is None else data.groups
+    cut = GroupShuffleSplit(_DRAWS, train_size=n / size, random_state=options.seed)
+    filter = make_filter(options.scorer, options, alpha=options.alpha)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # the numbers say it
+        for parts in cut.split(groups, groups=groups):
+            known, held = ((graphs[p], [data.labels[i] for i in p]) for p in parts)
+            try:
+                model = clone(filter).fit(*known, groups[parts[0]])
+            except ValueError:  # too few to train anything
+                return {}
+            found = evaluate_filter(model, *held, [options.alpha])
+            kept.append([found.retention[0], found.false_kept[0]])
+    (true, false), error = np.mean(kept, axis=0), np.std(kept, axis=0, ddof=1)[0]
+    error /= np.sqrt(len(kept))
+    return {"kept": float(true), "kept_error": float(error), "false_kept": float(false)}
+
+
+def _planned(rows, needed, options):
+    yield (
+        f"At alpha = {options.alpha:g} nothing is kept before {needed} answers calibrate. "
+        "Draw the answers to judge at random."
+    )
+    if options.delta is not None:
+        yield f"So many are needed to be sure of it with probability {1 - options.delta:g}."
+    yield "answers   if all calibrate, coverage is (90 %)   true, false claims kept if they train"
+    for row in rows:
+        band = f"{row['coverage_low']:.1%} to {row['coverage_high']:.1%}"
+        form = "{kept:.2f} +- {kept_error:.2f}, {false_kept:.2f}"
+        kept = form.format_map(row) if "kept" in row else "-"
+        yield f"{row['answers']:7}   {band:34}   {kept}"
+    if not options.problems:
+        yield "With a file of labelled answers the last column is measured on them."
+
+
+def evaluate(options):
+    """Print coverage and retention of a saved filter."""
+    data, model = files.read_problems(options, labelled=True), load(options.model)
+    held = data.graphs, data.labels
+    report = evaluate_filter(model, *held, options.alphas, by=options.by)
+    files.inform(f"labels: {describe_labels(*held)}")
+    files.show(asdict(report) if options.json else report, options.json)
+
+
+def compare(options):
+    """Print what filters with different scorers keep."""
+    data = files.read_problems(options, labelled=True)
+    report = compare_filters(
+        {name: make_filter(name, options) for name in options.scorers},
+        _with_columns(options, data.graphs),
+        data.labels,
+        options.alphas,
+        cv=options.splits,
+        groups=data.groups,
+        n_jobs=options.jobs,
+        random_state=options.seed,
+        verbose=sys.stderr.isatty(),
+        resume=options.resume,
+    )
+    files.show(report.rows() if options.json else report, options.json)
+
+
+def report(options):
+    """Write a page that a reader without Python understands."""
+    data, model = files.read_problems(options, labelled=True), load(options.model)
+    more = {"alphas": options.alphas, "by": options.by, "n_answers": options.answers}
+    with files.ticking("writing the page"):
+        write_report(options.output, model, data.graphs, data.labels, **more)
+    files.inform(f"wrote {options.output}")

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 from .._checks import is_missing
 from ..datasets.records import build_dataset, plain, spread
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
-from ..graphs.ragged import offsets_of, segment_ids
+from ..graphs.ragged import offsets_of
 from ._shared import EdgeRule, Labels, Missing, add_edges, fill_missing, may_be_feature
 
 # Names of the columns that are looked for unless the caller names others.
@@ -71,22 +71,19 @@ def to_frame(
 
     batch = as_batch(graphs)
     rows = batch.problem_of
-    columns = {"problem": _problem_names(batch)[rows]}
+    columns = {
+        name: np.fromiter(values, object, len(batch))[rows]
+        for name, values in _of_problems(batch).items()
+        if any(value is not None for value in values)
+    }
     columns["claim"] = np.arange(batch.n_claims) - batch.offsets[rows]
-    if batch.claims is not None:
-        columns["text"] = batch.claims
-    if batch.problems is not None:
-        columns["question"] = batch.problems[rows]
-    for name in ("alternatives", "context"):
-        if (texts := getattr(batch, name)) is not None:
-            columns[name] = _as_json(texts)[rows]
-    columns |= _metadata_columns(batch)
+    columns["text"] = batch.claims
     if batch.edges_known.any():
         columns["parents"] = _parents_as_text(batch)
     if labels is not None:
         columns["label"] = pack_labels(labels, batch).astype(np.int64)
-    columns |= _feature_columns(batch)
-    columns = {name: plain(values) for name, values in columns.items()}
+    columns = {name: columns.get(name) for name in _RESERVED} | _feature_columns(batch)
+    columns = {name: plain(v) for name, v in columns.items() if v is not None}
     return nw.from_dict(columns, backend=backend).to_native()
 
 
@@ -273,33 +270,33 @@ def _feature_names(frame, features, named):
         return [name for name in numeric if name not in named.values()]
     if isinstance(features, str):
         raise ValueError(f"features is {features!r}: pass a list of names")
-    absent = [name for name in features if name not in frame.columns]
-    if absent:
+    if absent := [name for name in features if name not in frame.columns]:
         raise ValueError(f"no columns {absent}, only {frame.columns}")
     if (label := named["label"]) in features:
         raise ValueError(f"{label!r} holds the labels and cannot be a feature as well")
     return features
 
 
-def _metadata_columns(batch):
-    """The metadata in JSON, and the groups, which a table shows by themselves."""
-    if batch.metadata is None:
-        return {}
-    metadata = [plain(dict(row or {})) for row in batch.metadata]
+def _of_problems(batch):
+    """What there is one of per problem; groups stand beside the other metadata."""
+    metadata = () if batch.metadata is None else batch.metadata
+    metadata = [plain(dict(row or {})) for row in metadata]
     groups = [row.pop("group", None) for row in metadata]
     if len(set(map(type, groups)) - {type(None)}) > 1:  # a column has one type
         groups = [group if group is None else str(group) for group in groups]
-    columns = {"group": groups} if any(g is not None for g in groups) else {}
-    columns |= {"metadata": _as_json(metadata)} if any(metadata) else {}
-    return {
-        name: np.fromiter(values, object, len(batch))[batch.problem_of]
-        for name, values in columns.items()
+    texts = {"alternatives": batch.alternatives, "context": batch.context}
+    texts["metadata"] = metadata if any(metadata) else None
+    columns = {
+        name: [None if value is None else json.dumps(value) for value in values]
+        for name, values in texts.items()
+        if values is not None
     }
-
-
-def _as_json(values):
-    texts = (None if value is None else json.dumps(value) for value in values)
-    return np.fromiter(texts, dtype=object, count=len(values))
+    questions = () if batch.problems is None else batch.problems
+    return columns | {
+        "problem": _problem_names(batch),
+        "question": questions,
+        "group": groups,
+    }
 
 
 def _parents_as_text(batch):
@@ -314,8 +311,7 @@ def _feature_columns(batch):
     if batch.features is None:
         return {}
     names = batch.feature_names or [f"x{j}" for j in range(batch.n_features)]
-    taken = sorted(n for n in names if n in _RESERVED or not may_be_feature(n))
-    if taken:
+    if taken := sorted(n for n in names if n in _RESERVED or not may_be_feature(n)):
         raise ValueError(
             f"features called {taken} clash with columns of the table, or would be "
             "taken for labels: rename them"
@@ -346,8 +342,7 @@ def _values(series):
 def _row_order(frame, problem, claim):
     """Order of the rows by problem and position, offsets, and names of the problems."""
     names = _values(frame[problem])
-    nameless = [row for row, name in enumerate(names) if name is None]
-    if nameless:
+    if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(
             f"rows {shown} have no {problem!r}: name them or drop them, for problems "
@@ -358,20 +353,19 @@ def _row_order(frame, problem, claim):
     except TypeError as error:
         raise ValueError(f"{problem!r} holds what cannot be a name: {error}") from error
     of_row = np.array([number[name] for name in names], dtype=np.int64)
-    offsets = offsets_of(np.bincount(of_row, minlength=len(number)))
+    offsets = offsets_of(np.bincount(of_row))
     if claim not in frame.columns:
         return np.argsort(of_row, kind="stable"), offsets, list(number)
     cells = enumerate(_values(frame[claim]))
     position = np.array([_whole(value, claim, row) for row, value in cells])
     order = np.lexsort((position, of_row))
-    expected = np.arange(len(order)) - offsets[segment_ids(offsets)]
-    wrong = np.flatnonzero(position[order] != expected)
-    if wrong.size:
-        row = order[wrong[0]]
-        raise ValueError(
-            f"problem {names[row]!r}: positions in {claim!r} must be 0, 1, ..., but "
-            f"{position[row]} stands where {expected[wrong[0]]} should"
-        )
+    expected = np.arange(len(order)) - offsets[of_row[order]]
+    for row, due in zip(order, expected, strict=True):
+        if position[row] != due:
+            raise ValueError(
+                f"problem {names[row]!r}: positions in {claim!r} must be 0, 1, ..., but "
+                f"{position[row]} stands where {due} should"
+            )
     return order, offsets, list(number)
 
 

@@ -153,7 +153,7 @@ def _compare(store, first, second):
     print(f"{first} and {second}: {labelling.agreement(*labels).kappa}")
     found = [
         (store.graphs[i], i, v, f"{a} / {b}")
-        for i, v, a, b in store.compare(first, second)
+        for i, v, a, b in store.compare(first, second, by="")
         if a != b and "unsure" not in (a, b)
     ]
     for graph, i, v, said in found[:_SHOWN]:

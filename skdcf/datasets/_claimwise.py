@@ -8,7 +8,7 @@ from typing import Any, Literal, Unpack
 
 from .._checks import check_choice
 from ..graphs import ReasoningGraph
-from .fetch import FetchOptions, Names, Rule, chosen, fetcher, load, rows
+from .fetch import Names, Options, Rule, chosen, fetcher, load, read_words, rows
 
 _PERL_SUBSETS = ("gsm8k", "math", "metamathqa", "orcamath")
 _PERL_KINDS = ("negatives", "positives", "positives_perturbed")
@@ -20,8 +20,11 @@ _VERSIONS = {
 }
 #: Scores of both sets, of which higher means more confident.
 _SCORES = ("frequency-score", "gpt-score")
-#: Values of ``annotation`` that the authors count as true and as false.
-_VERDICTS = {"Y": 1, "S": 1, "N": 0, "U": 0}
+#: What the authors count as true and as false; other numbers are slips of the annotator.
+_VERDICTS = {
+    "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
+    "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},
+}
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 _DOMAINS = ("math", "reasoning", "science", "wk")
 #: What files of a setting begin with: where its questions come from.
@@ -42,7 +45,7 @@ def fetch_coherent_math(
     *,
     graph: str = "dep_graph",
     label: str = "manual_annotation",
-    **options: Unpack[FetchOptions],
+    **options: Unpack[Options],
 ) -> Any:
     """Load 50 answers to MATH problems with claims, graphs, scores and labels.
 
@@ -92,7 +95,7 @@ def fetch_coherent_math(
     """
     check_choice("version", version, _VERSIONS)
     check_choice("graph", graph, ("dep_graph", "gold_graph"))
-    check_choice("label", label, ("manual_annotation", "annotation"))
+    check_choice("label", label, _VERDICTS)
     scores = () if version == "llama-unscored" else _SCORES
     file = f"coherent_factuality/{_VERSIONS[version]}"
     found = rows(file, f"coherent_math/{version}/{{i}}", options)
@@ -103,7 +106,7 @@ def fetch_coherent_math(
 
 @fetcher()
 def fetch_conformal_factuality(
-    subset: str = "factscore", *, graph: Rule = "none", **options: Unpack[FetchOptions]
+    subset: str = "factscore", *, graph: Rule = "none", **options: Unpack[Options]
 ) -> Any:
     """Load 50 answers with scored and labelled claims, without graphs.
 
@@ -161,8 +164,9 @@ def _parse_scored(record, scores, label, graph=None):
     """A problem as the authors of the two sets with scores store it."""
     claims = record["claims"]
     texts = [claim["subclaim"] for claim in claims]
-    verdict = _verdict if label == "annotation" else _binary
-    labels = [verdict(claim[label], v) for v, claim in enumerate(claims)]
+    # One of the published files pads a Y with hundreds of blanks.
+    said = [str(claim[label]).strip() for claim in claims]
+    labels = read_words(label, said, _VERDICTS[label])
     out = {"problem": record["prompt"], "claims": texts, "labels": labels}
     if graph is not None:  # row = child, column = parent
         made = ReasoningGraph.from_adjacency(record[graph], claims=texts)
@@ -173,25 +177,9 @@ def _parse_scored(record, scores, label, graph=None):
     return out
 
 
-def _verdict(text, v):
-    """Y, S, N or U; one of the published files pads a Y with hundreds of blanks."""
-    verdict = str(text).strip()
-    check_choice(f"claim {v}: annotation", verdict, _VERDICTS)
-    return _VERDICTS[verdict]
-
-
-def _binary(text, v):
-    """'1.0', '0.0', '1' or '0'; another number is a slip of the annotator."""
-    if str(text) not in ("1.0", "0.0", "1", "0"):
-        raise ValueError(
-            f"claim {v}: manual_annotation is {text!r}, but must be 0 or 1"
-        )
-    return int(float(text))
-
-
 @fetcher()
 def fetch_felm(
-    domains: Names = _DOMAINS, *, graph: Rule = "chain", **options: Unpack[FetchOptions]
+    domains: Names = _DOMAINS, *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
     """Load FELM: answers to questions of five domains, with labelled segments.
 
@@ -260,10 +248,7 @@ def _parse_felm(record):
 
 @fetcher()
 def fetch_refchecker(
-    setting: Names = "all",
-    *,
-    alternatives: bool = True,
-    **options: Unpack[FetchOptions],
+    setting: Names = "all", *, alternatives: bool = True, **options: Unpack[Options]
 ) -> Any:
     """Load RefChecker: answers of seven models, with triplets judged by people.
 
@@ -326,23 +311,19 @@ def _place(record):
 
 def _parse_refchecker(record):
     triplets = record["claude2_response_kg"]
-    for v, entry in enumerate(triplets):
-        check_choice(f"claim {v}: human_label", entry["human_label"], _ENTAILED)
+    said = [entry["human_label"] for entry in triplets]
     return {
         "claims": [" ".join(entry["triplet"]) for entry in triplets],
-        "labels": [_ENTAILED[entry["human_label"]] for entry in triplets],
+        "labels": read_words("human_label", said, _ENTAILED),
         "group": _place(record),
-        "metadata": {
-            "model": record["model"],
-            "setting": record["setting"],
-            "question": record["id"],
-        },
+        "metadata": {key: record[key] for key in ("model", "setting")}
+        | {"question": record["id"]},
     }
 
 
 @fetcher()
 def fetch_qags(
-    subset: Names = "all", *, graph: Rule = "none", **options: Unpack[FetchOptions]
+    subset: Names = "all", *, graph: Rule = "none", **options: Unpack[Options]
 ) -> Any:
     """Load QAGS: summaries whose sentences were judged by people against the article.
 
@@ -400,21 +381,18 @@ def _parse_qags(record):
     return {
         "claims": [entry["sentence"] for entry in sentences],
         "context": [record["article"]],
-        "labels": [
-            _majority(entry["responses"], v) for v, entry in enumerate(sentences)
-        ],
+        "labels": [_majority(v, s["responses"]) for v, s in enumerate(sentences)],
         "group": record["article"],
         "metadata": {"label_meaning": "supported", "subset": record["subset"]},
     }
 
 
-def _majority(responses, v):
+def _majority(v, responses):
     said = [one["response"] for one in responses]
-    for word in said:
-        check_choice(f"claim {v}: response", word, ("yes", "no"))
-    if 2 * said.count("yes") == len(said):
+    votes = sum(read_words("response", said, {"yes": 1, "no": -1}, f"claim {v}"))
+    if not votes:
         raise ValueError(f"claim {v}: as many yes as no among {len(said)} responses")
-    return int(2 * said.count("yes") > len(said))
+    return int(votes > 0)
 
 
 @fetcher()
@@ -422,7 +400,7 @@ def fetch_perl(
     subset: Names = ("gsm8k", "math"),
     kind: Names = "all",
     label: Literal["native", "any"] = "native",
-    **options: Unpack[FetchOptions],
+    **options: Unpack[Options],
 ) -> Any:
     """Load PERL: solutions of word problems with premise links and step errors.
 

@@ -10,17 +10,7 @@ import numpy as np
 
 from .._checks import check_choice
 from ..graphs import labels_from_first_error
-from .fetch import (
-    FetchOptions,
-    Names,
-    Rule,
-    chosen,
-    edge_rule,
-    fetcher,
-    load,
-    read,
-    rows,
-)
+from .fetch import Names, Options, Rule, chosen, edge_rule, fetcher, load, read, rows
 
 _PRM_PARTS = {
     "train": ["prm800k_train_p1_first400_4o"],
@@ -28,13 +18,8 @@ _PRM_PARTS = {
 }
 _SEVERAL = "multi_solutions"
 _LOGIC = (
-    "circular",
-    "step_contradiction",
-    "counterfactual",
-    "domain_inconsistency",
-    "missing_condition",
-    "deception",
-    _SEVERAL,
+    *("circular", "step_contradiction", "counterfactual", "domain_inconsistency"),
+    *("missing_condition", "deception", _SEVERAL),
 )
 _PRM_KINDS = (*_LOGIC, "redundency", "confidence")
 _PRM_RATINGS = {1: 1, 0: 1, -1: 0, None: -1}
@@ -54,7 +39,7 @@ def fetch_prmbench(
     *,
     originals: bool = True,
     graph: Rule = "chain",
-    **options: Unpack[FetchOptions],
+    **options: Unpack[Options],
 ) -> Any:
     """Load PRMBench: solutions of math problems with planted errors, step by step.
 
@@ -124,17 +109,11 @@ def _originals(records):
     """The solutions before the change as records of their own, each wording once."""
     first = {}
     for name, record in records.items():
-        wording = (record["original_question"], *record["original_process"])
-        first.setdefault(wording, name)
-    return {
-        f"{name}/original": records[name]
-        | {"classification": "original", "error_steps": []}
-        | {
-            f"modified_{k}": records[name][f"original_{k}"]
-            for k in ("question", "process")
-        }
-        for name in first.values()
-    }
+        question, steps = record["original_question"], record["original_process"]
+        own = record | {"classification": "original", "error_steps": []}
+        own |= {"modified_question": question, "modified_process": steps}
+        first.setdefault((question, *steps), (f"{name}/original", own))
+    return dict(first.values())
 
 
 def _parse_prm(record):
@@ -158,7 +137,7 @@ def _parse_prm(record):
 
 
 @fetcher()
-def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[FetchOptions]) -> Any:
+def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     """Load PRM800K (second phase, test part): solutions judged up to the first error.
 
     Parameters
@@ -222,7 +201,7 @@ def _parse_prm800k(record):
 
 @fetcher()
 def fetch_process_bench(
-    subset: Names = "all", *, graph: Rule = "chain", **options: Unpack[FetchOptions]
+    subset: Names = "all", *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
     """Load ProcessBench: answers to math problems, with the first wrong step marked.
 
@@ -266,9 +245,8 @@ def fetch_process_bench(
     2024, arXiv:2412.06559.
     """
     of = chosen(subset=(subset, ("gsm8k", "math")))
-    found = rows(
-        "process_bench/{subset}.json", "process_bench/{subset}/{i}", options, **of
-    )
+    file = "process_bench/{subset}.json"
+    found = rows(file, "process_bench/{subset}/{i}", options, **of)
     more = {"graph": graph, "answer": _process_answer}
     return load("process_bench", found, _parse_process, options, **more, **of)
 
@@ -288,10 +266,7 @@ def _parse_process(record):
 
 @fetcher(on_invalid="drop")
 def fetch_mr_ben(
-    subjects: Names = _SUBJECTS,
-    *,
-    graph: Rule = "chain",
-    **options: Unpack[FetchOptions],
+    subjects: Names = _SUBJECTS, *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
     """Load Mr-Ben: answers to exam questions, with the first wrong step marked.
 
@@ -377,7 +352,7 @@ def _parse_mr_ben(record):
 
 
 @fetcher(on_invalid="drop")
-def fetch_gsm8k_solutions(**options: Unpack[FetchOptions]) -> Any:
+def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     """Load solutions of grade-school problems by four models, with exact graphs.
 
     **The labels are derived** from final answers and reference solutions: nobody judged

@@ -47,7 +47,7 @@ def _read_sources():
 SOURCES = _read_sources()
 
 
-class FetchOptions(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """What every ``fetch_*`` function takes besides its own parameters."""
 
     data_home: str | PathLike | None
@@ -62,8 +62,8 @@ class FetchOptions(TypedDict, total=False):
 _DEFAULTS: dict = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
 _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
-#: Gives a function all options of `FetchOptions`.
-fetcher = partial(spread, FetchOptions, **_DEFAULTS)
+#: Gives a function all options of `Options`.
+fetcher = partial(spread, Options, **_DEFAULTS)
 #: What annotations call one or several names, and a rule for edges.
 Names = str | Sequence[str]
 Rule = str | Callable
@@ -226,7 +226,7 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
         ``parse(record)`` as for `build_dataset`. ``group`` may be any text; where there is
         none, the question tells problems apart.
     options : dict
-        Values of `FetchOptions`.
+        Values of `Options`.
     graph : str or callable
         As the functions have it: where ``parse`` gives no edges.
     answer : callable, optional
@@ -255,6 +255,13 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
         descr=describe(name).format(**words),
         **{key: options[key] for key in ("on_invalid", "return_X_y", "return_groups")},
     )
+
+
+def read_words(name, said, words, place="claim {}"):
+    """The meanings of what was said, or ValueError that names the first without one."""
+    for v, word in enumerate(said):
+        check_choice(f"{place.format(v)}: {name}", word, words)
+    return [words[word] for word in said]
 
 
 def describe(name):

@@ -22,8 +22,14 @@ from sklearn.utils import Bunch
 from .._checks import check_choice
 from .._files import is_plain, iter_objects, name_of, replaced
 from ..graphs import GraphBatch, ReasoningGraph
-from ._schema import jsonl_schema
-from .records import BROKEN, Problem, as_bunch, format_problem, read_problem
+from .records import (
+    BROKEN,
+    Problem,
+    as_bunch,
+    format_problem,
+    jsonl_schema,
+    read_problem,
+)
 
 __all__ = ["format_jsonl", "iter_jsonl", "jsonl_partitions", "jsonl_schema"]
 __all__ += ["read_jsonl", "write_jsonl"]

@@ -180,17 +180,8 @@ class LabelServer(ThreadingHTTPServer):
         dict
             Values that JSON has, as the page reads them.
         """
-        version, said = self.store.version, self.store.said
-        rows = [
-            {
-                **self._shown(i, graph),
-                "said": said(i, self.annotator),
-                "notes": self.store.notes(i, self.annotator),
-                "edges": self.store.edges(i, self.annotator),
-                "others": {name: said(i, name) for name in self.others},
-            }
-            for i, graph in enumerate(self.store.graphs)
-        ]
+        version = self.store.version
+        rows = [self._shown(i, graph) for i, graph in enumerate(self.store.graphs)]
         about = {k: getattr(self, k) for k in ("annotator", "question", "guideline")}
         if self.order:
             about |= {"done": self.order.done} | self.asked()
@@ -208,18 +199,20 @@ class LabelServer(ThreadingHTTPServer):
         return {"ask": self.order(self.store, self.annotator)} if self.order else {}
 
     def _shown(self, i, graph):
-        known = self.store.known if self.show_known else None
-        context = list(graph.context or ())
+        store, by = self.store, self.annotator
+        known = store.known if self.show_known else None
         return {
             "id": graph.id,
             "problem": graph.problem,
             "answer": (graph.metadata or {}).get("answer"),
-            "claims": list(graph.claims or ()),
-            "context": context,
-            "math": [
-                _split_formulas(t) for t in (graph.problem, *(graph.claims or ()))
-            ],
+            "claims": list(graph.claims),
+            "context": list(graph.context or ()),
+            "math": list(map(_split_formulas, (graph.problem, *graph.claims))),
             "known": None if known is None else [int(k) for k in known[i]],
+            "said": store.said(i, by),
+            "notes": store.notes(i, by),
+            "edges": store.edges(i, by),
+            "others": {name: store.said(i, name) for name in self.others},
         }
 
 
@@ -324,8 +317,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.wfile.write(body)
 
 
 _FORMULA = re.compile(

@@ -225,10 +225,7 @@ class LabelStore:
         list of {"true", "false", "unsure"} or None
             One for each claim; None where nothing was said.
         """
-        return [event.get("label") for event in self._events(problem, by)]
-
-    def _events(self, problem, by):
-        return self._rows(self._said, problem, by, {})
+        return [e.get("label") for e in self._rows(self._said, problem, by, {})]
 
     def _rows(self, kept, problem, by, default):
         digest, n = self.digest(problem), self.graphs[problem].n_claims
@@ -292,9 +289,18 @@ class LabelStore:
         list of ndarray of int
             1 true, 0 false, -1 unsure or not judged.
         """
-        return [
-            self._labels(i, self.said(i, by), True) for i in range(len(self.graphs))
-        ]
+        return self._labels(by, True)
+
+    def _labels(self, by, known):
+        before = self.known if known else None
+        labels = []
+        for i, graph in enumerate(self.graphs):
+            old = [-1] * graph.n_claims if before is None else before[i]
+            pairs = zip(self.said(i, by), old, strict=True)
+            labels.append(
+                np.array([k if w is None else WORDS[w] for w, k in pairs], int)
+            )
+        return labels
 
     def settle(self, first: str, second: str, by: str) -> None:
         """Save as ``by`` what two people agree on, where ``by`` has said nothing yet.
@@ -311,14 +317,22 @@ class LabelStore:
         ValueError
             If one of the two has judged nothing.
         """
-        for name in (first, second):
-            if name not in self.annotators():
-                raise ValueError(
-                    f"{name!r} has judged nothing; there are {self.annotators()}"
-                )
+        self.check_judged(first, second)
         for i, v, a, b in self.compare(first, second, by):
             if a == b:
                 self.label(i, v, a, by=by)
+
+    def check_judged(self, *names: str) -> None:
+        """Raise ValueError unless each of these people has judged something.
+
+        Parameters
+        ----------
+        *names : str
+            Who should have judged.
+        """
+        for name in names:
+            if name not in (known := self.annotators()):
+                raise ValueError(f"{name!r} has judged nothing; there are {known}")
 
     def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:
         """Go through the claims that two people judged and somebody else has not.
@@ -358,33 +372,28 @@ class LabelStore:
             arrays: 1 true, 0 false, -1 unsure or not judged), ``words`` (what was said,
             as in `said`), ``n_corrected`` (number of problems with other edges).
         """
-        graphs, labels, words, corrected = [], [], [], 0
+        graphs, corrected = [], 0
         for i, graph in enumerate(self.graphs):
-            said, edges = self.said(i, by), self.edges(i, by)
+            edges = self.edges(i, by)
             if edges != graph.edges.tolist():
                 corrected += 1
                 more = {"edges_corrected": True, "edges_corrected_by": by}
                 more = {**(graph.metadata or {}), **more}
                 graph = graph.replace(edges=_pairs(edges), metadata=more)
             graphs.append(set_label_sources(graph, self._sources(i, graph, by)))
-            labels.append(self._labels(i, said, known))
-            words.append(said)
-        batch = GraphBatch.pack(graphs)
-        return Bunch(graphs=batch, labels=labels, words=words, n_corrected=corrected)
-
-    def _labels(self, i, said, known) -> NDArray[np.int64]:
-        known = known and self.known is not None
-        pairs = zip(said, self.known[i] if known else [-1] * len(said), strict=True)
-        return np.array([k if w is None else WORDS[w] for w, k in pairs], dtype=int)
+        return Bunch(
+            graphs=GraphBatch.pack(graphs),
+            labels=self._labels(by, known),
+            words=[self.said(i, by) for i in range(len(graphs))],
+            n_corrected=corrected,
+        )
 
     def _sources(self, i, graph, by):
         before, notes = get_label_sources(graph), self.notes(i, by)
-        for v, event in enumerate(self._events(i, by)):
+        for v, event in enumerate(self._rows(self._said, i, by, {})):
             if event.get("label") is not None:
-                when, seconds = event["when"], event.get("seconds")
-                before[v] = LabelSource(
-                    "human", by, when, seconds=seconds, note=notes[v] or None
-                )
+                more = {"seconds": event.get("seconds"), "note": notes[v] or None}
+                before[v] = LabelSource("human", by, event["when"], **more)
         return before
 
 

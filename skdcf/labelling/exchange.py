@@ -27,6 +27,8 @@ LABEL_STUDIO_CONFIG = """<View>
   </Choices>
 </View>"""
 
+_VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
+
 
 def to_label_studio(
     graphs: Any, words: Sequence[Sequence[str | None]] | None = None
@@ -66,12 +68,7 @@ def to_label_studio(
         row["context"] = "\n\n".join(graph.context or ())
         task: dict[str, Any] = {"data": row}
         if word is not None:
-            result: dict[str, Any] = {
-                "from_name": "verdict",
-                "to_name": "claim",
-                "type": "choices",
-            }
-            result |= {"value": {"choices": [word]}}
+            result = _VERDICT | {"value": {"choices": [word]}}
             task["annotations"] = [{"result": [result]}]
         tasks.append(task)
     return tasks
@@ -188,10 +185,13 @@ def _rows(graphs, words):
                 "premises": premises,
             }
             row["label"] = None if words is None else words[i][v]
-            row["annotator"] = source and source.by
-            row |= {
-                k: source and getattr(source, k) for k in ("when", "seconds", "note")
+            who = {
+                "by": "annotator",
+                "when": "when",
+                "seconds": "seconds",
+                "note": "note",
             }
+            row |= {name: source and getattr(source, k) for k, name in who.items()}
             yield graph, about | row
 
 

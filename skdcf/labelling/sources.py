@@ -64,6 +64,9 @@ class LabelSource(NamedTuple):
         return cls(kind, by, when, version)
 
 
+_ALWAYS = LabelSource._fields[:4]  # the others are written where there are any
+
+
 def set_label_sources(
     graph: ReasoningGraph, sources: LabelSource | Sequence[LabelSource | None]
 ) -> ReasoningGraph:
@@ -100,15 +103,12 @@ def set_label_sources(
     for source in sources:
         if source is not None:
             check_choice("kind", source.kind, KINDS)
-    rows = [None if source is None else _row(source) for source in sources]
+    rows = [
+        source
+        and {k: v for k, v in source._asdict().items() if v is not None or k in _ALWAYS}
+        for source in sources
+    ]
     return graph.replace(metadata={**(graph.metadata or {}), SOURCES: rows})
-
-
-def _row(source):
-    """What is written: the first four always, seconds and note where there are any."""
-    names = LabelSource._fields
-    given = zip(names, source, strict=True)
-    return {k: v for k, v in given if k in names[:4] or v is not None}
 
 
 def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
@@ -124,11 +124,7 @@ def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
         One for each claim; None where it is not known.
     """
     rows = read_sources(graph.metadata, graph.n_claims)
-    return [None if row is None else _source(row) for row in rows]
-
-
-def _source(row):
-    return LabelSource(*(row.get(name) for name in LabelSource._fields))
+    return [row and LabelSource(*map(row.get, LabelSource._fields)) for row in rows]
 
 
 def describe_labels(X: Any, y: Labels | ArrayLike) -> str:

@@ -6,7 +6,7 @@ All of these raise ValueError with the name of what is wrong, the value and the 
 import re
 import sys
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -26,6 +26,15 @@ def check_number(name, value, low, *, above=True):
     if not (good and (value > low if above else value >= low)):
         bound = f"{'above' if above else 'of at least'} {low:g}"
         raise ValueError(f"{name} is {value!r}, but must be a finite number {bound}")
+
+
+def check_count(name, value, low):
+    """ValueError unless ``value`` is a whole number of at least ``low``."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < low:
+        raise ValueError(
+            f"{name} is {value!r}, but must be a whole number of at least {low}"
+        )
 
 
 def check_list(name, value, *, sized=True):

@@ -67,16 +67,16 @@ LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 # The next bound of the whole is 17,000.
 ROOMS = {
     "_drawing": 391,
-    "adapters": 589,
-    "cli": 894,
-    "datasets": 1332,
+    "adapters": 556,
+    "cli": 799,
+    "datasets": 1238,
     "estimators": 1640,
     "evaluation": 667,
     "features": 2110,
     "graphs": 1717,
     "guarantees": 527,
     "inspection": 544,
-    "labelling": 794,
+    "labelling": 772,
     "llm": 2198,
     "metrics": 300,
     "monitoring": 299,
@@ -88,7 +88,7 @@ ROOMS = {
     "service": 314,
     "training": 391,
 }
-WHOLE = 18_888
+WHOLE = 18_439
 
 
 def place(path):

@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import is_missing
+from .._checks import check_choice, check_number, is_missing
 from ..datasets.records import build_dataset, plain, spread
+from ..edges import no_edges
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
 from ..graphs.ragged import offsets_of
-from ._shared import EdgeRule, Labels, Missing, add_edges, fill_missing, may_be_feature
+
+#: What annotations call a rule for edges, labels, and what to put for missing scores.
+EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
+Labels = Sequence[ArrayLike]
+Missing = str | float
+
+# Labels, what was made from labels or by a filter, positions, and what is told apart.
+_TAKEN = """
+label labels gold gold_label annotation manual_annotation correct is_correct truth
+ground_truth verdict verdicts is_true optimal-score removed original_response
+id problem problem_id claim claim_id claim_idx parents deps index level_0 group
+"""
+_NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
+
+
+def may_be_feature(name):
+    """Whether numbers of that name become features without being asked for."""
+    return str(name).lower() not in _NOT_FEATURES
+
 
 # Names of the columns that are looked for unless the caller names others.
 _NAMES = "text question alternatives context group metadata parents label"
@@ -215,6 +236,20 @@ def _record(cells, rows):
     return record
 
 
+def add_edges(edges, record):
+    """The record with the edges that a rule gives it."""
+    if not callable(edges):
+        return record
+    claims = record.get("claims")
+    if edges is not no_edges and (claims is None or None in claims):
+        raise ValueError(
+            "edges are to be made from the texts of claims, but not all have one: pass "
+            "edges=no_edges where no claim builds on another"
+        )
+    found = [] if claims is None else edges(claims, record.get("problem"))
+    return record | {"edges": found, "parents": None}
+
+
 def _narwhals():
     """The library that reads data frames of many kinds."""
     try:
@@ -398,3 +433,48 @@ def _whole(value, what, row):
             f"row {row}: {what} is {value!r}, a position (0, 1, ...) is due"
         )
     return int(number)
+
+
+def is_number(value):
+    """Whether a value may be a score."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+
+
+def fill_missing(table, names, missing, place):
+    """Replace what is not finite in a table as the caller wants it.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_claims, n_features)
+    names : sequence of str
+    missing : "raise", "mean", "median" or number
+        Mean and median are those of the finite values of the column.
+    place : callable
+        ``place(row)`` names the claim in a row of the table.
+
+    Returns
+    -------
+    ndarray of shape (n_claims, n_features)
+    """
+    if is_number(missing):
+        check_number("missing", missing, -np.inf)
+    else:
+        check_choice("missing", missing, ("raise", "mean", "median"))
+    absent = ~np.isfinite(table)
+    if not absent.any():
+        return table
+    counts = zip(names, absent.sum(axis=0), strict=True)
+    found = ", ".join(f"{n} of {name!r}" for name, n in counts if n)
+    if missing == "raise":
+        row = int(absent.any(axis=1).argmax())
+        raise ValueError(
+            f"missing or infinite values: {found}; the first is at {place(row)}. Mend "
+            'them, or say missing="median", "mean" or a number to fill them in'
+        )
+    if is_number(missing):
+        return np.where(absent, missing, table)
+    if absent.all(axis=0).any():
+        name = names[int(absent.all(axis=0).argmax())]
+        raise ValueError(f"{name!r} has no finite value, so it has no {missing} either")
+    average = np.nanmean if missing == "mean" else np.nanmedian
+    return np.where(absent, average(np.where(absent, np.nan, table), axis=0), table)

@@ -2,26 +2,95 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from functools import partial
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import check_list, is_missing
-from ..datasets.records import spread
+from ..datasets.records import build_dataset, spread
 from ..graphs.labels import LABEL_WORDS
-from ._shared import (
-    Given,
-    Labels,
-    Missing,
-    check_parallel,
-    claim_places,
-    is_number,
-    make_problems,
-    may_be_feature,
-    read_score,
-)
+from . import _frame
+from ._frame import EdgeRule, Labels, Missing
+
+
+def check_parallel(name, values, n_problems):
+    """Raise ValueError unless a list has one entry per problem (or is missing)."""
+    if values is None or callable(values):
+        return
+    if isinstance(values, (str, dict)) or not hasattr(values, "__len__"):
+        raise ValueError(
+            f"{name}: a list with one entry per problem is expected, not {values!r}"
+        )
+    if len(values) != n_problems:
+        raise ValueError(f"{len(values)} {name} but {n_problems} problems")
+
+
+class Given(TypedDict, total=False):
+    """What adapters take with one entry per problem, besides what is their own."""
+
+    edges: EdgeRule | Sequence | None
+    problems: Sequence[str | None] | None
+    alternatives: Sequence[Sequence[str] | None] | None
+    context: Sequence[str | Sequence[str] | None] | None
+    groups: Sequence[str | int | None] | None
+    metadata: Sequence[Mapping[str, Any] | None] | None
+
+
+def make_problems(texts, columns, given, name, missing="raise") -> Bunch:
+    """What an adapter returns, from texts per problem and flat columns of scores.
+
+    ``given`` holds the lists of `Given` and ``labels``; problems are called ``name/0``,
+    ``name/1``, ...
+    """
+    names, places = list(columns or ()), _places(texts)
+    table = np.array([columns[name] for name in names], dtype=float)
+    table = table.reshape(len(names), len(places)).T
+    table = _frame.fill_missing(table, names, missing, places.__getitem__)
+    records: dict[str, dict] = {f"{name}/{i}": {} for i in range(len(texts))}
+    for key, values in given.items():
+        noun = "problems" if key == "problems" else f"lists of {key}"
+        check_parallel(noun, values, len(texts))
+        key = {"problems": "problem", "groups": "group"}.get(key, key)
+        if values is not None and not callable(values):
+            for record, value in zip(records.values(), values, strict=True):
+                record[key] = value
+    bounds = np.cumsum([len(claims) for claims in texts])
+    for record, claims, b in zip(records.values(), texts, bounds, strict=True):
+        record["claims"] = claims
+        if columns is not None:
+            record["features"] = table[b - len(claims) : b]
+            record |= {"feature_names": names, "n_features": len(names)}
+    return build_dataset(records, partial(_frame.add_edges, given.get("edges")))
+
+
+def _places(texts):
+    """What messages call the claim in each row."""
+    rows = enumerate(map(len, texts))
+    return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)]
+
+
+def read_score(value, name, place):
+    """A score as a float, NaN where it is missing.
+
+    ``place`` names the claim that it belongs to.
+    """
+    if is_missing(value):
+        return math.nan
+    if np.ndim(value) == 0 and hasattr(value, "item"):
+        value = value.item()  # of a tensor
+    if not _frame.is_number(value):
+        raise ValueError(f"{place}: {name!r} is {value!r}, but must be a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(
+            f"{place}: {name!r} is a number too large for a float"
+        ) from None
+
 
 _CLAIMS = 'manager.stats["claims"], which UEManager(..., save_stats=["claims"]) keeps'
 
@@ -105,9 +174,9 @@ def from_lm_polygraph(
         f"neg_{key}": -np.array(_scores(values, texts, key))
         for key, values in _claim_level(estimates, "estimates").items()
     }
+    more: dict[str, Any] = dict(given)
     if labels is not None:
-        labels = _labels(labels, texts)
-    more: dict[str, Any] = {**given, "labels": labels}
+        more["labels"] = _labels(labels, texts)
     return make_problems(texts, columns, more, "lm_polygraph", missing)
 
 
@@ -154,21 +223,21 @@ def _labels(labels, texts):
                 'such as labels=manager.gen_metrics["claim", name]'
             )
         ((_, labels),) = checks.items()
-    verdict = np.array(_scores(labels, texts, "labels"), dtype=float)
-    known = ~np.isnan(verdict)
-    wrong = np.flatnonzero(known & ~np.isin(verdict, (0, 1)))
-    if wrong.size:
-        raise ValueError(
-            f"{claim_places(texts)(wrong[0])}: the verdict is {verdict[wrong[0]]}, but "
-            "LM-Polygraph has 1 (false), 0 (true) and NaN (not decided)"
-        )
-    flat = np.where(known, 1 - verdict, -1).astype(np.int64)
+    verdicts = np.array(_scores(labels, texts, "labels"), dtype=float)
+    known = ~np.isnan(verdicts)
+    for place, verdict in zip(_places(texts), verdicts, strict=True):
+        if verdict not in (0, 1) and not np.isnan(verdict):
+            raise ValueError(
+                f"{place}: the verdict is {verdict}, but LM-Polygraph has 1 (false), 0 "
+                "(true) and NaN (not decided)"
+            )
+    flat = np.where(known, 1 - verdicts, -1).astype(np.int64)
     return np.split(flat, np.cumsum([len(row) for row in texts])[:-1])
 
 
 def _scores(values, texts, name):
     """Floats over all claims, of values that are flat or one list per problem."""
-    values, place = list(check_list(name, values)), claim_places(texts)
+    values, places = list(check_list(name, values)), _places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
         check_parallel(f"lists of {name}", values, len(texts))
         for i, (row, claims) in enumerate(zip(values, texts, strict=True)):
@@ -177,10 +246,9 @@ def _scores(values, texts, name):
                     f"problem {i}: {len(row)} values of {name} but {len(claims)} claims"
                 )
         values = [value for row in values for value in row]
-    n_claims = sum(map(len, texts))
-    if len(values) != n_claims:
-        raise ValueError(f"{len(values)} values of {name} but {n_claims} claims")
-    return [read_score(value, name, place(v)) for v, value in enumerate(values)]
+    if len(values) != len(places):
+        raise ValueError(f"{len(values)} values of {name} but {len(places)} claims")
+    return [read_score(v, name, place) for v, place in zip(values, places, strict=True)]
 
 
 @spread(Given)
@@ -262,11 +330,13 @@ def from_uqlm(
     names = _number_keys(every) if scorers is None else list(scorers)
     if not names:
         raise ValueError("no claim has a score: is this claims_data of UQLM?")
-    unknown = [key for key in names if not any(key in claim for claim in every)]
-    if unknown:
+    if unknown := [key for key in names if not any(key in claim for claim in every)]:
         raise ValueError(f"no claim has {unknown}; there are {_number_keys(every)}")
     texts = [[_part(c, ("claim", "sentence"), "a claim") for c in a] for a in answers]
-    columns = {key: [claim.get(key) for claim in every] for key in names}
+    columns = {}
+    for key in names:
+        scores = [[claim.get(key) for claim in claims] for claims in answers]
+        columns[key] = _scores(scores, texts, key)
     given = {"problems": prompts, "alternatives": sampled, "labels": labels} | {
         key: value for key, value in given.items() if value is not None
     }
@@ -310,8 +380,8 @@ def _in_answer(claim):
 
 def _number_keys(claims):
     """Keys that hold a score in some claim, in order of appearance."""
-    keys = {key: None for claim in claims for key, v in claim.items() if is_number(v)}
-    return list(filter(may_be_feature, keys))
+    keys = dict.fromkeys(k for c in claims for k, v in c.items() if _frame.is_number(v))
+    return list(filter(_frame.may_be_feature, keys))
 
 
 #: Where results hold their claims, and claims their parts; the first one found is read.
@@ -325,10 +395,7 @@ _CONTEXTS = ("retrieved_contexts", "contexts", "context")
 
 @spread(Given)
 def from_verdicts(
-    results: Any,
-    *,
-    values: Mapping[Any, int] | None = None,
-    **given: Unpack[Given],
+    results: Any, *, values: Mapping[Any, int] | None = None, **given: Unpack[Given]
 ) -> Bunch:
     """Take over claims that a fact checker judged, with its reasons.
 
@@ -392,9 +459,9 @@ def from_verdicts(
     results = [_plain(result) for result in check_list("results", results)]
     check_parallel("lists of metadata", given.get("metadata"), len(results))
     meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
-    found = {"problems": _QUESTIONS, "context": _CONTEXTS}
     columns: dict[str, Any] = {
-        key: [_beside(r, keys) for r in results] for key, keys in found.items()
+        key: [_part(r, keys) if isinstance(r, dict) else None for r in results]
+        for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
     }
     columns |= {key: value for key, value in given.items() if value is not None}
     texts, labels, metadata = [], [], []
@@ -414,11 +481,6 @@ def _plain(result):
     if hasattr(result, "model_dump"):
         return result.model_dump()
     return result.to_dict("records") if hasattr(result, "columns") else result
-
-
-def _beside(result, keys):
-    """What a result holds beside its claims, such as the question."""
-    return _part(result, keys) if isinstance(result, dict) else None
 
 
 def _rows(result, i):
@@ -462,4 +524,4 @@ def _key(verdict):
     """One way to write each verdict: 1, 1.0 and "1" are the same."""
     if is_missing(verdict):
         return ""
-    return f"{verdict:g}" if is_number(verdict) else str(verdict).strip().lower()
+    return f"{verdict:g}" if _frame.is_number(verdict) else str(verdict).strip().lower()

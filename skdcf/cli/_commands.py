@@ -14,19 +14,15 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit
 from tqdm import tqdm
 
-from .. import inspection, load, save
+from .. import evaluation, inspection, labelling, load, metrics, reporting, save
 from .._checks import printable
 from ..datasets import jsonl, records
 from ..estimators import CoherentConformalFilter
-from ..evaluation import compare_filters
 from ..exceptions import CalibrationWarning
 from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
 from ..guarantees import problems_needed
-from ..labelling import describe_labels
-from ..metrics import evaluate_filter
 from ..ops.conformal import conformal_rank
-from ..reporting import write_report
 from ..scorers import ClassifierScorer
 from . import _files as files
 
@@ -69,8 +65,8 @@ def fit(options):
         calibration_size=int(size) if size is not None and size >= 1 else size,
         features=wanted_features(options, graphs),
     )
-    with files.ticking(f"fitting on {len(graphs)} problems"):
-        model.fit(graphs, data.labels)
+    files.announce(f"fitting on {len(graphs)} problems")
+    model.fit(graphs, data.labels)
     n, alone = len(graphs), "" if len(graphs.edges) else ", without edges"
     questions = files.count_questions(graphs)
     files.inform(f"fitted on {n} problems of {questions} questions{alone}")
@@ -84,8 +80,8 @@ def calibrate(options):
     if options.alpha is not None:
         promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
         filter.set_params(alpha=options.alpha, guarantee=promised)
-    with files.ticking(f"calibrating on {len(data.graphs)} problems"):
-        filter.calibrate(data.graphs, data.labels)
+    files.announce(f"calibrating on {len(data.graphs)} problems")
+    filter.calibrate(data.graphs, data.labels)
     return _save(filter, data, options)
 
 
@@ -93,7 +89,7 @@ def _save(filter, data, options):
     """Save what can keep something, and say what it promises."""
     n = filter.n_calibration_
     files.inform(
-        f"labels: {describe_labels(data.graphs, data.labels)}",
+        f"labels: {labelling.describe_labels(data.graphs, data.labels)}",
         f"promise: {filter.describe()}",
         f"{n} answers calibrated; they allow levels from alpha = {1 / (n + 1):.3g} on",
     )
@@ -265,9 +261,9 @@ def plan(options):
     rows = [_promised((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
     if options.problems:
         data = files.read_problems(options, labelled=True)
-        with files.ticking(f"fitting on parts of {len(data.graphs)} problems"):
-            for row in rows:
-                row |= _kept(row["answers"], data, options)
+        files.announce(f"fitting on parts of {len(data.graphs)} problems")
+        for row in rows:
+            row |= _kept(row["answers"], data, options)
     text = "\n".join(_planned(rows, needed, options))
     files.show(rows if options.json else text, options.json)
 
@@ -295,7 +291,7 @@ def _kept(n, data, options):
                 model = clone(filter).fit(*known, groups[parts[0]])
             except ValueError:  # too few to train anything
                 return {}
-            found = evaluate_filter(model, *held, [options.alpha])
+            found = metrics.evaluate_filter(model, *held, [options.alpha])
             kept.append([found.retention[0], found.false_kept[0]])
     (true, false), error = np.mean(kept, axis=0), np.std(kept, axis=0, ddof=1)[0]
     error /= np.sqrt(len(kept))
@@ -323,15 +319,15 @@ def evaluate(options):
     """Print coverage and retention of a saved filter."""
     data, model = files.read_problems(options, labelled=True), load(options.model)
     held = data.graphs, data.labels
-    report = evaluate_filter(model, *held, options.alphas, by=options.by)
-    files.inform(f"labels: {describe_labels(*held)}")
+    report = metrics.evaluate_filter(model, *held, options.alphas, by=options.by)
+    files.inform(f"labels: {labelling.describe_labels(*held)}")
     files.show(asdict(report) if options.json else report, options.json)
 
 
 def compare(options):
     """Print what filters with different scorers keep."""
     data = files.read_problems(options, labelled=True)
-    report = compare_filters(
+    report = evaluation.compare_filters(
         {name: make_filter(name, options) for name in options.scorers},
         _with_columns(options, data.graphs),
         data.labels,
@@ -350,6 +346,6 @@ def report(options):
     """Write a page that a reader without Python understands."""
     data, model = files.read_problems(options, labelled=True), load(options.model)
     more = {"alphas": options.alphas, "by": options.by, "n_answers": options.answers}
-    with files.ticking("writing the page"):
-        write_report(options.output, model, data.graphs, data.labels, **more)
+    files.announce("writing the page")
+    reporting.write_report(options.output, model, data.graphs, data.labels, **more)
     files.inform(f"wrote {options.output}")

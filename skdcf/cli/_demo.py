@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
-from .. import datasets, estimators
+from .. import datasets, estimators, metrics
 from ..exceptions import CalibrationWarning
 from ..features import reasoning_features
-from ..metrics import evaluate_filter, leave_one_out
 from ..reporting import write_report
 from ._files import show_claims
 
@@ -46,7 +45,7 @@ def demo(options):
     filters = {k: getattr(estimators, k)(**common).fit(*known) for k in KINDS}
     held = graphs[test], [labels[i] for i in test]
     alphas = sorted({*ALPHAS, options.alpha})
-    evaluate = leave_one_out if len(test) < _MOST else evaluate_filter
+    evaluate = metrics.leave_one_out if len(test) < _MOST else metrics.evaluate_filter
     reports = {name: evaluate(f, *held, alphas) for name, f in filters.items()}
     for name, report in reports.items():
         print(f"\n{name}\n{report}")

@@ -1,19 +1,10 @@
 """What the commands read and write, and how they show that work goes on."""
 
-from __future__ import annotations
-
 import json
 import sys
-import threading
-from argparse import Namespace
-from collections.abc import Iterable
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
-from sklearn.utils import Bunch
-from tqdm import tqdm
 
 from .._checks import printable
 from .._files import replaced
@@ -23,19 +14,19 @@ from ..graphs import question_groups
 STANDARD = "-"
 
 
-def source(path: str) -> Path | BinaryIO:
+def source(path):
     """Give what problems are read from: a path, or standard input for "-"."""
     return sys.stdin.buffer if path == STANDARD else Path(path)
 
 
-def check_folder(path: str | None):
+def check_folder(path):
     """Raise before long work that the folder of the output is not there."""
     folder = Path(path or "").absolute().parent
     if path and path != STANDARD and not folder.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {folder}")
 
 
-def write_lines(path: str, lines: Iterable[str]):
+def write_lines(path, lines):
     """Write a text; a file appears when it is complete."""
     if path == STANDARD:
         sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -44,7 +35,7 @@ def write_lines(path: str, lines: Iterable[str]):
             file.writelines(f"{line}\n" for line in lines)
 
 
-def renamed(options: Namespace) -> dict[str, str]:
+def renamed(options):
     """Give the keys of the format by those of the file, from ``--map THEIRS=OURS``."""
     pairs = {text: text.partition("=")[::2] for text in options.map}
     if wrong := [text for text, pair in pairs.items() if not all(pair)]:
@@ -52,7 +43,7 @@ def renamed(options: Namespace) -> dict[str, str]:
     return dict(pairs.values())
 
 
-def read_problems(options: Namespace, *, labelled: bool = False) -> Bunch:
+def read_problems(options, *, labelled=False):
     """Read the problems of a file, which has to hold labels where they are needed.
 
     Whether the output can be written is seen here, before any work.
@@ -68,22 +59,22 @@ def read_problems(options: Namespace, *, labelled: bool = False) -> Bunch:
     return data
 
 
-def count_questions(graphs: Any) -> int:
+def count_questions(graphs):
     """Count the questions that the answers belong to."""
     return len(np.unique(question_groups(graphs)))
 
 
-def inform(*lines: str):
+def inform(*lines):
     """Tell the user something that is no result."""
     print(*lines, sep="\n", file=sys.stderr)
 
 
-def show(result: Any, as_json: bool):
+def show(result, as_json):
     """Print a result, as JSON where other programs read it."""
     print(json.dumps(plain(result)) if as_json else result)
 
 
-def plain(value: Any) -> Any:
+def plain(value):
     """Turn a result into what JSON has; what is not finite becomes null."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
@@ -94,7 +85,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def show_claims(graph: Any, kept: Any, labels: Any = None):
+def show_claims(graph, kept, labels=None):
     """Print a question and its claims, with what was kept and, if known, what is true."""
     print(f"  {printable(graph.problem or graph.id or 'a problem without a question')}")
     words = {1: "  (true) ", 0: "  (FALSE)", -1: "  (?)    "}
@@ -104,21 +95,7 @@ def show_claims(graph: Any, kept: Any, labels: Any = None):
         print(f"  {('dropped', 'kept   ')[int(keep)]}{truth}  {v + 1}. {text}")
 
 
-@contextmanager
-def ticking(title: str):
-    """Show for how long something has been going on, where somebody watches."""
-    done = threading.Event()
-
-    def tick():
-        form = "{desc}, {elapsed}"
-        with tqdm(desc=title, bar_format=form, disable=None, leave=False) as bar:
-            while not done.wait(0.5):
-                bar.refresh()
-
-    thread = threading.Thread(target=tick, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+def announce(what):
+    """Say what is going on, where somebody watches."""
+    if sys.stderr.isatty():
+        inform(f"{what} ...")

@@ -9,12 +9,9 @@ import threading
 import webbrowser
 from pathlib import Path
 
-from .. import labelling, load
+from .. import GraphBatch, datasets, labelling, load
 from .._checks import printable
 from .._files import replaced
-from ..datasets import write_jsonl
-from ..graphs import GraphBatch
-from ..labelling import exchange
 from ._files import check_folder, inform, read_problems
 
 _SHOWN = 20  # disagreements
@@ -91,7 +88,7 @@ def _wait():
 def _import(store, path, by):
     """Save judgements that were made elsewhere, each under the name of who made it."""
     if path.endswith(".csv"):
-        found = exchange.read_csv(path, store.graphs)
+        found = labelling.exchange.read_csv(path, store.graphs)
     else:
         tasks = json.loads(Path(path).read_text("utf-8"))
         found = labelling.from_label_studio(tasks, store.graphs)
@@ -131,9 +128,9 @@ def _write(options, store, by, meaning, data):
     graphs = GraphBatch.pack([_with_metadata(graph, more) for graph in out.graphs])
     if options.output:
         columns = (out.labels, data.masks)
-        write_jsonl(Path(options.output), graphs, *columns, groups=data.groups)
+        datasets.write_jsonl(Path(options.output), graphs, *columns, groups=data.groups)
     if options.csv:
-        exchange.write_csv(options.csv, graphs, out.words)
+        labelling.exchange.write_csv(options.csv, graphs, out.words)
     if options.label_studio:
         with replaced(options.label_studio, encoding="utf-8") as file:
             json.dump(labelling.to_label_studio(graphs, out.words), file)

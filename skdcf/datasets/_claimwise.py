@@ -233,15 +233,10 @@ def fetch_felm(
 
 
 def _parse_felm(record):
-    claims, labels = record["segmented_response"], record["labels"]
-    if len(claims) != len(labels):
-        raise ValueError(f"{len(claims)} segments but {len(labels)} labels")
-    if not all(isinstance(label, bool) for label in labels):
-        raise ValueError(f"labels are {labels}, expected true or false")
     return {
         "problem": record["prompt"],
-        "claims": claims,
-        "labels": labels,
+        "claims": record["segmented_response"],
+        "labels": record["labels"],
         "metadata": {"domain": record["domain"]},
     }
 

@@ -9,15 +9,14 @@ steps, which have positions.
 import json
 from functools import cache
 from importlib.resources import files
-from numbers import Integral
 from operator import add, mul, sub
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state
 
-from .._checks import check_choice
+from .._checks import check_choice, check_count
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.ragged import offsets_of
@@ -29,37 +28,41 @@ CLEAN, PARTIAL, HALLUCINATED = range(3)
 DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 
 
-class _Setting(NamedTuple):
-    """One kind of data; triples are for clean, partial and hallucinated problems."""
-
-    share: tuple  # of problems
-    extra_claims: tuple  # mean number beyond the first two
-    source: tuple  # probability that a claim builds on nothing
-    more_parents: float  # chance of each of two further parents
-    recency: float  # weight of a parent per step back
-    inherit: float  # probability that an error is passed on
-    frequency: dict  # logit of being supported by a regenerated answer
-
-
+#: What problems are drawn with; triples are for clean, partial and hallucinated ones.
 _SETTINGS = {
-    "math": _Setting(
-        (0.812, 0.118, 0.07),
-        (5.7, 4.6, 3.0),
-        (0.11, 0.20, 0.50),
-        0.17,
-        0.55,
-        0.85,
-        {"base": -0.3, "problem": 0.9, "hard": 0.6, "true": 0.9, "hallucinated": 0.7},
-    ),
-    "felm": _Setting(
-        (0.624, 0.336, 0.04),
-        (2.1, 2.1, 1.3),
-        (0.20, 0.24, 0.40),
-        0.12,
-        0.60,
-        0.75,
-        {"base": -0.9, "problem": 0.7, "hard": 0.7, "true": 2.0, "hallucinated": 0.6},
-    ),
+    "math": {
+        "share": (0.812, 0.118, 0.07),  # of problems
+        "extra_claims": (5.7, 4.6, 3.0),  # mean number beyond the first two
+        "source": (0.11, 0.20, 0.50),  # probability that a claim builds on nothing
+        "more_parents": 0.17,  # chance of each of two further parents
+        "recency": 0.55,  # weight of a parent per step back
+        "inherit": 0.85,  # probability that an error is passed on
+    },
+    "felm": {
+        "share": (0.624, 0.336, 0.04),
+        "extra_claims": (2.1, 2.1, 1.3),
+        "source": (0.20, 0.24, 0.40),
+        "more_parents": 0.12,
+        "recency": 0.60,
+        "inherit": 0.75,
+    },
+}
+#: The logit of being supported by a regenerated answer.
+_FREQUENCY = {
+    "math": {
+        "base": -0.3,
+        "problem": 0.9,
+        "hard": 0.6,
+        "true": 0.9,
+        "hallucinated": 0.7,
+    },
+    "felm": {
+        "base": -0.9,
+        "problem": 0.7,
+        "hard": 0.7,
+        "true": 2.0,
+        "hallucinated": 0.6,
+    },
 }
 
 
@@ -123,10 +126,12 @@ def make_reasoning_graphs(
     [True, True, True]
     """
     check_choice("kind", kind, _SETTINGS)
-    _check_count("n_problems", n_problems, 1)
+    check_count("n_problems", n_problems, 1)
     rng, setting = check_random_state(random_state), _SETTINGS[kind]
-    type_of = rng.choice(3, size=n_problems, p=setting.share)
-    sizes = 2 + rng.poisson(rng.gamma(4, np.array(setting.extra_claims)[type_of] / 4))
+    type_of = rng.choice(3, size=n_problems, p=setting["share"])
+    sizes = 2 + rng.poisson(
+        rng.gamma(4, np.array(setting["extra_claims"])[type_of] / 4)
+    )
     offsets = offsets_of(sizes)
     edges = _draw_edges(rng, setting, type_of, sizes)
     blank = np.empty((offsets[-1], 0))
@@ -138,14 +143,6 @@ def make_reasoning_graphs(
     labels = list(batch.split(true.astype(np.int64)))
     descr = _DESCR.format(kind=kind, n=n_problems)
     return _made(batch, labels, list(names), descr, return_X_y)
-
-
-def _check_count(name, value, low):
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < low:
-        raise ValueError(
-            f"{name} is {value!r}, but must be a whole number of at least {low}"
-        )
 
 
 def _made(batch, labels, names, descr, return_X_y):
@@ -167,17 +164,17 @@ def _draw_edges(rng, setting, type_of, sizes):
     first = np.repeat(offsets_of(sizes)[:-1], sizes)
     number = np.arange(len(first))
     before = number - first
-    is_source = rng.random_sample(len(first)) < np.array(setting.source)[
+    is_source = rng.random_sample(len(first)) < np.array(setting["source"])[
         type_of
     ].repeat(sizes)
-    wanted = 1 + rng.binomial(2, setting.more_parents, size=len(first))
+    wanted = 1 + rng.binomial(2, setting["more_parents"], size=len(first))
     wanted = np.where(is_source, 0, np.minimum(wanted, before))
     back = np.zeros((len(first), 3), dtype=np.int64)
     pairs = []
     for k in range(3):
         rows = np.flatnonzero(wanted > k)
         taken = np.sort(back[rows, :k], axis=1)
-        back[rows, k] = _draw_lag(rng, setting.recency, before[rows], taken)
+        back[rows, k] = _draw_lag(rng, setting["recency"], before[rows], taken)
         pairs.append(np.stack([number[rows] - back[rows, k], number[rows]], axis=1))
     return np.concatenate(pairs)
 
@@ -204,7 +201,7 @@ def _draw_labels(rng, setting, batch, type_of, difficulty):
     wrong = (pressure > 0) | (pressure == worst)  # at least one error
     partial = (type_of == PARTIAL)[batch.problem_of]
     wrong &= partial
-    handed_on = partial & (rng.random_sample(batch.n_claims) < setting.inherit)
+    handed_on = partial & (rng.random_sample(batch.n_claims) < setting["inherit"])
     for parents, children, starts in batch.levels:
         above = np.logical_or.reduceat(wrong[parents], starts)
         wrong[children] |= above & handed_on[children]
@@ -225,7 +222,7 @@ def _draw_features(rng, kind, batch, type_of, difficulty, true):
 
 
 def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
-    c = _SETTINGS[kind].frequency
+    c = _FREQUENCY[kind]
     logit = c["base"] + rng.normal(0, c["problem"], len(batch))[batch.problem_of]
     logit += c["true"] * true + c["hallucinated"] * hallucinated
     return rng.binomial(5, expit(logit - c["hard"] * difficulty))
@@ -277,35 +274,12 @@ _NAMES = ("Ann", "Bob", "Carla", "Deniz", "Eva", "Femi", "Grace", "Hana", "Ivan"
 _GOODS = ("apples", "cups", "pens", "tiles", "bulbs", "plates")
 
 
-class _Step(NamedTuple):
-    text: str
-    left: str | int
-    sign: str
-    right: str | int
-
-
-class _Trap(NamedTuple):
-    """A mistake that lies near in one question."""
-
-    step: int | None
-    kind: int
-    choice: int
-    pull: float  # probability that an answer makes it
-
-
-class _Plot(NamedTuple):
-    question: str
-    numbers: dict  # smallest and largest value of each letter
-    steps: tuple
-
-
 @cache
 def _plots():
-    text = files(__package__).joinpath("word_problems.json").read_text("utf-8")
-    return [
-        _Plot(row["question"], row["numbers"], [_Step(*step) for step in row["steps"]])
-        for row in json.loads(text)
-    ]
+    """Questions with the ranges of their numbers, and steps (text, left, sign, right)."""
+    return json.loads(
+        files(__package__).joinpath("word_problems.json").read_text("utf-8")
+    )
 
 
 def make_word_problems(
@@ -361,8 +335,8 @@ def make_word_problems(
     >>> data.labels[0].tolist()
     [1, 1, 1, 1, 1, 1]
     """
-    _check_count("n_problems", n_problems, 1)
-    _check_count("n_alternatives", n_alternatives, 0)
+    check_count("n_problems", n_problems, 1)
+    check_count("n_alternatives", n_alternatives, 0)
     rng = check_random_state(random_state)
     drawn = [_draw_problem(i, n_alternatives, rng) for i in range(n_problems)]
     graphs, labels = zip(*drawn, strict=True)
@@ -375,72 +349,65 @@ def _draw_problem(i, n_alternatives, rng):
     plots = _plots()
     plot = plots[rng.randint(len(plots))]
     words = {"name": rng.choice(_NAMES), "goods": rng.choice(_GOODS)}
-    numbers = {k: rng.randint(low, high + 1) for k, (low, high) in plot.numbers.items()}
+    ranges, steps = plot["numbers"].items(), plot["steps"]
+    numbers = {k: rng.randint(low, high + 1) for k, (low, high) in ranges}
     # Where a question tempts, several answers go wrong alike, and agree.
-    tempting = rng.randint(len(plot.steps)) if rng.rand() < 0.4 else None
-    trap = _Trap(tempting, rng.randint(1, 3), rng.randint(100), rng.rand())
+    tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
+    trap = tempting, (rng.randint(1, 3), rng.randint(100)), rng.rand()
     many = range(1 + n_alternatives)
-    answers = [_draw_answer(plot, numbers, words, trap, rng) for _ in many]
+    answers = [_draw_answer(steps, numbers, words, trap, rng) for _ in many]
     (claims, labels), *others = answers
+    used = [(u, v) for v, (_, *terms) in enumerate(steps) for u in terms[::2]]
+    edges = [(u, v) for u, v in used if isinstance(u, int)]
     graph = ReasoningGraph(
         None,
-        _edges(plot),
+        [*edges, (len(steps) - 1, len(steps))],
         claims=claims,
-        problem=plot.question.format(**words, **numbers),
+        problem=plot["question"].format(**words, **numbers),
         alternatives=[" ".join(texts) for texts, _ in others],
         id=f"word-{i}",
     )
     return graph, labels
 
 
-def _edges(plot):
-    used = [
-        (parent, v)
-        for v, step in enumerate(plot.steps)
-        for parent in (step.left, step.right)
-        if isinstance(parent, int)
-    ]
-    return [*used, (len(plot.steps) - 1, len(plot.steps))]
+def _draw_answer(steps, numbers, words, trap, rng):
+    """Sentences of one answer, and which of them are true.
 
-
-def _draw_answer(plot, numbers, words, trap, rng):
-    """Sentences of one answer, and which of them are true."""
+    A trap is a mistake that lies near in one question: its step, what goes wrong there,
+    and the probability that an answer makes it.
+    """
     right, found, claims, labels = [], [], [], []
-    for v, step in enumerate(plot.steps):
-        right.append(_calculate(step, numbers, right)[-1])
-        left, sign, other, result = _calculate(step, numbers, found)
-        wrong = None
-        if v == trap.step and rng.rand() < trap.pull:
-            wrong = trap.kind, trap.choice
+    for v, (text, *terms) in enumerate(steps):
+        right.append(_calculate(*terms, numbers, right)[-1])
+        made = _calculate(*terms, numbers, found)
+        if v == trap[0] and rng.rand() < trap[2]:
+            made = _mistake(*trap[1], terms, made, numbers)
         elif rng.rand() < _CARELESS:
-            wrong = rng.randint(3), rng.randint(100)
-        if wrong:
-            made = _mistake(*wrong, step, left, other, numbers)
-            left, sign, other, result = made
+            made = _mistake(rng.randint(3), rng.randint(100), terms, made, numbers)
+        left, sign, other, result = made
         found.append(result)
         equation = f"{left} {sign} {other} = {result}"
-        claims.append(step.text.format(equation=equation, **words))
+        claims.append(text.format(equation=equation, **words))
         labels.append(result == right[-1] and result == _SIGNS[sign](left, other))
     claims.append(f"The answer is {found[-1]}.")
     labels.append(found[-1] == right[-1])
     return claims, np.array(labels, dtype=int)
 
 
-def _calculate(step, numbers, results):
+def _calculate(left, sign, right, numbers, results):
+    """An equation between numbers of the question and results of earlier steps."""
     left, right = (
-        results[x] if isinstance(x, int) else numbers[x]
-        for x in (step.left, step.right)
+        results[x] if isinstance(x, int) else numbers[x] for x in (left, right)
     )
-    return left, step.sign, right, _SIGNS[step.sign](left, right)
+    return left, sign, right, _SIGNS[sign](left, right)
 
 
-def _mistake(kind, choice, step, left, right, numbers):
+def _mistake(kind, choice, terms, made, numbers):
     """The same step gone wrong in one of three ways."""
-    sign = step.sign
+    left, sign, right, result = made
     if kind == 0:  # the result is miscalculated
-        slip = (-10, -2, -1, 1, 2, 10)[choice % 6]
-        return left, sign, right, _SIGNS[sign](left, right) + slip
-    if kind == 1 and isinstance(step.right, str):  # another number is read
+        return left, sign, right, result + (-10, -2, -1, 1, 2, 10)[choice % 6]
+    if kind == 1 and isinstance(terms[2], str):  # another number is read
         others = [n for n in numbers.values() if n != right] or [right + 1]
         right = others[choice % len(others)]
     else:  # the operation is mistaken

@@ -174,9 +174,8 @@ def rows(pattern, id, options, **choices):
     """
     for values in product(*choices.values()):
         of = dict(zip(choices, values, strict=True))
-        content = read(
-            pattern(**of) if callable(pattern) else pattern.format(**of), options
-        )
+        name = pattern(**of) if callable(pattern) else pattern.format(**of)
+        content = read(name, options)
         if isinstance(content, dict):
             content = content.get("data") or [
                 record | {"key": key, "k": k}

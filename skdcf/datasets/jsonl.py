@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
-from numbers import Integral
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -19,17 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import check_choice
+from .._checks import check_choice, check_count
 from .._files import is_plain, iter_objects, name_of, replaced
 from ..graphs import GraphBatch, ReasoningGraph
-from .records import (
-    BROKEN,
-    Problem,
-    as_bunch,
-    format_problem,
-    jsonl_schema,
-    read_problem,
-)
+from . import records
+from .records import Problem, jsonl_schema
 
 __all__ = ["format_jsonl", "iter_jsonl", "jsonl_partitions", "jsonl_schema"]
 __all__ += ["read_jsonl", "write_jsonl"]
@@ -95,8 +88,7 @@ def write_jsonl(
     lines = format_jsonl(graphs, labels, masks, groups=groups, metadata=metadata)
     path = Path(path)
     with replaced(path, encoding="ascii", newline="\n") as file:
-        for line in lines:
-            file.write(line + "\n")
+        file.writelines(f"{line}\n" for line in lines)
     return path
 
 
@@ -121,11 +113,9 @@ def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None)
     labels, masks = _per_problem(labels, graphs), _per_problem(masks, graphs)
     columns = zip(_COLUMNS, (graphs, labels, masks, groups, metadata), strict=True)
     given = {k: v for k, v in columns if v is not None or k == "graphs"}
-    for name, values in given.items():
-        if isinstance(values, (str, dict)) or not hasattr(values, "__iter__"):
-            raise ValueError(
-                f"{name} is {values!r}: pass a list, one entry per problem"
-            )
+    for k, column in given.items():
+        if isinstance(column, (str, dict)) or not hasattr(column, "__iter__"):
+            raise ValueError(f"{k} is {column!r}: pass a list, one entry per problem")
     return _lines(given)
 
 
@@ -146,7 +136,7 @@ def _lines(given):
         if short := [name for name, value in row.items() if value is _END]:
             raise ValueError(f"there are only {number} {' and '.join(short)}")
         try:
-            yield format_problem(Problem(*map(row.get, _COLUMNS)))
+            yield records.format_problem(Problem(*map(row.get, _COLUMNS)))
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"problem {number}: {error}") from error
 
@@ -229,8 +219,8 @@ def _read_rows(path, rename, on_invalid, dropped, *part):
         try:
             if isinstance(record, ValueError):
                 raise record
-            row = read_problem(record, rename, warned)
-        except BROKEN as error:
+            row = records.read_problem(record, rename, warned)
+        except records.BROKEN as error:
             if on_invalid == "raise":
                 where = f"{name_of(path)}, line {number}"
                 raise ValueError(f"{where}: {error}") from error
@@ -241,7 +231,7 @@ def _read_rows(path, rename, on_invalid, dropped, *part):
 
 def _as_bunch(rows, where, dropped):
     try:
-        return as_bunch(rows, dropped)
+        return records.as_bunch(rows, dropped)
     except ValueError as error:
         failure = ValueError(f"{where}: {error}")
         failure.dropped = dropped  # type: ignore[attr-defined]
@@ -324,8 +314,7 @@ def jsonl_partitions(
     ValueError
         If there is no problem in the file, or it is compressed or UTF-16.
     """
-    if not isinstance(n_problems, Integral) or n_problems < 1:
-        raise ValueError(f"n_problems is {n_problems!r}, but must be at least 1")
+    check_count("n_problems", n_problems, 1)
     path, cuts, filled = os.fspath(path), [], 0
     if not is_plain(path):
         raise ValueError(
@@ -342,8 +331,5 @@ def jsonl_partitions(
             place += len(line)
     if not cuts:
         raise ValueError(f"{path}: there is no problem in the file")
-    stops = [start for start, _ in cuts[1:]] + [place]
-    return [
-        JsonlPartition(path, start, stop, number)
-        for (start, number), stop in zip(cuts, stops, strict=True)
-    ]
+    pairs = pairwise([*cuts, (place, 0)])
+    return [JsonlPartition(path, start, stop, n) for (start, n), (stop, _) in pairs]

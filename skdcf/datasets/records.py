@@ -152,8 +152,7 @@ def build_dataset(
         except BROKEN as error:
             reason = _reason(error, name)
             if on_invalid == "raise":
-                message = f'problem "{printable(name)}": {reason}'
-                raise ValueError(message) from error
+                raise ValueError(f'problem "{printable(name)}": {reason}') from error
             dropped.append((name, reason))
     data = as_bunch(rows, dropped)
     if return_X_y:
@@ -217,7 +216,7 @@ def read_problem(record, rename=None, warned=None):
     for key in own:
         _check_near(key, record, set() if warned is None else warned)
     check_values(record)
-    labels, mask = record.pop("labels", None), record.pop("mask", None)
+    labels, mask = (record.pop(key, None) for key in ("labels", "mask"))
     metadata = _merge(record, {key: record.pop(key) for key in own})
     group = (metadata or {}).get("group")
     graph = _graph(record, metadata)

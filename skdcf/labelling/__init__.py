@@ -6,9 +6,8 @@
 from ._agreement import agreement
 from ._next import Disagreements, FilterOrder, RandomOrder, next_to_label
 from ._server import LabelServer
-from ._store import LabelStore
 from .exchange import from_label_studio, to_label_studio
-from .sources import LabelSource, describe_labels
+from .sources import LabelSource, LabelStore, describe_labels
 
 __all__ = [
     "Disagreements",

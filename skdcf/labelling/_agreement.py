@@ -49,9 +49,8 @@ class Kappa:
         )
 
 
-def _cohen_kappa(first, second):
+def _cohen_kappa(a, b, problem):
     """Cohen's kappa with the jackknife over problems, as `agreement` describes it."""
-    a, b, problem = _side_by_side(first, second)
     both = (a >= 0) & (b >= 0)
     if not both.any():
         raise ValueError("no claim was judged by both")
@@ -174,19 +173,15 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     0.7
     """
     m, h, problem = _side_by_side(model, human)
-    judged = h >= 0
-    problems = np.unique(problem[judged])
-    missed = np.unique(problem[(h == 0) & (m == 1)])
-    false, true = int((h == 0).sum()), int((h == 1).sum())
-    found, alarms = int(((h == 0) & (m != 1)).sum()), int(((h == 1) & (m == 0)).sum())
+    false, true, n = int((h == 0).sum()), int((h == 1).sum()), len({*problem[h >= 0]})
     return ModelAgreement(  # type: ignore[call-arg]
-        _cohen_kappa(model, human),
-        *_share(found, false),
-        *_share(alarms, true),
+        _cohen_kappa(m, h, problem),
+        *_share(int(((h == 0) & (m != 1)).sum()), false),
+        *_share(int(((h == 1) & (m == 0)).sum()), true),
         false,
         true,
-        *_share(len(missed), len(problems)),
-        len(problems),
+        *_share(len(np.unique(problem[(h == 0) & (m == 1)])), n),
+        n,
     )
 
 

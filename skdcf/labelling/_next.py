@@ -14,7 +14,7 @@ from ..guarantees import NoFalseClaim
 from ..ops.conformal import conformal_threshold
 
 if TYPE_CHECKING:
-    from ._store import LabelStore
+    from .sources import LabelStore
 
 Asked = list[tuple[int, tuple[int, ...]]]
 

@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 
 from .._checks import check_choice
 from ._next import Order
-from ._store import LabelStore
+from .sources import LabelStore
 
 _LONGEST = 2**20  # bytes of a request
 _PATIENCE = 20.0  # seconds that a connection may take from beginning to end

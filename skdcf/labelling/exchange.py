@@ -9,8 +9,7 @@ from typing import Any
 
 from .._files import replaced
 from ..graphs import as_batch
-from ._store import WORDS
-from .sources import get_label_sources
+from .sources import WORDS, get_label_sources
 
 Words = list[list[str | None]]
 

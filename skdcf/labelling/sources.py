@@ -1,20 +1,36 @@
-"""Who said that a claim is true: a person, a model or a rule, and when."""
+"""Who said that a claim is true, and when: sources of labels, and judgements on disk.
+
+A journal holds the judgements, saved one by one. It only ever grows. Each line is one key
+stroke: a label, a note or corrected edges, by whom and when. What is true now is what the
+lines say in their order, the last one counting. A program that is killed loses nothing but
+a line that was half written, and that line is left out.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Bunch
 
 from .._checks import check_choice
-from ..graphs import Labels, ReasoningGraph, as_batch, pack_labels
+from .._files import append_journal, open_journal
+from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ..graphs.sources import KINDS, SOURCES, iterate_sources, read_sources
 
-_WORDS = {"human": "by people", "model": "by models", "derived": "derived"}
+#: What a person can say of a claim; None takes it back.
+WORDS = {"true": 1, "false": 0, "unsure": -1, None: None}
+_LONGEST_NOTE = 10_000
+_HOW = {"human": "by people", "model": "by models", "derived": "derived"}
 
 
 class LabelSource(NamedTuple):
@@ -172,4 +188,385 @@ def _count(kind, found):
         return f"{total} judged, the data do not say by whom"
     listed = ", ".join(f"{by} {n}" for by, n in sorted(names.items()))
     judged = "" if kind == "derived" else "judged "
-    return f"{total} {judged}{_WORDS[kind]} ({listed})"
+    return f"{total} {judged}{_HOW[kind]} ({listed})"
+
+
+class LabelStore:
+    """Problems, and what people said of their claims so far.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph
+        With claims. Corrected edges replace theirs.
+    path : path-like
+        The journal; made if it is not there, and gone on with if it is. Several people
+        may share one.
+    labels : sequence of arrays, optional
+        Labels that are known, say proposed by a model. They stay where nobody says
+        anything else.
+
+    Raises
+    ------
+    ValueError
+        If a problem has no claim texts, or the file is no journal.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.labelling import LabelStore
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 4", "so it is odd"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = LabelStore([graph], f"{folder}/labels.journal")
+    ...     store.label(0, 0, "true", by="ann")
+    ...     store.label(0, 1, "unsure", by="ann")
+    ...     LabelStore([graph], f"{folder}/labels.journal").export("ann").labels
+    [array([ 1, -1])]
+    """
+
+    def __init__(
+        self,
+        graphs: Iterable[ReasoningGraph],
+        path: str | os.PathLike,
+        labels: Sequence[Any] | None = None,
+    ):
+        self.graphs = list(graphs)
+        self.path = Path(path)
+        self.known = labels
+        for i, graph in enumerate(self.graphs):
+            if graph.claims is None:
+                raise ValueError(f"problem {i} has no claim texts to show")
+        self._digests = [_digest(graph) for graph in self.graphs]
+        self._lock = threading.Lock()
+        self._said: dict[tuple[str, str, int], dict[str, Any]] = {}
+        self._notes: dict[tuple[str, str, int], str] = {}
+        self._edges: dict[tuple[str, str], list] = {}
+        #: Grows with every change, so that a page knows whether it is up to date.
+        self.version = 0
+        for number, line in enumerate(open_journal(self.path), start=1):
+            if line:
+                self._read(line, number)
+
+    def _read(self, line, number):
+        try:
+            event = json.loads(line)
+            self._apply(event)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            if not line.startswith(b"{"):
+                raise ValueError(
+                    f"{self.path}, line {number} is no judgement: name another file for "
+                    "the labels"
+                ) from None
+
+    def _apply(self, event):
+        by, digest = event["by"], event["problem"]
+        if "edges" in event:
+            self._edges[by, digest] = event["edges"]
+        elif "note" in event:
+            self._notes[by, digest, event["claim"]] = event["note"]
+        elif event["label"] in WORDS:
+            self._said[by, digest, event["claim"]] = event
+        self.version += 1
+
+    def label(
+        self, problem: int, claim: int, word: str | None, *, by: str, seconds=None
+    ) -> None:
+        """Save what somebody says of a claim.
+
+        Parameters
+        ----------
+        problem, claim : int
+            Positions, counted from 0.
+        word : {"true", "false", "unsure"} or None
+            None takes back what was said before.
+        by : str
+            Who says it.
+        seconds : float, optional
+            For how long the claim was looked at.
+
+        Raises
+        ------
+        ValueError
+            If there is no such claim or word.
+        """
+        if not isinstance(word, str | None) or word not in WORDS:
+            raise ValueError(f"the label is {word!r}, but must be one of {list(WORDS)}")
+        event = {**self._place(problem, claim), "label": word}
+        if seconds is not None:
+            if type(seconds) not in (int, float) or not 0 <= seconds < 1e6:
+                raise ValueError(f"seconds is {seconds!r}, but must be a duration")
+            event["seconds"] = round(seconds, 1)
+        self._save(event, by)
+
+    def note(self, problem: int, claim: int, text: str, *, by: str) -> None:
+        """Save a note on a claim, which stands in the place of an earlier one.
+
+        Parameters
+        ----------
+        problem, claim : int
+            Positions, counted from 0.
+        text : str
+            An empty one takes the note back.
+        by : str
+            Who says it.
+
+        Raises
+        ------
+        ValueError
+            If there is no such claim, or the text is none or has more than 10,000
+            characters.
+        """
+        if not isinstance(text, str) or len(text) > _LONGEST_NOTE:
+            raise ValueError(f"a note is a text of at most {_LONGEST_NOTE} characters")
+        self._save({**self._place(problem, claim), "note": text}, by)
+
+    def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
+        """Save what builds on what, as somebody sees it.
+
+        Parameters
+        ----------
+        problem : int
+            Its position.
+        edges : list of (parent, child)
+            All of them, as positions of claims.
+        by : str
+            Who says it.
+
+        Raises
+        ------
+        ValueError
+            If the edges make no graph: on a cycle, or a claim that is not there.
+        """
+        graph = self._graph(problem).replace(edges=_pairs(edges))
+        event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
+        self._save(event, by)
+
+    def _graph(self, problem):
+        if type(problem) is not int or not 0 <= problem < len(self.graphs):
+            raise ValueError(f"problem {problem!r} but {len(self.graphs)} problems")
+        return self.graphs[problem]
+
+    def _place(self, problem, claim):
+        graph = self._graph(problem)
+        if type(claim) is not int or not 0 <= claim < graph.n_claims:
+            raise ValueError(f"claim {claim!r} but {graph.n_claims} claims")
+        return {"problem": self.digest(problem), "claim": claim}
+
+    def digest(self, problem: int) -> str:
+        """Give what the journal calls a problem: a digest of its texts.
+
+        Parameters
+        ----------
+        problem : int
+            Its position, counted from 0.
+
+        Returns
+        -------
+        str
+            Hexadecimal digits, the same wherever the problem stands in a file.
+        """
+        return self._digests[problem]
+
+    def _save(self, event, by):
+        event |= {"by": by, "when": LabelSource.now("human", by).when}
+        with self._lock:
+            append_journal(self.path, event)
+            self._apply(event)
+
+    def said(self, problem: int, by: str) -> list[str | None]:
+        """What somebody said of the claims of a problem.
+
+        Parameters
+        ----------
+        problem : int
+            Its position, counted from 0.
+        by : str
+            Who said it.
+
+        Returns
+        -------
+        list of {"true", "false", "unsure"} or None
+            One for each claim; None where nothing was said.
+        """
+        return [e.get("label") for e in self._rows(self._said, problem, by, {})]
+
+    def _rows(self, kept, problem, by, default):
+        digest, n = self.digest(problem), self.graphs[problem].n_claims
+        return [kept.get((by, digest, v), default) for v in range(n)]
+
+    def notes(self, problem: int, by: str) -> list[str]:
+        """The notes of somebody on the claims of a problem.
+
+        Parameters
+        ----------
+        problem : int
+            Its position, counted from 0.
+        by : str
+            Who wrote them.
+
+        Returns
+        -------
+        list of str
+            Empty where there is none.
+        """
+        return self._rows(self._notes, problem, by, "")
+
+    def edges(self, problem: int, by: str) -> list[list[int]]:
+        """What builds on what, as somebody corrected it, or as it was.
+
+        Parameters
+        ----------
+        problem : int
+            Its position, counted from 0.
+        by : str
+            Who corrected them.
+
+        Returns
+        -------
+        list of [parent, child]
+            Positions of claims.
+        """
+        own = self.graphs[problem].edges.tolist()
+        return self._edges.get((by, self.digest(problem)), own)
+
+    def annotators(self) -> list[str]:
+        """Who has said something.
+
+        Returns
+        -------
+        list of str
+            Their names, sorted.
+        """
+        return sorted({by for by, _, _ in self._said} | {by for by, _ in self._edges})
+
+    def labels(self, by: str) -> list[NDArray[np.int64]]:
+        """The labels of one person, with those that were known where nothing was said.
+
+        Parameters
+        ----------
+        by : str
+            Whose labels these are.
+
+        Returns
+        -------
+        list of ndarray of int
+            1 true, 0 false, -1 unsure or not judged.
+        """
+        return self._labels(by, True)
+
+    def _labels(self, by, known):
+        before = self.known if known else None
+        labels = []
+        for i, graph in enumerate(self.graphs):
+            old = [-1] * graph.n_claims if before is None else before[i]
+            pairs = zip(self.said(i, by), old, strict=True)
+            labels.append(
+                np.array([k if w is None else WORDS[w] for w, k in pairs], int)
+            )
+        return labels
+
+    def settle(self, first: str, second: str, by: str) -> None:
+        """Save as ``by`` what two people agree on, where ``by`` has said nothing yet.
+
+        Parameters
+        ----------
+        first, second : str
+            Who has judged.
+        by : str
+            Whose set of labels is settled. What the two disagree on stays open in it.
+
+        Raises
+        ------
+        ValueError
+            If one of the two has judged nothing.
+        """
+        self.check_judged(first, second)
+        for i, v, a, b in self.compare(first, second, by):
+            if a == b:
+                self.label(i, v, a, by=by)
+
+    def check_judged(self, *names: str) -> None:
+        """Raise ValueError unless each of these people has judged something.
+
+        Parameters
+        ----------
+        *names : str
+            Who should have judged.
+        """
+        for name in names:
+            if name not in (known := self.annotators()):
+                raise ValueError(f"{name!r} has judged nothing; there are {known}")
+
+    def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:
+        """Go through the claims that two people judged and somebody else has not.
+
+        Parameters
+        ----------
+        first, second : str
+            Who has judged.
+        by : str
+            Who has said nothing of these claims.
+
+        Yields
+        ------
+        tuple of (problem, claim, label, other label)
+        """
+        for i in range(len(self.graphs)):
+            rows = [self.said(i, name) for name in (first, second, by)]
+            for v, (a, b, own) in enumerate(zip(*rows, strict=True)):
+                if own is None and a is not None and b is not None:
+                    yield i, v, a, b
+
+    def export(self, by: str, *, known: bool = True) -> Bunch:
+        """All problems with the labels and edges of one person.
+
+        Parameters
+        ----------
+        by : str
+            Whose labels and edges these are.
+        known : bool, default=True
+            Whether labels that the problems came with stand where nothing was said.
+
+        Returns
+        -------
+        Bunch
+            ``graphs`` (GraphBatch; who said what, notes and seconds are in the metadata,
+            and ``edges_corrected`` where edges were changed), ``labels`` (list of int
+            arrays: 1 true, 0 false, -1 unsure or not judged), ``words`` (what was said,
+            as in `said`), ``n_corrected`` (number of problems with other edges).
+        """
+        graphs, corrected = [], 0
+        for i, graph in enumerate(self.graphs):
+            edges = self.edges(i, by)
+            if edges != graph.edges.tolist():
+                corrected += 1
+                more = {"edges_corrected": True, "edges_corrected_by": by}
+                more = {**(graph.metadata or {}), **more}
+                graph = graph.replace(edges=_pairs(edges), metadata=more)
+            graphs.append(set_label_sources(graph, self._sources(i, graph, by)))
+        return Bunch(
+            graphs=GraphBatch.pack(graphs),
+            labels=self._labels(by, known),
+            words=[self.said(i, by) for i in range(len(graphs))],
+            n_corrected=corrected,
+        )
+
+    def _sources(self, i, graph, by):
+        before, notes = get_label_sources(graph), self.notes(i, by)
+        for v, event in enumerate(self._rows(self._said, i, by, {})):
+            if event.get("label") is not None:
+                more = {"seconds": event.get("seconds"), "note": notes[v] or None}
+                before[v] = LabelSource("human", by, event["when"], **more)
+        return before
+
+
+def _pairs(edges):
+    if not isinstance(edges, list):
+        raise ValueError("edges must be a list of pairs")
+    return [tuple(pair) if isinstance(pair, list) else pair for pair in edges]
+
+
+def _digest(graph):
+    """Digest what is judged: judgements follow their problem, wherever it stands in a file."""
+    content = json.dumps([graph.id, graph.problem, graph.claims])
+    return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -9,6 +9,7 @@ scripted model of `scripted_model`.
 import argparse
 import hashlib
 import json
+import math
 import threading
 import time
 from collections import Counter
@@ -45,10 +46,13 @@ class Raw:
 
 @dataclass
 class Endless:
-    """A body that never ends: one byte, or many, at a time."""
+    """A body that never ends, or not soon: one byte, or many, at a time."""
 
     chunk: bytes = b" "
     pause: float = 0.01
+    code: int = 200
+    most: float = math.inf  # chunks
+    n_sent: int = 0
 
 
 @dataclass
@@ -145,14 +149,15 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def drip(self, out):
-        self.send_response(200)
+        self.send_response(out.code)
         self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.close_connection = True
         end = time.monotonic() + 120
-        while time.monotonic() < end:
+        while time.monotonic() < end and out.n_sent < out.most:
             self.wfile.write(out.chunk)
             self.wfile.flush()
+            out.n_sent += 1
             time.sleep(out.pause)
 
 

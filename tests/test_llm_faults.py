@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("openai", reason="the openai client is not installed")
 
-from chat_server import ChatServer, Raw, Say, Status
+from chat_server import ChatServer, Endless, Raw, Say, Status
 from scripted_model import ScriptedModel
 
 from skdcf import HardCF, ReasoningGraph
@@ -278,13 +278,15 @@ def test_redirects_are_not_followed(code, tmp_path):
 
 
 def test_of_an_error_64_kb_are_read():
-    big = "x" * 30_000_000
+    """Of 2 GB all were; buffers on the way hold some megabytes."""
+    big = Endless(b"x" * 2**20, pause=0.0, code=401, most=100)
     with (
-        ChatServer(lambda request, n: Status(401, body=big)) as server,
+        ChatServer(lambda request, n: big) as server,
         pytest.raises(EndpointError) as caught,
     ):
         decompose(server)
     assert len(str(caught.value)) < 400
+    assert big.n_sent < 50
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def streams(kind, n_streams=120, n=99, length=400, delta=0.1):
             block = new[a : a + 100]
             if kind == "errors first":
                 block = np.sort(block)
-            monitor.update(*table(block))
+            monitor.update(*table(np.repeat(block, 1 + (kind == "twice"))))
             if kind == "twice":
                 monitor.update(*table(block))
             if kind == "recalibrated":
@@ -143,10 +143,33 @@ def streams(kind, n_streams=120, n=99, length=400, delta=0.1):
     return alarms / n_streams
 
 
+MOST_ALARMS = 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 120)
+
+
 @pytest.mark.parametrize("kind", ["plain", "errors first", "twice", "recalibrated"])
 def test_false_alarms(kind):
-    """At most delta of the streams; errors first alarmed in .97, twice in .42 of them."""
-    assert streams(kind) <= 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 120)
+    """At most delta of the streams.
+
+    Errors first alarmed in .99 of them, twice in .52, recalibrated (of 19) in .33.
+    """
+    n = 19 if kind == "recalibrated" else 99
+    assert streams(kind, n=n) <= MOST_ALARMS
+
+
+def test_false_alarms_where_one_group_comes_after_the_other():
+    """One urn for five groups alarmed in .38 of the streams."""
+    rng, alarms = np.random.default_rng(3), 0
+    by = NoFalseClaim(by=lambda batch: batch.features[:, 1])
+    group = np.r_[np.arange(99) % 5, np.sort(np.arange(400) % 5)]
+    for _ in range(120):
+        X, y = np.column_stack([rng.normal(size=499), group]), np.zeros(499, dtype=int)
+        monitor = CoverageMonitor(
+            HardCF(0, guarantee=by).fit(X[:99], y[:99]), delta=0.1
+        )
+        for block in np.split(np.arange(99, 499), 4):
+            monitor.update(X[block], y[block])
+        alarms += monitor.alarm
+    assert alarms / 120 <= MOST_ALARMS
 
 
 def test_groups_are_urns_of_their_own():

@@ -407,6 +407,31 @@ def test_products_that_cancel(ties, inside):
     assert kept == 0 and refused < 200
 
 
+def test_a_copy_of_the_problem_at_the_threshold_where_the_filter_makes_the_columns():
+    """Among 59 others; measured on two problems alone, 2 of these 200 copies were kept."""
+    kept = 0
+    for seed in range(200):
+        X = np.random.default_rng(seed).normal(size=(59, 64))
+        cf = HardCF(0, features=FunctionTransformer(cancelling), alpha=0.1)
+        cf.fit(X, np.zeros(59, dtype=int))
+        at = np.argsort(-cancelling(X)[:, 0])[5]
+        kept += any(cf.predict(np.repeat(X[[at]], n, axis=0)).any() for n in (1, 7, 60))
+    assert kept == 0
+
+
+def test_one_original_in_calibration_and_copies_of_it_in_use():
+    """Columns come from elsewhere; the copy is as likely to be the higher one."""
+    missed = []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        population = rng.normal(size=(38, 64))
+        alone = np.concatenate([cancelling(row[None]) for row in population])
+        many = cancelling(population[rng.integers(38, size=19)])
+        cf = HardCF(0, alpha=0.1).fit(many, np.zeros(19, dtype=int))
+        missed.append(np.mean(cf.predict(alone)))
+    assert np.mean(missed) <= 0.1 + 3 * np.std(missed) / 20
+
+
 @pytest.mark.parametrize("cuts", [[], [1, 30]])
 def test_scores_that_copies_share_are_lowered_in_parts_too(cuts):
     table = np.repeat([[1 / 3], [0.25], [np.pi]], 20, axis=0)

@@ -26,7 +26,7 @@ from ..ops.hard import segment_sum
 from ._parts import Seen, hash_text, mix, refuse_other_settings, single_columns
 
 LARGEST = 512  # problems that are looked at
-SIZES = (1, 1, 7, 60)  # of batches, before a third of the problems and the rest
+SIZES = (*8 * (1,), 7, 60)  # of batches, before a third of the problems and the rest
 TOLERATED = 1e-5  # of the largest confidence, or of 1: float32 comes out near 1e-6
 MARGIN = 10.0  # by which the measured difference may be exceeded elsewhere
 _ODD = np.uint64(0x9E3779B97F4A7C15)

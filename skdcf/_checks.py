@@ -6,6 +6,7 @@ All of these raise ValueError with the name of what is wrong, the value and the 
 import re
 import sys
 import warnings
+from ipaddress import ip_address
 from numbers import Integral, Real
 
 import numpy as np
@@ -133,6 +134,14 @@ def printable(text):
 def without_places(text):
     """A ``repr`` without places in memory, which another session or a copy changes."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def is_loopback(host):
+    """Whether a host, a name or an address, is this machine itself."""
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False
 
 
 def warn(message, category):

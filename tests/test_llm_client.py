@@ -576,7 +576,7 @@ def test_a_cache_that_another_program_is_making_is_waited_for(tmp_path):
     other.execute("BEGIN IMMEDIATE")
     threading.Timer(0.2, other.execute, ["COMMIT"]).start()
     cache = ReplyCache(path)
-    cache.put("key", "reply", "prompt")
-    assert cache.get("key") == "reply"
+    cache["key"] = "reply", "prompt"
+    assert cache.get("key") == ("reply", "prompt")
     cache.close()
     other.close()

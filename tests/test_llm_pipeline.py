@@ -228,7 +228,8 @@ def test_another_extraction_is_noticed(fitted):
     [
         (lambda p: p.answer("one question"), "list of texts"),
         (lambda p: p.answer(["q"], ["a", "b"]), "2 answers but 1 problems"),
-        (lambda p: p.answer(["q"], [None]), "list of texts"),
+        (lambda p: p.answer(["q"], [None]), "answer is None, but must be a text"),
+        (lambda p: p.answer(["q"], "a"), "list of texts"),
         (lambda p: p.answer(["q"], ["a"], alpha=2), "alpha is 2"),
         (lambda p: clone(p).set_params(merge=7).fit([], []), "merge"),
         (lambda p: clone(p).set_params(filter="HardCF").fit([], []), "filter"),

@@ -378,8 +378,6 @@ def test_every_prompt_is_a_file_and_every_file_a_prompt():
     assert files == {f"{name}-{version}" for name, version in VERSIONS.items()}
     for name in VERSIONS:
         assert len(load_prompt(name).text) > 100
-    with pytest.raises(ValueError, match="no prompt 'merge-99'"):
-        load_prompt("merge", 99)
 
 
 def test_prompts_on_data_say_that_data_are_data():

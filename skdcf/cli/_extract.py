@@ -10,11 +10,10 @@ import os
 import tomllib
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from ipaddress import ip_address
 from pathlib import Path
 
 from .. import load
-from .._checks import printable
+from .._checks import is_loopback, printable
 from .._files import iter_objects
 from ..datasets.jsonl import format_jsonl
 from ..service import create_app
@@ -165,7 +164,7 @@ def serve(options):
     )
     if options.token_variable and not token:
         raise ValueError(f"the environment variable {options.token_variable} is empty")
-    if not token and not _is_here(options.host):
+    if not token and not is_loopback(options.host):
         raise ValueError(
             f"without a token only this machine is answered, not {options.host}: name the "
             "environment variable that holds one with --token-variable"
@@ -174,16 +173,9 @@ def serve(options):
         Path(options.folder).mkdir(parents=True, exist_ok=True)
     app = create_app(load(options.model), token=token, folder=options.folder)
     when = datetime.fromtimestamp(Path(options.model).stat().st_mtime, UTC)
-    app.state.service.calibrated = when.isoformat(timespec="seconds")
+    app.calibrated = when.isoformat(timespec="seconds")
     inform(f"http://{options.host}:{options.port}/v1/filter; Ctrl-C ends it")
     quiet = {"access_log": False, "log_level": "warning", "server_header": False}
     patience = {"timeout_keep_alive": 20, "timeout_graceful_shutdown": 30}
     place = {"host": options.host, "port": options.port, "backlog": 4096}
     uvicorn.run(app, **place, **quiet, **patience)
-
-
-def _is_here(host):
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -5,28 +5,11 @@ protocol (hosted, vLLM, Ollama, llama.cpp), or any function. Install ``skdcf[llm
 endpoints. Keys are read from the environment when calls are made, and stored nowhere.
 """
 
-from ._calls import (
-    CallError,
-    EndpointError,
-    Reply,
-    Usage,
-)
-from ._claims import (
-    Decompose,
-    DeduceGraph,
-    SampleAnswers,
-    split_sentences,
-)
+from ._calls import CallError, EndpointError, Reply, Usage
+from ._claims import Decompose, DeduceGraph, SampleAnswers, split_sentences
 from ._client import ChatClient
 from ._extractor import ClaimExtractor
-from ._judges import (
-    Frequency,
-    Merge,
-    SemanticJudge,
-    Verify,
-    join_claims,
-    judge_labels,
-)
+from ._judges import Frequency, Merge, SemanticJudge, Verify, join_claims, judge_labels
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer
 
 __all__ = [

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,15 +41,7 @@ class UnreadableError(CallError):
 
 
 class PassingError(Exception):
-    """A fault that may be gone next time; ``wait`` are the seconds a server asks for."""
-
-    def __init__(self, message, wait=None):
-        super().__init__(message)
-        self.wait = wait
-
-
-class NotCachedError(CallError):
-    """A reply is not in the cache, and no call is to be made."""
+    """A fault that may be gone next time: what it is, and seconds a server asks for."""
 
 
 class Prompt(NamedTuple):
@@ -68,8 +59,8 @@ class Prompt(NamedTuple):
 
 
 @cache
-def load_prompt(name: str, version: int | None = None) -> Prompt:
-    """Read a prompt of the package.
+def load_prompt(name: str) -> Prompt:
+    """Read a prompt of the package, in its newest version.
 
     A prompt is part of the call, and so of the name under which a reply is kept: another
     prompt, another reply. What is asked about (questions, answers, claims) is never
@@ -80,17 +71,10 @@ def load_prompt(name: str, version: int | None = None) -> Prompt:
     name : str
         "answer", "decompose", "entailment", "frequency", "graph",
         "labels", "merge", "semantic", "verdict", "verify" or "verify_all".
-    version : int, optional
-        None is the newest.
 
     Returns
     -------
     Prompt
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name and version.
 
     Examples
     --------
@@ -98,22 +82,8 @@ def load_prompt(name: str, version: int | None = None) -> Prompt:
     >>> load_prompt("merge").name
     'merge-2'
     """
-    full = f"{name}-{VERSIONS.get(name) if version is None else version}"
-    path = _PROMPTS.joinpath(f"{full}.txt")
-    if name not in VERSIONS or not path.is_file():
-        raise ValueError(f"there is no prompt {full!r}; names are {sorted(VERSIONS)}")
-    return Prompt(full, path.read_text("utf-8").strip())
-
-
-def resolve_prompt(name: str, own: str | Path | None) -> Prompt:
-    """The prompt of the package, or the caller's own: its text, or a Path to it."""
-    if own is None:
-        return load_prompt(name)
-    text = own.read_text("utf-8") if isinstance(own, Path) else own
-    if not text.strip():
-        raise ValueError(f"the prompt for {name!r} is empty")
-    digest = hashlib.sha256(text.strip().encode()).hexdigest()[:8]
-    return Prompt(f"{name}-own-{digest}", text.strip())
+    full = f"{name}-{VERSIONS[name]}"
+    return Prompt(full, _PROMPTS.joinpath(f"{full}.txt").read_text("utf-8").strip())
 
 
 @dataclass(frozen=True)
@@ -243,18 +213,21 @@ class Usage:
         return np.add(paid, kept)
 
     def __iadd__(self, other):
-        for part in fields(self):
-            total = getattr(self, part.name) + getattr(other, part.name)
-            setattr(self, part.name, total)
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
         return self
 
 
-#: Keys of a graph's metadata: how it was extracted, what was odd, and, where they differ
-#: from the claim's own, the words of the answer that state a claim.
-EXTRACTION, FLAGS, SPANS = "extraction", "flags", "spans"
 _SENTENCE_END = re.compile(r"\n\s*|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
 _MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
 _MOST_OUTSIDE = 0.2  # share of an answer that may be in no claim without a flag
+#: What may stand for an answer and what belongs to it.
+_KINDS: dict[str, Any] = {
+    "problem": (str | None, "a text"),
+    "answer": (str | None, "a text"),
+    "id": (str | int | None, "a text or whole number"),
+    "metadata": (Mapping | None, "a dictionary"),
+}
 
 
 class Answer(NamedTuple):
@@ -316,49 +289,42 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
 
 
 def _read_answer(i, item, ask):
+    """All that could be wrong is found before the first call."""
+    names = Answer._fields
     if isinstance(item, str) and ask:
-        answer = Answer(item, None)
-    elif isinstance(item, Mapping):
-        if unknown := sorted(map(str, item.keys() - {*Answer._fields, "group"})):
-            raise ValueError(
-                f"problem {i}: unknown keys {unknown}; there are {list(Answer._fields)}. The "
-                'question is the "problem", and whatever else belongs to it goes into '
-                '"metadata"'
-            )
-        answer = Answer(**{name: item.get(name) for name in Answer._fields})
-        if item.get("group") is not None and isinstance(
-            answer.metadata, Mapping | None
-        ):
-            metadata = {**(answer.metadata or {}), "group": item["group"]}
-            answer = answer._replace(metadata=metadata)
-    elif isinstance(item, tuple) and 2 <= len(item) <= len(Answer._fields):
-        answer = Answer(*item)
-    else:
-        raise ValueError(
-            f"problem {i} is a {type(item).__name__}, but must be (problem, answer), or a "
-            'dictionary with "problem" and "answer"'
-        )
-    return _checked(f"problem {i}: its", answer, ask)
+        item = {"problem": item}
+    elif isinstance(item, tuple) and 2 <= len(item) <= len(names):
+        item = dict(zip(names, item, strict=False))
+    if not isinstance(item, Mapping):
+        said = 'must be (problem, answer), or a dictionary with "problem" and "answer"'
+        raise ValueError(f"problem {i} is a {type(item).__name__}, but {said}")
+    if unknown := sorted(map(str, item.keys() - {*names, "group"})):
+        said = 'The question is the "problem", and all others go into "metadata"'
+        raise ValueError(f"problem {i}: unknown keys {unknown}, not {names}. {said}")
+    kinds = _KINDS if ask else _KINDS | {"answer": (str, "a text")}
+    for name, (kind, said) in kinds.items():
+        value = item.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            its = f"problem {i}: its {name} is {value!r}"
+            raise ValueError(f"{its}, but must be {said}")
+    return _made(f"problem {i}: its", item)
 
 
-def _checked(its, answer, ask):
-    """All that could be wrong is found before the first call, half characters replaced."""
-    if not isinstance(answer.answer, str) and not (ask and answer.answer is None):
-        raise ValueError(f"{its} answer is {answer.answer!r}, no text")
-    if not isinstance(answer.problem, str | None):
-        raise ValueError(f"{its} question is {answer.problem!r}, no text")
+def _made(its, item):
+    """The answer in a dictionary, without half characters."""
+    answer = Answer(**{name: item.get(name) for name in Answer._fields})
     if answer.answer is None and not (answer.problem or "").strip():
         raise ValueError(f"{its} answer is None, and there is no question to ask")
-    if not isinstance(answer.metadata, Mapping | None):
-        raise ValueError(f"{its} metadata must be a dictionary")
-    if not isinstance(answer.id, str | int | None) or isinstance(answer.id, bool):
-        raise ValueError(f"{its} id is {answer.id!r}, no text or whole number")
-    passages = answer.context
+    passages, metadata = answer.context, answer.metadata
     passages = (passages,) if isinstance(passages, str) else passages
-    return answer._replace(
+    if item.get("group") is not None:
+        metadata = {**(metadata or {}), "group": item["group"]}
+    return Answer(
         problem=whole(answer.problem),
         answer=whole(answer.answer),
+        id=answer.id,
         alternatives=_texts(f"{its} alternatives", answer.alternatives),
+        metadata=metadata,
         context=_texts(f"{its} context", passages),
     )
 
@@ -372,34 +338,31 @@ def _texts(name, values):
 
 def whole(text: str | None) -> str | None:
     """A text whose half characters are joined, or replaced where the other half is lost."""
-    if text is None:
-        return None
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    raw = (text or "").encode("utf-16-le", "surrogatepass")
+    return None if text is None else raw.decode("utf-16-le", "replace")
 
 
 def make_graph(answer: Answer, claims: Sequence[str], edges: Any) -> ReasoningGraph:
-    """The graph of an answer, and in its metadata the words that state each claim."""
+    """The graph of an answer, and in its metadata the words that state each claim.
+
+    Words that are the claim's own are left out.
+    """
     spans = {str(c): getattr(c, "span", c) for c in claims}
     spans = {claim: span for claim, span in spans.items() if span != claim}
     metadata = {**(answer.metadata or {}), "answer": answer.answer}
-    shared = answer._asdict() | {
-        "metadata": metadata | ({SPANS: spans} if spans else {})
-    }
+    metadata |= {"spans": spans} if spans else {}
+    shared = answer._asdict() | {"metadata": metadata}
     del shared["answer"]
     return ReasoningGraph(None, edges, claims=[str(c) for c in claims], **shared)
 
 
 def flag_of_text(graph: ReasoningGraph) -> str | None:
     """A flag where much of an answer is in no claim: it was neither kept nor dropped."""
-    answer = (graph.metadata or {}).get("answer") or ""
+    answer, stated = _stated(graph)
     letters = np.array([c.isalnum() for c in answer], dtype=bool)
-    outside = letters.copy()
-    for places in _places(graph, answer):
-        _mark(outside, places, False)
-    share = outside.sum() / max(letters.sum(), 1)
-    if share <= _MOST_OUTSIDE:
-        return None
-    return f"{share:.0%} of the answer's text is in no claim"
+    share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
+    few = share <= _MOST_OUTSIDE
+    return None if few else f"{share:.0%} of the answer's text is in no claim"
 
 
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
@@ -409,37 +372,33 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     where those of a dropped claim are not found, nothing is kept, since it may be stated
     anywhere.
     """
-    answer = (graph.metadata or {}).get("answer") or ""
-    good, bad = np.zeros((2, len(answer)), dtype=bool)
-    for places, keep in zip(_places(graph, answer), kept, strict=True):
-        if not keep and not places:
-            return ""
-        _mark(good if keep else bad, places)
-    ends = [match.end() for match in _SENTENCE_END.finditer(answer)]
-    bounds = zip([0, *ends], [*ends, len(answer)], strict=True)
-    return "".join(_kept_sentences(answer, bounds, good & ~bad)).strip()
-
-
-def _kept_sentences(answer, bounds, good) -> Iterator[str]:
-    for start, end in bounds:
+    answer, stated = _stated(graph)
+    mask = np.asarray(kept, dtype=bool)
+    if not stated[~mask].any(axis=1).all():
+        return ""
+    good = stated[mask].any(axis=0) & ~stated[~mask].any(axis=0)
+    text, start = "", 0
+    for end in [
+        *(match.end() for match in _SENTENCE_END.finditer(answer)),
+        len(answer),
+    ]:
         sentence = answer[start:end]
-        stated = np.ones(len(sentence), dtype=bool)
+        said = np.array([not c.isspace() for c in sentence], dtype=bool)
         for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence
-            stated[match.start() : match.end()] = False
-        stated &= np.array([not c.isspace() for c in sentence], dtype=bool)
-        if stated.any() and good[start:end][stated].all():
-            yield sentence
+            said[slice(*match.span())] = False
+        if said.any() and good[start:end][said].all():
+            text += sentence
+        start = end
+    return text.strip()
 
 
-def _places(graph, answer):
-    """Where the words of each claim stand in its answer: all places, often one or none."""
-    spans = (graph.metadata or {}).get(SPANS) or {}
-    for claim in graph.claims or ():
-        words = str(spans.get(claim, claim)).split()
-        pattern = r"\s+".join(map(re.escape, words))
-        yield [m.span() for m in re.finditer(pattern, answer)] if words else []
-
-
-def _mark(line, places, value=True):
-    for start, end in places:
-        line[start:end] = value
+def _stated(graph):
+    """An answer, and for each claim which characters of it are its words."""
+    metadata = graph.metadata or {}
+    answer, spans = metadata.get("answer") or "", metadata.get("spans") or {}
+    stated = np.zeros((graph.n_claims, len(answer)), dtype=bool)
+    for row, claim in zip(stated, graph.claims or (), strict=False):
+        words = map(re.escape, str(spans.get(claim, claim)).split())
+        for match in re.finditer(r"\s+".join(words), answer):
+            row[slice(*match.span())] = True
+    return answer, stated

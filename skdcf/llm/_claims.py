@@ -8,22 +8,21 @@ from dataclasses import KW_ONLY, dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 from .._parameters import Number, positive
 from ..edges import chain_edges, cited_edges
-from ._calls import Reply, UnreadableError
-from ._client import Step
+from ._calls import UnreadableError
+from ._client import Step, number_texts
 from ._reading import Claims, Premises, number_rows, read_texts
-from ._session import Chat, gather_steps
+from ._session import gather_steps
 
 _END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])(?:\s+|(?<=[\u3002\uff01\uff1f]))")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
 _REFUSAL = re.compile(
-    r"\W*((i'?m|i am|we are) )?(very )?(sorry|unable|afraid)\b|\W*(i|we) "
+    r"(?i)\W*((i'?m|i am|we are) )?(very )?(sorry|unable|afraid)\b|\W*(i|we) "
     r"(can(no|')t|can not|won't|will not) (help|assist|answer|provide|comply|do|fulfill)|"
-    r"\W*as an ai\b",
-    re.IGNORECASE,
+    r"\W*as an ai\b"
 )
 _LONGEST_REFUSAL = 400  # characters; what goes on for longer says something
 REPAIRED = "graph repaired: edges to later claims, unknown ones and loops left out"
@@ -68,31 +67,26 @@ class Decompose(Step):
     [['2 + 2 = 4', '4 is even']]
     """
 
-    _prompt_name = "decompose"
-    _written = 38
-    _reply = Claims
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        **Step._parameter_constraints,
-        "max_claims": [positive(Integral)],
+    _prompt_name, _written, _reply = "decompose", 38, Claims
+    _parameter_constraints = Step._parameter_constraints | {
+        "max_claims": [positive(Integral)]
     }
 
     max_claims: int = 100
 
     def _question(self, answer, problem):
-        return {"question": problem, "answer": answer} if answer.strip() else None
+        return {"question": problem, "answer": answer}
 
     def _read(self, reply, answer, problem):
-        if reply is None:
-            return []
-        claims = [Claim(text) for text in read_texts([c.text for c in reply.claims])]
+        texts = read_texts([row.text for row in reply.claims])
+        if len(texts) > self.max_claims and not _halves(answer):
+            raise ValueError(f"it has {len(texts)} claims, more than {self.max_claims}")
+        claims = list(map(Claim, texts))
         for claim, row in zip(claims, reply.claims, strict=True):
             claim.span = row.span or row.text
-        if len(claims) > self.max_claims and not _halves(answer):
-            n, most = len(claims), self.max_claims
-            raise ValueError(f"it has {n} claims, more than {most}")
         return claims
 
-    async def _run(self, chat: Chat, answer: str, problem: str | None) -> list[str]:
+    async def _run(self, chat, answer, problem):
         claims = await super()._run(chat, answer, problem)
         if len(claims) <= self.max_claims:
             return claims
@@ -105,10 +99,8 @@ def _halves(answer):
     text = answer.strip()
     ends = [m.end() for m in re.finditer(r"\n+|(?<=[.!?])\s+", text)]
     ends = [end for end in ends if text[end:].strip()]
-    if not ends:
-        return ()
-    middle = min(ends, key=lambda end: abs(2 * end - len(answer)))
-    return text[:middle], text[middle:]
+    middle = min(ends, key=lambda end: abs(2 * end - len(answer)), default=None)
+    return () if middle is None else (text[:middle], text[middle:])
 
 
 def split_sentences(answer: str, problem: str | None = None) -> list[str]:
@@ -192,43 +184,32 @@ class DeduceGraph(Step):
     [DeducedGraph(edges=[(0, 1)], flag=None)]
     """
 
-    _prompt_name = "graph"
-    _written = 12
-    _reply = Premises
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        **Step._parameter_constraints,
-        "read_cited": ["boolean"],
-    }
+    _prompt_name, _written, _reply = "graph", 12, Premises
+    _parameter_constraints = Step._parameter_constraints | {"read_cited": ["boolean"]}
 
     read_cited: bool = True
 
     def _question(self, claims, problem):
-        if len(claims) < 2 or (self.read_cited and cited_edges(claims, problem)):
-            return None
-        rows = [{"claim": v + 1, "text": text} for v, text in enumerate(claims)]
-        return {"question": problem, "claims": rows}
-
-    def _rows(self, claims, problem):
-        return len(claims)
+        return {"question": problem, "claims": number_texts(claims)}
 
     def _read(self, reply, claims, problem):
-        if reply is None:
-            return DeducedGraph(cited_edges(claims, problem) if self.read_cited else [])
         return DeducedGraph(_edges(number_rows(reply.premises, len(claims))))
 
-    async def _run(self, chat: Chat, *item: Any) -> DeducedGraph:
+    async def _run(self, chat, claims, problem):
+        cited = cited_edges(claims, problem) if self.read_cited else []
+        if cited or len(claims) < 2:
+            return DeducedGraph(cited)
         try:
-            return await super()._run(chat, *item)
+            return await super()._run(chat, claims, problem)
         except UnreadableError as error:
-            return _repaired(error.data, item[0])
+            return _repaired(error.data, claims)
 
 
 def _edges(rows):
     """Edges of a reply; ValueError says what is wrong with it, for the next asking."""
     n = len(rows)
     for row in rows:
-        wrong = [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]
-        if wrong:
+        if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
             raise ValueError(f"claim {row.claim} builds on {wrong[0]}")
     try:
         TopologicalSorter({row.claim: row.builds_on for row in rows}).prepare()
@@ -300,10 +281,8 @@ class SampleAnswers(Step):
     [['2 + 2 = 4', '2 + 2 = 5']]
     """
 
-    _prompt_name = "answer"
-    _per, _written = "draw", 15
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        **Step._parameter_constraints,
+    _prompt_name, _written = "answer", 15
+    _parameter_constraints = Step._parameter_constraints | {
         "n": [positive(Integral)],
         "temperature": [Number(Real, 0, 2, closed="both")],
         "max_tokens": [positive(Integral), None],
@@ -316,34 +295,21 @@ class SampleAnswers(Step):
     temperature: float = 1.0
     max_tokens: int | None = None
 
-    async def _run(self, chat: Chat, problem: str) -> list[str]:
+    async def _run(self, chat, problem):
         drawn = [self._one(chat, problem, i, _useful) for i in range(1, self.n + 1)]
         texts = [text for text in await gather_steps(*drawn) if text is not None]
         if len(texts) < self.n:
             chat.flag(f"only {len(texts)} of {self.n} other answers are of use")
         return texts
 
-    async def answer(self, chat: Chat, problem: str) -> str:
-        """Ask for the answer that is shown; it may be cut off, but not empty.
-
-        Parameters
-        ----------
-        chat : Chat
-            The model that is asked.
-        problem : str
-            The question.
-
-        Returns
-        -------
-        str
-            The text of the answer.
-        """
+    async def _answer(self, chat, problem):
+        """Ask for the answer that is shown; it may be cut off, but not empty."""
 
         def read(reply):
             chat.flag(CUT_OFF if reply.finish_reason == "length" else None)
             return _said(reply)
 
-        text = await self._one(chat, problem, 0, read)
+        text = await self._one(chat.of(self.model), problem, 0, read)
         if text is None:
             raise UnreadableError(f"{chat.model!r} gives no answer, or refuses to")
         return text
@@ -352,8 +318,7 @@ class SampleAnswers(Step):
         if not isinstance(problem, str) or not problem.strip():
             raise ValueError("a problem without a question has no other answers")
         options = {"temperature": float(self.temperature), "seed": seed}
-        if self.max_tokens is not None:
-            options["max_tokens"] = self.max_tokens
+        options |= {"max_tokens": self.max_tokens}
         seeds = iter((seed + self.n, seed + 2 * self.n, seed))
 
         def again(call, reply, problem):
@@ -363,7 +328,7 @@ class SampleAnswers(Step):
             return await chat.ask(self.told(), problem, read, again, **options)
 
 
-def _useful(reply: Reply) -> str:
+def _useful(reply):
     """The text of an answer that can be compared with others."""
     if reply.finish_reason == "length":
         raise ValueError("it was cut off")

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
 import os
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
 from .._parameters import Number, Settings, positive
-from ..graphs import ReasoningGraph
-from ._calls import CallError, Prompt, Reply, resolve_prompt
-from ._session import Chat, Engine, ReplyCache, Session, gather_all
+from ._calls import CallError, Prompt, Reply, load_prompt
+from ._reading import number_rows
+from ._session import Engine, ReplyCache, Session, gather_all
 from ._transport import Endpoint, FunctionTransport, find_url
 
+_AMOUNT = Number(Real, 0, None, closed="left")
+_LETTERS_PER_TOKEN = 4
+#: What each verdict counts as a number.
+_VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
+_VALUES |= {"true": 1, "false": 0, "unsure": -1}
 _LOCK = threading.Lock()  # while an engine is made
 _SECRET_WORDS = ("key", "token", "secret", "password", "sig", "auth")
 _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprobs"}
@@ -107,7 +112,7 @@ class ChatClient(Settings):
 
     # Not taken from a file: `skdcf.load` makes them None.
     _opens = ("base_url", "complete", "key_variable", "headers", "cache")
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints = {
         "base_url": [str, None],
         "complete": [callable, None],
         "key_variable": [str, None],
@@ -119,7 +124,7 @@ class ChatClient(Settings):
         "max_retries": [Number(Integral, 0, None, closed="left")],
         "max_tokens": [positive(Integral), None],
         "prices": [tuple, list, None],
-        "confirm_above": [Number(Real, 0, None, closed="left"), None],
+        "confirm_above": [_AMOUNT, None],
     }
     _engine = cast(Any, None)  # and the settings that it was made with
 
@@ -141,74 +146,40 @@ class ChatClient(Settings):
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
         if self.base_url is self.complete is self.key_variable is None:
-            raise ValueError(
-                "the client knows no address: one that comes from a file has to be told "
-                "anew where its model is. Set base_url and key_variable, with set_params"
-            )
+            said = "one that comes from a file has to be told where its model is"
+            set_it = "set_params(base_url=..., key_variable=...)"
+            raise ValueError(f"the client knows no address: {said}, with {set_it}")
         if self.base_url is not None:
             _check_url(self.base_url)
             if self.complete is not None:
                 raise ValueError("base_url and complete are both given: choose one")
         if taken := _OURS.intersection(self.extra or ()):
             raise ValueError(f"extra holds {sorted(taken)}, which this package sets")
-        if not all(
-            isinstance(v, str) for pair in (self.headers or {}).items() for v in pair
-        ):
-            raise ValueError(
-                f"headers is {self.headers!r}: give the name of each header, and that of "
-                "the environment variable that holds its value"
-            )
-        if self.prices is not None:
-            _check_prices(self.prices)
+        named = [name for pair in (self.headers or {}).items() for name in pair]
+        if not all(isinstance(name, str) for name in named):
+            said = "for each name of a header the environment variable of its value"
+            raise ValueError(f"headers is {self.headers!r}, but must give {said}")
+        prices = (0, 0) if self.prices is None else self.prices
+        if len(prices) != 2 or not all(map(_AMOUNT.is_satisfied_by, prices)):
+            said = "of a million tokens of prompts, and of a million tokens of replies"
+            raise ValueError(f"prices is {prices!r}, but must be two: {said}")
 
-    def limit(self) -> tuple[float, str]:
-        """The estimate above which a person is asked, and its unit.
+    def _submit(self, items, work, model, *, show=False, dry=False):
+        """Begin ``work(chat, item)`` for each item; a future of results and usage.
 
-        Returns
-        -------
-        (float, {"tokens", "cost"})
-            The amount, and what it counts.
-        """
-        unit = "tokens" if self.prices is None else "cost"
-        standard = 1e6 if self.prices is None else 1.0
-        return standard if self.confirm_above is None else self.confirm_above, unit
-
-    def submit(
-        self, work: Callable[[Session], Coroutine], *, dry: bool = False
-    ) -> Future:
-        """Begin work in a session.
-
-        Parameters
-        ----------
-        work : callable
-            An async function of the session.
-        dry : bool, default=False
-            Whether to answer from the cache alone.
-
-        Returns
-        -------
-        concurrent.futures.Future
-            Which holds what the work returns.
+        With ``show`` the progress is shown, and with ``dry`` the cache alone answers.
         """
         engine = self._started()
-        return engine.submit(work(Session(engine, self.max_tokens, dry)))
+        session = Session(engine, self.max_tokens, dry)
+        return engine.submit(gather_all(session, items, work, model, show))
 
-    def run(self, work: Callable[[Session], Coroutine], *, dry: bool = False) -> Any:
-        """Do work in a session, and wait for it.
+    async def _later(self, *work, **options):
+        """Do work, as `_submit`, while other tasks of the caller's loop go on."""
+        return await asyncio.wrap_future(self._submit(*work, **options))
 
-        Parameters
-        ----------
-        work : callable
-            An async function of the session.
-        dry : bool, default=False
-            Whether to answer from the cache alone.
-
-        Returns
-        -------
-        object
-            What the work returns.
-        """
-        future = self.submit(work, dry=dry)
+    async def _now(self, *work, **options):
+        """Do work, as `_submit`, and wait for it, so that no loop is needed: `finish`."""
+        future = self._submit(*work, **options)
         try:
             return future.result()
         finally:
@@ -246,7 +217,7 @@ class ChatClient(Settings):
         if opened is not None:
             opened[2]()
 
-    def _started(self) -> Engine:
+    def _started(self):
         """The engine for these settings: the one that runs, or a new one."""
         self.validate()
         settings = self.get_params(deep=False) | {"base_url": find_url(self.base_url)}
@@ -257,10 +228,8 @@ class ChatClient(Settings):
                     return engine
                 end()
             cache = None if self.cache is None else ReplyCache(self.cache)
-            made = Endpoint(settings)
-            if self.complete is not None:
-                made = FunctionTransport(self.complete)
-            engine = Engine(made, cache, self.in_flight)
+            kind = Endpoint if self.complete is None else FunctionTransport
+            engine = Engine(kind(settings), cache, self.in_flight)
             self._engine = engine, settings, weakref.finalize(self, engine.close)
             return engine
 
@@ -268,24 +237,10 @@ class ChatClient(Settings):
         return super().__getstate__() | {"_engine": None}
 
 
-def drive(client: ChatClient, work: Generator) -> Any:
-    """Run what a generator yields, pairs (work, dry), and give it the results."""
-    result = None
+def finish(work: Any) -> Any:
+    """The result of a coroutine that has nothing to wait for."""
     try:
-        while True:
-            main, dry = work.send(result)
-            result = client.run(main, dry=dry)
-    except StopIteration as end:
-        return end.value
-
-
-async def adrive(client: ChatClient, work: Generator) -> Any:
-    """As `drive`, from a loop of the caller's."""
-    result = None
-    try:
-        while True:
-            main, dry = work.send(result)
-            result = await asyncio.wrap_future(client.submit(main, dry=dry))
+        work.send(None)
     except StopIteration as end:
         return end.value
 
@@ -312,48 +267,19 @@ def as_client(client: Any) -> ChatClient:
         return client
     if callable(client) and not isinstance(client, type):
         return ChatClient(complete=client)
-    raise ValueError(
-        f"client is a {type(client).__name__}, but must be a ChatClient, or a function "
-        "of the messages. A client of openai holds its key, which is then stored with "
-        "it: pass ChatClient(base_url=..., key_variable=...) instead"
-    )
+    said = "a client of openai stores its key: pass ChatClient(..., key_variable=...)"
+    raise ValueError(f"client is of {type(client)}, no ChatClient or function; {said}")
 
 
 def _check_url(url):
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(
-            f"base_url is {url!r}, but must begin with http:// or https://"
-        )
+        raise ValueError(f"base_url {url!r} does not begin with http:// or https://")
     named = [name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
     secret = any(word in name for name in named for word in _SECRET_WORDS)
     if parts.username or parts.password or secret:
-        raise ValueError(
-            "base_url holds a user name, a password or a key: keys belong into the "
-            "environment, see key_variable and headers"
-        )
-
-
-def _check_prices(prices):
-    real = all(isinstance(p, Real) and not isinstance(p, bool) for p in prices)
-    if len(prices) != 2 or not real or not all(0 <= p < float("inf") for p in prices):
-        raise ValueError(
-            f"prices is {prices!r}, but must be two: of a million tokens of prompts and "
-            "of a million tokens of replies"
-        )
-
-
-_LETTERS_PER_TOKEN = 4
-
-
-class Size(NamedTuple):
-    """How large a problem is, in tokens and numbers, known or guessed."""
-
-    problem: int
-    answer: int
-    context: int
-    n_claims: int
-    n_alternatives: int
+        said = "keys belong into the environment, see key_variable and headers"
+        raise ValueError(f"base_url holds a user name, a password or a key: {said}")
 
 
 @dataclass(frozen=True)
@@ -387,24 +313,6 @@ class Estimate:
         """Tokens of prompts and replies together."""
         return self.prompt_tokens + self.completion_tokens
 
-    @classmethod
-    def of(cls, n_problems: int, n_done: int, total: Any, prices: Any) -> Estimate:
-        """From calls, tokens of prompts and tokens of replies of what is to be done.
-
-        Parameters
-        ----------
-        n_problems, n_done : int
-        total : array of float, shape (3,)
-        prices : (float, float) or None
-
-        Returns
-        -------
-        Estimate
-        """
-        cost = None if prices is None else float(np.dot(total[1:], prices)) / 1e6
-        calls, asked, said = (round(float(value)) for value in total)
-        return cls(n_problems, n_done, calls, asked, said, cost)
-
     def __str__(self):
         price = "" if self.cost is None else f", costing about {self.cost:.4g}"
         return (
@@ -418,60 +326,53 @@ class Estimate:
 class Step(Settings):
     """One step between a model's answer and what a filter takes.
 
-    Subclasses name their prompt and the type of its reply, and define ``_question``, what
-    a model is asked about one problem (None: nothing), and ``_read``, what its reply
-    means (None: nothing was asked). Those that ask more than once define ``_run``.
+    Subclasses name their prompt and the type of its reply, which is a list where there
+    may be nothing to ask. They define ``_question``, what a model is asked about one
+    problem, and ``_read``, what its reply means; as they stand here, both are those of a
+    verdict on each claim of a graph. Those that ask more than once define ``_run``.
     """
 
     _prompt_name: ClassVar[str] = ""
-    _reply: ClassVar[type]
-    _per: ClassVar[str] = (
-        "answer"  # what has a call of its own: answer, claim, alternative or draw
-    )
+    _reply: ClassVar[Any]
     _written: ClassVar[int] = 37  # tokens that a reply has for each claim
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "prompt": [str, Path, None],
-        "model": [str, None],
-    }
+    per = "answer"  # what has a call of its own: answer, claim or alternative
+    _parameter_constraints = {"prompt": [str, Path, None], "model": [str, None]}
 
     prompt: str | Path | None = None
     _: KW_ONLY
     model: str | None = None
 
-    def _question(self, *item: Any) -> dict[str, Any] | None:
-        raise NotImplementedError
+    def _question(self, *item: Any) -> dict[str, Any]:
+        return tabled(*item)
 
     def _read(self, reply: Any, *item: Any) -> Any:
-        raise NotImplementedError
+        rows = number_rows(reply.verdicts, item[0].n_claims)
+        return np.array([_VALUES[row.verdict] for row in rows], dtype=np.int64)
 
-    def _rows(self, *item: Any) -> int | None:
-        """How many rows a reply has to have, where that is known."""
-        return None
-
-    async def _run(self, chat: Chat, *item: Any) -> Any:
+    async def _run(self, chat: Any, *item: Any) -> Any:
         """Do the step for one problem, in a session that is open."""
         question = self._question(*item)
-        if question is None:
-            return self._read(None, *item)
+        rows, text = question.get("claims"), question.get("answer", "")
+        if not (rows or text.strip()):  # there is nothing to ask
+            return self._read(self._reply([]), *item)
 
         def read(reply):
             return self._read(reply, *item)
 
-        rows = self._rows(*item)
-        return await chat.ask_object(self.told(), question, self._reply, read, rows)
+        n = None if rows is None else len(rows)
+        return await chat.ask_object(self.told(), question, self._reply, read, n)
 
-    def _expect(self, size: Size) -> np.ndarray:
-        """About the calls, tokens of prompts and of replies on a problem of that size."""
-        single = self._per == "claim"
-        n = {"claim": size.n_claims, "alternative": size.n_alternatives}
-        n_calls = n.get(self._per, getattr(self, "n", 1))
-        shown = size.answer // max(size.n_claims, 1) if single else size.answer
-        told = count_tokens(self.told().text) + size.problem + size.context
-        rows = 1 if single else size.n_claims
-        return n_calls * np.array([1, told + shown + 12 * rows, self._row() * rows])
+    def _expect(self, shared, answer, n_claims, n_others):
+        """About the calls, tokens of prompts and of replies on a problem.
 
-    def _row(self) -> int:
-        return self._written
+        Its sizes are the tokens of what all calls show and of the answer, and the numbers
+        of claims and of other answers.
+        """
+        n_calls = {"claim": n_claims, "alternative": n_others}
+        n_rows = 1 if self.per == "claim" else n_claims
+        told = count_tokens(self.told().text) + shared + answer * n_rows // n_claims
+        tokens = np.array([1, told + 12 * n_rows, self._written * n_rows])
+        return n_calls.get(self.per, getattr(self, "n", 1)) * tokens
 
     def told(self) -> Prompt:
         """The prompt that is used.
@@ -480,7 +381,14 @@ class Step(Settings):
         -------
         Prompt
         """
-        return resolve_prompt(self._prompt_name, self.prompt)
+        name, own = self._prompt_name, self.prompt
+        if own is None:
+            return load_prompt(name)
+        text = own.read_text("utf-8") if isinstance(own, Path) else own
+        if not text.strip():
+            raise ValueError(f"the prompt for {name!r} is empty")
+        digest = hashlib.sha256(text.strip().encode()).hexdigest()[:8]
+        return Prompt(f"{name}-own-{digest}", text.strip())
 
     def apply(
         self, *columns: Sequence[Any], model: str, client: Any = None
@@ -507,30 +415,28 @@ class Step(Settings):
             If a call failed; the replies to the others are in the cache.
         """
         self.validate()
-        items = list(zip(*columns, strict=True))
 
         async def work(chat, item):
             return await call_step(self, chat, *item)
 
-        return run_all(client, items, model, work)
+        return run_all(client, list(zip(*columns, strict=True)), model, work)
 
 
-def check_model(name: str, step: Step, model: str | None) -> None:
-    """ValueError where a step asks a model, but none is named."""
-    if model is None and step.model is None:
-        raise ValueError(
-            f"model is None, but {name} asks one: name it, or put a function in the place "
-            "of that step"
-        )
+def check_step(name: str, step: Any, model: str | None) -> None:
+    """ValueError for a step with a wrong setting, or that asks a model but none is named.
+
+    Whatever is not a step passes.
+    """
+    if isinstance(step, Step):
+        step.validate()
+        if model is step.model is None:
+            said = "name it, or put a function in the place of that step"
+            raise ValueError(f"model is None, but {name} asks one: {said}")
 
 
 def run_all(client: Any, items: Sequence[Any], model: str | None, work: Any) -> list:
     """``work(chat, item)`` for each item; CallError if one of them failed."""
-
-    async def main(session):
-        return await gather_all(session, items, work, model)
-
-    results = as_client(client).run(main)
+    results, _ = finish(as_client(client)._now(items, work, model))
     raise_first(results)
     return results
 
@@ -540,10 +446,11 @@ def raise_first(results: Sequence[Any]) -> None:
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
     if failed:
         i, error = failed[0]
-        raise CallError(
-            f"{len(failed)} of {len(results)} problems failed, the first is problem {i}: "
-            f"{error}. With a cache nothing else is asked for again"
-        ) from error
+        said = (
+            f"{len(failed)} of {len(results)} problems failed, the first is problem {i}"
+        )
+        kept = "With a cache nothing else is asked for again"
+        raise CallError(f"{said}: {error}. {kept}") from error
 
 
 def count_tokens(text: str | None) -> int:
@@ -551,7 +458,7 @@ def count_tokens(text: str | None) -> int:
     return len(text or "") // _LETTERS_PER_TOKEN + 1
 
 
-async def call_step(step: Any, chat: Chat, *item: Any) -> Any:
+async def call_step(step: Any, chat: Any, *item: Any) -> Any:
     """The result of a step, or of the callable that replaces it."""
     if isinstance(step, Step):
         return await step._run(chat.of(step.model), *item)
@@ -559,15 +466,19 @@ async def call_step(step: Any, chat: Chat, *item: Any) -> Any:
     return await out if inspect.isawaitable(out) else out
 
 
-def tabled(graph: ReasoningGraph) -> dict[str, Any]:
+def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Texts as rows that a model is shown, numbered from 1."""
+    return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
+
+
+def tabled(graph: Any) -> dict[str, Any]:
     """Question, claims and what they build on, as a model is shown them."""
-    rows = []
-    for v, text in enumerate(graph.claims):
-        parents = graph.edges[graph.edges[:, 1] == v, 0] + 1
-        rows.append({"claim": v + 1, "text": text, "builds_on": parents.tolist()})
+    rows = number_texts(graph.claims)
+    for v, row in enumerate(rows):
+        row["builds_on"] = (graph.edges[graph.edges[:, 1] == v, 0] + 1).tolist()
     return {"question": graph.problem, "claims": rows, **context_of(graph)}
 
 
-def context_of(graph: ReasoningGraph) -> dict[str, Any]:
+def context_of(graph: Any) -> dict[str, Any]:
     """The passages that an answer has to be supported by, where there are some."""
     return {"context": list(graph.context)} if graph.context else {}

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from importlib import import_module
 from itertools import compress
-from typing import Any, ClassVar, Self
+from types import FunctionType
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
 
 from .._parameters import Settings, StrOptions
 from ..graphs import GraphBatch, ReasoningGraph
-from ._calls import (
-    EXTRACTION,
-    FLAGS,
-    Answer,
-    CallError,
-    Extraction,
-    Usage,
-    flag_of_text,
-    make_graph,
-    read_answers,
-)
+from . import _calls as calls
+from . import _client as clients
+from ._calls import CallError, Extraction, Usage
 from ._claims import Decompose, DeducedGraph, DeduceGraph, SampleAnswers
-from ._client import (
-    ChatClient,
-    Estimate,
-    Size,
-    Step,
-    adrive,
-    as_client,
-    call_step,
-    check_model,
-    count_tokens,
-    drive,
-    raise_first,
-)
-from ._judges import JudgeStep, Verify
-from ._session import Chat, gather_all, gather_steps
+from ._client import ChatClient, Estimate, Step, call_step, count_tokens
+from ._judges import Verify
+from ._session import gather_steps
 
 _FIRST = 20  # answers from which the cost of the others is learnt
 _OF_FUNCTIONS = "skdcf.edges", "skdcf.llm"  # whose functions a description may name
@@ -123,7 +105,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     (('2 + 2 = 4', 'so it is even'), [[0, 1]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints = {
         "model": [str, None],
         "client": [ChatClient, callable, None],
         "decompose": [Step, callable, None],
@@ -178,15 +160,13 @@ class ClaimExtractor(TransformerMixin, Settings):
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
-        as_client(self.client).validate()
+        clients.as_client(self.client).validate()
         for name, step in self.steps().items():
-            if isinstance(step, type) or not (isinstance(step, Step) or callable(step)):
+            if isinstance(step, type) or not isinstance(step, Step | Callable):
                 raise ValueError(
                     f"{name} is {step!r}, but must be a step or a function"
                 )
-            if isinstance(step, Step):
-                step.validate()
-                check_model(name, step, self.model)
+            clients.check_step(name, step, self.model)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Look at the parameters; nothing is learned and nothing is called.
@@ -233,7 +213,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         list of Extraction
             One per answer, in their order.
         """
-        return drive(*self._begun(X))
+        return clients.finish(self._extracting(ChatClient._now, X, self.on_failure))
 
     async def aextract(self, X: Iterable[Any]) -> list[Extraction]:
         """Extract the graphs from within a loop; as `extract`.
@@ -248,12 +228,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         list of Extraction
             One per answer, in their order.
         """
-        return await adrive(*self._begun(X))
-
-    def _begun(self, X):
-        self.validate()
-        client = as_client(self.client)
-        return client, self.extracting(client, read_answers(X), self.on_failure)
+        return await self._extracting(ChatClient._later, X, self.on_failure)
 
     def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
         """Draw other answers and make feature columns for graphs that are there.
@@ -273,10 +248,10 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         self.validate()
         bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
-        results, self.usage_ = as_client(self.client).run(
-            self._work(bare, self._enrich)
-        )
-        raise_first(results)
+        client = clients.as_client(self.client)
+        work = client._now(bare, self._enrich, self.model, show=self.verbose)
+        results, self.usage_ = clients.finish(work)
+        clients.raise_first(results)
         return GraphBatch.pack(results)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
@@ -293,8 +268,8 @@ class ClaimExtractor(TransformerMixin, Settings):
             Calls, tokens and, where prices are known, the cost.
         """
         self.validate()
-        client = as_client(self.client)
-        return drive(client, self._estimating(client, read_answers(X)))
+        client, answers = clients.as_client(self.client), calls.read_answers(X)
+        return clients.finish(self._estimating(ChatClient._now, client, answers))
 
     def feature_names(self) -> list[str]:
         """Names of the columns that are made.
@@ -344,28 +319,16 @@ class ClaimExtractor(TransformerMixin, Settings):
         out = []
         for i, step in enumerate(() if self.features is None else self.features):
             match step:
-                case JudgeStep():
-                    out.append((step.names, step))
+                case Step(names=names):
+                    out.append((names, step))
                 case (str() as name, function):
                     out.append(((name,), function))
                 case _:
-                    raise ValueError(
-                        f"features[{i}] is {step!r}, but must be a step such as "
-                        "Frequency(), or a pair (name, function of a graph)"
-                    )
+                    said = "a step such as Frequency(), or (name, function of a graph)"
+                    raise ValueError(f"features[{i}] is {step!r}, but must be {said}")
         return out
 
-    def _work(self, items, work):
-        """A function of a session that does work for each item."""
-
-        async def main(session):
-            title = "extract" if self.verbose else None
-            results = await gather_all(session, items, work, self.model, title)
-            return results, session.usage
-
-        return main
-
-    async def _extract(self, chat: Chat, answer: Answer) -> Extraction:
+    async def _extract(self, chat, answer):
         """All steps for one answer."""
         steps, text, problem = self.steps(), answer.answer, answer.problem
         claims = await call_step(steps["decompose"], chat, text, problem)
@@ -375,11 +338,11 @@ class ClaimExtractor(TransformerMixin, Settings):
         if isinstance(edges, DeducedGraph):
             chat.flag(edges.flag)
             edges = edges.edges
-        graph = await self._enrich(chat, make_graph(answer, claims, edges))
-        chat.flag(flag_of_text(graph))
+        graph = await self._enrich(chat, calls.make_graph(answer, claims, edges))
+        chat.flag(calls.flag_of_text(graph))
         return self._told(graph, answer, chat.flags, chat.usage)
 
-    async def _enrich(self, chat: Chat, graph: ReasoningGraph) -> ReasoningGraph:
+    async def _enrich(self, chat, graph):
         """The graph with other answers and feature columns."""
         if graph.alternatives is None and self.sample is not None:
             others = await call_step(self.sample, chat, graph.problem)
@@ -393,74 +356,65 @@ class ClaimExtractor(TransformerMixin, Settings):
         judged = [isinstance(step, Verify) for names, step in columns for _ in names]
         missing = np.flatnonzero(np.isnan(table[:, judged]).any(axis=1)).tolist()
         table[:, judged] = np.nan_to_num(table[:, judged])
-        metadata = {**(graph.metadata or {}), "no_verdict": missing}
-        if not missing:
-            del metadata["no_verdict"]
+        metadata = {
+            k: v for k, v in (graph.metadata or {}).items() if k != "no_verdict"
+        }
+        metadata |= {"no_verdict": missing} if missing else {}
         names = self.feature_names()
         return graph.replace(features=table, feature_names=names, metadata=metadata)
 
     def _told(self, graph, answer, flags, usage):
         """The graph with metadata that say how it was made, and what became of it."""
-        told = {EXTRACTION: self.describe()} | ({FLAGS: list(flags)} if flags else {})
-        graph = graph.replace(metadata={**(graph.metadata or {}), **told})
+        metadata = {**(graph.metadata or {}), "extraction": self.describe()}
+        metadata |= {"flags": list(flags)} if flags else {}
+        graph = graph.replace(metadata=metadata)
         return Extraction(graph, answer, tuple(flags), usage)
 
-    def extracting(self, client, answers, on_failure):
-        """The work of `extract`, step by step, for a program that runs it itself.
-
-        Parameters
-        ----------
-        client : Client
-            What calls the models.
-        answers : list of Answer
-            What to extract from.
-        on_failure : {"raise", "abstain"}
-            As in `extract`.
-
-        Returns
-        -------
-        generator
-            It yields the runs to be done, and returns what `extract` returns.
-        """
-        estimate = yield from self._estimating(client, answers)
-        agreed = check_budget(client, estimate, self.confirm)
+    async def _extracting(self, run, X, on_failure):
+        """What `extract` returns; ``run`` is one of a client's ways to do work."""
+        self.validate()
+        client, answers = clients.as_client(self.client), calls.read_answers(X)
+        estimate = await self._estimating(run, client, answers)
+        unsure = check_budget(client, estimate, self.confirm)
         spent, done = Usage(), []
-        first = _FIRST if agreed is None else len(answers)
+        first = _FIRST if unsure else len(answers)
         for part in filter(None, (answers[:first], answers[first:])):
             if done:  # what the first ones needed says what the others will
                 estimate = self._estimated(client, part, part, self._learnt(done))
                 check_budget(client, estimate, self.confirm, len(done))
-            some, usage = yield self._work(part, self._extract), False
+            asked = client, part, self._extract, self.model
+            some, usage = await run(*asked, show=self.verbose)
             done += some
             spent += usage
         self.usage_ = spent
         if on_failure == "raise":
-            raise_first(done)
+            clients.raise_first(done)
         pairs = zip(answers, done, strict=True)
         return [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
 
-    def _estimating(self, client, answers):
+    async def _estimating(self, run, client, answers):
         todo, learnt = answers, 1.0
         if client.cache is not None:
-            found, _ = yield self._work(answers, self._extract), True
+            found, _ = await run(client, answers, self._extract, self.model, dry=True)
             failed = [isinstance(e, CallError) for e in found]
             todo, learnt = list(compress(answers, failed)), self._learnt(found)
         return self._estimated(client, answers, todo, learnt)
 
     def _estimated(self, client, answers, todo, learnt):
         total = sum(map(self._expect, todo), np.zeros(3)) * learnt
-        return Estimate.of(len(answers), len(answers) - len(todo), total, client.prices)
+        cost = None if client.prices is None else total[1:] @ client.prices / 1e6
+        n = len(answers)
+        return Estimate(n, n - len(todo), *map(round, total.tolist()), cost)
 
     def _expect(self, answer):
         """About what one answer will cost."""
         others, n = answer.alternatives, count_tokens(answer.answer)
+        shared = sum(map(count_tokens, (answer.problem, *(answer.context or ()))))
         drawn = getattr(self.sample, "n", int(self.sample is not None))
-        context = sum(map(count_tokens, answer.context or ()))
-        n_others = drawn if others is None else len(others)
-        size = Size(count_tokens(answer.problem), n, context, n // 15 + 1, n_others)
+        sizes = shared, n, n // 15 + 1, drawn if others is None else len(others)
         steps = self.steps() | ({} if others is None else {"sample": None})
         asking = (step for step in steps.values() if isinstance(step, Step))
-        return sum((step._expect(size) for step in asking), np.zeros(3))
+        return sum((step._expect(*sizes) for step in asking), np.zeros(3))
 
     def _learnt(self, done):
         """How many times as much as expected the first answers needed that are done."""
@@ -472,10 +426,9 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     def _failed(self, answer, error):
         """A graph without claims, of which nothing can be kept, and why there are none."""
-        drawn = self.sample is not None and not answer.alternatives
-        graph = make_graph(
-            answer._replace(alternatives=()) if drawn else answer, [], ()
-        )
+        if self.sample is not None and not answer.alternatives:
+            answer = answer._replace(alternatives=())
+        graph = calls.make_graph(answer, [], ())
         if names := self.feature_names():
             table = np.zeros((0, len(names)))
             graph = graph.replace(features=table, feature_names=names)
@@ -492,27 +445,23 @@ def _as_columns(table, names, graph):
 
 def check_budget(
     client: ChatClient, estimate: Estimate, confirm: Callable | None, n_done: int = 0
-) -> bool | None:
+) -> bool:
     """ValueError if the estimate is above the client's limit and nobody agrees to it.
 
     Returns
     -------
-    bool or None
-        True if somebody agreed, False if the run is far below the limit, and None if it
-        is below, but might exceed it should the estimate be too low.
+    bool
+        Whether it is below, but might exceed the limit should it be too low.
     """
-    limit, unit = client.limit()
+    unit, limit = ("tokens", 1e6) if client.prices is None else ("cost", 1.0)
+    limit = limit if client.confirm_above is None else client.confirm_above
     amount = getattr(estimate, unit)
-    if amount <= limit:
-        return None if amount * _UNDERRATED > limit else False
-    if not (confirm or _ask)(estimate):
+    if amount > limit and not (confirm or _ask)(estimate):
         begun = f"{n_done} answers are done" if n_done else "nothing was called"
-        raise ValueError(
-            f"{begun}: {estimate}. That is above confirm_above={limit:g} ({unit}) and was "
-            "not agreed to. Raise confirm_above of the ChatClient, or pass "
-            "confirm=lambda estimate: True"
-        )
-    return True
+        said = "Raise confirm_above of the ChatClient, or pass confirm=lambda estimate: True"
+        above = f"above confirm_above={limit:g} ({unit}) and was not agreed to"
+        raise ValueError(f"{begun}: {estimate}. That is {above}. {said}")
+    return limit / _UNDERRATED < amount <= limit
 
 
 def _ask(estimate):
@@ -530,38 +479,25 @@ def describe_step(step: Any) -> dict[str, Any]:
         module = "skdcf.llm" if module.startswith("skdcf.llm.") else module
         return {"function": f"{module}.{name}"}
     settings = step.get_params(deep=False) | {"prompt": step.told().name}
-    return {"step": type(step).__name__, **_plain(settings)}
-
-
-def _plain(value):
-    if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(v) for v in value]
-    return value.item() if isinstance(value, np.generic) else value
+    plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
+    return {"step": type(step).__name__, **plain}
 
 
 def rebuild_step(described: Mapping[str, Any]) -> Any:
     """Inverse of `describe_step`, for what is in this package; ValueError otherwise."""
     settings = dict(described)
-    if "function" in settings:
-        module, _, name = settings["function"].rpartition(".")
-        known = module in _OF_FUNCTIONS
-        function = getattr(import_module(module), name, None) if known else None
-        if not callable(function) or isinstance(function, type):
-            raise ValueError(
-                f"the problems were extracted with the function {settings['function']!r}, "
-                "which is not in this package: build the extractor yourself"
-            )
-        return (settings["column"], function) if "column" in settings else function
-    name, prompt = settings.pop("step"), settings.pop("prompt")
-    kind = getattr(import_module("skdcf.llm"), name, None)
-    if not (isinstance(kind, type) and issubclass(kind, Step)):
-        raise ValueError(f"{name!r} is no step of this package")
-    step = kind(**settings)
+    path = settings.get("function") or f"skdcf.llm.{settings.pop('step')}"
+    module, _, name = path.rpartition(".")
+    known = module in _OF_FUNCTIONS
+    made = getattr(import_module(module), name, None) if known else None
+    if isinstance(made, FunctionType):
+        return (settings["column"], made) if "column" in settings else made
+    if not (isinstance(made, type) and issubclass(made, Step)):
+        said = "which is not in this package: build the extractor yourself"
+        raise ValueError(f"the problems were extracted with {path!r}, {said}")
+    prompt = settings.pop("prompt")
+    step = made(**settings)
     if step.told().name != prompt:
-        raise ValueError(
-            f"the problems were extracted with the prompt {prompt!r}, but {name} has "
-            f"{step.told().name!r}: build the extractor yourself, with prompt=..."
-        )
+        said = f"{name} has {step.told().name!r}: build the extractor with prompt=..."
+        raise ValueError(f"problems were extracted with the prompt {prompt!r}; {said}")
     return step

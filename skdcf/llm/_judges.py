@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -15,24 +15,11 @@ from sklearn.utils import Bunch
 from .._parameters import StrOptions
 from ..graphs import GraphBatch, ReasoningGraph
 from ..labelling.sources import LabelSource, set_label_sources
+from . import _reading as reading
 from ._calls import CallError, UnreadableError, load_prompt
-from ._client import Step, context_of, run_all, tabled
-from ._reading import (
-    Text,
-    Verdict,
-    log_odds,
-    number_rows,
-    read_object,
-    read_texts,
-    read_verdict,
-    reply_schema,
-    rows_of,
-    verdicts_of,
-)
-from ._session import Chat, gather_steps
+from ._client import Step, context_of, number_texts, run_all, tabled
+from ._session import gather_steps
 
-_VOTES = {"supports": 1.0, "contradicts": -1.0, "silent": 0.0}
-_LABELS = {"true": 1, "false": 0, "unsure": -1}
 #: What is rated, from the smallest to the largest value.
 _RATINGS = {
     "coherent_to_ancestors": (0, 1),
@@ -43,22 +30,9 @@ _RATINGS = {
     "uses_problem_data": (0, 1),
     "is_well_formed": (0, 1),
 }
-_NO_ODDS = 1.0  # log odds, with the verdict's sign, where the endpoint gives none
 
 
-class JudgeStep(Step):
-    """A step that gives feature columns to the claims of a graph."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        raise NotImplementedError
-
-    def _rows(self, graph, *more):
-        return graph.n_claims
-
-
-class Frequency(JudgeStep):
+class Frequency(Step):
     """The frequency score: in how many other answers a claim comes back.
 
     For each of the problem's ``alternatives`` a model says of each claim whether that
@@ -96,32 +70,24 @@ class Frequency(JudgeStep):
     """
 
     names = ("frequency-score",)
-    _prompt_name = "frequency"
-    _per, _written = "alternative", 37
-    _reply = verdicts_of(*_VOTES)
+    _prompt_name, per = "frequency", "alternative"
+    _reply = reading.verdicts_of("supports", "contradicts", "silent")
 
     def _question(self, graph, other):
-        rows = [{"claim": v + 1, "text": t} for v, t in enumerate(graph.claims)]
-        asked = {"question": graph.problem, "claims": rows, "other": other}
-        return asked | context_of(graph)
+        asked = {"question": graph.problem, "claims": number_texts(graph.claims)}
+        return {**asked, "other": other, **context_of(graph)}
 
-    def _read(self, reply, graph, other):
-        rows = number_rows(reply.verdicts, graph.n_claims)
-        return [_VOTES[row.verdict] for row in rows]
-
-    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat, graph):
         if graph.alternatives is None:
             name = "a problem" if graph.id is None else f'problem "{graph.id}"'
-            raise ValueError(
-                f"{name} has no alternatives: the frequency score needs other answers, "
-                "sample=SampleAnswers() draws them"
-            )
+            said = "frequency needs other answers, which sample=SampleAnswers() draws"
+            raise ValueError(f"{name} has no alternatives: {said}")
         others, run = graph.alternatives if graph.n_claims else (), super()._run
         votes = await gather_steps(*(run(chat, graph, other) for other in others))
-        return sum(map(np.array, votes), np.zeros(graph.n_claims))[:, None]
+        return sum(votes, np.zeros(graph.n_claims))[:, None]
 
 
-class SemanticJudge(JudgeStep):
+class SemanticJudge(Step):
     """The eight semantic features, seven rated by a model and one counted.
 
     ``claim_index``, ``coherent_to_ancestors`` (0 to 1), ``inference_gap_size`` (0 to 5
@@ -150,28 +116,23 @@ class SemanticJudge(JudgeStep):
     """
 
     names = ("claim_index", *_RATINGS)
-    _prompt_name = "semantic"
-    _written = 74
-    _reply = rows_of("ratings", **dict.fromkeys(_RATINGS, float))
-
-    def _question(self, graph):
-        return tabled(graph) if graph.n_claims else None
+    _prompt_name, _written = "semantic", 74
+    _reply = reading.rows_of("ratings", claim=int, **dict.fromkeys(_RATINGS, float))
 
     def _read(self, reply, graph):
-        rows = [] if reply is None else number_rows(reply.ratings, graph.n_claims)
-        table = [[getattr(row, name) for name in _RATINGS] for row in rows]
+        rows = reading.number_rows(reply.ratings, graph.n_claims)
         for row, (name, (low, high)) in product(rows, _RATINGS.items()):
-            value = getattr(row, name)
-            if not low <= value <= high:
-                raise ValueError(
-                    f'"{name}" is {value}, but must be from {low} to {high}'
-                )
-        rated = np.array(table).reshape(graph.n_claims, len(_RATINGS))
-        return np.column_stack([np.arange(graph.n_claims), rated])
+            if not low <= (value := getattr(row, name)) <= high:
+                raise ValueError(f'"{name}" is {value}, and not from {low} to {high}')
+        table = [
+            [v, *(getattr(row, name) for name in _RATINGS)]
+            for v, row in enumerate(rows)
+        ]
+        return np.array(table, dtype=float).reshape(graph.n_claims, len(self.names))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Verify(JudgeStep):
+class Verify(Step):
     """A judge's verdict on each claim, with the log odds that the judge gives it.
 
     Other answers say which claims are doubtful; strict levels need a signal that tells
@@ -210,10 +171,8 @@ class Verify(JudgeStep):
     the log odds are +1 or -1 by the verdict.
     """
 
-    _reply = verdicts_of("true", "false")
-    _written = 36
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        **Step._parameter_constraints,
+    _reply = reading.verdicts_of("true", "false")
+    _parameter_constraints = Step._parameter_constraints | {
         "log_odds": ["boolean"],
         "per": [StrOptions({"claim", "answer"})],
         "why": ["boolean"],
@@ -231,83 +190,69 @@ class Verify(JudgeStep):
 
     @property
     def _prompt_name(self):
-        if self.per == "answer":
-            return "verify_all"
-        return "verify" if self.why else "verdict"
+        single = "verify" if self.why else "verdict"
+        return single if self.per == "claim" else "verify_all"
 
-    def _row(self) -> int:
-        return self._written if self.why else 2
+    @property
+    def _written(self):
+        return 36 if self.why else 2
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
 
-    @property
-    def _per(self):
-        return self.per
-
     def _question(self, graph, v=None):
-        if self.per == "answer":
-            return tabled(graph) if graph.n_claims else None
+        if v is None:
+            return tabled(graph)
         premises = [graph.claims[u] for u in graph.edges[graph.edges[:, 1] == v, 0]]
         claim = {"premises": premises, "claim": graph.claims[v]}
         return {"question": graph.problem, **claim, **context_of(graph)}
 
-    async def _run(self, chat: Chat, graph: ReasoningGraph) -> np.ndarray:
+    async def _run(self, chat, graph):
         n = graph.n_claims
         calls = [None] if self.per == "answer" else range(n)
-        rows = await gather_steps(*(self._judge(chat, graph, v) for v in calls if n))
-        table = np.array([row for some in rows for row in some]).reshape(n, 2)
-        if n_none := int(np.isnan(table[:, 0]).sum()):
+        found = await gather_steps(*(self._judge(chat, graph, v) for v in calls if n))
+        table = np.array(found, dtype=float).reshape(n, 2)
+        if n_none := np.isnan(table[:, 0]).sum():
             chat.flag(f"{n_none} of {n} claims have no verdict")
         return table[:, : len(self.names)]
 
     async def _judge(self, chat, graph, v):
         """Verdict and log odds of one claim, or of all."""
-        single, n = v is not None, graph.n_claims
-        kind, n_rows = (Verdict, None) if single else (self._reply, n)
-        schema = reply_schema(kind, n_rows) if self.why else None
+        n, kind = graph.n_claims, self._reply if v is None else reading.Verdict
 
         def read(reply):
-            if single:
-                return self._judged([read_verdict(reply.text)], reply)
-            rows = read_object(reply.text, kind).verdicts
-            judged = self._judged([row.verdict for row in rows], reply)
+            if v is not None:
+                return _judged([reading.read_verdict(reply.text)], reply)
+            rows = reading.read_object(reply.text, kind).verdicts
+            judged = _judged([row.verdict for row in rows], reply)
             for row, one in zip(rows, judged, strict=True):
                 row.verdict = one
-            return [row.verdict for row in number_rows(rows, n)]
+            return [row.verdict for row in reading.number_rows(rows, n)]
 
-        told, question = self.told(), self._question(graph, v)
+        schema = reading.reply_schema(kind, n) if self.why else None
         options = {"schema": schema, "logprobs": bool(self.log_odds)}
+        question = self._question(graph, v)
         try:
-            return await chat.ask(told, question, read, **options)
+            return await chat.ask(self.told(), question, read, **options)
         except UnreadableError:
-            return [[np.nan, np.nan]] * (1 if single else n)
+            return np.full((n if v is None else 1, 2), np.nan)
 
-    def _judged(self, verdicts, reply):
-        odds = log_odds(reply, verdicts) if self.log_odds else [None] * len(verdicts)
-        true = [word == "true" for word in verdicts]
-        standard = [_NO_ODDS if t else -_NO_ODDS for t in true]
-        values = [s if o is None else o for s, o in zip(standard, odds, strict=True)]
-        return [[float(t), value] for t, value in zip(true, values, strict=True)]
+
+def _judged(verdicts, reply):
+    """Verdicts as numbers, with their log odds: +1 or -1 where the endpoint gives none."""
+    true = [float(word == "true") for word in verdicts]
+    odds = reading.log_odds(reply, verdicts)
+    pairs = zip(true, odds, strict=True)
+    return [[t, 2 * t - 1 if o is None else o] for t, o in pairs]
 
 
 class _Label(Step):
     """One call per problem: a verdict on each claim, which may be "unsure"."""
 
     _prompt_name = "labels"
-    _reply = verdicts_of(*_LABELS)
-
-    def _question(self, graph):
-        return tabled(graph) if graph.n_claims else None
-
-    def _rows(self, graph):
-        return graph.n_claims
-
-    def _read(self, reply, graph):
-        rows = [] if reply is None else number_rows(reply.verdicts, graph.n_claims)
-        return np.array([_LABELS[row.verdict] for row in rows], dtype=np.int64)
+    _reply = reading.verdicts_of("true", "false", "unsure")
 
 
 def judge_labels(
@@ -372,7 +317,7 @@ def judge_labels(
 
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
-_ENTAILED = verdicts_of("entailed", "not entailed")
+_ENTAILED = reading.verdicts_of("entailed", "not entailed")
 _SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 #: What begins with a capital within a sentence.
@@ -467,30 +412,22 @@ class Merge(Step):
     ('2 + 2 = 4. 4 is even.', ('It is prime.',))
     """
 
-    _prompt_name = "merge"
-    _written = 45
-    _reply = Text
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        **Step._parameter_constraints,
-        "abstention": [str],
-    }
+    _prompt_name, _written, _reply = "merge", 45, reading.Text
+    _parameter_constraints = Step._parameter_constraints | {"abstention": [str]}
 
     abstention: str = ABSTENTION
 
-    def _question(self, claims, problem, dropped=()):
+    def _question(self, claims, problem):
         return {"question": problem, "claims": list(claims)}
 
-    def _read(self, reply, claims, problem, dropped=()):
-        return read_texts([reply.text])[0]
+    def _read(self, reply, claims, problem):
+        return reading.read_texts([reply.text])[0]
 
-    async def _run(self, chat: Chat, *item: Any) -> MergedText:
-        claims, problem, dropped = (*item, ())[:3]
-        if not claims:
-            return MergedText(self.abstention)
-        if len(claims) == 1:
-            return MergedText(join_claims(claims))
+    async def _run(self, chat, claims, problem, dropped=()):
+        if len(claims) < 2:
+            return MergedText(join_claims(claims) or self.abstention)
         try:
-            text = await super()._run(chat, claims, problem, dropped)
+            text = await super()._run(chat, claims, problem)
             refused = await self._refused(chat, claims, problem, dropped, text)
         except CallError as error:
             return MergedText(join_claims(claims), flag=f"not merged: {error}")
@@ -503,16 +440,16 @@ class Merge(Step):
         """Sentences of a text that are not entailed, or add a number or a name."""
         sentences = [part for part in _SENTENCE.split(text) if part.strip()]
         n, known = len(sentences), " ".join([*claims, problem or ""])
-        numbered = [{"claim": i + 1, "text": s} for i, s in enumerate(sentences)]
-        told = {"claims": list(claims), "sentences": numbered, "dropped": list(dropped)}
+        told = {"claims": list(claims), "sentences": number_texts(sentences)}
+        told |= {"dropped": list(dropped)}
 
         def read(reply):
-            rows = zip(sentences, number_rows(reply.verdicts, n), strict=True)
-            return [s for s, r in rows if r.verdict != "entailed" or _adds(s, known)]
+            rows = reading.number_rows(reply.verdicts, n)
+            pairs = zip(sentences, rows, strict=True)
+            return [s for s, r in pairs if r.verdict != "entailed" or _adds(s, known)]
 
-        return await chat.ask_object(
-            load_prompt("entailment"), told, _ENTAILED, read, n
-        )
+        prompt = load_prompt("entailment")
+        return await chat.ask_object(prompt, told, _ENTAILED, read, n)
 
 
 def _adds(sentence, known):

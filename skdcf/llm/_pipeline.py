@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +16,12 @@ from .._checks import check_alpha
 from .._parameters import HasMethods, Settings
 from ..graphs import GraphBatch, Labels, ReasoningGraph
 from ..inspection import explain
-from ._calls import EXTRACTION, Usage, cut_answer, read_answers
+from . import _client as clients
+from ._calls import Usage, cut_answer, read_answers
 from ._claims import SampleAnswers
-from ._client import Step, adrive, as_client, call_step, check_model, drive, raise_first
+from ._client import ChatClient, Step
 from ._extractor import ClaimExtractor
 from ._judges import ABSTENTION, Merge, MergedText, join_claims
-from ._session import gather_all
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class ConformalFactualityPipeline(Settings):
     'It is 7.'
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints = {
         "extractor": [ClaimExtractor],
         "filter": [HasMethods(["fit", "predict", "predict_alpha", "set_params"])],
         "merge": [Step, callable, None],
@@ -141,9 +141,7 @@ class ConformalFactualityPipeline(Settings):
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
         self.extractor.validate()
-        if isinstance(self.merge, Step):
-            self.merge.validate()
-            check_model("merge", self.merge, self.extractor.model)
+        clients.check_step("merge", self.merge, self.extractor.model)
 
     def fit(
         self,
@@ -193,22 +191,20 @@ class ConformalFactualityPipeline(Settings):
         if not graphs or not isinstance(graphs[0], ReasoningGraph):
             return self.extractor.transform(graphs)
         wanted, own = self.extractor.feature_names(), self.extractor.describe()
-        made = [(graph.metadata or {}).get(EXTRACTION) for graph in graphs]
+        made = [(graph.metadata or {}).get("extraction") for graph in graphs]
         other = [m for m in made if m is not None and m != own]
         if other and accept_origin is None:
-            raise ValueError(
-                f"{len(other)} of {len(graphs)} problems were extracted with other models, "
-                f"prompts or settings, {other[0]}, than new ones will be, {own}: the "
-                "promise may not hold for these. If it does, say why: accept_origin=..."
-            )
+            many = f"{len(other)} of {len(graphs)} problems were extracted with other models"
+            said = "the promise may not hold. If it does, say why: accept_origin=..."
+            how = f"prompts or settings, {other[0]}, than new ones will be, {own}"
+            raise ValueError(f"{many}, {how}: {said}")
         if wanted and all(graph.features is None for graph in graphs):
             return self.extractor.add_features(graphs)
         found = list(graphs[0].feature_names or ())
         if found != wanted:
-            raise ValueError(
-                f"the problems have the columns {found}, but the extractor makes {wanted}:"
-                " what calibrates has to be measured as what is filtered later"
-            )
+            said = "what calibrates has to be measured as what is filtered later"
+            columns = f"columns {found}, but the extractor makes {wanted}"
+            raise ValueError(f"the problems have the {columns}: {said}")
         return GraphBatch.pack(graphs)
 
     def answer(
@@ -245,7 +241,8 @@ class ConformalFactualityPipeline(Settings):
         CallError
             If no model can be reached, or gives no answer.
         """
-        return drive(*self._begun(problems, answers, alpha, accept_origin))
+        asked = problems, answers, alpha, accept_origin
+        return clients.finish(self._answering(ChatClient._now, *asked))
 
     async def aanswer(
         self,
@@ -273,79 +270,63 @@ class ConformalFactualityPipeline(Settings):
         list of FilteredAnswer
             One per problem, in their order.
         """
-        return await adrive(*self._begun(problems, answers, alpha, accept_origin))
+        asked = problems, answers, alpha, accept_origin
+        return await self._answering(ChatClient._later, *asked)
 
-    def _begun(self, problems, answers, alpha, accept_origin):
+    def _read(self, problems, answers, alpha):
         """All that could be wrong is found before the first call."""
         check_is_fitted(self, "filter_")
         self.extractor.validate()
         if alpha is not None:
             check_alpha(alpha)
-        if isinstance(problems, str):
-            raise ValueError("problems must be a list of texts, or of answers")
-        items = problems
-        if answers is not None:
-            pairs = _texts("problems", problems), _texts("answers", answers)
-            if len(pairs[0]) != len(pairs[1]):
-                raise ValueError(
-                    f"{len(pairs[1])} answers but {len(pairs[0])} problems"
-                )
-            items = list(zip(*pairs, strict=True))
-        items = read_answers(items, ask=answers is None)
-        client = as_client(self.extractor.client)
-        return client, self._answering(client, items, alpha, accept_origin)
+        if isinstance(problems, str) or isinstance(answers, str):
+            raise ValueError("a text is given in the place of a list of texts")
+        items = list(problems)
+        if answers is not None and len(answers) != len(items):
+            raise ValueError(f"{len(answers)} answers but {len(items)} problems")
+        pairs = items if answers is None else zip(items, answers, strict=True)
+        return read_answers(pairs, ask=answers is None)
 
-    def _answering(self, client, items, alpha, accept_origin):
+    async def _answering(self, run, problems, answers, alpha, accept_origin):
+        items = self._read(problems, answers, alpha)
         if not items:
             return []
-        asked, chats = yield self._asking(items), False
-        found = yield from self.extractor.extracting(client, asked, "abstain")
+        client = clients.as_client(self.extractor.client)
+
+        async def each(items, work):
+            done, _ = await run(client, items, work, self.extractor.model)
+            clients.raise_first(done)
+            return zip(*done, strict=True)
+
+        asked, chats = await each(items, self._ask)
+        found = await self.extractor._extracting(run, asked, "abstain")
         graphs = [one.graph for one in found]
         batch = GraphBatch.pack(graphs)
         told = explain(self.filter_, batch, alpha=alpha, accept_origin=accept_origin)
-        texts, usages = yield self._writing(graphs, told), False
+        kept = [(g, e.kept) for g, e in zip(graphs, told, strict=True)]
+        texts, usages = await each(kept, self._write)
         parts = zip(found, told, texts, usages, chats, strict=True)
         return [self._finished(*part) for part in parts]
 
-    def _asking(self, items):
-        """Ask for the answers that are missing; the items with them, and their flags."""
-        sample = self.extractor.sample
-        step = sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
+    async def _ask(self, chat, item):
+        """The item with its answer, for which the model is asked if it is missing."""
+        if item.answer is None:
+            sample = self.extractor.sample
+            step = sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
+            item = item._replace(answer=await step._answer(chat, item.problem))
+        return item, chat
 
-        async def ask(chat, item):
-            if item.answer is not None:
-                return item, chat
-            text = await step.answer(chat.of(step.model), item.problem)
-            return item._replace(answer=text), chat
-
-        return self._each(items, ask)
-
-    def _writing(self, graphs, told):
-        """Write the text of what is kept of each answer."""
+    async def _write(self, chat, item):
+        """The text of what is kept of an answer, and what it cost."""
+        graph, mask = item
         merge = join_claims if self.merge is None else self.merge
-
-        async def write(chat, item):
-            graph, mask = item
-            claims, dropped = (list(compress(graph.claims, m)) for m in (mask, ~mask))
-            more = [dropped] if isinstance(merge, Merge) else []
-            text = ABSTENTION
-            if claims or more:
-                text = await call_step(merge, chat, claims, graph.problem, *more)
-            made = text if isinstance(text, MergedText) else MergedText(text)
-            return made, chat.usage
-
-        items = [(g, e.kept) for g, e in zip(graphs, told, strict=True)]
-        return self._each(items, write)
-
-    def _each(self, items, work):
-        """A function of a session that does work for each item, which gives pairs."""
-
-        async def main(session):
-            done = await gather_all(session, items, work, self.extractor.model)
-            raise_first(done)
-            return zip(*done, strict=True)
-
-        return main
+        claims, dropped = (list(compress(graph.claims, m)) for m in (mask, ~mask))
+        more = [dropped] if isinstance(merge, Merge) else []
+        text = ABSTENTION
+        if claims or more:
+            text = await clients.call_step(merge, chat, claims, graph.problem, *more)
+        made = text if isinstance(text, MergedText) else MergedText(text)
+        return made, chat.usage
 
     def _finished(self, one, told, text, usage, asked):
         graph, mask = one.graph, told.kept
@@ -354,7 +335,6 @@ class ConformalFactualityPipeline(Settings):
         usage += asked.usage
         plain = text.text == join_claims(kept.claims) or not mask.any()
         refused = [f"refused: {sentence}" for sentence in text.refused]
-        flags = [*asked.flags, *one.flags, *filter(None, [text.flag]), *refused]
         return FilteredAnswer(
             text=text.text,
             graph=kept,
@@ -363,7 +343,7 @@ class ConformalFactualityPipeline(Settings):
             claim_alpha=told.smallest_alpha,
             alpha=told.alpha,
             dropped=tuple((graph.claims[v], why) for v, why in told.reasons.items()),
-            flags=tuple(flags),
+            flags=(*asked.flags, *one.flags, *filter(None, [text.flag]), *refused),
             text_promise="claims" if plain else "none",
             excerpt=cut_answer(graph, mask),
             usage=usage,
@@ -371,9 +351,3 @@ class ConformalFactualityPipeline(Settings):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "filter_")
-
-
-def _texts(name, values):
-    if isinstance(values, str) or not all(isinstance(v, str) for v in values):
-        raise ValueError(f"{name} must be a list of texts")
-    return list(values)

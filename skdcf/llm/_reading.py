@@ -12,10 +12,12 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, make_dataclass
+from dataclasses import fields, make_dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
 
 from ._calls import EndpointError, PassingError, Reply, UnreadableError
 
@@ -31,35 +33,27 @@ _PASSING = (408, 409, 425, 429)  # and all from 500 on
 _HOPELESS = (401, 402, 403, 404)
 _FINISHED = ("stop", "length", "content_filter")
 _CERTAIN = 14.0  # log odds beyond which probabilities are rounding
+_KINDS = {str: "string", int: "integer", float: "number"}
 _VERDICT = re.compile(r'"verdict"\s*:\s*"\W*(true|false)\b', re.IGNORECASE)
 _WORD = re.compile(r"\b(true|false)\b", re.IGNORECASE)
 
 
-@dataclass(kw_only=True)
-class ClaimRow:
-    """A claim with the words of the answer that state it."""
-
-    span: str = ""
-    text: str
+def rows_of(name: str, **columns: Any) -> Any:
+    """The type of a reply whose one field lists rows with these columns."""
+    row: Any = make_dataclass("Row", columns.items())
+    return make_dataclass("Reply", [(name, list[row])])
 
 
-def rows_of(name: str, **columns: Any) -> type:
-    """The type of a reply whose one field lists a row per claim, numbered from 1."""
-    row: Any = make_dataclass("Row", [("claim", int), *columns.items()], kw_only=True)
-    return make_dataclass("Rows", [(name, list[row])])
-
-
-def verdicts_of(*words: str) -> type:
+def verdicts_of(*words: str) -> Any:
     """The type of a reply that gives each claim one of several words."""
-    return rows_of("verdicts", why=str, verdict=Literal[words])
+    return rows_of("verdicts", claim=int, why=str, verdict=Literal[words])
 
 
-Claims = make_dataclass("Claims", [("claims", list[ClaimRow])])
+_WORDS = Literal["true", "false"]
+Claims = rows_of("claims", span=str, text=str)
+Premises = rows_of("premises", claim=int, builds_on=list[int])
 Text = make_dataclass("Text", [("text", str)])
-Verdict = make_dataclass(
-    "Verdict", [("why", str), ("verdict", Literal["true", "false"])]
-)
-Premises = rows_of("premises", builds_on=list[int])
+Verdict = make_dataclass("Verdict", [("why", str), ("verdict", _WORDS)])
 
 
 def read_object(text: str, kind: Any, read: Callable[[Any], Any] | None = None) -> Any:
@@ -77,18 +71,16 @@ def read_object(text: str, kind: Any, read: Callable[[Any], Any] | None = None) 
 
 
 def _check(data, kind):
-    from pydantic import ValidationError
-
     try:
         return _adapter(kind).validate_json(json.dumps(_completed(data)))
-    except ValidationError as error:
+    except ValueError as error:  # of pydantic, which lists what is wrong
         first, *more = error.errors(include_url=False, include_input=False)
     others = f", and {len(more)} more" if more else ""
     raise ValueError(f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{others}')
 
 
 def _completed(value):
-    """Clean texts, words in lower case, and a "why" that may be missing."""
+    """Clean texts, words in lower case, and a "why" or "span" that may be missing."""
     if isinstance(value, str):  # half characters and zeros fit into no file
         value = value.encode("utf-8", "replace").decode("utf-8")
         return value.replace("\0", "").strip()
@@ -97,14 +89,12 @@ def _completed(value):
     if not isinstance(value, dict):
         return value
     out = {k: _completed(v) for k, v in value.items()}
-    if isinstance(out.get("claims"), list):
-        rows = out["claims"]
-        out["claims"] = [{"text": c} if isinstance(c, str) else c for c in rows]
-    if "verdict" in out:
-        word = out["verdict"]
-        out["verdict"] = str(word).lower() if isinstance(word, str | bool) else word
-        out.setdefault("why", "")
-    return out
+    if isinstance(rows := out.get("claims"), list):
+        rows = [row if isinstance(row, dict) else {"text": row} for row in rows]
+        out["claims"] = [{"span": "", **row} for row in rows]
+    if isinstance(word := out.get("verdict"), str | bool):
+        out["verdict"] = str(word).lower()
+    return {"why": "", **out} if "verdict" in out else out
 
 
 @cache
@@ -115,29 +105,22 @@ def _adapter(kind):
 
 
 @cache
-def reply_schema(kind: type, n: int | None = None) -> str:
+def reply_schema(kind: Any, n: int | None = None) -> str:
     """JSON schema of a reply, as JSON; ``n`` is the number of rows that are wanted."""
-    schema = _adapter(kind).json_schema()
-    parts = schema.pop("$defs", {})
+    return json.dumps(_schema(kind, n))
 
-    def closed(node):
-        if isinstance(node, list):
-            return [closed(v) for v in node]
-        if not isinstance(node, dict):
-            return node
-        if "$ref" in node:
-            return closed(parts[node["$ref"].rpartition("/")[2]])
-        node = {k: closed(v) for k, v in node.items() if k not in ("title", "default")}
-        if "properties" in node:
-            required = list(node["properties"])
-            node |= {"required": required, "additionalProperties": False}
-        return node
 
-    schema = closed(schema)
-    for field in schema["properties"].values():
-        if n is not None and field.get("type") == "array":
-            field |= {"minItems": n, "maxItems": n}
-    return json.dumps(schema)
+def _schema(kind, n=None):
+    if kind in _KINDS:
+        return {"type": _KINDS[kind]}
+    if get_origin(kind) is Literal:
+        return {"type": "string", "enum": list(get_args(kind))}
+    if get_origin(kind) is list:
+        size = {} if n is None else {"minItems": n, "maxItems": n}
+        return {"type": "array", "items": _schema(*get_args(kind)), **size}
+    parts = {field.name: _schema(field.type, n) for field in fields(kind)}
+    required = {"required": list(parts), "additionalProperties": False}
+    return {"type": "object", "properties": parts, **required}
 
 
 def parse_object(text: str, key: str) -> dict[str, Any]:
@@ -160,7 +143,7 @@ def parse_object(text: str, key: str) -> dict[str, Any]:
 
 def _objects(text) -> Iterator[tuple[int, int, dict]]:
     """Start, end and value of the objects in a text, not those inside of others."""
-    decoder = json.JSONDecoder(parse_constant=_refuse)
+    decoder = json.JSONDecoder(parse_constant=int)  # which refuses NaN and Infinity
     place = text.find("{")
     for _ in range(_MOST_STARTS):
         if place < 0:
@@ -171,10 +154,6 @@ def _objects(text) -> Iterator[tuple[int, int, dict]]:
         except (ValueError, RecursionError):
             end = place + 1
         place = text.find("{", end)
-
-
-def _refuse(name):
-    raise ValueError(f"{name} is no number")
 
 
 def _end_of_thought(text, found):
@@ -208,9 +187,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
                 row.builds_on = [u + 1 for u in row.builds_on]
     out = {row.claim: row for row in rows}
     if wrong := [v for v in out if not 1 <= v <= n]:
-        raise ValueError(
-            f'"claim" is {wrong[0]}, but claims are numbered from 1 to {n}'
-        )
+        raise ValueError(f'"claim" is {wrong[0]}, but they are numbered from 1 to {n}')
     if len(out) < len(rows):
         raise ValueError("it speaks of a claim twice")
     if missing := [v for v in range(1, n + 1) if v not in out]:
@@ -239,23 +216,12 @@ def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float | None]:
     said = "".join(tokens)
     found = list(_VERDICT.finditer(said)) or list(_WORD.finditer(said))[-1:]
     found = found[-len(verdicts) :] if len(found) >= len(verdicts) else []
-    out = []
+    ends, out = np.cumsum([len(token) for token in tokens]), []
     for match, verdict in zip(found, verdicts, strict=False):
-        place = sum(1 for _ in _ends_before(tokens, match.start(1)))
-        odds = _odds(rows[place])
+        odds = _odds(rows[np.searchsorted(ends, match.start(1), side="right")])
         agrees = odds is not None and (odds > 0) == (verdict == "true")
         out.append(odds if agrees and match[1].lower() == verdict else None)
     return out or [None] * len(verdicts)
-
-
-def _ends_before(tokens, place):
-    """The tokens that end at that place of their text, or before it."""
-    end = 0
-    for token in tokens:
-        end += len(token)
-        if end > place:
-            return
-        yield token
 
 
 def _odds(row):
@@ -327,10 +293,9 @@ def fault_of(status: int, message: str, headers: dict) -> Exception:
     said, lowered = f"status {status}: {message[:_SHORT]}", message.lower()
     wait = read_retry_after(headers)
     if 300 <= status < 400:
+        why = "redirects are not followed, since texts and keys would go elsewhere"
         return EndpointError(
-            f"status {status}: the endpoint sends elsewhere, and redirects are not "
-            "followed, since texts and keys would go to another address: give the address "
-            "itself as base_url"
+            f"status {status}: {why}. Give the new address as base_url"
         )
     empty = "quota" in lowered and wait is None and "per minute" not in lowered
     spent = status == 429 and (empty or "insufficient_quota" in lowered)
@@ -342,8 +307,10 @@ def fault_of(status: int, message: str, headers: dict) -> Exception:
 
 
 def read_retry_after(headers: dict) -> float | None:
-    """Seconds that a server asks to wait for, None where it does not say."""
-    headers = {name.lower(): value for name, value in headers.items()}
+    """Seconds that a server asks to wait for, None where it does not say.
+
+    Names of headers are in lower case, as httpx gives them.
+    """
     for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):
             wait = float(headers.get(name, "")) / per_second

@@ -18,24 +18,15 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from tqdm.auto import tqdm
 
-from ._calls import (
-    Call,
-    CallError,
-    EndpointError,
-    NotCachedError,
-    Prompt,
-    Reply,
-    UnreadableError,
-    Usage,
-)
+from ._calls import Call, CallError, EndpointError, Reply, UnreadableError, Usage
 from ._reading import read_object, reply_schema
 
 _PROBLEMS_PER_CALL = 2  # problems at work, for each call that may be in flight
@@ -69,20 +60,17 @@ class ReplyCache:
         try:
             self._db = _open(path)
         except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"cache {os.fspath(path)!r} cannot be used ({error}): name another file, "
-                "or remove this one"
-            ) from error
+            said = f"cache {os.fspath(path)!r} cannot be used ({error})"
+            raise ValueError(f"{said}: name another file, or remove it") from error
+        self.close = self._db.close
 
-    def get(self, key: str) -> str | None:
-        """The reply to a call, as JSON; None where there is none."""
-        query = "SELECT reply FROM replies WHERE key = ?"
-        row = self._db.execute(query, (key,)).fetchone()
-        return row and row[0]
+    def get(self, key: str) -> tuple[str, str] | None:
+        """The reply to a call, as JSON, and the name of its prompt; None without one."""
+        query = "SELECT reply, prompt FROM replies WHERE key = ?"
+        return self._db.execute(query, (key,)).fetchone()
 
-    def put(self, key: str, reply: str, prompt: str) -> None:
-        """Store a reply; of two to the same call the last one stays."""
-        row = key, reply, prompt, time.time()
+    def __setitem__(self, key: str, reply: tuple[str, str]):
+        row = key, *reply, time.time()
         with self._db:
             self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
@@ -94,10 +82,6 @@ class ReplyCache:
         self._db.execute("VACUUM")
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return count
-
-    def close(self) -> None:
-        """Close the file."""
-        self._db.close()
 
 
 def _open(path):
@@ -122,7 +106,7 @@ def _open(path):
 class Engine:
     """What a client keeps between its runs."""
 
-    def __init__(self, transport, cache: ReplyCache | None, in_flight: int):
+    def __init__(self, transport, cache, in_flight):
         self.transport, self.cache, self.in_flight = transport, cache, in_flight
         self.free = asyncio.Semaphore(in_flight)
         self.asked: dict[str, list[Any]] = {}  # key: task, how many wait for it
@@ -135,13 +119,11 @@ class Engine:
         self._loop.run_forever()
         self._loop.close()
 
-    def submit(self, work: Coroutine) -> Any:
+    def submit(self, work):
         """Start work in the loop; a future of `concurrent.futures`."""
         if threading.current_thread() is self._thread:
             work.close()
-            raise ValueError(
-                "a function that a client calls cannot wait for a run of the same client"
-            )
+            raise ValueError("a client's function cannot wait for the same client")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
@@ -153,8 +135,7 @@ class Engine:
             self._thread.join(5)
 
     async def _end(self):
-        here = asyncio.current_task()
-        tasks = [task for task in asyncio.all_tasks() if task is not here]
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -168,31 +149,27 @@ class Engine:
 class Session:
     """One run: it remembers, counts, and gives up in time."""
 
-    def __init__(self, engine: Engine, max_tokens: int | None, dry: bool):
+    def __init__(self, engine, max_tokens, dry):
         self.engine, self.max_tokens, self._dry = engine, max_tokens, dry
-        self.usage = Usage()
-        self._known: dict[str, str] = {}  # replies, where no file keeps them
-        self._failed_in_a_row, self._last_error = 0, ""
+        self._known = {} if engine.cache is None else engine.cache
+        self.usage, self._errors = Usage(), []  # of the last calls, where all failed
 
-    async def ask(
-        self, call: Call, read: Callable, again: Callable, usage: Usage
-    ) -> Any:
+    async def ask(self, call, read, again, usage):
         """What ``read`` makes of the reply to a call, from the cache where it is known.
 
         Where ``read`` raises ValueError, ``again(call, reply, problem)`` is asked; the
         reply that is read at last is kept under the name of the first call.
         """
-        engine, cache = self.engine, self.engine.cache
+        engine = self.engine
         key = call.key(engine.transport.identity)
-        known = self._known.get(key) if cache is None else cache.get(key)
-        if known is not None:
+        if (known := self._known.get(key)) is not None:
             with suppress(ValueError):
-                reply = Reply(**json.loads(known))
+                reply = Reply(**json.loads(known[0]))
                 value = read(reply)
                 usage.add(reply, cached=True)
                 return value
         if self._dry:
-            raise NotCachedError("the reply is not in the cache")
+            raise CallError("the reply is not in the cache")
         if key not in engine.asked:  # the same call twice at once is made once
             task = asyncio.create_task(self._converse(key, call, read, again, usage))
             engine.asked[key] = [task, 0]
@@ -216,37 +193,28 @@ class Session:
                 problem, data = str(error), getattr(error, "data", None)
                 call = again(first, reply, problem)
                 continue
-            text = json.dumps(asdict(reply))
-            if self.engine.cache is None:
-                self._known[key] = text
-            else:
-                self.engine.cache.put(key, text, call.prompt)
+            self._known[key] = json.dumps(asdict(reply)), call.prompt
             return value
         said = f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}"
         raise UnreadableError(said, data)
 
     async def _fetch(self, call, usage):
         async with self.engine.free:
-            if self._failed_in_a_row >= max(10, 2 * self.engine.in_flight):
-                n, last = self._failed_in_a_row, self._last_error
-                raise EndpointError(
-                    f"the last {n} calls have failed: no more are made. The last one: {last}"
-                )
-            begin, outcome, reply = time.monotonic(), "failed", Reply("")
+            if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
+                said = f"the last {n} calls have failed: no more are made"
+                raise EndpointError(f"{said}. The last one: {self._errors[-1]}")
+            begin, reply = time.monotonic(), Reply("", "failed")
             try:
                 reply = await self.engine.transport.complete(call, usage)
-                outcome, self._failed_in_a_row = reply.finish_reason, 0
+                self._errors.clear()
             except CallError as error:
-                self._failed_in_a_row += 1
-                self._last_error = str(error)
+                self._errors.append(str(error))
                 raise
             finally:
-                _LOG.info(
-                    "call model=%s prompt=%s outcome=%s seconds=%.2f prompt_tokens=%d "
-                    "completion_tokens=%d",
-                    *(call.model, call.prompt, outcome, time.monotonic() - begin),
-                    *(reply.prompt_tokens, reply.completion_tokens),
-                )
+                told = call.model, call.prompt, reply.finish_reason
+                spent = reply.prompt_tokens, reply.completion_tokens
+                said = "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d"
+                _LOG.info(said, *told, time.monotonic() - begin, *spent)
             usage.add(reply)
             return reply
 
@@ -263,16 +231,14 @@ class Chat:
     ``usage`` counts what the problem cost, and ``flags`` says what was not as it should be.
     """
 
-    def __init__(self, session: Session, model: str | None):
+    def __init__(self, session, model):
         self.session, self.model = session, model
         self.usage, self.flags = Usage(), []
 
     def of(self, model: str | None) -> Chat:
         """The same problem with another model; None is this one."""
-        if model is None:
-            return self
-        other = Chat(self.session, model)
-        other.usage, other.flags = self.usage, self.flags
+        other = copy(self)
+        other.model = self.model if model is None else model
         return other
 
     def flag(self, text: str | None) -> None:
@@ -280,20 +246,16 @@ class Chat:
         if text is not None and text not in self.flags:
             self.flags.append(text)
 
-    async def ask(
-        self, prompt: Prompt, content: Any, read: Callable, again: Any = None, **options
-    ) -> Any:
+    async def ask(self, prompt, content, read, again=None, max_tokens=None, **options):
         """What ``read`` makes of the reply to a text, or to an object."""
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)
         messages = (("system", prompt.text), ("user", content))
-        options = {"max_tokens": self.session.max_tokens, **options}
+        options |= {"max_tokens": max_tokens or self.session.max_tokens}
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
         return await self.session.ask(call, read, again or _complain, self.usage)
 
-    async def ask_object(
-        self, prompt: Prompt, payload: Any, kind: type, read: Callable, n: int | None
-    ) -> Any:
+    async def ask_object(self, prompt, payload, kind, read, n=None):
         """What ``read`` makes of a reply of a type, with ``n`` rows where that is known."""
 
         def understood(reply):
@@ -315,20 +277,19 @@ def _complain(call, reply, problem):
     return replace(call, messages=(*call.messages, shown, ("user", again)))
 
 
-async def gather_all(
-    session: Session, items: Sequence, work: Callable, model: Any, title: Any = None
-) -> list[Any]:
+async def gather_all(session, items, work, model, show=False):
     """``work(chat, item)`` for each item, several at once.
 
     Returns
     -------
-    list
+    results : list
         A result per item, or the CallError that it ended with. An EndpointError ends
         all of them.
+    usage : Usage
+        What they cost.
     """
     results: list[Any] = [None] * len(items)
     todo = iter(enumerate(items))
-    bar = tqdm(total=len(items), desc=title, disable=title is None)
 
     async def worker():
         for i, item in todo:
@@ -344,9 +305,9 @@ async def gather_all(
             bar.update()
 
     n = min(len(items), _PROBLEMS_PER_CALL * session.engine.in_flight)
-    with bar:
+    with tqdm(total=len(items), desc="extract", disable=not show) as bar:
         await gather_steps(*(worker() for _ in range(n)))
-    return results
+    return results, session.usage
 
 
 async def gather_steps(*work: Any) -> list[Any]:

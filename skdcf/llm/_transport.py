@@ -16,24 +16,13 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from ipaddress import ip_address
-from typing import Any
 from urllib.parse import urlsplit
 
-from .._checks import warn
+from .._checks import is_loopback, warn
 from ..exceptions import SettingWarning
-from ._calls import (
-    Call,
-    CallError,
-    EndpointError,
-    PassingError,
-    Reply,
-    UnreadableError,
-    Usage,
-)
+from ._calls import CallError, EndpointError, PassingError, Reply
 from ._reading import ODD, fault_of, read_reply
 
 _OPENAI = "https://api.openai.com/v1"
@@ -50,7 +39,6 @@ _OPTIONAL = {
     "temperature": ("temperature",),
     "seed": ("seed",),
 }
-_MOST_WAYS = 3 * len(_OPTIONAL)  # to send a call, where one after the other is refused
 _NO_KEY = "no-key-needed"
 _SHORTEST_SECRET = 8  # letters; "none" and the like, for servers without keys, are none
 
@@ -58,22 +46,20 @@ _SHORTEST_SECRET = 8  # letters; "none" and the like, for servers without keys, 
 class FunctionTransport:
     """A function of the caller's in the place of an endpoint."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, settings):
+        function, kinds = settings["complete"], []
         self._function = function
         module = getattr(function, "__module__", "")
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
-        try:
-            parameters = inspect.signature(function).parameters.values()
-        except ValueError:  # of a function that is not written in Python
-            parameters = ()
-        self._takes_options = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        with suppress(ValueError):  # of a function that is not written in Python
+            kinds = [p.kind for p in inspect.signature(function).parameters.values()]
+        self._takes_options = inspect.Parameter.VAR_KEYWORD in kinds
 
-    async def complete(self, call: Call, usage: Usage) -> Reply:
+    async def complete(self, call, usage):
         """What the function returns: a text or a Reply, at once or to be awaited."""
-        messages = [{"role": role, "content": text} for role, text in call.messages]
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
-        out = self._function(messages, **options)
+        out = self._function(_messages_of(call), **options)
         out = await out if inspect.isawaitable(out) else out
         if not isinstance(out, str | Reply):
             raise CallError(f"the client returned a {type(out).__name__}, no text")
@@ -86,15 +72,12 @@ class FunctionTransport:
 class Endpoint:
     """Calls to an endpoint that speaks the chat-completions protocol."""
 
-    def __init__(self, settings: dict[str, Any]):
+    def __init__(self, settings):
         url, self._extra = settings["base_url"], settings["extra"] or {}
         self._settings, self._parts = settings, urlsplit(url)
         #: Endpoint and extras as they stand in the names of replies.
         self.identity = [url, self._extra] if self._extra else url
-        self._ways: dict[tuple[str, str], int] = {}
-        self._resume, self._client = 0.0, None
-        self._headers: dict[str, str] = {}
-        self._secrets: list[str] = []
+        self._ways, self._resume, self._client = {}, 0.0, None
 
     def _connect(self):
         """Read keys; what is in the cache needs neither a key nor the client."""
@@ -104,11 +87,17 @@ class Endpoint:
             headers = {"authorization": f"Bearer {key}", **headers}
         self._headers = {**headers, "content-type": "application/json"}
         self._secrets = [s for s in (key, *headers.values()) if _is_secret(s)]
-        if self._client is None:
-            client = import_openai().DefaultAsyncHttpxClient
-            self._client = client(follow_redirects=False, timeout=None)
-            for logger in _their_loggers():
-                logger.addFilter(self._mask_record)
+        if self._client is not None:
+            return
+        try:
+            from openai import DefaultAsyncHttpxClient
+        except ImportError as error:
+            install = "pip install skdcf[llm]"
+            said = f"models are called with the openai client: {install}"
+            raise ImportError(said) from error
+        self._client = DefaultAsyncHttpxClient(follow_redirects=False, timeout=None)
+        for logger in _their_loggers():
+            logger.addFilter(self._mask_record)
 
     async def close(self):
         """Close connections."""
@@ -124,7 +113,7 @@ class Endpoint:
             record.msg, record.args = masked, ()
         return True
 
-    def mask(self, text: str) -> str:
+    def mask(self, text):
         """A text without keys, also where JSON escapes letters of them."""
         plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
         plain = re.sub(r'\\(["\\/])', r"\1", plain)
@@ -134,7 +123,7 @@ class Endpoint:
             text = text.replace(secret, "***")
         return text
 
-    async def complete(self, call: Call, usage: Usage) -> Reply:
+    async def complete(self, call, usage):
         """The reply to a call; CallError where there is none after all attempts."""
         self._connect()
         most = self._settings["max_retries"]
@@ -145,7 +134,7 @@ class Endpoint:
             try:
                 return self._without_keys(await self._attempt(call))
             except PassingError as error:
-                problem, wait = str(error), error.wait
+                problem, wait = (*error.args, None)[:2]
             if wait is not None and wait > _LONGEST_WAIT:
                 break
             if wait is not None:  # holds for all calls
@@ -161,8 +150,8 @@ class Endpoint:
         return replace(reply, text=self.mask(reply.text), top_logprobs=[], tokens=[])
 
     async def _attempt(self, call):
-        """One request; without what the model refuses, another one."""
-        for _ in range(_MOST_WAYS):
+        """One request; without what the model refuses, which is finite, another one."""
+        while True:
             ways = _ways_of(call)
             steps = {name: self._ways.get((call.model, name), 0) for name in ways}
             used = {name: min(steps[name], len(w) - 1) for name, w in ways.items()}
@@ -178,7 +167,6 @@ class Endpoint:
             if name is None:
                 raise fault_of(status, message, headers)
             self._step_down(call.model, name, used[name], message.lower())
-        raise UnreadableError("the endpoint refuses one parameter after the other")
 
     async def _send(self, body):
         """Status, body and headers of one request."""
@@ -214,22 +202,22 @@ class Endpoint:
         """The key, which is nowhere but in the environment; None: none is to be sent."""
         variable = self._settings["key_variable"]
         there = variable is None or os.environ.get(variable, "").strip()
-        if not there and _is_local(self._parts.hostname):
+        if not there and is_loopback(self._parts.hostname):
             return _NO_KEY
         return None if variable is None else self._read_key(variable)
 
     def _read_key(self, variable):
         value = os.environ.get(variable, "").strip()
+        named = f"the environment variable {variable}"
         if not value:
-            raise EndpointError(
-                f"the environment variable {variable} is not set: it has to hold the key "
-                f"for {self._parts.hostname}. Where none is needed, pass key_variable=None"
-            )
+            key = f"the key for {self._parts.hostname}"
+            said = "Where none is needed, pass key_variable=None"
+            raise EndpointError(f"{named} is not set: it has to hold {key}. {said}")
         if not (value.isascii() and value.isprintable() and " " not in value):
-            raise EndpointError(
-                f"the environment variable {variable} holds line ends, spaces or letters "
-                "that no header can hold: it is not sent"
+            said = (
+                "line ends, spaces or letters that no header can hold: it is not sent"
             )
+            raise EndpointError(f"{named} holds {said}")
         return value
 
 
@@ -251,13 +239,6 @@ async def _read(response):
 
 def _is_secret(value):
     return value not in (None, _NO_KEY) and len(value) >= _SHORTEST_SECRET
-
-
-def _is_local(host):
-    try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False
 
 
 def _their_loggers():
@@ -286,9 +267,13 @@ def _back_off(attempt):
     return min(0.5 * 2**attempt, 8) * (1 - 0.25 * random.random())
 
 
+def _messages_of(call):
+    return [{"role": role, "content": text} for role, text in call.messages]
+
+
 def _ways_of(call):
     """In which ways each part of a call can be sent, the one that says most first."""
-    messages = [{"role": role, "content": text} for role, text in call.messages]
+    messages = _messages_of(call)
     both = "\n\n".join(message["content"] for message in messages[:2])
     merged = [{"role": "user", "content": both}, *messages[2:]]
     form = {"name": "reply", "strict": True, "schema": json.loads(call.schema or "{}")}
@@ -309,14 +294,3 @@ def _ways_of(call):
 def find_url(base_url: str | None) -> str:
     """The address that is given, or that of the environment, or OpenAI's."""
     return (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI).rstrip("/")
-
-
-def import_openai() -> Any:
-    """The openai client, or how to install it."""
-    try:
-        import openai
-    except ImportError as error:
-        raise ImportError(
-            "models are called with the openai client: pip install skdcf[llm]"
-        ) from error
-    return openai

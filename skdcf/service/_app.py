@@ -1,33 +1,35 @@
-"""The service as an ASGI application: what it answers, and whom."""
+"""The service as an ASGI application: what it answers, whom, and what it remembers."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
-import io
 import json
 import logging
 import secrets
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator
-from functools import partial
+from contextlib import suppress
 from itertools import compress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..datasets.jsonl import iter_jsonl
+from .._files import append_journal, open_journal
+from ..datasets.records import BROKEN, read_problem
 from ..inspection import explain
-from ._journal import Journal
+from ..monitoring import CoverageMonitor
 
 _LONGEST = 8 * 2**20  # bytes of a request
 _IDLE = 600  # seconds between two claims of an answer that is being written
-_LINES = "application/x-ndjson"
+_JSON, _LINES = "application/json", "application/x-ndjson"
 _WAITING = 4000  # requests; one more is asked to come again later
 _HERE = ("127.0.0.1", "localhost", "[::1]")
-_ROUTES = dict.fromkeys(("/v1/filter", "/v1/labels"), "POST")
-_ROUTES |= dict.fromkeys(("/health", "/metrics"), "GET")
+_ABOUT = "problem", "context", "alternatives", "id", "metadata"
+_HEAD = [(b"content-type", _LINES.encode())]
+_START = {"type": "http.response.start", "status": 200, "headers": _HEAD}
 _LOG = logging.getLogger("skdcf.service")
 
 
@@ -47,8 +49,8 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
 
     Returns
     -------
-    starlette.applications.Starlette
-        It works with and without a lifespan.
+    callable
+        An ASGI application, which works with and without a lifespan.
 
     Raises
     ------
@@ -71,24 +73,9 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     one a claim (``text``, ``parents``, ``features``). The line with its decision is sent
     before the next claim is read, and at the end one with id, mask and text.
     """
-    from starlette.applications import Starlette
-    from starlette.exceptions import HTTPException
-    from starlette.routing import Route
-
     if token is not None and not (token.isascii() and token.isprintable() and token):
         raise ValueError("the token must be a text of printable ASCII characters")
-    service = _Service(filter, token, folder)
-    works = service.filter_one, service.label, service.health, service.metrics
-    routes = [
-        Route(path, partial(service.answer, work), methods=[method])
-        for (path, method), work in zip(_ROUTES.items(), works, strict=True)
-    ]
-    refuse = {
-        HTTPException: lambda request, error: _json(error.status_code, error.detail)
-    }
-    app = Starlette(routes=routes, exception_handlers=refuse)
-    app.state.service = service
-    return app
+    return _Service(filter, token, folder)
 
 
 class _RefusedError(Exception):
@@ -96,106 +83,112 @@ class _RefusedError(Exception):
 
 
 class _Service:
+    """The application. ``calibrated`` is what it says of when that was."""
+
     def __init__(self, filter, token, folder):
+        from starlette import requests, responses
+
+        self.read, self.write = requests.Request, responses.Response
         self.filter, self.token = filter, token
         self.journal = Journal(filter, folder)
-        self.waiting, self.counts, self.calibrated = 0, Counter(), None
+        self.waiting, self.calibrated = 0, None
+        self.requests, self.claims = Counter(), Counter(kept=0, dropped=0)
         self.lock = threading.Lock()
+        self.works = {
+            "/v1/filter": ("POST", self.filter_one),
+            "/v1/labels": ("POST", self.label),
+            "/health": ("GET", self.health),
+            "/metrics": ("GET", self.metrics),
+        }
 
-    async def answer(self, work, request):
-        """Admit a request, do the work in a thread, and answer with JSON."""
-        from starlette.concurrency import run_in_threadpool
-        from starlette.responses import PlainTextResponse
-
-        route = request.url.path
+    async def __call__(self, scope, receive, send):
+        """Answer one request, as any ASGI server asks for it."""
+        if scope["type"] == "lifespan":
+            for step in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{step}.complete"})
+            return
+        request, begun = self.read(scope, receive), False
+        route = scope["path"].removeprefix(scope.get("root_path", ""))
         self.waiting += 1
         try:
-            self._admit(request)
-            if work == self.filter_one and _kind(request) == _LINES:
-                return await self._stream(request)
-            body = await _body(request) if request.method == "POST" else None
-            status, reply = 200, await run_in_threadpool(work, body)
+            self._admit(request, route)
+            if route == "/v1/filter" and _kind(request) == _LINES:
+                async for line in self._decide(_lines(request)):
+                    if not begun:  # what was wrong before has a status of its own
+                        await send(_START)
+                        begun = True
+                    await send(_part(line))
+                status, reply = 200, None
+            else:
+                status, reply = 200, await self._work(request, route)
         except Exception as error:
             status, reply = _fault(route, error)
         finally:
             self.waiting -= 1
-        self.counts[route, status] += 1
-        if status == 200 and isinstance(reply, str):
-            return PlainTextResponse(reply)
-        return _json(status, reply)
+        if route in self.works:
+            self.requests[route, status] += 1
+        if not begun:
+            return await self._reply(status, reply)(scope, receive, send)
+        if status != 200:
+            await send(_part({"error": reply}))
+        await send({"type": "http.response.body", "body": b""})
 
-    async def _stream(self, request):
-        """A response that decides about each claim when its line has come in."""
-        decided = self._decide(_lines(request))
-        first = await anext(decided)  # what is wrong so far has a status of its own
+    async def _work(self, request, route):
+        """Do what a route is for, in a thread."""
+        method, work = self.works[route]
+        if method == "GET":
+            return await asyncio.to_thread(work)
+        if _kind(request) != _JSON:
+            raise _RefusedError(415, f"the content type must be {_JSON}")
+        body = _object(b"".join([chunk async for chunk in _chunks(request)]))
+        return await asyncio.to_thread(work, body)
 
-        async def respond(scope, receive, send):
-            async def write(line):
-                body = json.dumps(line).encode() + b"\n"
-                part = {"type": "http.response.body", "body": body, "more_body": True}
-                await send(part)
+    def _reply(self, status, content):
+        """A response: text as it is, else JSON; what is no success is an error."""
+        kind = "text/plain" if status == 200 and isinstance(content, str) else _JSON
+        said = content if status == 200 else {"error": content}
+        body = json.dumps(said, default=str) if kind == _JSON else said
+        headers = {"Retry-After": "1"} if status == 503 else {}
+        headers |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+        return self.write(body, status, headers, kind)
 
-            kind, status = [(b"content-type", _LINES.encode())], 200
-            start = {"type": "http.response.start", "status": 200, "headers": kind}
-            self.waiting += 1
-            try:
-                await send(start)
-                await write(first)
-                async for line in decided:
-                    await write(line)
-            except Exception as error:
-                status, said = _fault(request.url.path, error)
-                await write({"error": said})
-            finally:
-                self.waiting -= 1
-                self.counts[request.url.path, status] += 1
-            await send({"type": "http.response.body", "body": b""})
-
-        return respond
-
-    async def _decide(self, lines: AsyncIterator[dict]) -> AsyncIterator[dict]:
+    async def _decide(self, lines):
         """A decision for each claim, and at the end what is kept of all."""
-        from starlette.concurrency import run_in_threadpool
-
-        head = await anext(lines, {})
-        alpha, filter = _take_alpha(head), self.filter
-        names = head.pop("feature_names", None)
+        head, coming, mask, texts = await anext(lines, {}), [], [], []
+        alpha, names = head.pop("alpha", None), head.pop("feature_names", None)
+        level = self.journal.guarantee.level(alpha, self.filter.alpha)
         known = _graph_of(head | {"claims": []})
-        parts = "problem", "context", "alternatives", "id", "metadata"
-        about = {name: getattr(known, name) for name in parts}
-        coming, mask, texts = [], [], []
-        decisions = filter.stream(
-            iter(coming.pop, None), alpha, feature_names=names, **about
-        )
+        about = {name: getattr(known, name) for name in _ABOUT}
+        told = iter(coming.pop, None)
+        decisions = self.filter.stream(told, alpha, feature_names=names, **about)
         while (claim := await _next(lines)) is not None:
             coming.append(claim)
-            mask.append(await run_in_threadpool(next, decisions))
+            mask.append(await asyncio.to_thread(next, decisions))
             texts.append(claim.get("text"))
             yield {"claim": len(mask) - 1, "keep": mask[-1]}
-        level = filter.calibration_.guarantee.level(alpha, filter.alpha)
         claims = texts if mask and texts[0] is not None else None
-        yield await run_in_threadpool(self._told, claims, np.array(mask, bool), level)
+        yield await asyncio.to_thread(self._told, claims, np.array(mask, bool), level)
 
-    def _admit(self, request):
+    def _admit(self, request, route):
+        headers, there = request.headers, self.works.get(route)
         if self.waiting > _WAITING:
             raise _RefusedError(503, "too many requests are waiting: come again later")
-        if "origin" in request.headers:
+        if "origin" in headers:
             raise _RefusedError(403, "pages of a browser are not answered")
-        if self.token is None:
-            host = request.headers.get("host", "").rpartition(":")
-            if (host[0] or host[2]) not in _HERE:
-                raise _RefusedError(
-                    403, "without a token only this machine is answered"
-                )
-        elif request.url.path != "/health":
-            given = request.headers.get("authorization", "").encode("utf-8")
-            if not hmac.compare_digest(given, f"Bearer {self.token}".encode()):
-                raise _RefusedError(401, "the token is missing or wrong")
+        host = headers.get("host", "").rpartition(":")
+        if self.token is None and (host[0] or host[2]) not in _HERE:
+            raise _RefusedError(403, "without a token only this machine is answered")
+        given = headers.get("authorization", "").encode("utf-8")
+        good = hmac.compare_digest(given, f"Bearer {self.token}".encode())
+        if not (good or self.token is None or route == "/health"):
+            raise _RefusedError(401, "the token is missing or wrong")
+        if there is None or request.method.replace("HEAD", "GET") != there[0]:
+            raise _RefusedError(405 if there else 404, "there is nothing to do here")
 
     def filter_one(self, record):
         """What is kept of one answer, why the rest was dropped, and an id for labels."""
-        alpha = _take_alpha(record)
-        graph = _graph_of(record)
+        alpha, graph = record.pop("alpha", None), _graph_of(record)
         explained = explain(self.filter, graph, alpha=alpha)
         kept = np.asarray(explained.kept, dtype=bool)
         reasons = {str(v): reason for v, reason in explained.reasons.items()}
@@ -206,7 +199,7 @@ class _Service:
         name = secrets.token_hex(12)
         self.journal.add(name, kept, alpha)
         with self.lock:  # several threads count
-            self.counts.update(kept=int(kept.sum()), dropped=int((~kept).sum()))
+            self.claims.update(kept=int(kept.sum()), dropped=int((~kept).sum()))
         return {
             "id": name,
             "alpha": alpha,
@@ -217,21 +210,15 @@ class _Service:
 
     def label(self, record):
         """Take the labels of an answer."""
-        name, labels = record.get("id"), record.get("labels")
-        if not isinstance(name, str) or not isinstance(labels, list):
-            raise ValueError('"id" must be a text and "labels" a list')
-        labels = [int(v) if isinstance(v, bool) else v for v in labels]
-        if not all(type(v) is int and v in (-1, 0, 1) for v in labels):
+        name, labels, drawn = map(record.get, ("id", "labels", "drawn"))
+        if not isinstance(name, str) or drawn not in (None, "random"):
+            raise ValueError('"id" must be a text, and "drawn" is "random" or left out')
+        if not isinstance(labels, list) or not all(map(_is_label, labels)):
             raise ValueError("labels are 1 or true, 0 or false, and -1 where unknown")
-        drawn = record.get("drawn")
-        if drawn not in (None, "random"):
-            raise ValueError('"drawn" is "random" or left out')
-        status, said = self.journal.label(name, labels, drawn == "random")
-        if status != 200:
-            raise _RefusedError(status, said)
+        said = self.journal.label(name, list(map(int, labels)), drawn == "random")
         return {"said": said, "alarm": self.journal.monitor.alarm}
 
-    def health(self, _):
+    def health(self):
         """What runs here."""
         filter, journal = self.filter, self.journal
         return {
@@ -245,26 +232,20 @@ class _Service:
             "alarm": journal.monitor.alarm,
         }
 
-    def metrics(self, _):
+    def metrics(self):
         """Counters and the state of the monitor, in the text format of Prometheus."""
-        found = self.journal.monitor.summary()
-        requests = [
-            (f'skdcf_requests_total{{route="{key[0]}",status="{key[1]}"}}', n)
-            for key, n in sorted(self.counts.items(), key=str)
-            if isinstance(key, tuple) and key[0] in _ROUTES
-        ]
-        rows = [
-            *requests,
-            ('skdcf_claims_total{was="kept"}', self.counts["kept"]),
-            ('skdcf_claims_total{was="dropped"}', self.counts["dropped"]),
-            ("skdcf_waiting", self.waiting),
-            ("skdcf_alpha", self.journal.alpha),
-            ("skdcf_answers_judged_total", found["n_problems"]),
-            ("skdcf_answers_with_error_total", found["n_errors"]),
-            ("skdcf_monitor_wealth", found["wealth"]),
-            ("skdcf_monitor_alarm", int(found["alarm"])),
-        ]
-        return "".join(f"{name} {value}\n" for name, value in rows)
+        found, asked = self.journal.monitor.summary(), sorted(self.requests.items())
+        rows = {f'requests_total{{route="{r}",status="{s}"}}': n for (r, s), n in asked}
+        rows |= {f'claims_total{{was="{was}"}}': n for was, n in self.claims.items()}
+        rows |= {
+            "waiting": self.waiting,
+            "alpha": self.journal.alpha,
+            "answers_judged_total": found["n_problems"],
+            "answers_with_error_total": found["n_errors"],
+            "monitor_wealth": found["wealth"],
+            "monitor_alarm": int(found["alarm"]),
+        }
+        return "".join(f"skdcf_{name} {value}\n" for name, value in rows.items())
 
 
 def _fault(route, error):
@@ -275,33 +256,29 @@ def _fault(route, error):
         return 400, str(error)
     if isinstance(error, TimeoutError):
         return 408, f"no claim came for {_IDLE} seconds"
-    _LOG.error(
-        "%s failed: %s", route, type(error).__name__
-    )  # its message may hold texts
+    # Its message may hold texts.
+    _LOG.error("%s failed: %s", route, type(error).__name__)
     return 500, "the service failed; its log says where"
 
 
-def _take_alpha(record):
-    alpha = record.pop("alpha", None)
-    if alpha is not None and type(alpha) not in (int, float):
-        raise ValueError("alpha must be a number")
-    return alpha
+def _is_label(value):
+    return isinstance(value, int) and value in (-1, 0, 1)
 
 
 def _graph_of(record):
-    line = json.dumps(record).encode("ascii")
-    return next(iter_jsonl(io.BytesIO(line))).graph
+    try:
+        return read_problem(record).graph
+    except BROKEN as error:
+        raise ValueError(str(error)) from error
 
 
 def _kind(request):
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def _body(request):
-    """The object that a request holds."""
-    if _kind(request) != "application/json":
-        raise _RefusedError(415, "the content type must be application/json")
-    return _object(b"".join([chunk async for chunk in _chunks(request)]))
+def _part(line):
+    body = json.dumps(line).encode() + b"\n"
+    return {"type": "http.response.body", "body": body, "more_body": True}
 
 
 async def _chunks(request):
@@ -331,20 +308,93 @@ async def _next(lines):
 
 
 def _object(content):
-    try:
-        record = json.loads(content)
-    except (ValueError, RecursionError):
-        raise _RefusedError(400, "the request is no JSON") from None
+    record = None
+    with suppress(ValueError, RecursionError):
+        record = json.loads(content, parse_constant=int)  # which refuses NaN
     if not isinstance(record, dict):
-        raise _RefusedError(400, "the request must be an object")
+        raise ValueError("the request must be an object of JSON")
     return record
 
 
-def _json(status, reply):
-    from starlette.responses import JSONResponse
+class Journal:
+    """A file that only grows: one line for each answer, and one for its labels.
 
-    content = reply if status == 200 else {"error": reply}
-    headers = {"Retry-After": "1"} if status == 503 else {}
-    headers |= {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-    plain = json.loads(json.dumps(content, default=str))
-    return JSONResponse(plain, status, headers)
+    Parameters
+    ----------
+    filter : fitted filter
+        Labels of answers that another filter judged are kept, but say nothing of this one.
+    folder : path-like or None
+        Where the file stands; None keeps everything in memory.
+    """
+
+    def __init__(self, filter: Any, folder: Any):
+        told = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}".encode()
+        scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
+        self.digest = hashlib.sha256(told + scores).hexdigest()[:16]
+        self.guarantee = filter.calibration_.guarantee
+        self.alpha = self.guarantee.level(None, filter.alpha)
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.lock = threading.Lock()
+        self.monitor, self.watches = CoverageMonitor(filter), False
+        with suppress(ValueError):  # where errors have no known law, nothing is watched
+            self.monitor.update_errors([])
+            self.watches = True
+        self.path = folder and Path(folder) / "journal.jsonl"
+        for line in open_journal(self.path) if self.path else ():
+            with suppress(json.JSONDecodeError):  # half written when it was killed
+                self._take(json.loads(line))
+
+    def _take(self, entry, *, sync=None):
+        """Take in an answer or its labels, once they are on disk."""
+        if self.path and sync is not None:
+            append_journal(self.path, entry, sync=sync)
+        if "labels" in entry:
+            self._judge(entry)
+        else:
+            self.answers[entry["id"]] = entry
+
+    def add(self, name: str, mask: Any, alpha: float) -> None:
+        """Remember what was kept of an answer."""
+        bits = "".join("01"[int(keep)] for keep in mask)
+        entry = {"id": name, "mask": bits, "filter": self.digest, "alpha": alpha}
+        with self.lock:
+            self._take(entry, sync=False)
+
+    def label(self, name: str, labels: list[int], drawn: bool) -> str:
+        """Remember the labels of an answer, or refuse them.
+
+        Parameters
+        ----------
+        name : str
+        labels : list of int
+            1 true, 0 false, -1 not judged.
+        drawn : bool
+            Whether the answer was chosen at random, whatever was kept of it.
+
+        Returns
+        -------
+        str
+            What became of them.
+        """
+        with self.lock:
+            if (answer := self.answers.get(name)) is None:
+                raise _RefusedError(404, "no answer has this id")
+            if len(labels) != (n := len(answer["mask"])):
+                raise ValueError(f"{len(labels)} labels but {n} claims")
+            entry = {"id": name, "labels": labels, "drawn": drawn}
+            if entry.items() <= answer.items():
+                return "these labels were known"
+            if "labels" in answer:
+                raise _RefusedError(409, "this answer has other labels")
+            self._take(entry, sync=True)
+            return "saved"
+
+    def _judge(self, entry):
+        answer = self.answers[entry["id"]]
+        answer |= {"labels": entry["labels"], "drawn": entry["drawn"]}
+        ours = answer["filter"] == self.digest and answer["alpha"] == self.alpha
+        if ours and entry["drawn"] and self.watches:
+            mask = np.array([bit == "1" for bit in answer["mask"]], dtype=bool)
+            ends = np.array([0, len(mask)])
+            lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)
+            self.monitor.update_errors(lost > 0)

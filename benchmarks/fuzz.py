@@ -34,7 +34,7 @@ from skdcf.adapters import (
 )
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.datasets.fetch import SOURCES, local_file
-from skdcf.evaluation.splits import finished_splits
+from skdcf.evaluation.compare import COLUMNS, finished_splits
 from skdcf.persistence import _save, load_threshold, save_threshold
 
 RESULTS = Path(__file__).resolve().parent / "results" / "fuzz.json"
@@ -299,7 +299,8 @@ class Cache:
         self.folder = Path(folder)
         self.name = min(SOURCES)
         self.resume = self.folder / "resume.json"
-        entry = {"key": "1", "split": 0, "result": {"a": {"coverage": [0.9]}}}
+        row = {column: [0.9] for column in COLUMNS}
+        entry = {"key": "1", "split": 0, "result": {"a": row}}
         append_journal(self.resume, entry)
         self.content = self.resume.read_bytes()
 
@@ -311,7 +312,7 @@ class Cache:
             local_file(self.name, data_home=self.folder, download_if_missing=False)
             raise SilentError("a damaged download was taken")
         self.resume.write_bytes(changed_bytes(self.content, rng))
-        found = finished_splits(self.resume, "1")
+        found = finished_splits(self.resume, "1", "a")
         need(isinstance(found, dict), "results of no kind")
 
 

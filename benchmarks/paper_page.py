@@ -33,7 +33,7 @@ from reproduce import (
     XGBOOST,
 )
 
-from skdcf.evaluation._comparison_report import mean_band
+from skdcf.evaluation._report import mean_band
 
 HERE = Path(__file__).resolve().parent
 SIX = (CF, INDEPENDENT, BOOSTED, XGBOOST, REACHABILITY, INDEX, TABLED, SEARCHED)

@@ -47,12 +47,8 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
-_HOMES = {
-    "GraphBatch": "graphs",
-    "ReasoningGraph": "graphs",
-    "load": "persistence",
-    "save": "persistence",
-}
+_HOMES = dict.fromkeys(("GraphBatch", "ReasoningGraph"), "graphs")
+_HOMES |= dict.fromkeys(("load", "save"), "persistence")
 
 
 def _find(name: str) -> Any:

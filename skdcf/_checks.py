@@ -123,12 +123,14 @@ def is_missing(value):
     return isinstance(differs, (bool, np.bool_)) and bool(differs)
 
 
-def printable(text):
+def printable(text, also=""):
     """Text of the user's as it may stand in a message: on one line, nothing hidden.
 
-    Line breaks would break tables, and terminals obey control characters.
+    Line breaks would break tables, and terminals obey control characters. Those in
+    ``also`` may stay.
     """
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(text))
+    seen = (c if c.isprintable() or c in also else ascii(c)[1:-1] for c in str(text))
+    return "".join(seen)
 
 
 def without_places(text):

@@ -8,8 +8,11 @@ how many claims fall with a false one.
 
 import re
 from collections.abc import Sequence
+from typing import TypeAlias
 
 __all__ = ["chain_edges", "cited_edges", "no_edges", "number_flow_edges"]
+
+Edges: TypeAlias = list[tuple[int, int]]
 
 # The number of a step in front of a claim says where it stands, not what it uses.
 _STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
@@ -32,9 +35,7 @@ _SYMBOL = re.compile(
 _COMMON = {"0", "1", "a", "A", "I"}
 
 
-def no_edges(
-    claims: Sequence[str], problem: str | None = None
-) -> list[tuple[int, int]]:
+def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """No claim builds on another one.
 
     Parameters
@@ -62,9 +63,7 @@ def no_edges(
     return []
 
 
-def chain_edges(
-    claims: Sequence[str], problem: str | None = None
-) -> list[tuple[int, int]]:
+def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Each claim builds on the one before it.
 
     The cautious choice for step-by-step answers: a claim needs all earlier ones.
@@ -93,9 +92,7 @@ def chain_edges(
     return [(v - 1, v) for v in range(1, len(claims))]
 
 
-def cited_edges(
-    claims: Sequence[str], problem: str | None = None
-) -> list[tuple[int, int]]:
+def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """A claim builds on the claims that it cites, as in "#5. (by #2 #4) ...".
 
     For models that are told to name their premises. A claim bears the number that it
@@ -137,9 +134,7 @@ def cited_edges(
     return edges
 
 
-def number_flow_edges(
-    claims: Sequence[str], problem: str | None = None
-) -> list[tuple[int, int]]:
+def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """A claim builds on the earlier claims whose numbers and symbols it uses.
 
     Numbers and one-letter symbols of the question are given, and 0 and 1 are common:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._checks import check_alpha, check_alphas, check_groups, check_weights
-from ._table import Table
+from ._html import Table
 from .graphs import Labels, Problems, question_groups
 from .graphs.grouping import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of

@@ -12,8 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._drawing import CLAIMS_LISTED, card, escape, page, table
+from ._drawing import CLAIMS_LISTED
 from ._files import replaced
+from ._html import card, escape, folded, page, table
 from .graphs import Labels, Problems
 from .inspection import explain
 from .labelling import describe_labels
@@ -183,5 +184,5 @@ def _shown(explained, most):
 def _folded(explanation):
     graph, kept = explanation.graph, explanation.kept
     name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
-    said = escape(f"{kept.sum()} of {len(kept)} claims kept: {name}")
-    return f"<details><summary>{said}</summary>{explanation.body_html()}</details>"
+    said = f"{kept.sum()} of {len(kept)} claims kept: {name}"
+    return folded(said, explanation.body_html())

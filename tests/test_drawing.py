@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 
 from skdcf import GraphBatch, ReasoningGraph
 from skdcf._drawing import (
-    card,
-    escape,
+    CLAIM,
+    CLEAR,
+    FALSE,
+    LOW,
+    MARGIN,
+    RADIUS,
+    STEP,
+    TRUNK,
     graph_svg,
     layered_layout,
-    page,
     problem_html,
-    table,
 )
-from skdcf._drawing.html import STYLE
-from skdcf._drawing.layout import CLAIM, CLEAR, LOW, MARGIN, RADIUS, STEP, TRUNK
-from skdcf._drawing.pens import FALSE
+from skdcf._html import STYLE, card, escape, page, table
 
 HOSTILE = (
     "</li></ol><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &amp; "

@@ -308,7 +308,7 @@ def test_search_keeps_groups_together(data, seen):
         ({"alphas": [0.1, 0.1]}, "repeated values"),
         ({"alphas": [1.0]}, "alpha is 1.0"),
         ({"filters": {}}, "filters is {}"),
-        ({"filters": HardCF()}, "a dict of one or more"),
+        ({"filters": HardCF()}, "not a dict of one or more"),
         ({"filters": {"k": KFold()}}, "filter 'k' is a KFold: a filter of skdcf"),
         ({"filters": {"m": {0.1: HardCF()}}}, r"filter 'm' .* none for \[0.15, 0.3\]"),
         ({"protocol": "loo"}, "protocol is 'loo'"),

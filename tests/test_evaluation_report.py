@@ -9,7 +9,7 @@ import pytest
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import ComparisonReport, compare_filters
-from skdcf.evaluation._comparison_report import corrected_error, mean_band
+from skdcf.evaluation._report import corrected_error, mean_band
 
 ALPHAS = [0.1, 0.15, 0.3]
 

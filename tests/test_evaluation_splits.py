@@ -10,7 +10,7 @@ from sklearn.model_selection import GroupShuffleSplit, KFold
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
-from skdcf.evaluation.splits import make_splits
+from skdcf.evaluation.compare import make_splits
 
 ALPHAS = [0.1, 0.15, 0.3]
 METRICS = ("coverage", "retention", "abstention")
@@ -80,8 +80,8 @@ def test_calibration_problems_are_cut_from_the_training_part():
         ([([0, 1], np.arange(0), [4, 5])], "split 0 has parts of 2/0/2 problems"),
         ([([0, 1], [2, 3], [4, 5], [6])], "a split has 4 parts, but 3 are needed"),
         ([(["a"], [2, 3], [4, 5])], "numbers of the 12 problems"),
-        ([], "cv gives no splits"),
-        (0, "cv is 0"),
+        ([], "gives no splits"),
+        (0, "cv=0 gives no splits"),
     ],
 )
 def test_bad_splits_are_refused(cv, message):
@@ -222,6 +222,12 @@ def test_files_that_cannot_be_used(data, filters, tmp_path):
                 filters, graphs, labels, ALPHAS, resume=path, random_state=0
             )
         assert path.read_text() == content
+    run = {"alphas": ALPHAS, "cv": 2, "random_state": 0, "resume": tmp_path / "some"}
+    compare_filters(filters, graphs, labels, **run)
+    edited = run["resume"].read_text().replace('"retention"', '"retained"')
+    run["resume"].write_text(edited)
+    with pytest.raises(ValueError, match="some is no file of a comparison"):
+        compare_filters(filters, graphs, labels, **run)
     with pytest.raises(ValueError, match="resume needs an integer"):
         compare_filters(filters, graphs, labels, ALPHAS, resume=tmp_path / "new.json")
     with pytest.raises(FileNotFoundError):

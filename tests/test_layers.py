@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
 
 # Each floor may import what lies below it, and what lies beside it without a circle.
 FLOORS = [
-    {"_checks", "_drawing", "_files", "_parameters", "_table", "exceptions"},
+    {"_checks", "_drawing", "_files", "_html", "_parameters", "exceptions"},
     {"graphs", "edges"},
     {"ops"},
     {"features", "guarantees", "relaxation", "training"},
@@ -66,29 +66,29 @@ LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 # Code lines of each room. They only fall: who makes a room smaller lowers its number here.
 # The next bound of the whole is 17,000.
 ROOMS = {
-    "_drawing": 391,
+    "_drawing": 272,
     "adapters": 556,
     "cli": 793,
     "datasets": 1238,
     "estimators": 1640,
-    "evaluation": 667,
+    "evaluation": 630,
     "features": 2110,
     "graphs": 1717,
     "guarantees": 527,
-    "inspection": 544,
+    "inspection": 535,
     "labelling": 772,
     "llm": 1891,
     "metrics": 300,
     "monitoring": 299,
     "ops": 804,
     "persistence": 358,
-    "plots": 464,
+    "plots": 440,
     "relaxation": 534,
     "scorers": 1213,
     "service": 273,
     "training": 391,
 }
-WHOLE = 18_091
+WHOLE = 17_985
 
 
 def place(path):

@@ -8,7 +8,7 @@ import pytest
 from scipy.integrate import trapezoid
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
-from skdcf._drawing.pens import FALSE, LOOKS
+from skdcf._drawing import FALSE, LOOKS
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters
 from skdcf.inspection import SeparationReport, explain, shap_values

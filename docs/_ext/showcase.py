@@ -14,7 +14,8 @@ class Showcase(Directive):
     """An answer as it came, and what is left of it."""
 
     def run(self):
-        from skdcf._drawing import card, problem_html
+        from skdcf._drawing import problem_html
+        from skdcf._html import card
 
         explained = choose(explain_answers())
         before = card(problem_html(explained.graph), "The answer")

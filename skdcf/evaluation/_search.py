@@ -195,8 +195,7 @@ def check_search(search):
             )
         if path[0] == "calibration_size":
             raise ValueError(
-                f"the search tries values of {key!r}, but CalibratedSearch decides how "
-                "many problems calibrate: set its calibration_size"
+                f"the search tries values of {key!r}: set it in CalibratedSearch itself"
             )
     _check_scoring(search.scoring)
 
@@ -315,21 +314,19 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
     For a search ``groups`` are numbers or False. ``changes`` are parameters of the filter.
     A search is resolved to the filter that it chose, for each alpha anew.
     """
-    if isinstance(filter, Mapping):
-        for i, alpha in enumerate(alphas):
-            fresh = clone(filter[alpha]).set_params(alpha=alpha, **changes)
-            yield fresh.fit(X, y, groups), [i], {}
-    elif (search := search_in(filter)) is not None:
-        for i, alpha in enumerate(alphas):
-            at_level = clone(search).set_params(estimator__alpha=alpha)
+    if not isinstance(filter, Mapping) and search_in(filter) is None:
+        fitted = clone(filter).set_params(**changes).fit_levels(X, y, alphas, groups)
+        scorers = [id(one.scorer_) for one in fitted]
+        for scorer in dict.fromkeys(scorers):
+            positions = [i for i, other in enumerate(scorers) if other == scorer]
+            yield fitted[positions[0]], positions, {}
+        return
+    for i, alpha in enumerate(alphas):
+        if isinstance(filter, Mapping):
+            best, chosen = clone(filter[alpha]).set_params(alpha=alpha), {}
+        else:
+            at_level = clone(search_in(filter)).set_params(estimator__alpha=alpha)
             questions = -1 - np.arange(len(X)) if groups is False else groups
             best, found = choose(at_level, X, y, questions)
-            fitted = best.set_params(**changes).fit(X, y, groups)
-            yield fitted, [i], found.best_params_
-    else:
-        changed = clone(filter).set_params(**changes)
-        fitted = changed.fit_levels(X, y, alphas, groups)
-        scorers = np.array([id(one.scorer_) for one in fitted])
-        for scorer in dict.fromkeys(scorers.tolist()):
-            positions = np.flatnonzero(scorers == scorer).tolist()
-            yield fitted[positions[0]], positions, {}
+            chosen = found.best_params_
+        yield best.set_params(**changes).fit(X, y, groups), [i], chosen

@@ -1,7 +1,13 @@
 """Looking into filters: why a claim was dropped, what features do, how faithful training is."""
 
-from ._explain import Contributions, Explanation, explain
-from ._importance import ImportanceReport, permutation_importance, shap_values
+from ._explain import (
+    Contributions,
+    Explanation,
+    ImportanceReport,
+    explain,
+    permutation_importance,
+    shap_values,
+)
 from ._paper import (
     SeparationReport,
     SurrogateReport,

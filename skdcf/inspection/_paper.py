@@ -16,10 +16,10 @@ from sklearn.model_selection import GridSearchCV, GroupShuffleSplit, ShuffleSpli
 from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_groups
-from .._table import Table, by_level
+from .._html import LevelTable, Table
 from ..estimators import SingleFeatureCF
 from ..evaluation import ComparisonReport, compare_filters, fit_levels
-from ..evaluation.splits import seeded
+from ..evaluation.compare import seeded
 from ..graphs import Labels, Problems
 from ..ops.conformal import conformal_rank, conformal_threshold
 from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
@@ -30,7 +30,7 @@ BEYOND = 0.25  # of the range, on both sides, for the tails of the densities
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SeparationReport(Table):
+class SeparationReport(LevelTable):
     """Scores of true and of false claims, per filter and alpha; prints as a table.
 
     Scores are z-scores, pooled over the filters: minus the mean, and divided by the
@@ -107,11 +107,7 @@ class SeparationReport(Table):
         ]
         return np.array(out).T
 
-    def _values(self):
-        names = ("separation", "ratio", "cohens_d", "overlap")
-        values = {name: getattr(self, name) for name in names}
-        return by_level(self.alpha, self.names, values)
-
+    _fields = ("separation", "ratio", "cohens_d", "overlap")
     _columns = {
         "alpha": "{alpha:.3f}",
         "filter": "{filter}",

@@ -5,15 +5,17 @@ All displays are made alike, and their lines differ in grey, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import SimpleNamespace
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import check_choice, printable
+from .._parameters import settings
 from ..evaluation import ComparisonReport
+from ..graphs import Labels
 from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
 from ..metrics import FilterReport, evaluate_filter
 
@@ -25,14 +27,15 @@ TRUE, FALSE = COLOURS[:2]
 CHANCE = {"color": "0.55", "alpha": 0.3, "lw": 0}
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 PANELS = {
-    "coverage": "coverage (no false claim kept)",
-    "retention": "true claims kept per problem",
-    "false kept": "false claims kept per problem",
-    "non-empty": "share of answers that are not emptied",
+    "coverage": ("coverage", "coverage (no false claim kept)"),
+    "retention": ("retention", "true claims kept per problem"),
+    "false kept": ("false_kept", "false claims kept per problem"),
+    "non-empty": ("nonempty", "share of answers that are not emptied"),
 }
 GRID = 400
 
 
+@settings
 class Display:
     """A report as a picture; a subclass says how to draw it.
 
@@ -40,11 +43,10 @@ class Display:
     ``_size``, the inches of a new figure; both may depend on the report.
     """
 
+    report: Any
+
     _panels = 1
     _size = (5.5, 4.0)
-
-    def __init__(self, report: Any) -> None:
-        self.report = report
 
     @classmethod
     def from_report(cls, report: Any, *, ax: Any = None, **settings: Any) -> Self:
@@ -109,6 +111,7 @@ def line_style(i):
     }
 
 
+@settings
 class ReportDisplay(Display):
     """Coverage, true and false claims kept against alpha, one line per filter.
 
@@ -145,14 +148,8 @@ class ReportDisplay(Display):
     3
     """
 
-    def __init__(
-        self,
-        report: Any,
-        *,
-        panels: Iterable[str] = ("coverage", "retention", "false kept"),
-    ) -> None:
-        self.report = report
-        self.panels = panels
+    _: KW_ONLY
+    panels: Iterable[str] = ("coverage", "retention", "false kept")
 
     @classmethod
     def from_estimator(
@@ -195,7 +192,7 @@ class ReportDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y: Sequence[ArrayLike] | ArrayLike,
+        y: Labels,
         kept: Mapping[float, Any],
         *,
         groups: ArrayLike | None = None,
@@ -237,19 +234,18 @@ class ReportDisplay(Display):
 
     def _draw(self, axes):
         lines = _lines(self.report)
-        places = Places(
-            [a for alpha, _, _ in lines.values() for a in alpha], len(lines)
-        )
+        places = Places([a for one in lines.values() for a in one["alpha"]], len(lines))
         for panel, ax in zip(self.panels, axes, strict=True):
-            for i, (name, (alpha, band, heights)) in enumerate(lines.items()):
-                height, error = heights[panel]
+            column, label = PANELS[panel]
+            for i, (name, line) in enumerate(lines.items()):
                 style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
-                label = printable(name) or "observed"
-                at = alpha + places.shifts[i]
-                ax.errorbar(at, height, yerr=error, label=label, **style)
-                if panel == "coverage" and not np.isnan(band).any():  # a law is known
-                    places.draw_band(ax, alpha, band, i)
-            ax.set_ylabel(PANELS[panel])
+                style |= {"yerr": line.get(f"{column}_error")}
+                at = line["alpha"] + places.shifts[i]
+                named = printable(name) or "observed"
+                ax.errorbar(at, line[column], label=named, **style)
+                if panel == "coverage" and not np.isnan(line["band"]).any():
+                    places.draw_band(ax, at, line["band"], i)
+            ax.set_ylabel(label)
             places.name(ax)
             if panel == "coverage":
                 places.draw_promise(ax)
@@ -261,41 +257,26 @@ class ReportDisplay(Display):
 
 
 def _lines(report):
-    """By name: levels, their band, and for each panel the heights with their errors."""
-    out = {}
-    for name, one in _reports(report).items():
-        order, share = np.argsort(one.alpha), one.nonempty
-        several = isinstance(one, FilterReport)  # a mean over splits has no such errors
-        interval = abs(one.coverage_interval.T - one.coverage) if several else None
-        of_share = np.sqrt(share * (1 - share) / one.n_questions) if several else None
-        heights = {
-            "coverage": (one.coverage, interval),
-            "retention": (one.retention, one.retention_error),
-            "false kept": (one.false_kept, None),
-            "non-empty": (share, of_share),
-        }
-        for panel, (height, error) in heights.items():
-            heights[panel] = (
-                height[order],
-                error if error is None else error[..., order],
-            )
-        out[str(name)] = one.alpha[order], one.coverage_band[order], heights
-    return out
-
-
-def _reports(report):
-    """By name; each line of a comparison has the same numbers as a `FilterReport`."""
-    if not isinstance(report, ComparisonReport):
-        return by_name(report)
-    names = ("coverage", "retention", "false_kept", "abstention")
-    means = {name: getattr(report, name).mean(axis=1) for name in names}
-    means |= {"retention_error": report.retention_error}
-    means |= {"nonempty": 1 - means.pop("abstention")}
-    same = {"alpha": report.alpha, "coverage_band": report.coverage_band}
-    return {
-        name: SimpleNamespace(**same, **{key: rows[i] for key, rows in means.items()})
-        for i, name in enumerate(report.names)
-    }
+    """By name the columns of a report in the order of its levels, with errors and bands."""
+    lines = {}
+    if isinstance(report, ComparisonReport):  # a mean over splits has fewer errors
+        table = report._values()
+        for name in report.names:
+            own = {
+                key: values[table["filter"] == name] for key, values in table.items()
+            }
+            band = np.stack([own["band_low"], own["band_high"]])
+            lines[name] = own | {"band": band, "nonempty": 1 - own["abstention"]}
+    else:
+        for name, one in by_name(report).items():
+            spread = np.sqrt(one.nonempty * one.abstention / one.n_questions)
+            interval = abs(one.coverage_interval.T - one.coverage)
+            errors = {"coverage_error": interval, "nonempty_error": spread}
+            lines[str(name)] = one._values() | errors | {"band": one.coverage_band.T}
+    for name, line in lines.items():
+        order = np.argsort(line["alpha"])
+        lines[name] = {key: values[..., order] for key, values in line.items()}
+    return lines
 
 
 class Places:
@@ -324,12 +305,11 @@ class Places:
         style = {"color": "k", "lw": 1.2, "zorder": 1, "label": "promised: 1 - alpha"}
         ax.hlines(1 - self.levels, *ends, **style)
 
-    def draw_band(self, ax, levels, band, i):
+    def draw_band(self, ax, at, band, i):
         """A box around the marks of line i."""
-        half, gap = self.half / len(self.shifts), np.full(len(levels), np.nan)
-        at = levels + self.shifts[i]
+        half, gap = self.half / len(self.shifts), np.full(len(at), np.nan)
         ends = np.column_stack([at - half, at + half, gap]).ravel()
-        low, high = np.repeat(np.asarray(band).T, 3, axis=1)
+        low, high = np.repeat(band, 3, axis=1)
         label = None if i else "95 % band of theory"
         ax.fill_between(ends, low, high, label=label, zorder=0, **CHANCE)
 
@@ -547,6 +527,7 @@ def _draw_density(ax, scores, colour, dash, label):
     ax.fill_between(at, height, color=colour, alpha=0.15, lw=0)
 
 
+@settings
 class ImportanceDisplay(Display):
     """Bars of mean importance, the largest on top, with deviations.
 
@@ -580,9 +561,8 @@ class ImportanceDisplay(Display):
     5
     """
 
-    def __init__(self, report: Any, *, max_features: int = 10) -> None:
-        self.report = report
-        self.max_features = max_features
+    _: KW_ONLY
+    max_features: int = 10
 
     @classmethod
     def from_estimator(

@@ -1,15 +1,17 @@
 """One problem: a layered drawing, and beside it what the claims say."""
 
+from __future__ import annotations
+
 import textwrap
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import _drawing as draw
 from .._checks import printable
-from .._drawing import LOOKS, layered_layout, shown_of
-from .._drawing.layout import RADIUS
-from .._drawing.pens import draw_claim, draw_graph, legend_entries
+from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
 # In points, as in the drawing itself.
@@ -22,6 +24,7 @@ GAP = 16.0  # between the drawing and the texts
 LEAST = 230.0  # width
 
 
+@settings
 class ReasoningGraphDisplay:
     """One problem: claims from premises down, and their texts beside them.
 
@@ -56,18 +59,11 @@ class ReasoningGraphDisplay:
     '2 of 3 claims kept'
     """
 
-    def __init__(
-        self,
-        graph: ReasoningGraph,
-        *,
-        kept: ArrayLike | None = None,
-        labels: ArrayLike | None = None,
-        reasons: dict[int, str] | None = None,
-    ) -> None:
-        self.graph = graph
-        self.kept = kept
-        self.labels = labels
-        self.reasons = reasons
+    graph: ReasoningGraph
+    _: KW_ONLY
+    kept: ArrayLike | None = None
+    labels: ArrayLike | None = None
+    reasons: dict[int, str] | None = None
 
     @classmethod
     def from_graph(
@@ -158,15 +154,15 @@ class ReasoningGraphDisplay:
             This object.
         """
         graph, n = self.graph, self.graph.n_claims
-        layout = layered_layout(n, graph.edges)
-        shown = shown_of(n, self.kept, self.labels)
+        layout = draw.layered_layout(n, graph.edges)
+        shown = draw.shown_of(n, self.kept, self.labels)
         lines = _lines(graph, shown, self.reasons or {})
         title = None if self.kept is None else f"{np.sum(self.kept)} of {n} claims kept"
         # Room for the title is inside, so that nothing is cut off.
         size = _size(layout, lines, title)
         self.ax_, scale = _canvas(ax, size)
         pen = AxesPen(self.ax_, scale)
-        draw_graph(pen, layout, shown)
+        draw.draw_graph(pen, layout, shown)
         _write(pen, lines, shown, layout.width + GAP)
         _draw_legend(pen, shown, size[1])
         if title is not None:
@@ -192,12 +188,12 @@ def _lines(graph, shown, reasons):
 
 
 def _row_heights(lines):
-    return [max(2 * RADIUS + 7, LINE * (len(a) + len(b)) + PAD) for a, b in lines]
+    return [max(2 * draw.RADIUS + 7, LINE * (len(a) + len(b)) + PAD) for a, b in lines]
 
 
 def _size(layout, lines, title):
     """Width, height, and room at the top, in points."""
-    text = GAP + _widest(lines) + 2 * RADIUS + 2 * PAD if lines else 0
+    text = GAP + _widest(lines) + 2 * draw.RADIUS + 2 * PAD if lines else 0
     top = 0 if title is None else TITLE
     height = max(layout.height, sum(_row_heights(lines)) + PAD) + LEGEND
     return max(layout.width + text, LEAST), height, top
@@ -237,6 +233,9 @@ class AxesPen:
     """Draws on axes whose units are points, everything ``scale`` times as large."""
 
     def __init__(self, ax, scale):
+        from matplotlib import patches
+
+        self.patches = patches
         self.ax, self.scale, self.above = ax, scale, 1
 
     def _add(self, patch, fill, outline, width, **more):
@@ -247,34 +246,27 @@ class AxesPen:
 
     def disc(self, place, radius, *paint):
         """A circle around a place."""
-        from matplotlib.patches import Circle
-
-        self._add(Circle(place, radius), *paint)
+        self._add(self.patches.Circle(place, radius), *paint)
 
     def square(self, place, *paint):
         """A dashed square around a place."""
-        from matplotlib.patches import FancyBboxPatch
-
-        side = 2 * RADIUS - 6
+        side = 2 * draw.RADIUS - 6
         corner, box = np.subtract(place, side / 2), "round,pad=2,rounding_size=3"
-        patch = FancyBboxPatch(corner, side, side, boxstyle=box)
+        patch = self.patches.FancyBboxPatch(corner, side, side, boxstyle=box)
         self._add(patch, *paint, ls=(0, (3, 1.4)))
 
     def path(self, curve, *paint):
         """A line of (letter, points), letters as in SVG."""
-        from matplotlib.patches import PathPatch
-        from matplotlib.path import Path
-
-        kinds = {"M": Path.MOVETO, "L": Path.LINETO, "C": Path.CURVE4}
+        path = self.patches.Path
+        kinds = {"M": path.MOVETO, "L": path.LINETO, "C": path.CURVE4}
         points = [point for _, some in curve for point in some]
         codes = [kinds[letter] for letter, some in curve for _ in some]
-        self._add(PathPatch(Path(points, codes)), *paint)
+        self._add(self.patches.PathPatch(path(points, codes)), *paint)
 
     def write(self, place, text, size, colour):
         """A short text in the middle of a place."""
-        self.say(
-            place, text, 0.8 * size, colour, ha="center", va="center", weight="bold"
-        )
+        style = {"ha": "center", "va": "center", "weight": "bold"}
+        self.say(place, text, 0.8 * size, colour, **style)
 
     def say(self, place, text, size, colour, **style):
         """A text that begins at a place."""
@@ -288,9 +280,9 @@ def _write(pen, lines, shown, left):
     top, style = PAD, {"va": "top", "linespacing": 1.15}
     rows = zip(lines, _row_heights(lines), strict=True)
     for v, ((said, why), height) in enumerate(rows):
-        draw_claim(pen, (left + RADIUS, top + RADIUS), v + 1, shown[v])
-        x, y = left + 2 * RADIUS + PAD, top + RADIUS - LINE / 2
-        colour = "0.35" if shown[v].look is LOOKS[False] else "k"
+        draw.draw_claim(pen, (left + draw.RADIUS, top + draw.RADIUS), v + 1, shown[v])
+        x, y = left + 2 * draw.RADIUS + PAD, top + draw.RADIUS - LINE / 2
+        colour = "0.35" if shown[v].look is draw.LOOKS[False] else "k"
         pen.say((x, y), "\n".join(said), FONT, colour, **style)
         below = x, y + LINE * len(said)
         pen.say(below, "\n".join(why), FONT, "0.25", style="italic", **style)
@@ -298,8 +290,8 @@ def _write(pen, lines, shown, left):
 
 
 def _draw_legend(pen, shown, height):
-    x, y = 6 + RADIUS, height - LEGEND / 2
-    for entry, word in legend_entries(shown):
-        draw_claim(pen, (x, y), "", entry)
-        pen.say((x + RADIUS + 5, y), word, FONT, "k", va="center")
-        x += 2 * RADIUS + 20 + 5.4 * len(word)
+    x, y = 6 + draw.RADIUS, height - LEGEND / 2
+    for entry, word in draw.legend_entries(shown):
+        draw.draw_claim(pen, (x, y), "", entry)
+        pen.say((x + draw.RADIUS + 5, y), word, FONT, "k", va="center")
+        x += 2 * draw.RADIUS + 20 + 5.4 * len(word)

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import check_choice
-from .._table import Table, by_level
+from .._html import LevelTable
 from ..ops.conformal import conformal_rank
-from .splits import LEAVE_ONE_OUT
 
 
 def corrected_error(values, sizes):
@@ -40,7 +39,7 @@ def percent_change(new, old):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DifferenceReport(Table):
+class DifferenceReport(LevelTable):
     """Claims that filters keep minus those of a reference, split by split; prints as a table.
 
     Parameters
@@ -76,11 +75,8 @@ class DifferenceReport(Table):
     corrected_error: np.ndarray
     p_value: np.ndarray
 
-    def _values(self):
-        keys = ("difference", "percent", "naive_error", "corrected_error", "p_value")
-        values = {key: getattr(self, key) for key in (*keys, "false_difference")}
-        return by_level(self.alpha, self.names, values)
-
+    _fields = ("difference", "percent", "naive_error", "corrected_error", "p_value")
+    _fields += ("false_difference",)
     _columns = {
         "alpha": "{alpha:.3f}",
         "filter": "{filter}",
@@ -100,7 +96,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ComparisonReport(Table):
+class ComparisonReport(LevelTable):
     """Coverage and retention per filter, split and alpha; prints as a table.
 
     Parameters
@@ -156,7 +152,7 @@ class ComparisonReport(Table):
         smallest scores are not covered. Ties, and problems without a false claim, can
         only raise either. Where questions have several answers the band is approximate.
         """
-        if self.protocol == LEAVE_ONE_OUT:
+        if self.protocol == "leave-one-out":
             n = self.n_questions[:, 1]
             misses = [[conformal_rank(m - 1, a) / m for m in n] for a in self.alpha]
             value = 1 - np.mean(misses, axis=1)
@@ -227,36 +223,27 @@ class ComparisonReport(Table):
         """
         return super().rows()
 
-    def _values(self):
-        coverage, retention = self.coverage.mean(axis=1), self.retention.mean(axis=1)
-        abstention, flat = self.abstention.mean(axis=1), np.zeros_like(retention)
+    def _levels(self):
+        names = ("coverage", "retention", "abstention", "false_kept", "retention_share")
+        mean = {name: getattr(self, name).mean(axis=1) for name in names}
+        coverage, retention = mean["coverage"], mean["retention"]
         target, (low, high) = 1 - self.alpha, self.coverage_band.T
-        kept = np.where(abstention < 1, 1 - abstention, np.nan)
-        values = by_level(
-            self.alpha,
-            self.names,
-            {
-                "target": target + flat,
-                "band_low": low + flat,
-                "band_high": high + flat,
-                "coverage": coverage,
-                "meets_target": coverage >= target - ROUNDING,
-                "in_band": coverage >= low - ROUNDING,
-                "retention": retention,
-                "retention_error": self.retention_error,
-                "retention_share": self.retention_share.mean(axis=1),
-                "delta_pct": percent_change(retention, retention[0]),
-                "abstention": abstention,
-                "nonempty_coverage": 1 - (1 - coverage) / kept,
-                "false_kept": self.false_kept.mean(axis=1),
-            },
-        )
+        kept = np.where(mean["abstention"] < 1, 1 - mean["abstention"], np.nan)
         chosen = [
-            _typical([split[j] for split in self.chosen[name]])
+            [_typical([split[j] for split in self.chosen[name]]) for name in self.names]
             for j in range(len(self.alpha))
-            for name in self.names
         ]
-        return values | {"chosen": chosen}
+        return mean | {
+            "target": target,
+            "band_low": low,
+            "band_high": high,
+            "meets_target": coverage >= target - ROUNDING,
+            "in_band": coverage >= low - ROUNDING,
+            "retention_error": self.retention_error,
+            "delta_pct": percent_change(retention, retention[0]),
+            "nonempty_coverage": 1 - (1 - coverage) / kept,
+            "chosen": np.array(chosen, dtype=object).T,
+        }
 
     _columns = {
         "alpha": "{alpha:.3f}",

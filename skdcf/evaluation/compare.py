@@ -1,31 +1,42 @@
-"""The comparison itself: one split after another, all filters on each."""
+"""The comparison itself: one split after another, all filters on each.
+
+Problems are divided into (train, calibration, test), or (train, test). Finished splits are
+kept in a file, from which an interrupted comparison goes on.
+"""
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
 from numbers import Integral
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from joblib import hash as digest
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from .. import __version__
 from .._checks import check_alphas, check_choice, warn
-from .._files import append_journal
+from .._files import append_journal, open_journal
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
 from ..metrics import evaluate_filter, leave_one_out
-from ._comparison_report import ComparisonReport
+from ._report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, numbered, search_in
-from .splits import LEAVE_ONE_OUT, SHARES, finished_splits, key_of, make_splits, seeded
 
+REPEATS = {"folds": 20, "leave-one-out": 40}
+SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
+BEGIN = b'{"key": '  # of each line of a file of results
 METRICS = ("coverage", "retention", "false_kept", "abstention", "n_calibration")
+COLUMNS = (*METRICS, "chosen", "seconds")
 
 
 def compare_filters(
@@ -136,22 +147,20 @@ def compare_filters(
     key, results = None, {}
     if resume is not None:
         if not isinstance(random_state, Integral):
-            raise ValueError(
-                f"random_state is {random_state!r}, but resume needs an integer"
-            )
+            raise ValueError(f"resume needs an integer random_state: {random_state!r}")
         key = key_of(filters, *data, levels, protocol, splits, seeds)
-        results = finished_splits(resume, key)
+        results = finished_splits(resume, key, filters)
     _warn_of_abstention(filters, questions, splits, levels)
     tasks = (
-        delayed(run_split)(
-            number, filters, *data, levels, splits[number], seeds[number]
-        )
-        for number in range(len(splits))
+        delayed(run_split)(number, *each, filters, *data, levels)
+        for number, each in enumerate(zip(splits, seeds, strict=True))
         if number not in results
     )
-    done = len(results)
+    from tqdm.auto import tqdm
+
     finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
-    for number, result in _progress(finished, len(splits), done, verbose):
+    shown = {"desc": "splits", "total": len(splits), "disable": not verbose}
+    for number, result in tqdm(finished, initial=len(results), **shown):
         results[number] = result
         if resume is not None:
             append_journal(resume, {"key": key, "split": number, "result": result})
@@ -161,9 +170,7 @@ def compare_filters(
 def check_filters(filters, alphas, protocol):
     """Clones of the filters, by name."""
     if not isinstance(filters, Mapping) or not filters:
-        raise ValueError(
-            f"filters is {filters!r}: a dict of one or more unfitted filters by name"
-        )
+        raise ValueError(f"filters is {filters!r}, not a dict of one or more by name")
     return {str(k): _check_filter(k, f, alphas, protocol) for k, f in filters.items()}
 
 
@@ -175,16 +182,15 @@ def _check_filter(name, filter, alphas, protocol):
                 f"filter {name!r} has one filter per alpha, but none for {missing}"
             )
         return {a: _check_filter(name, filter[a], alphas, protocol) for a in alphas}
-    search = search_in(filter)
+    inner = getattr(search := search_in(filter), "estimator", filter)
     if search is not None:
         check_search(search)
-    inner = filter if search is None else search.estimator
     if not hasattr(inner, "calibrate_parts"):
         raise ValueError(
             f"filter {name!r} is a {type(inner).__name__}: a filter of skdcf, or a search "
             "around one, is expected. Transformers go into the filter, as features="
         )
-    if protocol == LEAVE_ONE_OUT and getattr(inner, "ties", None) == "include":
+    if protocol == "leave-one-out" and getattr(inner, "ties", None) == "include":
         raise ValueError(
             f'filter {name!r} has ties="include", which leave-one-out evaluation does '
             'not cover: use protocol="folds", or ties="jitter"'
@@ -204,11 +210,10 @@ def _plain_filters(filter):
         for one in filter.values():
             yield from _plain_filters(one)
     else:
-        search = search_in(filter)
-        yield filter if search is None else search.estimator
+        yield getattr(search_in(filter), "estimator", filter)
 
 
-def run_split(number, filters, batch, labels, questions, alphas, parts, seed):
+def run_split(number, parts, seed, filters, batch, labels, questions, alphas):
     """(number, {filter: {metric: one value per alpha, "seconds": time of fitting}})."""
     data = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
     out = {}
@@ -226,21 +231,19 @@ def run_split(number, filters, batch, labels, questions, alphas, parts, seed):
 
 
 def _run_filter(filter, data, alphas):
-    rows = {metric: [None] * len(alphas) for metric in METRICS}
-    settings = [{} for _ in alphas]
-    start, elapsed = time.perf_counter(), 0.0
+    rows, start, seconds = {}, time.perf_counter(), 0.0
     (X, y, groups), *rest = data
     fits = fit_each(filter, X, y, alphas, groups, calibration_size=1)
     for fitted, positions, chosen in fits:
-        elapsed += time.perf_counter() - start
-        reports = _evaluate(fitted, rest, [alphas[i] for i in positions])
-        for i, (report, j) in zip(positions, reports, strict=True):
-            settings[i] = {key: _plain(value) for key, value in chosen.items()}
-            for metric, row in rows.items():
-                values = np.broadcast_to(getattr(report, metric), report.alpha.shape)
-                row[i] = float(values[j])
+        seconds += time.perf_counter() - start
+        settings = {key: _plain(value) for key, value in chosen.items()}
+        found = _evaluate(fitted, rest, [alphas[i] for i in positions])
+        for i, row in zip(positions, found, strict=True):
+            rows[i] = row | {"chosen": settings}
         start = time.perf_counter()
-    return rows | {"seconds": elapsed, "chosen": settings}
+    order = [rows[i] for i in range(len(alphas))]
+    columns = {key: [row[key] for row in order] for key in COLUMNS[:-1]}
+    return columns | {"seconds": seconds}
 
 
 def _plain(value):
@@ -250,16 +253,18 @@ def _plain(value):
 
 
 def _evaluate(fitted, data, alphas):
-    """Yield for each level a report, and the place of the level in it."""
+    """One dict of numbers per level."""
     X, y, groups = data[-1]
     if len(data) == 1:
-        report = leave_one_out(fitted, X, y, alphas, groups=groups)
-        yield from ((report, j) for j in range(len(alphas)))
-        return
-    part = fitted.calibration_part(*data[0])
-    for alpha in alphas:  # it says how many of the problems calibrate
-        filter = fitted.with_alpha(alpha).calibrate_parts([part])
-        yield evaluate_filter(filter, X, y, [alpha], groups=groups), 0
+        reports = [leave_one_out(fitted, X, y, alphas, groups=groups)]
+    else:  # the level says how many of the problems calibrate
+        part = fitted.calibration_part(*data[0])
+        filters = [fitted.with_alpha(a).calibrate_parts([part]) for a in alphas]
+        levels = zip(filters, alphas, strict=True)
+        reports = [evaluate_filter(f, X, y, [a], groups=groups) for f, a in levels]
+    return [
+        r | {"n_calibration": one.n_calibration} for one in reports for r in one.rows()
+    ]
 
 
 def _warn_of_abstention(filters, questions, splits, alphas):
@@ -269,23 +274,15 @@ def _warn_of_abstention(filters, questions, splits, alphas):
     for name, filter in filters.items():
         guarantee = next(_plain_filters(filter)).guarantee or NoFalseClaim()
         low = [a for a in sorted(alphas) if n < guarantee.problems_needed(a)]
-        if not low or repr(guarantee) in told:
-            continue
-        told.add(repr(guarantee))
-        whose = "" if guarantee.combines_folds else f" by filter {name!r}"
-        warn(
-            f"{n} calibration problems per split are too few for alpha = "
-            f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept{whose}. "
-            f"{low[0]:g} needs {guarantee.problems_needed(low[0])}.",
-            CalibrationWarning,
-        )
-
-
-def _progress(finished, total, done, verbose):
-    from tqdm.auto import tqdm
-
-    what = {"desc": "splits", "unit": "split", "disable": not verbose}
-    return tqdm(finished, total=total, initial=done, **what)
+        if low and repr(guarantee) not in told:
+            told.add(repr(guarantee))
+            whose = "" if guarantee.combines_folds else f" by filter {name!r}"
+            warn(
+                f"{n} calibration problems per split are too few for alpha = "
+                f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept{whose}. "
+                f"{low[0]:g} needs {guarantee.problems_needed(low[0])}.",
+                CalibrationWarning,
+            )
 
 
 def _summary(names, alphas, protocol, labels, questions, splits, results):
@@ -295,17 +292,152 @@ def _summary(names, alphas, protocol, labels, questions, splits, results):
     n_true = np.array([np.sum(row == 1) for row in labels], dtype=float)
     true = []
     for *_, test in splits:
-        code = np.unique(questions[test], return_inverse=True)[1]
+        code = numbered(questions[test])
         true.append(np.mean(np.bincount(code, n_true[test]) / np.bincount(code)))
+    asked = [[len(np.unique(questions[part])) for part in parts] for parts in splits]
     return ComparisonReport(
         names=tuple(names),
         alpha=np.array(alphas),
-        **{metric: np.array(values(metric)) for metric in (*METRICS, "seconds")},
+        **{column: np.array(values(column)) for column in (*METRICS, "seconds")},
         chosen=dict(zip(names, values("chosen"), strict=True)),
         true_claims=np.array(true),
         sizes=np.array([[len(part) for part in parts] for parts in splits]),
-        n_questions=np.array(
-            [[len(np.unique(questions[p])) for p in s] for s in splits]
-        ),
+        n_questions=np.array(asked),
         protocol=protocol,
     )
+
+
+def make_splits(cv, questions, protocol, rng):
+    """List of tuples of sorted positions: one tuple per split, one entry per part.
+
+    Parameters
+    ----------
+    cv : int, splitter, iterable of tuples of index arrays, or None
+    questions : ndarray of int, shape (n,)
+        The question that each problem answers, by its number from 0 on.
+    protocol : {"folds", "leave-one-out"}
+    rng : RandomState
+    """
+    shares, n = SHARES[protocol], len(questions)
+    cv = REPEATS[protocol] if cv is None else cv
+    if isinstance(cv, Integral):
+        splits = [_cut(np.arange(n), questions, shares, rng) for _ in range(cv)]
+    else:
+        if hasattr(cv, "split"):
+            several = {"groups": questions} if questions.max() + 1 < n else {}
+            cv = cv.split(np.zeros(n), **several)
+        splits = [_given(split, questions, shares, rng) for split in cv]
+    if not splits:
+        raise ValueError(f"cv={cv!r} gives no splits, but at least one is needed")
+    for number, parts in enumerate(splits):
+        _check_split(parts, number, questions, protocol)
+    return splits
+
+
+def _cut(rows, codes, shares, rng):
+    """Random parts of about these shares of the problems; no question is divided."""
+    found, inverse = np.unique(codes[rows], return_inverse=True)
+    order = rng.permutation(len(found))
+    sizes = np.bincount(inverse)[order]
+    middle = np.cumsum(sizes) - sizes / 2
+    bounds = len(rows) * np.cumsum(shares)[:-1] / np.sum(shares)
+    part = np.empty(len(found), dtype=int)
+    part[order] = np.searchsorted(bounds, middle)
+    return tuple(rows[part[inverse] == p] for p in range(len(shares)))
+
+
+def _given(split, codes, shares, rng):
+    """The caller's parts; where calibration is missing, it is cut from training."""
+    rows = np.arange(len(codes))
+    try:
+        parts = [np.sort(rows[np.asarray(part)].ravel()) for part in split]
+    except IndexError as error:
+        raise ValueError(
+            f"a part of a split must be numbers of the {len(rows)} problems: {error}"
+        ) from None
+    if len(parts) == 2 and len(shares) == 3:
+        parts = [*_cut(parts[0], codes, shares[:2], rng), parts[1]]
+    if len(parts) != len(shares):
+        raise ValueError(
+            f"a split has {len(parts)} parts, but {len(shares)} are needed: "
+            + ("train, calibration, test" if len(shares) == 3 else "train, test")
+        )
+    return tuple(parts)
+
+
+def _check_split(parts, number, codes, protocol):
+    """ValueError if a part of a split is too small, or shares a problem or a question."""
+    least = 2 if protocol == "leave-one-out" else 1
+    if any(len(part) < least for part in parts):
+        sizes = "/".join(str(len(part)) for part in parts)
+        raise ValueError(
+            f"split {number} has parts of {sizes} problems, but each needs at least "
+            f"{least}: pass more problems, or more questions with fewer answers"
+        )
+    members = np.concatenate([np.unique(codes[part]) for part in parts])
+    if len(np.unique(np.concatenate(parts))) < sum(map(len, parts)):
+        raise ValueError(f"split {number}: a problem is in two parts, or twice in one")
+    if len(np.unique(members)) < len(members):
+        raise ValueError(
+            f"split {number}: answers to one question are in two parts. Leave cv to its "
+            "default or use a splitter that keeps groups together, such as "
+            "GroupShuffleSplit"
+        )
+
+
+def seeded(filter, seed):
+    """A clone in which every ``random_state`` that was None is ``seed``."""
+    if isinstance(filter, dict):
+        return {alpha: seeded(one, seed) for alpha, one in filter.items()}
+    fresh = clone(filter)
+    unset = [k for k, v in fresh.get_params().items() if v is None]
+    return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
+
+
+def key_of(filters, batch, labels, questions, *settings):
+    """A digest of all inputs of a comparison, the same in another session."""
+    names = ("features", "feature_names", "offsets", "edges", "claims", "problems")
+    names += ("metadata", "alternatives", "context", "edges_known")
+    table = [getattr(batch, name) for name in names]
+    try:
+        return digest([filters, table, [*labels], questions, settings, __version__])
+    except Exception as error:
+        raise ValueError(
+            f"resume needs inputs that can be pickled: {error}. Use a named function "
+            "instead of a lambda"
+        ) from error
+
+
+def finished_splits(path, key, names):
+    """Results by split number in a file that grows by a line with each split.
+
+    A line that was cut off, by what ended the process, is passed over: its split is run
+    again.
+
+    Parameters
+    ----------
+    path : path-like
+    key : str
+        From `key_of`.
+    names : iterable of str
+        The filters.
+    """
+    found, path = {}, Path(path)
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    for line in filter(None, lines):
+        try:
+            entry = json.loads(line)
+            number, result, its_key = int(entry["split"]), entry["result"], entry["key"]
+            if its_key == key:
+                found[number] = {n: {c: result[n][c] for c in COLUMNS} for n in names}
+        except (ValueError, TypeError, KeyError) as error:
+            if isinstance(error, json.JSONDecodeError) and BEGIN.startswith(line[:8]):
+                continue
+            raise ValueError(f"{path} is no file of a comparison") from error
+        if its_key != key:
+            raise ValueError(
+                f"{path} belongs to a comparison with other inputs. Pass the same ones to "
+                "go on, or another path"
+            )
+    open_journal(path)  # it is made, and a line that was cut off is ended
+    return found

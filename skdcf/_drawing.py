@@ -1,22 +1,201 @@
-"""How claims and edges look, drawn by any pen; and a pen that writes SVG.
+"""Layer 0: problems as drawings, and as HTML around them.
 
-Each difference is made three times, by colour, by shape and by outline, so that it
-survives print in grey and eyes that see fewer colours (palette of Okabe and Ito).
+A layered drawing: every claim stands in a row below all its parents, and no row is too
+wide. An edge that passes a row gets a place of its own there, as if it were a claim, so
+that it never runs behind one. All long edges of a parent share one such trunk. Rows are
+ordered by the mean place of their neighbours, which leaves few crossings. Edges are
+vertical beside claims and turn only between two rows.
+
+Claims and edges look the same whatever pen draws them; one that writes SVG is here. Each
+difference is made three times, by colour, by shape and by outline, so that it survives
+print in grey and eyes that see fewer colours (palette of Okabe and Ito).
 
 A pen has ``disc(place, radius, fill, outline, width)``, ``square(place, fill, outline,
 width)``, ``path(curve, fill, outline, width)`` and ``write(place, text, size, colour)``.
-
-The last part shows a problem with its texts beside its drawing, and many problems, as
-HTML.
 """
 
+from collections import Counter
+from itertools import pairwise
 from textwrap import shorten
 from typing import NamedTuple
 
 import numpy as np
 
-from .html import card, escape
-from .layout import RADIUS, layered_layout
+from ._html import card, escape, folded
+
+RADIUS = 12
+STEP = 40  # between two claims of a row
+MARGIN = 20
+TALL, LOW = 50, 37  # between two rows: in small drawings, and at least
+HEIGHT = 950  # that large drawings try to keep to
+CLEAR = 4  # between a claim and where edges may turn
+WIDEST = 8  # claims in one row
+SWEEPS = 12
+CLAIM, TRUNK = 0.5, 0.22  # half of the width that each needs
+
+
+class Layout:
+    """Places of the claims and courses of the edges.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_claims,)
+        In units of the distance between two claims side by side, from 0 on.
+    row : ndarray of int, shape (n_claims,)
+        From 0, the uppermost, on.
+    courses : tuple of ndarray of shape (k, 2)
+        One per edge: (x, row) where it starts, passes rows, and ends. An edge runs
+        vertically past the claims of a row, and turns between two rows.
+
+    Attributes
+    ----------
+    places : ndarray of shape (n_claims, 2)
+        In points of the drawing, from the upper left on.
+    width, height : float
+        Of the drawing, in points.
+    """
+
+    def __init__(self, x, row, courses):
+        self.x, self.row, self.courses = x, row, courses
+        self.n_rows = int(row.max(initial=-1)) + 1
+        self.unit = STEP, min(TALL, max(LOW, HEIGHT / max(self.n_rows, 1)))
+        self.places = self._points(np.column_stack([x, row]))
+        last = max([x.max(initial=0.0), *(course[:, 0].max() for course in courses)])
+        self.width, self.height = self._points([last, max(self.n_rows - 1, 0)]) + MARGIN
+
+    def _points(self, at):
+        return MARGIN + np.multiply(at, self.unit)
+
+    def curves(self):
+        """One list of (letter, points) per edge, letters as in SVG; the last is its tip."""
+        return [self._curve(self._points(course).tolist()) for course in self.courses]
+
+    def _curve(self, points):
+        band, out = RADIUS + CLEAR, [("M", [points[0]])]
+        for (x0, y0), (x1, y1) in pairwise(points):
+            top, bottom = y0 + band, y1 - band
+            middle = (top + bottom) / 2
+            out.append(("L", [[x0, top]]))
+            out.append(("C", [[x0, middle], [x1, middle], [x1, bottom]]))
+        x, y = points[-1]
+        return [*out, ("L", [[x, y - RADIUS - 1]])]
+
+
+def layered_layout(n_claims, edges, widest=WIDEST):
+    """The layout of a directed graph without cycles.
+
+    Parameters
+    ----------
+    n_claims : int
+    edges : sequence of (parent, child)
+    widest : int
+        Most claims in one row.
+
+    Returns
+    -------
+    Layout
+    """
+    edges = np.array(edges, dtype=int).reshape(-1, 2).tolist()
+    row = _rows(n_claims, edges, widest)
+    items, links, passed = _with_trunks(row, edges)
+    rows = [np.flatnonzero(items == r) for r in range(items.max(initial=-1) + 1)]
+    half = np.where(np.arange(len(items)) < n_claims, CLAIM, TRUNK)
+    x = _places(_ordered(rows, links, len(items)), links, half)
+    at = np.column_stack([x, items])
+    return Layout(x[:n_claims], row, tuple(at[course] for course in passed))
+
+
+def _rows(n_claims, edges, widest):
+    """A row below all parents for each claim, with at most ``widest`` claims in each."""
+    parents = [[] for _ in range(n_claims)]
+    for parent, child in edges:
+        parents[child].append(parent)
+    row, taken, waiting = np.full(n_claims, -1), Counter(), range(n_claims)
+    while waiting:
+        ready = [v for v in waiting if all(row[u] >= 0 for u in parents[v])]
+        for v in ready:
+            at = max((row[u] + 1 for u in parents[v]), default=0)
+            while taken[at] >= widest:
+                at += 1
+            row[v], taken[at] = at, taken[at] + 1
+        waiting = [v for v in waiting if row[v] < 0]
+    # Claims that build on nothing stand just above the first that needs them.
+    for u in [u for u in range(n_claims) if not parents[u]]:
+        first = min((row[v] for w, v in edges if w == u), default=row[u] + 1)
+        free = [at for at in range(row[u] + 1, first) if taken[at] < widest]
+        taken[row[u]] -= 1
+        row[u] = max([row[u], *free])
+        taken[row[u]] += 1
+    return row
+
+
+def _with_trunks(row, edges):
+    """Rows of claims and trunks, links between adjacent rows, and what edges pass."""
+    passed, trunk = [], {}
+    for parent, child in edges:
+        between = [(parent, at) for at in range(row[parent] + 1, row[child])]
+        trunks = [trunk.setdefault(key, len(row) + len(trunk)) for key in between]
+        passed.append([parent, *trunks, child])
+    links = {pair for course in passed for pair in pairwise(course)}
+    ends = np.array(sorted(links), dtype=int).reshape(-1, 2)
+    return np.array([*row, *(at for _, at in trunk)], dtype=int), ends, passed
+
+
+def _turns(rows, links, sweep):
+    """Rows in turn, down or up, with the links to each item from the row before it."""
+    down = sweep % 2 == 0
+    return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
+
+
+def _wanted(at, links):
+    """The mean of each item's neighbours at the other side; its own without any."""
+    there, here = links.T
+    count = np.bincount(here, minlength=len(at))
+    total = np.bincount(here, at[there], len(at))
+    return np.where(count > 0, total / np.maximum(count, 1), at)
+
+
+def _ordered(rows, links, n_items):
+    """Rows in an order with few crossings: each item at the mean of its neighbours."""
+    place, fewest = np.empty(n_items), np.inf
+    for row in rows:
+        place[row] = np.arange(len(row)) - (len(row) - 1) / 2
+    for sweep in range(SWEEPS):
+        for row, towards in _turns(rows, links, sweep):
+            order = row[np.lexsort((place[row], _wanted(place, towards)[row]))]
+            place[order] = np.sort(place[row])
+        crossings = _crossings(place, links, rows)
+        if crossings < fewest:
+            fewest, best = crossings, [row[np.argsort(place[row])] for row in rows]
+    return best
+
+
+def _crossings(place, links, rows):
+    total = 0
+    for row in rows[:-1]:
+        ends = place[links[np.isin(links[:, 0], row)]]
+        above = np.sign(ends[:, None, 0] - ends[None, :, 0])
+        below = np.sign(ends[:, None, 1] - ends[None, :, 1])
+        total += int((above * below < 0).sum()) // 2
+    return total
+
+
+def _places(rows, links, half):
+    """The x of each item: near its neighbours, in the order of its row."""
+    from scipy.optimize import isotonic_regression  # half a second, for drawings only
+
+    x, gap = np.zeros(len(half)), np.zeros(len(half))
+    for row in rows:
+        gap[row] = np.cumsum([0, *(half[row][:-1] + half[row][1:])])
+        x[row] = gap[row] - gap[row[-1]] / 2
+    for sweep in range(SWEEPS + 1):
+        for row, towards in _turns(rows, links, sweep):
+            # Trunks are held straight, claims give way.
+            weight = np.where(half[row] == TRUNK, 4.0, 1.0)
+            wanted = _wanted(x, towards)[row] - gap[row]
+            x[row] = isotonic_regression(wanted, weights=weight).x + gap[row]
+    return x - x.min(initial=np.inf)
+
 
 FALSE, NOT_JUDGED, EDGE = "#d55e00", "#5c5c5c", "#707070"
 HEAD = 6.5, 3.6  # length of an arrow's head, and half of its width
@@ -75,12 +254,10 @@ def shown_of(n_claims, kept, labels):
 
 def legend_entries(shown):
     """Every look and every mark that occurs, with its word."""
-    looks = [LOOKS[state] for state in (True, False)]
-    looks = [look for look in looks if any(s.look is look for s in shown)]
-    marks = [
-        mark for mark in ("false", "not judged") if any(s.mark == mark for s in shown)
-    ]
-    on = looks[0] if looks else LOOKS[None]
+    there = {one.look for one in shown}, {one.mark for one in shown}
+    looks = [look for look in (LOOKS[True], LOOKS[False]) if look in there[0]]
+    marks = [mark for mark in ("false", "not judged") if mark in there[1]]
+    on = (*looks, LOOKS[None])[0]
     entries = [(Shown(look, ""), look.word) for look in looks]
     return entries + [(Shown(on, mark), mark) for mark in marks]
 
@@ -228,7 +405,11 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
         HTML without a frame.
     """
     shown = shown_of(graph.n_claims, kept, labels)
-    question = "" if graph.problem is None else _problem(graph.problem)
+    question = (
+        ""
+        if graph.problem is None
+        else f'<p class="problem">{_said(graph.problem)}</p>'
+    )
     both = _drawing(graph, kept, labels) + _listed(graph, shown, reasons or {})
     return f'{question}<div class="both">{both}</div>{_legend(shown)}'
 
@@ -245,8 +426,8 @@ def _listed(graph, shown, reasons):
     return f'<ol class="claims">{"".join(items)}</ol>'
 
 
-def _problem(text):
-    return f'<p class="problem"><span class="said">{escape(text)}</span></p>'
+def _said(text):
+    return f'<span class="said">{escape(text)}</span>'
 
 
 def _drawing(graph, kept, labels):
@@ -259,7 +440,7 @@ def _drawing(graph, kept, labels):
 
 
 def _item(number, shown, text, reason):
-    said = f'<span class="said">{escape(text)}</span>'
+    said = _said(text)
     if shown.look is LOOKS[False]:
         said = f"<del>{said}</del>"
     words = f' <span class="words">{shown.words}</span>' if shown.words else ""
@@ -271,30 +452,24 @@ def _item(number, shown, text, reason):
 
 def _legend(shown):
     """Every look and every mark that occurs, in words."""
-    said = [
-        f"<span>{glyph_svg('', look)} {word}</span>"
-        for look, word in legend_entries(shown)
-    ]
-    said.append("<span>An arrow leads from a claim to one that builds on it.</span>")
-    return f'<div class="legend">{"".join(said)}</div>'
+    said = [f"{glyph_svg('', look)} {word}" for look, word in legend_entries(shown)]
+    said.append("An arrow leads from a claim to one that builds on it.")
+    return f'<div class="legend"><span>{"</span><span>".join(said)}</span></div>'
 
 
 def batch_html(batch):
     """Many problems: the first few, each behind a line that opens it."""
-    parts = [
-        f"<details><summary>{summary(i, batch[i])}</summary>"
-        f"{problem_html(batch[i])}</details>"
-        for i in range(min(len(batch), PROBLEMS_LISTED))
-    ]
+    first = range(min(len(batch), PROBLEMS_LISTED))
+    parts = [folded(summary(i, batch[i]), problem_html(batch[i])) for i in first]
     if len(batch) > PROBLEMS_LISTED:
         parts.append(f"<p>and {len(batch) - PROBLEMS_LISTED} more</p>")
     return card("".join(parts), repr(batch))
 
 
 def summary(i, graph):
-    """A problem in a line of HTML: name, size, beginning of the question."""
+    """A problem in a line of text: name, size, beginning of the question."""
     name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
     said = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
     if graph.problem:
         said += f"; {shorten(graph.problem, 90, placeholder=' …')}"
-    return escape(said)
+    return said

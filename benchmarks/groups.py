@@ -100,10 +100,11 @@ def measure(graphs, labels, questions, ways, n_splits):
 
 def summarise(covered, kept, questions):
     """Coverage, its interval, and true claims kept."""
-    losses = 1 - np.nanmean(covered, axis=0)
     codes = np.unique(questions, return_inverse=True)[1]
-    low, high = mean_interval(losses, True, codes)
-    return 1 - losses.mean(), low, high, np.nanmean(kept, axis=0).mean()
+    losses, true = 1 - np.nanmean(covered, axis=0), np.nanmean(kept, axis=0)
+    losses, true = (np.bincount(codes, v) / np.bincount(codes) for v in (losses, true))
+    low, high = mean_interval(losses, True, covered.shape[1])
+    return 1 - losses.mean(), low, high, true.mean()
 
 
 def against_theory(covered, n):

@@ -71,7 +71,7 @@ def number(found, digits=2, scale=1, error=True):
     """Mean ± error, as text."""
     text = f"{scale * found['mean']:.{digits}f}"
     if error and found["error"] is not None:
-        text += f" ± {scale * found['error']:.{digits}f}"
+        text += f" ±\u00a0{scale * found['error']:.{digits}f}"
     return text
 
 
@@ -361,7 +361,7 @@ def mixture_table(results, kind, methods, tabled, which):
             row += [
                 f"{paper[alpha][column]:g}",
                 f"{often:g} ({chosen.count(often)} of {len(chosen)})",
-                f"{np.mean(chosen):.2f} ± {np.std(chosen):.2f}",
+                f"{np.mean(chosen):.2f} ±\u00a0{np.std(chosen):.2f}",
             ]
         rows.append(row)
     header = ["alpha"]
@@ -460,7 +460,7 @@ def shap_table(results, kind, n_features, paper_name, title):
             row.append("")
         for name in (TABLED, LINEAR):
             rank, mean, deviation = place[name][feature]
-            row.append(f"{rank}. {mean:.3f} ± {deviation:.3f}")
+            row.append(f"{rank}. {mean:.3f} ±\u00a0{deviation:.3f}")
         rows.append(row)
     models = ranked[LINEAR]["models"]
     title = f"{title}: rank and mean absolute SHAP value, {models} models"

@@ -66,7 +66,7 @@ def main():
 def draw(values):
     """Promised and observed, with a bar for what single calibration sets give."""
     figure, panels = plt.subplots(
-        1, 2, figsize=(7.2, 3.3), sharey=True, layout="constrained"
+        1, 2, figsize=(5.6, 2.9), sharey=True, layout="constrained"
     )
     promised = 1 - np.array(ALPHAS)
     for ax, (kind, found) in zip(panels, values.items(), strict=True):
@@ -94,7 +94,7 @@ def draw(values):
         ax.set(title=kind, xlabel="promised", xlim=(0.55, 1.01), ylim=(0.55, 1.01))
         ax.title.set_fontsize(10)
     panels[0].set_ylabel("answers without a false claim")
-    panels[0].legend(frameon=False, loc="lower right", fontsize=9)
+    panels[0].legend(frameon=False, loc="lower right", fontsize=8)
     path = ROOT / "docs/guide/figures/promise.svg"
     figure.savefig(path, metadata={"Date": None})
     text = path.read_text(encoding="utf-8")

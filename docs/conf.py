@@ -75,5 +75,9 @@ html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"changelog": []}
+# These pages have no neighbours to list.
+html_sidebars = {
+    page: [] for page in ("changelog", "glossary", "installation", "references")
+}
+html_domain_indices = False
 html_context = {"default_mode": "auto"}

@@ -83,5 +83,6 @@ for color, name in zip(("C0", "C1"), kinds, strict=True):
         )
     ax.plot(*fixed[name][::-1], "X", ms=10, color=color, label=f"above 1/3, {name}")
 ax.set(xlabel="true claims kept per answer", ylabel="answers without a false claim")
+ax.margins(0.1)
 ax.legend(frameon=False, loc="lower left")
 ax.set_title("Numbers are the alpha that was asked for", fontsize=10)

@@ -95,7 +95,7 @@ program.write_text(
 )
 out = str(Path(folder.name) / "out.npz")
 command = [sys.executable, str(program), str(path), str(saved), out]
-subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=300)
+done = subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=300)
 
 # %%
 # The same, to the bit

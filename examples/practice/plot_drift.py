@@ -90,7 +90,7 @@ for name, rows in wrong.items():
     mean = np.convolve(1 - rows, np.full(200, 1 / 200), mode="valid")
     top.plot(np.arange(200, len(rows) + 1), mean, label=name)
 top.axhline(0.9, color="k", ls="--", lw=1, label="promised")
-top.set(ylabel="coverage, last 200", ylim=(0.6, 1))
+top.set(ylabel="coverage, last 200", ylim=(0.5, 1))
 top.legend(frameon=False, ncols=3, loc="lower left")
 bottom.plot(monitor.log_wealth_ / np.log(10), label="CoverageMonitor")
 bottom.plot(test.log_wealth_ / np.log(10), label="ExchangeabilityTest")

@@ -19,7 +19,7 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.monitoring import release
 
 graphs, labels = make_reasoning_graphs(
-    2400, kind="felm", random_state=0, return_X_y=True
+    2400, kind="felm", random_state=1, return_X_y=True
 )
 wrong = np.array([bool((row == 0).any()) for row in labels])
 cf = CoherentConformalFilter("neyman-pearson", random_state=0)

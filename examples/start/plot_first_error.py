@@ -83,4 +83,5 @@ ax.bar(place, stop, color="C0", label="kept")
 error = np.array([first[new[j]] for j in wrong]) + 0.5
 ax.plot(place, error, "x", color="C3", ms=5, label="first error")
 ax.set(xlabel="solutions with an error (alpha = 0.1)", ylabel="step", xticks=[])
+ax.set_ylim(top=max(len(masks[2][j]) for j in wrong) + 1)
 ax.legend(frameon=False, ncols=3, loc="upper left")

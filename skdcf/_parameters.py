@@ -53,8 +53,10 @@ def positive(kind=Real):
     return Number(Real, 0, None, closed="neither")
 
 
-#: A fraction between 0 and 1, both excluded.
+#: A fraction between 0 and 1, both excluded; a number from 0 to 1; whole numbers from 1 on.
 SHARE = Number(RealNotInt, 0, 1, closed="neither")
+UNIT = Number(Real, 0, 1, closed="both")
+COUNT = positive(Integral)
 
 
 class Settings(BaseEstimator):

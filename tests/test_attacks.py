@@ -282,7 +282,7 @@ def test_groups_and_weights_that_look_at_the_batch_are_refused(data):
     for guarantee, message in (
         (NoFalseClaim(by=rank), "is of group"),
         (NoFalseClaim(by=ranks), "is of group"),
-        (NoFalseClaim(weight=share), "has weight"),
+        (NoFalseClaim(weight=share), "is of weight"),
         (ExpectedFalse(by=rank), "is of group"),
     ):
         with pytest.raises(ValueError, match=message):

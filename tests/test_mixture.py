@@ -23,8 +23,8 @@ from skdcf.scorers import (
     Scorer,
     Task,
 )
-from skdcf.scorers._mixture import _retention
 from skdcf.scorers._scorer import folds
+from skdcf.scorers._trained import _retention
 from skdcf.training import SoftTraining
 from skdcf.training.loop import train
 
@@ -363,7 +363,7 @@ def test_bad_arguments():
         fit(batch, labels, [0.1, 1.5])
     with pytest.raises(ValueError, match="'n_folds' parameter of MixtureScorer"):
         fit(batch, labels, [0.1], scorer=MixtureScorer(n_folds=1))
-    with pytest.raises(ValueError, match="the problems have none yet"):
+    with pytest.raises(ValueError, match="the problems have no features yet"):
         fit(batch.replace_features(None), labels, [0.1])
 
 

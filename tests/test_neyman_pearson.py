@@ -337,7 +337,7 @@ def test_degenerate_data(name):
 
 def test_no_features_at_all():
     batch, labels = problems(5)
-    with pytest.raises(ValueError, match="the problems have none yet"):
+    with pytest.raises(ValueError, match="the problems have no features yet"):
         NeymanPearsonScorer().fit(batch.replace_features(None), labels)
 
 

@@ -14,7 +14,6 @@ from skdcf.ops.hard import coherent_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearScorer, MLPScorer
 from skdcf.training import LBFGS, Adam, SoftTraining
-from skdcf.training._settings import adam, lbfgs
 from skdcf.training.loop import fit_logistic, start_coherent, train
 from skdcf.training.preparing import Standardizer, noise_columns
 
@@ -98,24 +97,25 @@ def quadratic(x, step=None):
     return 0.5 * x @ (np.arange(1, 4) * x), np.arange(1, 4) * x
 
 
-@pytest.mark.parametrize("optimizer", [lbfgs, adam])
+@pytest.mark.parametrize("optimizer", [LBFGS, Adam])
 def test_optimisers_find_a_minimum(optimizer):
-    more = {"learning_rate": 0.1} if optimizer is adam else {}
-    x, finite = optimizer(quadratic, np.ones(3), 300, lambda *_: False, **more)
+    more = {"learning_rate": 0.1} if optimizer is Adam else {}
+    found = optimizer(max_iter=300, **more)
+    x, finite = found.minimize(quadratic, np.ones(3), lambda *_: False)
     assert finite
     np.testing.assert_allclose(x, 0, atol=1e-3)
 
 
 def test_first_step_of_adam_has_the_length_of_the_rate():
-    x, _ = adam(quadratic, np.ones(3), 1, lambda *_: False, learning_rate=0.015)
+    x, _ = Adam(0.015, max_iter=1).minimize(quadratic, np.ones(3), lambda *_: False)
     np.testing.assert_allclose(1 - x, 0.015, rtol=1e-6)
 
 
-@pytest.mark.parametrize("optimizer", [lbfgs, adam])
+@pytest.mark.parametrize("optimizer", [LBFGS, Adam])
 def test_watching_may_stop_a_run(optimizer):
     steps = []
-    optimizer(
-        quadratic, np.ones(3), 50, lambda step, *_: steps.append(step) or step == 1
+    optimizer(max_iter=50).minimize(
+        quadratic, np.ones(3), lambda step, *_: steps.append(step) or step == 1
     )
     assert steps == [0, 1]
 

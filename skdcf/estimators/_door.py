@@ -69,10 +69,8 @@ class View:
         """Some of the problems, in their order."""
         if len(rows) == len(self.passed):
             return self
-        same = self.seen is self.passed
-        passed = self.passed[rows]
-        seen = passed if same else self.seen[rows]
-        labels = self.labels
+        passed, labels = self.passed[rows], self.labels
+        seen = passed if self.seen is self.passed else self.seen[rows]
         if labels is not None:
             offsets = self.passed.offsets
             labels = labels[ranges(offsets[:-1][rows], self.passed.sizes[rows])]
@@ -159,13 +157,8 @@ def _reads_all(estimator):
     """
     if estimator.features is not None or estimator.ties == "jitter":
         return True
-    guarantee = estimator.guarantee
-    if guarantee is None:
-        return False
-    several = (
-        guarantee.by if isinstance(guarantee.by, (list, tuple)) else [guarantee.by]
-    )
-    return any(map(callable, [*several, guarantee.weight]))
+    guarantee = estimator._resolved()
+    return any(map(callable, [*guarantee.entries, guarantee.weight]))
 
 
 def _compare_features(estimator, batch):
@@ -183,19 +176,14 @@ def _compare_features(estimator, batch):
             f"{expected} features as input"
         )
     if (names is None) != (fitted is None):
-        with_, without = ("X", "fit") if fitted is None else ("fit", "X")
-        warn(
-            f"the features are named in {with_} but not in {without}: their order "
-            "cannot be checked",
-            GuaranteeWarning,
-        )
-    if names is not None and fitted is not None and tuple(fitted) != names:
+        where = "X but not in fit" if fitted is None else "fit but not in X"
+        said = f"the features are named in {where}: their order cannot be checked"
+        warn(said, GuaranteeWarning)
+    elif names is not None and tuple(fitted) != names:
         new, gone = set(names) - set(fitted), set(fitted) - set(names)
         detail = f"unknown {sorted(new)}, missing {sorted(gone)}" if new else "order"
-        raise ValueError(
-            f"the feature names differ from those seen in fit ({detail}): "
-            f"expected {list(fitted)}"
-        )
+        said = f"the feature names differ from those seen in fit ({detail})"
+        raise ValueError(f"{said}: expected {list(fitted)}")
 
 
 def flat_labels(y, batch, is_table, values=None):
@@ -230,9 +218,8 @@ def _is_per_problem(y):
 def enter(filter, X, accept_origin, y, new):
     """The problems at a door of a fitted filter, compared with those that calibrated."""
     batch, is_table = admit(filter, X, reset=False)
-    labels = None
-    if y is not None:
-        labels, _ = flat_labels(y, batch, is_table, filter._label_values)
+    values = filter._label_values
+    labels = None if y is None else flat_labels(y, batch, is_table, values)[0]
     found = origin_of(filter, batch, y is not None)
     compare_origin(filter, found, accept_origin, new=new)
     return View(batch, batch, is_table, labels)
@@ -270,8 +257,7 @@ def origin_of(filter, batch, labelled):
 
 
 def _present(flags):
-    flags = np.asarray(flags, dtype=bool)
-    return [True] * bool(flags.any()) + [False] * (not flags.all())
+    return np.unique(np.asarray(flags, dtype=bool))[::-1].tolist()
 
 
 #: Reasons of `accepting_origin` that are in force.
@@ -339,9 +325,8 @@ def _compare_parts(name, text, values, known):
         if known and value not in known:
             here, there = ("have", "had none") if value else ("have no", "had them")
             raise ValueError(
-                f"problems {here} {text}, and those that calibrated {there}. They were "
-                "made otherwise, and the promise does not hold for them: make them in the "
-                "same way, or fit again"
+                f"problems {here} {text}, and those that calibrated {there}. The promise "
+                "does not hold for what was made otherwise: make them alike, or fit again"
                 + (', or choose edges="none" or a rule' if name == "edges" else "")
             )
 
@@ -355,9 +340,8 @@ def _compare_made(name, text, values, known, accept):
     if other and accept is None:
         raise ValueError(
             f"{name} ({text}) is {_told(other[0])}, and was {_told(first[0])} for those "
-            "that came before. The promise is about problems that are made alike: make "
-            "them alike and fit or calibrate again, or say why the difference may be "
-            'overlooked, accept_origin="reason"'
+            "that came before. The promise is about problems that are made alike: fit or "
+            'calibrate again, or say why it may be overlooked, accept_origin="reason"'
         )
     here, there = None in values, None in before if before else False
     if first and not other and here != there and (here or values):
@@ -376,10 +360,11 @@ def _told(value):
 
 def with_names(view, guarantee):
     """The problems as passed, with those columns of the scorer's that a guarantee names."""
-    by = guarantee.by if isinstance(guarantee.by, (list, tuple)) else [guarantee.by]
     passed, seen = view.passed, view.seen
-    there = [*(passed.feature_names or ()), *_metadata_keys(passed)]
+    rows = () if passed.metadata is None else passed.metadata
+    there = {*(passed.feature_names or ()), *(key for row in rows for key in row or ())}
     made = seen.feature_names or ()
+    by = guarantee.entries
     names = [n for n in by if isinstance(n, str) and n in made and n not in there]
     if seen is passed or not names:
         return passed
@@ -388,11 +373,6 @@ def with_names(view, guarantee):
         return passed.replace_features(columns, names)
     both = np.hstack([passed.features, columns])
     return passed.replace_features(both, [*passed.feature_names, *names])
-
-
-def _metadata_keys(batch):
-    rows = () if batch.metadata is None else batch.metadata
-    return {key for row in rows if row for key in row}
 
 
 def with_missing_verdicts(risk, batch):
@@ -407,13 +387,10 @@ def confidence_of(scorer, batch):
     """Confidences as a float array of shape (n_claims,), or ValueError."""
     confidence = np.asarray(scorer.confidence(batch), dtype=np.float64)
     if confidence.shape != (batch.n_claims,):
-        raise ValueError(
-            f"the scorer returned shape {confidence.shape} for {batch.n_claims} claims"
-        )
+        told = f"shape {confidence.shape} for {batch.n_claims} claims"
+        raise ValueError(f"the scorer returned {told}")
     if not np.isfinite(confidence).all():
         row = int(np.argmin(np.isfinite(confidence)))
-        raise ValueError(
-            f"the scorer's confidence of {batch.locate(row)} is {confidence[row]}: "
-            "confidences must be finite"
-        )
+        said = f"the scorer's confidence of {batch.locate(row)} is {confidence[row]}"
+        raise ValueError(f"{said}: confidences must be finite")
     return confidence

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
@@ -20,10 +19,12 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha, check_choice, check_weights, warn
-from .._parameters import SHARE, HasMethods, Settings, StrOptions, positive, settings
+from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settings
 from ..exceptions import CalibrationWarning, SettingWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
+from ..graphs.labels import Labels
+from ..graphs.problems import Groups, Problems
 from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
 from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_sum
 from ..training import SoftTraining
@@ -31,8 +32,6 @@ from . import _door, _fit, _online, _repeat
 from ._parts import CalibrationPart, Seen, lowered, name_errors
 
 if TYPE_CHECKING:
-    from ..graphs import Labels, Problems
-    from ..graphs.problems import Groups
     from ..relaxation import Relaxation
 
 Level: TypeAlias = float | None
@@ -82,7 +81,7 @@ class ConformalFilter(Settings):
         "edges": [StrOptions({"given", "none"}), callable],
         "ties": [StrOptions(set(_door.TIES))],
         "guarantee": [None, Guarantee],
-        "calibration_size": [None, SHARE, positive(Integral), StrOptions({_fit.CROSS})],
+        "calibration_size": [None, SHARE, COUNT, StrOptions({_fit.CROSS})],
         "online": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -209,7 +208,6 @@ class ConformalFilter(Settings):
             If a language model gave more than 5 % of the labels, or if more problems have no judged
             claim than alpha allows for.
         """
-        check_is_fitted(self, "scorer_")
         self.validate()
         with unchanged_on_error(self):
             self._store(self._labelled_part(X, y, groups, accept_origin), fewest=True)
@@ -301,7 +299,6 @@ class ConformalFilter(Settings):
             For `calibrate_parts`. It takes some 50 bytes per problem, and holds a few of
             the problems, by which scorers are compared.
         """
-        check_is_fitted(self, "scorer_")
         door = copy(self)  # which takes note of the origin
         batch = self.check(X)
         part = door._labelled_part(batch, y, groups, accept_origin)
@@ -381,9 +378,8 @@ class ConformalFilter(Settings):
             On bad problems or labels. A fitted filter compares with those of `fit`.
         """
         fitted = hasattr(self, "scorer_")
-        batch, is_table = _door.admit(
-            self if fitted else copy(self), X, reset=not fitted
-        )
+        door = self if fitted else copy(self)
+        batch, is_table = _door.admit(door, X, reset=not fitted)
         if y is None:
             return batch
         values = self._label_values if fitted else None
@@ -413,9 +409,8 @@ class ConformalFilter(Settings):
         if not self.online:
             return _door.confidence_of(self.scorer_, view.seen)
         parts = _online.prefixes(view.passed)
-        return _door.confidence_of(self.scorer_, self._seen(parts))[
-            parts.offsets[1:] - 1
-        ]
+        of_parts = _door.confidence_of(self.scorer_, self._seen(parts))
+        return of_parts[parts.offsets[1:] - 1]
 
     def _confidence_alone(self, batch):
         """Confidences of problems as passed; columns are computed with no others about."""
@@ -433,9 +428,9 @@ class ConformalFilter(Settings):
         risk = -confidence
         if self.ties == "jitter":
             risk = _repeat.jittered(risk, batch, self._seed, steady)
-        return (
-            risk if batch.metadata is None else _door.with_missing_verdicts(risk, batch)
-        )
+        if batch.metadata is None:
+            return risk
+        return _door.with_missing_verdicts(risk, batch)
 
     def columns(self, X: Problems, *, accept_origin: Why = None) -> GraphBatch:
         """The problems as the scorer sees them: with the columns of ``features``.
@@ -456,11 +451,11 @@ class ConformalFilter(Settings):
         ValueError
             With cross-conformal calibration and columns that learn: each fold has its own.
         """
-        check_is_fitted(self)
         self._refuse_folds()
         return self._look(X, accept_origin).seen
 
     def _refuse_folds(self):
+        check_is_fitted(self)
         if isinstance(self.features_, list):
             raise ValueError(
                 f"each of the {len(self.features_)} folds has columns of its own, which "
@@ -480,7 +475,6 @@ class ConformalFilter(Settings):
         -------
         ndarray of shape (n_claims,)
         """
-        check_is_fitted(self)
         return self._confidence(self._look(X, accept_origin))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -499,7 +493,6 @@ class ConformalFilter(Settings):
         ValueError
             As in `columns`.
         """
-        check_is_fitted(self)
         self._refuse_folds()
         return np.array(self._columns_out, dtype=object)
 
@@ -546,9 +539,7 @@ class ConformalFilter(Settings):
         ndarray of shape (n_problems,)
             All the same, unless ``guarantee`` looks at groups, weights or counts.
         """
-        claims, view = self._claims(X, accept_origin)
-        level = self._level(alpha)
-        self._warn(self.calibration_, level)
+        claims, view, level = self._at_level(X, alpha, accept_origin)
         found = self.calibration_.thresholds(claims, level)
         return np.broadcast_to(found, len(view.passed)).copy()
 
@@ -717,10 +708,15 @@ class ConformalFilter(Settings):
 
     def _decision(self, X, alpha, accept_origin, y=None):
         """Threshold minus path risk, and the problems."""
+        claims, view, level = self._at_level(X, alpha, accept_origin, y)
+        return self._margin(claims, view, level), view
+
+    def _at_level(self, X, alpha, accept_origin, y=None):
+        """What the calibration looks at, the problems, and the level in force."""
         claims, view = self._claims(X, accept_origin, y)
         level = self._level(alpha)
         self._warn(self.calibration_, level)
-        return self._margin(claims, view, level), view
+        return claims, view, level
 
     def _margin(self, claims, view, level):
         threshold = self.calibration_.thresholds(claims, level)
@@ -738,19 +734,15 @@ class ConformalFilter(Settings):
         """What the calibration looks at, and the problems."""
         check_is_fitted(self, "nonconformity_scores_")
         if self._settings() != self._calibrated_as:
+            both = f"{self._calibrated_as} at calibration and is {self._settings()} now"
             raise ValueError(
-                "(edges, online, ties, guarantee) was "
-                f"{self._calibrated_as} at calibration and is {self._settings()} now: "
-                "call calibrate or fit again"
+                f"(edges, online, ties, guarantee) was {both}: call calibrate or fit again"
             )
         view = self._look(X, accept_origin, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), self._graphs(view))
         guarantee = self.calibration_.guarantee  # the caller's may have changed
-        if (
-            self.guarantee is not None
-            and self.guarantee.functions != guarantee.functions
-        ):
+        if self._resolved().functions != guarantee.functions:
             raise ValueError(
                 "guarantee has other functions for by or weight than at calibration: call "
                 "calibrate or fit again"
@@ -848,10 +840,8 @@ class ConformalFilter(Settings):
         self._warn(self.calibration_, level)
         threshold = self.calibration_.threshold(level)
         if np.isnan(threshold):
-            raise ValueError(
-                f"with guarantee={self.guarantee!r} problems have thresholds of their "
-                "own: thresholds(X) gives one for each"
-            )
+            which = f"with guarantee={self.guarantee!r} problems have thresholds of"
+            raise ValueError(f"{which} their own: thresholds(X) gives one for each")
         return threshold
 
     def with_alpha(self, alpha: float) -> Self:
@@ -866,9 +856,7 @@ class ConformalFilter(Settings):
         fitted filter
             A copy, whose calibration is that of this one.
         """
-        other = copy(self).set_params(alpha=alpha)
-        if self.guarantee is not None:
-            other.guarantee = self.guarantee.for_level(alpha)
+        other = _fit.at_level(self, alpha, copy)
         other.calibration_ = copy(self.calibration_)
         other.calibration_.guarantee = deepcopy(other._resolved())
         other._calibrated_as = other._settings()
@@ -887,9 +875,7 @@ class ConformalFilter(Settings):
 
     def _settings(self):
         """What has to be as it was at calibration."""
-        guarantee = (
-            None if self.guarantee is None else _repeat.described(self.guarantee)
-        )
+        guarantee = self.guarantee and _repeat.described(self.guarantee)
         return self.edges, self.online, self.ties, guarantee
 
     def _warn(self, calibration, level):

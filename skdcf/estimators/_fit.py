@@ -142,9 +142,8 @@ def _fit_columns(filter, fit, train):
         filter.features_ = fit_columns(filter.features, train.passed, train.labels)
     fit.view.seen = filter._seen(fit.view.passed)
     fit.scorer = as_scorer(filter._wanted_scorer(fit.view.seen), fit.view.seen)
-    filter._columns_out = fit.view.seen.feature_names or tuple(
-        f"x{i}" for i in range(fit.view.seen.n_features or 0)
-    )
+    numbered = (f"x{i}" for i in range(fit.view.seen.n_features or 0))
+    filter._columns_out = fit.view.seen.feature_names or tuple(numbered)
     _refuse_unused(filter, fit.scorer)
 
 
@@ -198,7 +197,13 @@ def _fit_cross(filters, fit):
     """
     first, rng = filters[0], np.random.RandomState(filters[0]._seed)
     warn_of_labels(first, fit.view)
-    folds, learning = _folds(fit.code, rng), learns(first.features)
+    n, learning = int(fit.code.max()) + 1, learns(first.features)
+    if n < 2:
+        raise ValueError(
+            'calibration_size="cross" needs at least two problems, of two groups'
+        )
+    # Answers to one question are in one fold.
+    folds = (rng.permutation(n) % min(FOLDS, n))[fit.code]
     found: list = [([], [], []) for _ in filters]  # scorers, scores and columns
     for fold in range(folds.max() + 1):
         held = np.flatnonzero(folds == fold)
@@ -209,9 +214,8 @@ def _fit_cross(filters, fit):
         train = fit.view.take(rest)
         tasks = [fit.task(filter, rest, deepcopy(rng)) for filter in filters]
         scorers = clone(fit.scorer).fit_levels(train.seen, train.labels, tasks)
-        for filter, scorer, (fitted, scores, columns) in zip(
-            filters, scorers, found, strict=True
-        ):
+        several = zip(filters, scorers, found, strict=True)
+        for filter, scorer, (fitted, scores, columns) in several:
             filter.scorer_ = scorer
             part = filter._part(fit.view.take(held), fit.seen[held])
             chosen, _ = part.choose(filter._resolved(), None, fewest=False)
@@ -226,16 +230,6 @@ def _fit_cross(filters, fit):
             filter.features_ = columns
         filter._store(_part_of_counts(scores), fewest=False)
         filter._calibrated, filter.calibration_.folds = fit.seen.sorted(), len(scores)
-
-
-def _folds(code, rng):
-    """The fold of each problem; answers to one question are in one fold."""
-    n = int(code.max()) + 1
-    if n < 2:
-        raise ValueError(
-            'calibration_size="cross" needs at least two problems, of two groups'
-        )
-    return (rng.permutation(n) % min(FOLDS, n))[code]
 
 
 def _part_of_counts(scores):
@@ -272,14 +266,13 @@ def refuse_without_theory(filter):
     if guarantee is not None and not guarantee.combines_folds:
         raise ValueError(
             f'calibration_size="{CROSS}" has no theory for guarantee={guarantee!r}: choose '
-            "NoFalseClaim(max_false) alone, or a share or number of problems for "
-            "calibration_size"
+            "NoFalseClaim(max_false) alone, or a share or number for calibration_size"
         )
 
 
-def at_level(filter, alpha):
-    """A clone for another alpha."""
-    other = clone(filter).set_params(alpha=alpha)
+def at_level(filter, alpha, made=clone):
+    """A clone, or what ``made`` makes, for another alpha."""
+    other = made(filter).set_params(alpha=alpha)
     if other.guarantee is not None:
         other.guarantee = other.guarantee.for_level(alpha)
     return other
@@ -313,9 +306,8 @@ def _refuse_learning_steps(filter):
                 if learns(step):
                     raise ValueError(
                         f"the step {name!r} of the Pipeline, {step!r}, learns from the "
-                        "problems that calibrate, which voids the guarantee. Pass it to "
-                        f"the filter: {type(filter).__name__}(features=...), which is "
-                        "fitted to training problems only"
+                        "problems that calibrate, which voids the guarantee. Pass it as "
+                        f"{type(filter).__name__}(features=...), fitted to training problems only"
                     )
         frame = frame.f_back
 
@@ -339,10 +331,8 @@ def few_threads(batch):
         return
     controller = _controller(len(sys.modules))
     with _lock:
-        first = not _limited
-        _limited.append(
-            controller.select(user_api="blas").limit(limits=1) if first else _limited[0]
-        )
+        blas = controller.select(user_api="blas")
+        _limited.append(_limited[0] if _limited else blas.limit(limits=1))
     try:
         with controller.select(user_api="openmp").limit(limits=1):
             yield

@@ -5,18 +5,16 @@ While an answer is written, the risk of a claim is computed from the claims up t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..features.columns import list_looking_ahead
 from ..graphs import GraphBatch, ReasoningGraph
+from ..graphs.problems import Problems
 from ..graphs.ragged import offsets_of, ranges
-
-if TYPE_CHECKING:
-    from ..graphs import Problems
-    from ..scorers import LinearForm
+from ..scorers import LinearForm
 
 
 def prefixes(batch: GraphBatch) -> GraphBatch:
@@ -42,12 +40,10 @@ def prefixes(batch: GraphBatch) -> GraphBatch:
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
     metadata = None
     if batch.metadata is not None:  # missing verdicts are looked at in whole problems
-        known = [
-            m and {k: m[k] for k in m if k != "no_verdict"} for m in batch.metadata
-        ]
+        rows = batch.metadata
+        known = [m and {k: m[k] for k in m if k != "no_verdict"} for m in rows]
         metadata = [known[i] for i in problem]
-    names = "problems", "alternatives", "context"
-    columns = {n: getattr(batch, n) for n in names}
+    columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
     return GraphBatch.from_arrays(
         None if batch.features is None else batch.features[claims],
         offsets,
@@ -62,8 +58,8 @@ def prefixes(batch: GraphBatch) -> GraphBatch:
 
 def refuse_whole_answers(guarantee):
     """ValueError for groups and weights that are functions of whole answers."""
-    by = guarantee.by if isinstance(guarantee.by, (list, tuple)) else [guarantee.by]
-    for name, value in (("weight", guarantee.weight), *(("by", one) for one in by)):
+    entries = (("by", one) for one in guarantee.entries)
+    for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):
             raise ValueError(
                 f"{name} is {value!r}, a function of whole answers, which are not known "
@@ -94,12 +90,10 @@ def decide_online(filter, claims, alpha, **about):
 
 
 def _graph_of(rows, edges, about):
-    texts = [row.get("text") for row in rows]
-    features = [row.get("features") for row in rows]
+    texts, features = ([row.get(key) for row in rows] for key in ("text", "features"))
     table = None if features[0] is None else np.array(features, dtype=float)
-    return ReasoningGraph(
-        table, edges, claims=None if texts[0] is None else texts, **about
-    )
+    claims = None if texts[0] is None else texts
+    return ReasoningGraph(table, edges, claims=claims, **about)
 
 
 class Decision(NamedTuple):
@@ -156,23 +150,17 @@ def decide(
     Decision
     """
     filter = getattr(filter, "best_estimator_", filter)  # a CalibratedSearch has one
-    risks, view = filter._claims(X, accept_origin)
-    calibration, level = filter.calibration_, filter._level(alpha)
-    filter._warn(calibration, level)
+    risks, view, level = filter._at_level(X, alpha, accept_origin)
+    calibration = filter.calibration_
     margin, graphs = filter._margin(risks, view, level), filter._graphs(view)
     threshold = calibration.thresholds(risks, level)
     if np.ndim(threshold):
         threshold = threshold[view.passed.problem_of]
+    threshold = np.broadcast_to(threshold, margin.shape)
     try:
         levels = calibration.levels(risks, filter.ties == "include")
     except ValueError:  # groups that overlap give a claim no level of its own
         levels = np.full(len(margin), np.nan)
-    return Decision(
-        batch=graphs,
-        kept=margin > 0,
-        confidence=view.confidence,
-        path_risk=risks.path_risk,
-        threshold=np.broadcast_to(threshold, margin.shape),
-        smallest_alpha=levels,
-        form=filter.scorer_.linear_form(graphs),
-    )
+    risk = view.confidence, risks.path_risk
+    form = filter.scorer_.linear_form(graphs)
+    return Decision(graphs, margin > 0, *risk, threshold, levels, form)

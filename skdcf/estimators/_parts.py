@@ -22,10 +22,8 @@ from ..guarantees import PathRisks
 from ..ops.conformal import Steps
 
 #: What is compared, in the order of ``made_as``.
-MADE_AS = (
-    *("edges", "online", "ties", "guarantee", "scorer"),
-    *("functions (by what they do)", "random_state"),
-)
+MADE_AS = "edges", "online", "ties", "guarantee", "scorer"
+MADE_AS += "functions (by what they do)", "random_state"
 # The resolution of scores that were computed in float32, or from such features.
 COPIED = 1e-6  # resolution of scores that several problems share
 SINGLE = 1e-5
@@ -107,10 +105,8 @@ class Seen:
 
     def sorted(self) -> dict[str, NDArray]:
         """The hashes as they are kept: sorted, each once."""
-        return {
-            "question": _sort_distinct(self.question[self.question >= 0]),
-            "content": _sort_distinct(self.content),
-        }
+        question = _sort_distinct(self.question[self.question >= 0])
+        return {"question": question, "content": _sort_distinct(self.content)}
 
     def among(self, kept: dict[str, NDArray]) -> NDArray[np.bool_]:
         """Which of the problems are among those that were kept."""
@@ -149,9 +145,8 @@ def _hash_numbers(batch):
     with np.errstate(over="ignore"):
         rows = mix(claim.astype(np.uint64))
         if batch.features is not None:
-            odd = mix(np.arange(1, 1 + batch.n_features, dtype=np.uint64)) | np.uint64(
-                1
-            )
+            number = np.arange(1, 1 + batch.n_features, dtype=np.uint64)
+            odd = mix(number) | np.uint64(1)
             for column, factor in zip(batch.features.T, odd, strict=True):
                 bits = (column + 0.0).view(np.uint64)
                 rows += (bits ^ (bits >> np.uint64(29))) * factor
@@ -165,9 +160,8 @@ def _hash_numbers(batch):
 
 def hash_text(text):
     """The first 64 bits of the BLAKE2 hash of a text."""
-    return int.from_bytes(
-        blake2b(text.encode(errors="replace"), digest_size=8).digest()
-    )
+    content = text.encode(errors="replace")
+    return int.from_bytes(blake2b(content, digest_size=8).digest())
 
 
 def mix(x):
@@ -269,6 +263,7 @@ class CalibrationPart:
         Returns
         -------
         CalibrationPart
+            The part with lower scores.
         """
         position = _below_copies(self.steps.position)
         return replace(self, steps=replace(self.steps, position=position))
@@ -279,6 +274,7 @@ class CalibrationPart:
         Returns
         -------
         PathRisks
+            Their weights and groups, without claims.
         """
         none, bounds = np.empty(0), np.zeros(len(self) + 1, dtype=np.int64)
         return PathRisks(none, bounds, self.weights, self.groups)
@@ -312,10 +308,13 @@ class CalibrationPart:
         rows = _choose_one_each(self.seen.question, self.seen.order(), part_of)
         if overlap or not fewest:
             return rows, rows[:0]
-        order = self.seen.question_order()
-        return _choose_fewest(
-            rows, order, part_of, lambda n: guarantee.fewest(n, level)
-        )
+        order, chosen = self.seen.question_order(), [rows[:0]]
+        for part in np.unique(part_of):
+            own = rows[part_of[rows] == part]
+            count = guarantee.fewest(len(own), level)
+            chosen.append(own[np.argsort(order[own], kind="stable")[:count]])
+        first = np.sort(np.concatenate(chosen))
+        return first, np.setdiff1d(rows, first)
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
@@ -338,37 +337,38 @@ class CalibrationPart:
         parts = list(parts)
         if not parts:
             raise ValueError("there are no calibration problems: no part was given")
-        first, weights, groups, largest = parts[0], None, None, None
+        first, groups = parts[0], None
         for part in parts:
             refuse_other_settings(part.made_as, first.made_as)
-        if first.weights is not None:
-            weights = np.concatenate([part.weights for part in parts])
         if first.groups is not None:
             groups = [group for part in parts for group in part.groups]
-        if all(part.largest is not None for part in parts):
-            largest = np.concatenate([part.largest for part in parts])
         return cls(
             Steps.join([part.steps for part in parts]),
-            np.concatenate([part.answers for part in parts]),
-            weights,
+            _joined(parts, "answers"),
+            _joined(parts, "weights"),
             groups,
             Seen.join([part.seen for part in parts]),
             first.made_as,
             _joined_origin(parts),
             tuple(probe for part in parts for probe in part.probes),
-            largest,
+            _joined(parts, "largest"),
         )
+
+
+def _joined(parts, name):
+    """A column of all parts, or None where one has none."""
+    columns = [getattr(part, name) for part in parts]
+    return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
 def _joined_origin(parts):
     known = [part.origin for part in parts if part.origin is not None]
     if not known:
         return None
-    names = dict.fromkeys(name for origin in known for name in origin)
-    return {
-        name: list(dict.fromkeys(v for origin in known for v in origin.get(name, ())))
-        for name in names
-    }
+    joined: dict[str, dict] = {}
+    for name, values in (item for origin in known for item in origin.items()):
+        joined.setdefault(name, {}).update(dict.fromkeys(values))
+    return {name: list(values) for name, values in joined.items()}
 
 
 def _choose_one_each(groups, order, part_of):
@@ -383,35 +383,8 @@ def _choose_one_each(groups, order, part_of):
     ndarray of int, sorted
     """
     by = np.lexsort((order, groups, part_of))
-    new = np.append(True, np.diff(groups[by]) != 0) | np.append(
-        True, np.diff(part_of[by]) != 0
-    )
+    new = np.append(True, np.diff(groups[by]).astype(bool) | (np.diff(part_of[by]) > 0))
     return np.sort(by[new[: len(by)]])
-
-
-def _choose_fewest(rows, order, part_of, fewest):
-    """Of some problems the smallest number, in each part, with the rank of all of them.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        Positions.
-    order, part_of : ndarray of shape (n,)
-        A hash by which problems are chosen, and the part that each is in.
-    fewest : callable
-        From a number of problems to the smallest that does as well.
-
-    Returns
-    -------
-    chosen, left_over : ndarray of int, sorted
-    """
-    chosen = []
-    for part in range(part_of.max(initial=-1) + 1):
-        own = rows[part_of[rows] == part]
-        count = fewest(len(own))
-        chosen.append(own[np.argsort(order[own], kind="stable")[:count]])
-    chosen = np.sort(np.concatenate([rows[:0], *chosen]))
-    return chosen, np.setdiff1d(rows, chosen)
 
 
 def lowered(several, scorer, batches, confidence, rounding):
@@ -463,14 +436,11 @@ def _below_copies(scores):
 def refuse_other_settings(found, wanted):
     if found != wanted:
         both = zip(MADE_AS, found or (), wanted or (), strict=False)
-        differ = [
-            f"{name} = {a}, and is to calibrate with {b}"
-            for name, a, b in both
-            if a != b
-        ]
+        differ = ((name, *two) for name, *two in both if two[0] != two[1])
+        told = (f"{name} = {a}, and is to calibrate with {b}" for name, a, b in differ)
+        how = next(told, "settings that are not known")
         raise ValueError(
-            f"a part was scored with {[*differ, 'settings that are not known'][0]}: score "
-            "it again, by calibration_part"
+            f"a part was scored with {how}: score it again, by calibration_part"
         )
 
 
@@ -480,10 +450,8 @@ def note_judges(filter, batch, labels):
     rows = () if batch.metadata is None else compress(iterate_sources(batch), judged)
     given = [row for row in rows if row]
     models = [row["by"] for row in given if row["kind"] == "model"]
-    share, names = (
-        len(models) / max(int(judged.sum()), 1),
-        sorted(set(map(str, models))),
-    )
+    share = len(models) / max(int(judged.sum()), 1)
+    names = sorted(set(map(str, models)))
     filter.origin_ |= {"judged": [share], "judges": names}
     if share > _FEW:
         warn(

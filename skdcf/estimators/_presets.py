@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from .._parameters import settings
 from ..scorers import ClassifierScorer, FrequencyScorer
 from ..training import SoftTraining
 from ._filter import ConformalFilter
-
-if TYPE_CHECKING:
-    pass
 
 
 @settings
@@ -148,12 +145,9 @@ class CoherentConformalFilter(ConformalFilter):
         """
         from ..relaxation import GridRelaxation
 
-        settings: dict[str, Any] = {
-            "scorer": "linear",
-            "alpha": alpha,
-            "relaxation": GridRelaxation.from_paper(dataset, alpha),
-            "training": SoftTraining.from_paper(),
-        }
+        settings: dict[str, Any] = {"scorer": "linear", "alpha": alpha}
+        settings["relaxation"] = GridRelaxation.from_paper(dataset, alpha)
+        settings["training"] = SoftTraining.from_paper()
         return cls(**settings | changes)
 
 
@@ -384,13 +378,21 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
-    relaxation, training, calibration_size, ties
+    relaxation : PathRelaxation or GridRelaxation, optional
+        As in `CoherentConformalFilter`.
+    training : SoftTraining, optional
+        As in `CoherentConformalFilter`.
+    calibration_size : float, int or "cross", optional
+        As in `CoherentConformalFilter`.
+    ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `CoherentConformalFilter`.
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
         Whether decisions are made while an answer is written, as in `HardCF`.
-    random_state, verbose
+    random_state : int, RandomState or None, default=None
+        As in `CoherentConformalFilter`.
+    verbose : int, default=0
         As in `CoherentConformalFilter`.
 
     Attributes
@@ -473,10 +475,6 @@ class XGBoostCF(_Untrained):
     def _wanted_scorer(self, batch):
         from xgboost import XGBClassifier
 
-        trees = XGBClassifier(
-            max_depth=self.max_depth,
-            n_estimators=self.n_estimators,
-            learning_rate=self.learning_rate,
-            n_jobs=1,
-        )
-        return ClassifierScorer(trees, label=self.label)
+        names = "max_depth", "n_estimators", "learning_rate"
+        own = {name: getattr(self, name) for name in names}
+        return ClassifierScorer(XGBClassifier(**own, n_jobs=1), label=self.label)

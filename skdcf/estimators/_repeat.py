@@ -155,9 +155,8 @@ def _on_border(batch):
 
 def probes_of(batch, path_risks_alone):
     """Some problems of a part with their path risks, weights and groups."""
-    rows = np.unique(
-        np.linspace(0, len(batch) - 1, min(len(batch), N_PROBES)).astype(int)
-    )
+    n = len(batch)
+    rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
     return ((batch[rows], path_risks_alone(batch[rows])),)
 
 
@@ -172,9 +171,8 @@ def refuse_part(part, filter):
         same = np.array_equal(again.edges, batch.edges)
         if not same or not _alike(now.path_risk, before.path_risk):
             raise ValueError(
-                "a part was scored with another scorer, whose confidences differ from "
-                "those of this filter, or with other edges: score it again, by "
-                "calibration_part"
+                "a part was scored with another scorer, whose confidences differ, or with "
+                "other edges: score it again, by calibration_part of this filter"
             )
         if now.groups != before.groups or not _alike(now.weights, before.weights):
             raise ValueError(
@@ -207,8 +205,6 @@ def part_settings(filter):
 
 def described(guarantee, without=()):
     """The settings of a guarantee as text, which is the same in another session."""
-    if guarantee is None:
-        return None
     settings = guarantee.get_params(deep=False).items()
     named = {k: _named(v) for k, v in settings if k not in without}
     return f"{type(guarantee).__name__}({named})"
@@ -248,7 +244,13 @@ def _text(value):
 
 def refuse_trained(batch, seen, trained, scorer):
     """ValueError where a question trained the filter; a warning where content is the same."""
-    _refuse_known(batch, scorer.saw(batch))
+    known = scorer.saw(batch)
+    if known.any():
+        raise ValueError(
+            f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "
+            "problems have questions that the public prior in the scorer was learnt from. "
+            "The promise needs new problems: calibrate on others, or use another prior"
+        )
     group = (seen.question >= 0) & np.isin(seen.question, trained["question"])
     same = np.isin(seen.content, trained["content"])
     proven = group | (same & seen.asked)
@@ -264,17 +266,6 @@ def refuse_trained(batch, seen, trained, scorer):
             "trained the filter. They have no question by which to tell whether they are "
             "the same ones: if they are, the promise does not hold",
             GuaranteeWarning,
-        )
-
-
-def _refuse_known(batch, known):
-    """ValueError where the scorer brings knowledge of a problem from elsewhere."""
-    if known.any():
-        raise ValueError(
-            f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "
-            "problems have questions that the public prior in the scorer was learnt from. "
-            "The promise needs problems that are new to it: calibrate on others, or fit "
-            "with another prior"
         )
 
 

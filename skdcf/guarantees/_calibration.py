@@ -24,7 +24,9 @@ class PathRisks:
     Parameters
     ----------
     path_risk : ndarray of shape (n_claims,)
+        Path risk of each claim.
     offsets : ndarray of shape (n_problems + 1,)
+        Bounds of the problems among the claims.
     weights : ndarray of shape (n_problems,) or None
         Likelihood ratio of each problem.
     groups : list of length n_problems or None
@@ -48,10 +50,12 @@ class PathRisks:
         Parameters
         ----------
         problems : ndarray of int
+            Numbers of the problems.
 
         Returns
         -------
         ndarray of int
+            The row numbers, problem by problem.
         """
         return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
 
@@ -61,10 +65,12 @@ class PathRisks:
         Parameters
         ----------
         problems : ndarray of int
+            Numbers of the problems.
 
         Returns
         -------
         PathRisks
+            Their claims.
         """
         return PathRisks(
             self.path_risk[self.rows(problems)],
@@ -101,12 +107,14 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         risks : PathRisks
+            Path risks of the problems, with their weights and groups.
         keep_equal : bool
             Whether a claim is kept when its path risk equals the threshold.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The level of each claim; infinite where none keeps it.
         """
 
     @abstractmethod
@@ -116,11 +124,14 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         risks : PathRisks
+            Path risks of the problems, with their weights and groups.
         level : float
+            The level that is asked for.
 
         Returns
         -------
         ndarray of shape (n_problems,), or a float where all problems have the same
+            The threshold of each problem, or of all.
         """
 
     @abstractmethod
@@ -130,10 +141,12 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         level : float
+            The level that is asked for.
 
         Returns
         -------
         str or None
+            The reason, as a sentence; None where something can be kept.
         """
 
     def threshold(self, level: float) -> float:
@@ -142,10 +155,12 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         level : float
+            The level that is asked for.
 
         Returns
         -------
         float
+            The threshold, or NaN.
         """
         return np.nan
 
@@ -155,19 +170,20 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         level : float
+            The level that is asked for.
 
         Returns
         -------
         str
+            The sentence.
         """
         short, needed = self.shortage(level), self.guarantee.problems_needed(level)
         said = self.guarantee.describe(self.proven_level(level))
         if not short:
             return said
         if not self.keeps_nothing(level):
-            return (
-                f"{said}; nothing is kept where fewer than {needed} problems calibrate"
-            )
+            fewer = f"fewer than {needed} problems calibrate"
+            return f"{said}; nothing is kept where {fewer}"
         if self.n < needed:
             return f"keeps nothing until it has {needed} calibration problems; it has {self.n}"
         return f"keeps nothing: {short}"
@@ -178,10 +194,12 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         level : float
+            The level that is asked for.
 
         Returns
         -------
         bool
+            Whether it is so.
         """
         return self.shortage(level) is not None
 
@@ -217,10 +235,12 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         level : float
+            The level that is asked for.
 
         Returns
         -------
         tuple of int, or None; b = 0 says that nothing is kept
+            The parameters; None where no such law is known.
         """
         return None
 
@@ -231,6 +251,7 @@ class OneThreshold(Calibration):
     Parameters
     ----------
     scores : ndarray of shape (n_problems,)
+        Nonconformity score of each calibration problem.
     guarantee : NoFalseClaim
         What the scores are those of.
     """
@@ -240,9 +261,8 @@ class OneThreshold(Calibration):
         self.guarantee, self.delta = guarantee, guarantee.delta
 
     def levels(self, risks, keep_equal=False):
-        return conformal.claim_alpha(
-            self.scores, risks.path_risk, keep_equal, self.delta
-        )
+        known = self.scores, risks.path_risk
+        return conformal.claim_alpha(*known, keep_equal, self.delta)
 
     def thresholds(self, risks, level):
         return self.threshold(level)
@@ -270,6 +290,7 @@ class Controlled(Calibration):
     steps : Steps
         Of the calibration problems.
     weights : ndarray of shape (n_problems,) or None
+        Likelihood ratio of each problem; None where all weigh the same.
     guarantee : Guarantee
         What the steps are those of.
     """
@@ -334,16 +355,15 @@ class Controlled(Calibration):
         return self.guarantee.needed(self.n, level)
 
 
-NEVER = np.inf  # the level of a claim that no alpha keeps
-
-
 class PerGroup(Calibration):
     """One calibration per group, where groups do not overlap (Mondrian).
 
     Parameters
     ----------
     guarantee : Guarantee
+        What is promised.
     steps : Steps
+        Where, and by how much, the loss of each calibration problem grows.
     risks : PathRisks
         Groups, and weights, of the calibration problems.
     """
@@ -358,7 +378,7 @@ class PerGroup(Calibration):
         self.pooled = guarantee.calibrate_one(steps, risks.weights)
 
     def levels(self, risks, keep_equal=False):
-        out = np.full(len(risks.path_risk), NEVER)
+        out = np.full(len(risks.path_risk), np.inf)  # where no alpha keeps the claim
         for part, rows in self._divided(risks):
             if part is not None:
                 out[risks.rows(rows)] = part.levels(risks.take(rows), keep_equal)
@@ -373,11 +393,11 @@ class PerGroup(Calibration):
 
     def shortage(self, level):
         parts = zip(self.names, self.parts, strict=True)
-        found = {name: part.shortage(level) for name, part in parts}
-        short = {name: text for name, text in found.items() if text}
+        found = [(name, part.shortage(level)) for name, part in parts]
+        short = [f"group {name!r}: {text}" for name, text in found if text]
         if not short:
             return None
-        shown = [f"group {name!r}: {text}" for name, text in list(short.items())[:5]]
+        shown = short[:5]
         more = f" ({len(short) - 5} groups more)" if len(short) > 5 else ""
         return " ".join(shown) + more
 
@@ -420,15 +440,16 @@ class Overlapping(Calibration):
     Parameters
     ----------
     guarantee : NoFalseClaim
+        What is promised.
     steps : Steps
+        Where, and by how much, the loss of each calibration problem grows.
     risks : PathRisks
         Groups of the calibration problems, a frozenset for each.
     """
 
     def __init__(self, guarantee: Any, steps: Steps, risks: PathRisks) -> None:
         groups = [as_set(group) for group in risks.groups]
-        known = frozenset().union(*groups)
-        self.names = sorted(known, key=str)
+        self.names = sorted(frozenset().union(*groups), key=str)
         self.position, self.n, self.guarantee = steps.position, steps.n, guarantee
         self.indicators = np.array([self._indicate(group) for group in groups])
 
@@ -450,9 +471,8 @@ class Overlapping(Calibration):
             # Problems in no group are solved for as well. The threshold of all problems
             # together may be too high for them, and nobody would make up for it.
             if known or not groups:
-                out[rows] = overlap_threshold(
-                    self.position, self.indicators, self._indicate(known), level
-                )
+                both = self.indicators, self._indicate(known)
+                out[rows] = overlap_threshold(self.position, *both, level)
             elif known is not None:  # all unseen, and pooled: nothing is promised
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out
@@ -479,6 +499,5 @@ class Overlapping(Calibration):
             return None
         return (
             f"groups with too few calibration problems for alpha = {level:g}: "
-            f"{', '.join(short[:5])}. Nothing can be kept in them; each needs at least "
-            f"{needed}"
+            f"{', '.join(short[:5])}. Nothing is kept in them; each needs at least {needed}"
         )

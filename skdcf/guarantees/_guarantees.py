@@ -107,6 +107,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         path_risk : ndarray of shape (n_claims,)
+            Path risk of each claim.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown, which has to be taken for the worse.
         offsets : ndarray of shape (n_problems + 1,)
@@ -115,6 +116,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_problems,), +inf where every threshold is safe
+            The score of each problem.
         """
 
     @abstractmethod
@@ -124,12 +126,16 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which counts as false.
         kept : ndarray of bool, shape (n_claims,)
+            Whether each claim is kept.
         offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         ndarray of shape (n_problems,)
+            The loss of each problem.
         """
 
     def steps(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> Steps:
@@ -137,12 +143,17 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Parameters
         ----------
-        path_risk, labels, offsets
-            As in `scores`.
+        path_risk : ndarray of shape (n_claims,)
+            Path risk of each claim.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which counts as false.
+        offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         Steps
+            The steps of all problems.
         """
         return Steps.of_scores(self.scores(path_risk, labels, offsets))
 
@@ -159,6 +170,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         float
+            The level in force.
 
         Raises
         ------
@@ -173,10 +185,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         alpha : float
+            The level that is asked for.
 
         Returns
         -------
         Guarantee
+            The guarantee for that level.
         """
         return self
 
@@ -186,11 +200,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         path_risk : ndarray of shape (n_claims,)
+            Path risk of each claim.
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         PathRisks
+            The path risks, with weights and groups of the problems.
 
         Raises
         ------
@@ -202,10 +219,15 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return PathRisks(path_risk, batch.offsets, weights, groups, batch.name_of)
 
     @property
+    def entries(self) -> list:
+        """The entries of by: those of a list, or the one that it is."""
+        return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
+
+    @property
     def functions(self) -> list:
         """Plain functions among by and weight, which are compared as objects."""
-        several = self.by if isinstance(self.by, (list, tuple)) else [self.by]
-        return [f for f in (*several, self.weight) if isinstance(f, FunctionType)]
+        every = *self.entries, self.weight
+        return [f for f in every if isinstance(f, FunctionType)]
 
     def calibrate(self, steps: Steps, risks: PathRisks) -> Calibration:
         """What the calibration problems say.
@@ -220,6 +242,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         Calibration
+            What is known afterwards.
         """
         if risks.groups is None:
             return self.calibrate_one(steps, risks.weights)
@@ -233,11 +256,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         steps : Steps
+            Where, and by how much, the loss of each calibration problem grows.
         weights : ndarray of shape (n_problems,) or None
+            Likelihood ratio of each problem; None where all weigh the same.
 
         Returns
         -------
         Calibration
+            What is known afterwards.
         """
         return kinds.Controlled(steps, weights, self)
 
@@ -253,11 +279,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         path_risk : ndarray of shape (n_claims,)
+            Path risk of each claim.
         offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         float, or ndarray of shape (n_claims,)
+            The bound for each claim, or one for all.
         """
         return 1.0
 
@@ -267,12 +296,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         steps : Steps
+            Where, and by how much, the loss of each calibration problem grows.
         risks : PathRisks
             Of the same problems.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The smallest level of each claim.
 
         Raises
         ------
@@ -290,10 +321,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         level : float
+            The level that is asked for.
 
         Returns
         -------
         str
+            The sentence.
         """
         return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
 
@@ -312,11 +345,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         n : int
+            Number of problems.
         level : float
+            The level that is asked for.
 
         Returns
         -------
         str
+            The sentence.
         """
         asked, least = self._asked(n, level)
         return (
@@ -335,10 +371,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         level : float
+            The level that is asked for.
 
         Returns
         -------
         int
+            The smallest number of problems.
         """
         return conformal.problems_needed(level)
 
@@ -367,11 +405,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         n : int
+            Number of problems.
         alpha : float
+            The level that is asked for.
 
         Returns
         -------
         int
+            How many problems to hold out.
         """
         count, needed = conformal.whole_count(n, alpha), self.problems_needed(alpha)
         return count if needed > 0.6 * n else max(count, needed)
@@ -387,7 +428,9 @@ def refuse_dependence(guarantee, batch, risks):
     Parameters
     ----------
     guarantee : Guarantee
+        What is promised.
     batch : GraphBatch
+        The problems.
     risks : PathRisks
         Of the whole batch.
     """
@@ -399,30 +442,25 @@ def refuse_dependence(guarantee, batch, risks):
         if 0 < len(some) < len(batch):
             part = batch[some]
             alone = guarantee.path_risks(np.zeros(part.n_claims), part)
-            _compare_groups(guarantee.by, alone.groups, risks.groups, batch, some)
-            _compare_weights(alone.weights, risks.weights, batch, some)
+            _compare("group", alone.groups, risks.groups, batch, some)
+            _compare("weight", alone.weights, risks.weights, batch, some)
 
 
-def _compare_groups(by, alone, together, batch, rows):
-    for group, i in zip(alone or (), rows if alone else (), strict=True):
-        if as_set(group) != as_set(together[i]):
-            raise ValueError(
-                f"{batch.name_of(int(i))} is of group {together[i]!r} by {by!r} among "
-                f"all problems, and of {group!r} among others. A group has to be a "
-                "function of each problem alone: no rank or quantile over the batch"
-            )
-
-
-def _compare_weights(alone, together, batch, rows):
+def _compare(name, alone, together, batch, rows):
+    """ValueError where a problem has another group or weight than among all problems."""
     if alone is None:
         return
-    differ = np.abs(alone - together[rows]) > TOLERATED * together.max()
+    if name == "weight":
+        differ = np.abs(alone - together[rows]) > TOLERATED * together.max()
+    else:
+        pairs = zip(alone, rows, strict=True)
+        differ = np.array([as_set(group) != as_set(together[i]) for group, i in pairs])
     if differ.any():
         j = int(np.argmax(differ))
         raise ValueError(
-            f"{batch.name_of(int(rows[j]))} has weight {together[rows[j]]:g} among all "
-            f"problems, and {alone[j]:g} among others. A weight has to be a function of "
-            "each problem alone: do not divide by a sum over the batch"
+            f"{batch.name_of(int(rows[j]))} is of {name} {together[rows[j]]} among "
+            f"all problems, and of {alone[j]} among others. A {name} has to be a function of "
+            "each problem alone: do not rank, or divide by a sum, over the batch"
         )
 
 
@@ -503,12 +541,17 @@ class NoFalseClaim(Guarantee):
 
         Parameters
         ----------
-        path_risk, labels : ndarray of shape (n_claims,)
+        path_risk : ndarray of shape (n_claims,)
+            Path risk of each claim.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which counts as false.
         offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         ndarray of shape (n_problems,)
+            The score of each problem.
         """
         return allowing_scores(path_risk, labels, offsets, self.max_false)
 
@@ -517,12 +560,17 @@ class NoFalseClaim(Guarantee):
 
         Parameters
         ----------
-        labels, kept : ndarray of shape (n_claims,)
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which counts as false.
+        kept : ndarray of shape (n_claims,)
+            Whether each claim is kept.
         offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         ndarray of bool, shape (n_problems,)
+            The loss of each problem.
         """
         return segment_sum(kept & (labels != 1), offsets) > self.max_false
 
@@ -532,12 +580,14 @@ class NoFalseClaim(Guarantee):
         Parameters
         ----------
         steps : Steps
+            Where, and by how much, the loss of each calibration problem grows.
         risks : PathRisks
             Of the same problems, without weights, and in groups that do not overlap.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The smallest level of each claim.
 
         Raises
         ------
@@ -549,9 +599,8 @@ class NoFalseClaim(Guarantee):
         if risks.groups is not None:
             return self._within_groups(steps, risks)
         problem = segment_ids(risks.offsets)
-        return conformal.leave_one_out_alpha(
-            steps.position, risks.path_risk, problem, self.delta
-        )
+        known = steps.position, risks.path_risk, problem
+        return conformal.leave_one_out_alpha(*known, self.delta)
 
     def _within_groups(self, steps, risks):
         if any(isinstance(group, frozenset) for group in risks.groups):
@@ -570,20 +619,18 @@ class NoFalseClaim(Guarantee):
     def _overlapping(self, steps, risks):
         if self.delta is not None or risks.weights is not None:
             raise ValueError(
-                f"by={self.by!r} gives groups that overlap, where neither delta nor "
-                "weight is known to hold: let each problem be in one group, or leave "
-                "both at None"
+                f"by={self.by!r} gives groups that overlap, where neither delta nor weight "
+                "is known to hold: let each problem be in one group, or leave both at None"
             )
         return kinds.Overlapping(self, steps, risks)
 
     def describe(self, level: float) -> str:
         what = f"at most {self.max_false} of the kept claims are false"
         what = what if self.max_false else "nothing false is kept"
-        sets = (
-            f" (for {1 - self.delta:g} of all calibration sets)" if self.delta else ""
-        )
-        sure = f"{1 - level:.6g}"
-        return f"with a probability of at least {sure}{sets}, {what}{self.scope}"
+        sure = f"with a probability of at least {1 - level:.6g}"
+        if self.delta:
+            sure += f" (for {1 - self.delta:g} of all calibration sets)"
+        return f"{sure}, {what}{self.scope}"
 
     def _asked(self, n, level):
         if self.delta is None:
@@ -592,11 +639,9 @@ class NoFalseClaim(Guarantee):
         return f"alpha = {level:g} and delta = {self.delta:g}", f"alpha >= {least:.4g}"
 
     def fewest(self, n: int, level: float) -> int:
-        return (
-            n
-            if self.weight is not None
-            else conformal.fewest_of_rank(n, level, self.delta)
-        )
+        if self.weight is not None:
+            return n
+        return conformal.fewest_of_rank(n, level, self.delta)
 
     def problems_needed(self, level: float) -> int:
         return conformal.problems_needed(level, self.delta)
@@ -614,6 +659,7 @@ def problems_needed(
     Parameters
     ----------
     alpha : float in (0, 1)
+        The level that is asked for.
     delta : float in (0, 1), optional
         As in `NoFalseClaim`.
     by : mapping from group to share, or iterable with a group per problem, optional
@@ -623,6 +669,7 @@ def problems_needed(
     Returns
     -------
     int
+        The smallest number of problems.
 
     Raises
     ------
@@ -674,8 +721,13 @@ class ExpectedFalse(Guarantee):
     bound : float, optional
         What the expectation is not to exceed. None takes the filter's ``alpha`` for the
         bound. Levels asked for afterwards, as in ``predict(X, alpha=...)``, are bounds.
-    by, weight, unseen
-        As in `NoFalseClaim`; groups may not overlap.
+    by : str, callable or list of these, optional
+        Groups for each of which the promise holds, as in `NoFalseClaim`. They may not
+        overlap.
+    weight : callable, optional
+        Likelihood ratio of each problem, as in `NoFalseClaim`.
+    unseen : {"error", "pool", "empty"}, default="error"
+        What is done with groups that did not calibrate, as in `NoFalseClaim`.
 
     Notes
     -----
@@ -709,22 +761,25 @@ class ExpectedFalse(Guarantee):
     bound: float | None = None
 
     def describe(self, level: float) -> str:
-        return (
-            f"the mean {self.of} of false claims among those kept is at most "
-            f"{level:g}{self.scope}"
-        )
+        said = f"the mean {self.of} of false claims among those kept"
+        return f"{said} is at most {level:g}{self.scope}"
 
     def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
         """The threshold up to which nothing is lost.
 
         Parameters
         ----------
-        path_risk, labels : ndarray of shape (n_claims,)
+        path_risk : ndarray of shape (n_claims,)
+            Path risk of each claim.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which counts as false.
         offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         ndarray of shape (n_problems,)
+            The score of each problem.
         """
         return self.steps(path_risk, labels, offsets).first()
 
@@ -733,12 +788,17 @@ class ExpectedFalse(Guarantee):
 
         Parameters
         ----------
-        path_risk, labels : ndarray of shape (n_claims,)
+        path_risk : ndarray of shape (n_claims,)
+            Path risk of each claim.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which counts as false.
         offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         Steps
+            The steps of all problems.
         """
         return LOSSES[self.of][0](path_risk, labels, offsets)
 
@@ -747,12 +807,17 @@ class ExpectedFalse(Guarantee):
 
         Parameters
         ----------
-        labels, kept : ndarray of shape (n_claims,)
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown, which counts as false.
+        kept : ndarray of shape (n_claims,)
+            Whether each claim is kept.
         offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         ndarray of shape (n_problems,)
+            The loss of each problem.
         """
         false = segment_sum(kept & (labels != 1), offsets)
         return LOSSES[self.of][2](false, segment_sum(kept, offsets))
@@ -763,11 +828,14 @@ class ExpectedFalse(Guarantee):
         Parameters
         ----------
         alpha : float or None
+            The level that is asked for.
         own : float
+            The level of the filter.
 
         Returns
         -------
         float
+            The level in force.
         """
         name, value = "the level", alpha
         if alpha is None:
@@ -781,10 +849,12 @@ class ExpectedFalse(Guarantee):
         Parameters
         ----------
         alpha : float
+            The level that is asked for.
 
         Returns
         -------
         ExpectedFalse
+            The guarantee for that level.
         """
         return clone(self).set_params(bound=None)
 
@@ -794,11 +864,14 @@ class ExpectedFalse(Guarantee):
         Parameters
         ----------
         path_risk : ndarray of shape (n_claims,)
+            Path risk of each claim.
         offsets : ndarray of shape (n_problems + 1,)
+            Bounds of the problems among the claims.
 
         Returns
         -------
         float, or ndarray of shape (n_claims,)
+            The bound for each claim, or one for all.
         """
         return LOSSES[self.of][1](path_risk, offsets)
 

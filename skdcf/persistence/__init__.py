@@ -6,10 +6,4 @@
 from ._save import load, save
 from ._threshold import CalibratedThreshold, load_threshold, save_threshold
 
-__all__ = [
-    "CalibratedThreshold",
-    "load",
-    "load_threshold",
-    "save",
-    "save_threshold",
-]
+__all__ = ["CalibratedThreshold", "load", "load_threshold", "save", "save_threshold"]

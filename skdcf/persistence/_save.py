@@ -101,6 +101,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     Parameters
     ----------
     path : path-like
+        Where the file is.
     trusted : iterable of str, default=()
         Dotted names of other classes and functions that the file may name, such as a
         scorer of your own: they are imported, and their methods run. Clients of language
@@ -136,7 +137,9 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     except ImportError as error:
         raise ImportError(f"{path} needs what is not installed: {error}") from error
     except Exception as error:
-        raise ValueError(f"{path} cannot be loaded: {_reason(error)}") from error
+        told = str(error) if isinstance(error, ValueError) else ""
+        reason = told or f"it is damaged ({type(error).__name__}: {error})"
+        raise ValueError(f"{path} cannot be loaded: {reason}") from error
     warn_of_versions(about)
     if closed:
         said = f"{path} would open {', '.join(closed)}: taken out, so set it again"
@@ -156,12 +159,6 @@ def _check_loaded(loaded, about):
         raise ValueError("its nonconformity scores are damaged")
     if (scores[1:] < scores[:-1]).any() or len(scores) != loaded.n_calibration_:
         raise ValueError("its nonconformity scores are not those of a calibration")
-
-
-def _reason(error):
-    if isinstance(error, ValueError) and str(error):
-        return error
-    return f"it is damaged ({type(error).__name__}: {error})"
 
 
 def own_version():
@@ -294,6 +291,9 @@ _UNCHECKED = (
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
 )
+#: What skops writes for None.
+_NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
+_NULL |= {"__module__": "builtins", "__loader__": "JsonNode"}
 #: Where versions of Python keep what they all give from elsewhere.
 _MOVED = {"pathlib._local": "pathlib"}
 
@@ -360,11 +360,8 @@ def check_names(schema, unknown, trusted):
     names = set(unknown) | {name for name, _ in nodes_of(schema) if name in _UNCHECKED}
     openings = [(name, text) for name, _, text in _openings(schema)]
     outward = {name for name, _ in openings}
-    others = sorted(
-        name
-        for name in (names | outward) - set(trusted)
-        if name in outward or not _is_known(name)
-    )
+    known = {name for name in names - outward if _is_known(name)}
+    others = sorted((names | outward) - set(trusted) - known)
     if others:
         opened = [text for _, text in openings]
         raise ValueError(
@@ -378,13 +375,7 @@ def close_openings(schema):
     """Take out addresses, paths and names of keys, in place; return them as texts."""
     found = list(_openings(schema))
     for _, node, _ in found:
-        node.update(
-            __class__="str",
-            __module__="builtins",
-            __loader__="JsonNode",
-            content="null",
-        )
-        node.update(is_json=True, __id__=-id(node))
+        node |= _NULL | {"__id__": -id(node)}
     return [text for _, _, text in found]
 
 
@@ -399,11 +390,10 @@ def _openings(schema):
     for name, node in nodes_of(schema):
         for parameter in getattr(_class_of(name), "_opens", ()):
             state = node.get("content")
-            if not isinstance(state, dict) or not isinstance(
-                state.get("content"), dict
-            ):
+            inner = state.get("content") if isinstance(state, dict) else None
+            if not isinstance(inner, dict):
                 raise ValueError(f"its {name} is damaged")
-            value = state["content"].get(parameter)
+            value = inner.get(parameter)
             if value is not None and value.get("content") != "null":
                 text = value.get("content")
                 readable = json.loads(text) if isinstance(text, str) else "a path"

@@ -16,7 +16,6 @@ from .._files import replaced
 from ._save import own_version
 
 FORMAT = "skdcf threshold 1"
-_TIES = ("exclude", "include", "jitter")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class CalibratedThreshold:
     def __post_init__(self) -> None:
         """Raise ValueError unless all fields make sense."""
         check_alpha(self.alpha)
-        check_choice("ties", self.ties, _TIES)
+        check_choice("ties", self.ties, ("exclude", "include", "jitter"))
         if not isinstance(self.edges, str):
             raise ValueError(f"edges is {self.edges!r}, but must be a text")
         value, n = self.threshold, self.n_calibration
@@ -74,6 +73,7 @@ class CalibratedThreshold:
         Returns
         -------
         ndarray of bool, shape (n_claims,)
+            Whether each claim is kept.
 
         Raises
         ------
@@ -82,9 +82,8 @@ class CalibratedThreshold:
         """
         risk = np.asarray(path_risk, dtype=np.float64)
         if np.isnan(risk).any():
-            raise ValueError(
-                f"the path risk of claim {int(np.isnan(risk).argmax())} is NaN"
-            )
+            row = int(np.isnan(risk).argmax())
+            raise ValueError(f"the path risk of claim {row} is NaN")
         if self.ties == "include" and math.isfinite(self.threshold):
             return risk <= self.threshold
         return risk < self.threshold
@@ -101,7 +100,9 @@ def save_threshold(
     Parameters
     ----------
     filter : fitted filter
+        The filter.
     path : path-like
+        Where the file is.
     alpha : float in (0, 1), optional
         None is the filter's own.
 
@@ -144,10 +145,12 @@ def load_threshold(path: str | os.PathLike) -> CalibratedThreshold:
     Parameters
     ----------
     path : path-like
+        Where the file is.
 
     Returns
     -------
     CalibratedThreshold
+        The threshold that was saved.
 
     Raises
     ------
@@ -171,13 +174,9 @@ def _of_filter(filter, alpha):
             f"{type(filter).__name__} has {np.size(threshold)} thresholds; one alone would "
             "not say what it keeps: use skdcf.save"
         )
-    return CalibratedThreshold(
-        float(threshold),
-        alpha,
-        int(filter.n_calibration_),
-        filter.ties,
-        getattr(filter.edges, "__qualname__", filter.edges),
-    )
+    n, edges = filter.n_calibration_, filter.edges
+    named = getattr(edges, "__qualname__", edges)
+    return CalibratedThreshold(float(threshold), alpha, int(n), filter.ties, named)
 
 
 def _of_record(record):
@@ -190,10 +189,6 @@ def _of_record(record):
         )
     record.pop("skdcf", None)
     value = record.get("threshold")
-    finite = type(value) in (int, float) and math.isfinite(value)
-    if not finite and value not in ("inf", "-inf"):
-        raise ValueError(
-            f'threshold is {value!r}, but must be a number, "inf" or "-inf"'
-        )
-    record["threshold"] = float(value)
+    if type(value) is int or value in ("inf", "-inf"):
+        record["threshold"] = float(value)
     return CalibratedThreshold(**record)

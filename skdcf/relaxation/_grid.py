@@ -127,7 +127,14 @@ class GridRelaxation(Relaxation):
         MATH and the margin of both tables are not printed either and are taken from
         its validation settings.
         """
-        return cls(**published(dataset, alpha))
+        felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
+        tables: dict = {"math": _MATH, "felm": felm, "validation": {None: _VALIDATION}}
+        if dataset not in tables:
+            raise ValueError(f"dataset is {dataset!r}: it is one of {list(tables)}")
+        rows = tables[dataset]
+        if alpha not in rows:
+            raise ValueError(f"no row for alpha = {alpha!r}; there are {list(rows)}")
+        return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are in range, alone and together."""
@@ -147,12 +154,14 @@ class GridRelaxation(Relaxation):
         Parameters
         ----------
         batch : GraphBatch
+            The training problems.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false; -1 unknown, which is neither.
 
         Returns
         -------
         GridPlan
+            What the other methods take.
         """
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
@@ -167,10 +176,12 @@ class GridRelaxation(Relaxation):
         scores : ndarray of shape (n_problems,)
             From `soft_scores`.
         alpha : float
+            Level to train for, in (0, 1).
 
         Returns
         -------
         float
+            The soft threshold.
         """
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
@@ -181,11 +192,14 @@ class GridRelaxation(Relaxation):
         Parameters
         ----------
         plan : GridPlan
+            From `plan`.
         alpha : float
+            Level to train for, in (0, 1).
 
         Returns
         -------
         callable
+            The step of this plan and level.
         """
         return GridStep(self, plan, alpha)
 
@@ -243,18 +257,6 @@ _FELM = {
 }
 _VALIDATION = (1.0, 1.0, 0.001, 0.01, 0.001)
 _SHARED = {"sharpness": 1.0, "margin": 20.0}
-
-
-def published(dataset, alpha):
-    """Look up the arguments of `GridRelaxation`; ValueError if there is no such row."""
-    felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
-    tables = {"math": _MATH, "felm": felm, "validation": {None: _VALIDATION}}
-    if dataset not in tables:
-        raise ValueError(f"dataset is {dataset!r}: it is one of {list(tables)}")
-    rows = tables[dataset]
-    if alpha not in rows:
-        raise ValueError(f"no row for alpha = {alpha!r}; there are {list(rows)}")
-    return dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED
 
 
 @dataclass(frozen=True)

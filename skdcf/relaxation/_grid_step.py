@@ -39,7 +39,9 @@ class GridStep:
     ----------
     relaxation : GridRelaxation
     plan : GridPlan
+        From `plan`.
     alpha : float
+        Level to train for, in (0, 1).
     """
 
     def __init__(self, relaxation, plan, alpha):
@@ -50,63 +52,37 @@ class GridStep:
         self.n_thresholds = len(plan.false_share)
         ends = [self.grid.first, self.grid.last]
         self.inner = np.delete(np.arange(self.n_thresholds), ends)
-        self.slot = self._slots()
+        # Thresholds of cells, numbered apart for false and for unknown claims.
+        kind = np.where(plan.labels[plan.claims] == 1, 0, 2)
+        self.slot = self.cells.spread(self.n_thresholds * kind) + layout.cell_threshold
+        self.slot[plan.false_cells] -= self.n_thresholds
         self.to_slots = np.zeros(3 * self.n_thresholds)
         self.back = plan.blocks and [b.swapaxes(1, 2) for b in plan.blocks]
         self.x, self.log_p, self.log_q, self.q = np.empty((4, len(self.slot)))
 
-    def _slots(self):
-        """Number the threshold of each cell, apart for false and for unknown claims."""
-        plan = self.plan
-        kind = np.where(plan.labels[plan.claims] == 1, 0, 2)
-        slot = self.cells.spread(self.n_thresholds * kind) + plan.layout.cell_threshold
-        slot[plan.false_cells] -= self.n_thresholds
-        return slot
-
     def __call__(self, risk, calibration=None, prediction=None):
         """Compute the loss and its gradient in ``risk``, as `Relaxation.retention` does."""
-        r = risk.take(self.plan.claims)
+        one, grid, r = self.relaxation, self.grid, risk.take(self.plan.claims)
         ends = self.claims.reduce(np.minimum, r), self.claims.reduce(np.maximum, r)
-        t = self._thresholds(r, *ends)
+        t = np.empty(self.n_thresholds)
+        t[self.inner] = r
+        t[grid.first], t[grid.last] = ends[0] - one.margin, ends[1] + one.margin
         true, log_valid, slope = self._sums(self._log_q(r, t))
-        scores, scores_back = self._scores(t, log_valid)
+        share, tau = self.plan.false_share, one.violation_temperature
+        V, valid_back = violation_step(log_valid, share, tau)
+        shape = one.sharpness, one.violation_weight
+        scores, scores_back = soft_supremum_step(t, V, grid, *shape)
         bound, in_scores = self._bound(scores, calibration)
-        w, weights_back = self._weights(t, bound)
+        gate = one.sharpness, one.gate_temperature, one.gate_shift
+        w, weights_back = gated_weights_step(t, bound, grid, *gate)
         share = self._share(prediction)
         loss = -((share * true) @ w)
         if not np.isfinite(loss):
             return loss, np.full(len(risk), np.nan)
         g_t, g_bound = weights_back(-share * true)
-        g_more, g_valid = scores_back(g_bound * in_scores)
-        g_cells = self._into_cells(-share * w, g_valid, slope)
+        g_more, g_violation = scores_back(g_bound * in_scores)
+        g_cells = self._into_cells(-share * w, valid_back(g_violation), slope)
         return loss, self._into_risk(g_t, g_more, g_cells, r, ends)
-
-    def _scores(self, t, log_valid):
-        """Compute s of all problems, and its vjp in t and l."""
-        tau, beta = self.relaxation.violation_temperature, self.relaxation.sharpness
-        V, valid_back = violation_step(log_valid, self.plan.false_share, tau)
-        weight = self.relaxation.violation_weight
-        scores, back = soft_supremum_step(t, V, self.grid, beta, weight)
-
-        def vjp(g):
-            g_t, g_V = back(g)
-            return g_t, valid_back(g_V)
-
-        return scores, vjp
-
-    def _weights(self, t, bound):
-        """Compute w of all thresholds, and its vjp in t and b."""
-        one = self.relaxation
-        gate = self.grid, one.sharpness, one.gate_temperature, one.gate_shift
-        return gated_weights_step(t, bound, *gate)
-
-    def _thresholds(self, r, low, high):
-        """Make the grids of all problems, as `skdcf.ops.soft_grid.threshold_grid` does."""
-        t = np.empty(self.n_thresholds)
-        t[self.inner] = r
-        t[self.grid.first] = low - self.relaxation.margin
-        t[self.grid.last] = high + self.relaxation.margin
-        return t
 
     def _log_q(self, r, t):
         """Compute log q of all cells; x and log p stay in their buffers."""

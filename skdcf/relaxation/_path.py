@@ -59,6 +59,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         batch : GraphBatch
+            The training problems.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false; -1 unknown, which is neither.
         """
@@ -72,10 +73,12 @@ class Relaxation(Settings, metaclass=ABCMeta):
         scores : ndarray of shape (n_problems,)
             From `soft_scores`.
         alpha : float
+            Level to train for, in (0, 1).
 
         Returns
         -------
         float
+            The soft threshold.
         """
 
     @abstractmethod
@@ -85,12 +88,14 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         risk : ndarray of shape (n_claims,)
+            Risk of each claim.
         plan : object
             From `plan`.
 
         Returns
         -------
         object
+            What `scores` and `kept` take.
         """
 
     @abstractmethod
@@ -102,10 +107,12 @@ class Relaxation(Settings, metaclass=ABCMeta):
         state : object
             From `state`.
         plan : object
+            From `plan`.
 
         Returns
         -------
         ndarray of shape (n_problems,)
+            The soft score of each problem.
         """
 
     @abstractmethod
@@ -117,11 +124,14 @@ class Relaxation(Settings, metaclass=ABCMeta):
         state : object
             From `state`.
         threshold : float
+            The soft threshold.
         plan : object
+            From `plan`.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The share of each claim that is kept.
         """
 
     def value_and_grad(self, plan: Any, alpha: float) -> Callable | None:
@@ -136,6 +146,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         plan : object
             From `plan`.
         alpha : float
+            Level to train for, in (0, 1).
 
         Returns
         -------
@@ -152,12 +163,14 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         risk : ndarray of shape (n_claims,)
+            Risk of each claim.
         plan : object
             From `plan`.
 
         Returns
         -------
         ndarray of shape (n_problems,)
+            The soft score of each problem.
         """
         return self.scores(self.state(risk, plan), plan)
 
@@ -167,13 +180,16 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         risk : ndarray of shape (n_claims,)
+            Risk of each claim.
         threshold : float
+            The soft threshold.
         plan : object
             From `plan`.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The share of each claim that is kept.
         """
         return self.kept(self.state(risk, plan), threshold, plan)
 
@@ -190,9 +206,11 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         risk : ndarray of shape (n_claims,)
+            Risk of each claim.
         plan : object
             From `plan`.
         alpha : float
+            Level to train for, in (0, 1).
         calibration, prediction : ndarray of int, optional
             The problems that set the threshold, and those that the claims are kept of.
             None is all of them.
@@ -200,6 +218,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Returns
         -------
         float
+            The soft number of true claims kept.
         """
         state = self.state(risk, plan)
         scores = self.scores(state, plan)
@@ -225,15 +244,18 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         risk : ndarray of shape (n_claims,)
+            Risk of each claim.
         plan : object
             From `plan`.
         alpha : float
+            Level to train for, in (0, 1).
         calibration, prediction : ndarray of int, optional
             As in `retention`.
 
         Returns
         -------
         float
+            The loss.
         """
         return -self.retention(risk, plan, alpha, calibration, prediction)
 
@@ -259,16 +281,6 @@ class PathPlan:
     false_claims: np.ndarray
     false_offsets: np.ndarray
     batch: GraphBatch
-
-    @property
-    def indptr(self) -> NDArray[np.int64]:
-        """Where the ancestors of each claim lie in ``indices``; ValueError if too many."""
-        return self.batch.closure[0]
-
-    @property
-    def indices(self) -> NDArray[np.int64]:
-        """Each claim and its ancestors, one claim after the other."""
-        return self.batch.closure[1]
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
@@ -360,24 +372,21 @@ class PathRelaxation(Relaxation):
         Parameters
         ----------
         batch : GraphBatch
+            The training problems.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false; -1 unknown, which is neither.
 
         Returns
         -------
         PathPlan
+            What the other methods take.
         """
         # An unknown claim is no error, so it hides none from the minimum either.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
-        return PathPlan(
-            n_problems=len(batch),
-            problem_of=batch.problem_of,
-            labels=(labels == 1).astype(np.float64),
-            false_claims=np.flatnonzero(decides),
-            false_offsets=offsets_of(count),
-            batch=batch,
-        )
+        true = (labels == 1).astype(np.float64)
+        false = np.flatnonzero(decides), offsets_of(count)
+        return PathPlan(len(batch), batch.problem_of, true, *false, batch)
 
     def soft_threshold(self, scores: NDArray, alpha: float) -> float:
         check_alpha(alpha)
@@ -385,9 +394,8 @@ class PathRelaxation(Relaxation):
         if not errors.size:
             return np.inf
         count = self.error_count(alpha, len(scores), errors.size)
-        return soft.smooth_quantile(
-            take(scores, errors), count, self.quantile_temperature
-        )
+        known = take(scores, errors)
+        return soft.smooth_quantile(known, count, self.quantile_temperature)
 
     @staticmethod
     def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
@@ -396,12 +404,14 @@ class PathRelaxation(Relaxation):
         Parameters
         ----------
         alpha : float
+            Level to train for, in (0, 1).
         n_problems, n_errors : int
             All problems that calibrate, and those of them that have errors.
 
         Returns
         -------
         float
+            The number of problems with errors below the threshold.
         """
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
@@ -411,27 +421,27 @@ class PathRelaxation(Relaxation):
         Parameters
         ----------
         plan : PathPlan
+            From `plan`.
         alpha : float
+            Level to train for, in (0, 1).
 
         Returns
         -------
         callable, or None if ``max_temperature`` is above 0
+            The step of this plan and level.
         """
         return None if self.max_temperature else PathStep(self, plan, alpha)
 
     def state(self, risk, plan):
         """Compute the soft path risk, shape (n_claims,)."""
-        if self.max_temperature:
-            return soft.soft_path_risk(
-                risk, plan.indptr, plan.indices, self.max_temperature
-            )
-        return soft.soft_path_risk(risk, *plan.candidates(getval(risk)))
+        if not self.max_temperature:
+            return soft.soft_path_risk(risk, *plan.candidates(getval(risk)))
+        return soft.soft_path_risk(risk, *plan.batch.closure, self.max_temperature)
 
     def scores(self, state, plan):
         """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
-        return soft.soft_nonconformity_scores(
-            state, plan.false_claims, plan.false_offsets, self.max_temperature
-        )
+        false = plan.false_claims, plan.false_offsets
+        return soft.soft_nonconformity_scores(state, *false, self.max_temperature)
 
     def kept(self, state, threshold, plan):
         """Compute softly whether the path risk lies below the threshold, shape (n_claims,)."""
@@ -447,7 +457,9 @@ class PathStep:
     ----------
     relaxation : PathRelaxation
     plan : PathPlan
+        From `plan`.
     alpha : float
+        Level to train for, in (0, 1).
     """
 
     def __init__(self, relaxation, plan, alpha):

@@ -4,12 +4,11 @@
 such as `LinearScorer`, become scorers through `ConformalScorer`, which trains them.
 """
 
-from ._differentiable import ConformalScorer, LinearScorer, MLPScorer
 from ._hazards import NeymanPearsonScorer, PublicPrior
-from ._mixture import MixtureScorer
-from ._mixture import Selection as Selection
 from ._scorer import FeatureScorer, FrequencyScorer, LinearForm, Scorer, Task
 from ._tables import HazardTable as HazardTable
+from ._trained import ConformalScorer, LinearScorer, MixtureScorer, MLPScorer
+from ._trained import Selection as Selection
 from .making import ClassifierScorer
 from .making import CrossScorer as CrossScorer
 from .making import FunctionScorer as FunctionScorer

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import cache
 from importlib.resources import files
-from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +18,14 @@ from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from .._parameters import Number, settings
+from .._parameters import UNIT, settings
+from ..graphs import GraphBatch
 from ..graphs.problems import question_hashes
 from ..ops.hard import below_true_claims
 from ..ops.price import log_price
 from ..training.preparing import Standardizer
 from ._scorer import Scorer, Task, folds, need_features
 from ._tables import HazardTable, as_table, design, join
-
-if TYPE_CHECKING:
-    from ..graphs import GraphBatch
 
 FORMAT = "skdcf public prior 2"
 # The weights of own and public log odds are pulled here. The public ones are the mean of
@@ -103,12 +100,16 @@ class PublicPrior(Scorer):
         Parameters
         ----------
         batch : GraphBatch
-        labels : ignored
+            The problems.
+        labels : object, optional
+            Not looked at.
         task : Task, optional
+            What the filter tells about the fit.
 
         Returns
         -------
         self
+            The scorer itself, fitted.
 
         Raises
         ------
@@ -125,9 +126,8 @@ class PublicPrior(Scorer):
         if known.any():
             raise ValueError(
                 f"the public prior was learnt from the questions of {known.sum()} of the "
-                f"{len(known)} problems, so that these can neither calibrate it nor show "
-                "what it is worth: use other problems, or another prior (benchmarks/"
-                "make_prior.py --without)"
+                f"{len(known)} problems, which can neither calibrate it nor show its worth: "
+                "use others, or another prior (benchmarks/make_prior.py --without)"
             )
         return self
 
@@ -140,9 +140,8 @@ class PublicPrior(Scorer):
         missing = [name for name in self.columns_ if name not in names]
         if missing:
             raise ValueError(
-                f"the public prior reads {len(self.columns_)} columns of "
-                f"reasoning_features(), and {len(missing)} of them are missing, such as "
-                f"{missing[0]!r}"
+                f"{len(missing)} of the {len(self.columns_)} columns of reasoning_features() "
+                f"that the public prior reads are missing, such as {missing[0]!r}"
             )
         at = [names.index(name) for name in self.columns_]
         return batch.replace_features(batch.features[:, at], self.columns_)
@@ -153,6 +152,7 @@ class PublicPrior(Scorer):
         Returns
         -------
         tuple of str
+            The names; None where all columns are read.
         """
         return self.columns_
 
@@ -162,10 +162,12 @@ class PublicPrior(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of bool, shape (n_problems,)
+            Whether each problem was seen.
         """
         return self._knows(question_hashes(batch))
 
@@ -178,10 +180,12 @@ class PublicPrior(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         float
+            The mean distance, in deviations.
         """
         centre, n = self.centre_, len(self.columns_)
         mean = self._pick(batch).features.mean(axis=0)
@@ -193,10 +197,12 @@ class PublicPrior(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The log odds of each claim.
         """
         return mean_log_odds(self.tables_, design(self._pick(batch)))
 
@@ -280,9 +286,6 @@ def blend(own, public, false):
     return found
 
 
-if TYPE_CHECKING:
-    from ..graphs import GraphBatch
-
 N_FOLDS = 3  # of the own hazards that a public prior is weighed against
 MOST_KEPT = 1000  # claims up to which a gain is looked at
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
@@ -325,11 +328,11 @@ def worth_of(gain: Gain) -> Worth:
             "number of kept claims, such as numpy.sqrt"
         )
     steps = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
-    if not (np.isfinite(steps).all() and (steps > 0).all()):
-        raise ValueError("gain must grow with every claim that is kept")
-    if (np.diff(steps) > 1e-9 * steps[:-1]).any():
+    grows = np.isfinite(steps).all() and (steps > 0).all()
+    if not (grows and (np.diff(steps) <= 1e-9 * steps[:-1]).all()):
         raise ValueError(
-            "gain must be concave: no claim may be worth more than the one before it"
+            "gain must grow with every claim that is kept, and be concave: no claim may be "
+            "worth more than the one before it"
         )
     return worth
 
@@ -376,12 +379,11 @@ def default_hazards(n_claims, random_state, trees=40, share=0.5):
 
 def learn_hazards(X, false, n_features, random_state, **forest):
     """Fit the default hazards to claims all of whose ancestors are true, in one table."""
-    tables = []
-    for estimator, with_problem, doubt in default_hazards(
-        len(false), random_state, **forest
-    ):
-        seen = X if with_problem else X[:, :n_features]
-        tables.append(as_table(estimator.fit(seen, false), doubt))
+    hazards = default_hazards(len(false), random_state, **forest)
+    tables = [
+        as_table(one.fit(X if whole else X[:, :n_features], false), doubt)
+        for one, whole, doubt in hazards
+    ]
     return join(tables, X.shape[1])
 
 
@@ -448,7 +450,7 @@ class NeymanPearsonScorer(Scorer):
 
     _parameter_constraints = {
         "public_prior": [None, PublicPrior],
-        "after_error": [Number(Real, 0, 1, closed="both")],
+        "after_error": [UNIT],
         "random_state": ["random_state"],
     }
     learns = True
@@ -469,13 +471,18 @@ class NeymanPearsonScorer(Scorer):
 
         Parameters
         ----------
-        batch, labels, task
-            As in `Scorer.fit`. Claims with an unknown label, or with one above them, are
-            left out.
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown. Claims with an unknown label, or with one above
+            them, are left out.
+        task : Task, optional
+            What the filter tells about the fit.
 
         Returns
         -------
         self
+            The scorer itself, fitted.
 
         Raises
         ------
@@ -497,13 +504,21 @@ class NeymanPearsonScorer(Scorer):
 
         Parameters
         ----------
-        batch, labels, tasks, fold_of
-            As in `Scorer.fit_folds`.
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        tasks : list of Task
+            One for each level.
+        fold_of : ndarray of int, shape (n_problems,)
+            Number of the fold of each problem.
 
         Returns
         -------
         scorers : list of NeymanPearsonScorer
+            The same one for all levels.
         unseen : ndarray of shape (n_tasks, n_claims)
+            Confidences from hazards that were learnt without the claim's fold.
         """
         evidence = self._read(batch, labels, tasks[0])
         self._count(evidence)
@@ -515,7 +530,11 @@ class NeymanPearsonScorer(Scorer):
             others, seed = evidence.take(~rows), rng.randint(2**31 - 1)
             part._learn(others, batch.n_features, seed, **OF_A_PART)
             own[rows] = part._log_odds(evidence.X[rows])
-        mixed = self._fit_blend(own, evidence, batch)
+        if self.prior_ is not None:  # own hazards, out of fold, against public ones
+            public, at_risk = self.prior_.hazard(batch), evidence.at_risk
+            false = evidence.labels[at_risk] == 0
+            self.blend_ = blend(own[at_risk], public[at_risk], false)
+        mixed = self._mixed(own, batch)
         for fold, (part, rows) in enumerate(zip(parts, of_fold, strict=True)):
             unseen[rows] = part._price(mixed[rows], batch[fold_of == fold])
         tables = [part.table_ for part in parts if part.table_ is not None]
@@ -548,14 +567,6 @@ class NeymanPearsonScorer(Scorer):
         if n_features and false.any() and not false.all():
             self.table_ = learn_hazards(at_risk.X, false, n_features, seed, **forest)
 
-    def _fit_blend(self, own, evidence, batch):
-        """Weigh own hazards, out of fold, and public ones; the log odds of both."""
-        if self.prior_ is None:
-            return own
-        public, rows = self.prior_.hazard(batch), evidence.at_risk
-        self.blend_ = blend(own[rows], public[rows], evidence.labels[rows] == 0)
-        return self._mixed(own, batch)
-
     def _mixed(self, own, batch):
         if self.prior_ is None:
             return own
@@ -571,10 +582,12 @@ class NeymanPearsonScorer(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of bool, shape (n_problems,)
+            Whether each problem was seen.
         """
         return super().saw(batch) if self.prior_ is None else self.prior_.saw(batch)
 
@@ -584,10 +597,12 @@ class NeymanPearsonScorer(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The log odds of each claim.
         """
         return self._mixed(self._log_odds(self._standardizer(design(batch))), batch)
 
@@ -602,10 +617,12 @@ class NeymanPearsonScorer(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The confidence of each claim.
         """
         return self._price(self.hazard(batch), batch)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
-from typing import Literal, Self
+from numbers import Integral
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._parameters import Number, Settings, StrOptions, settings
+from .._parameters import UNIT, Settings, StrOptions, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
 
@@ -28,6 +28,7 @@ class LinearForm:
     weights : ndarray of shape (n_features,)
         Per unit of the features as passed.
     offset : float
+        Confidence where all features are 0.
     low, high : ndarray of shape (n_features,)
         Values beyond count as if they stood there; infinite where there is no bound.
     """
@@ -44,11 +45,14 @@ class LinearForm:
         Parameters
         ----------
         weights : array-like of shape (n_features,)
+            Weight of each feature.
         offset : float, default=0.0
+            Confidence where all features are 0.
 
         Returns
         -------
         LinearForm
+            The form without bounds.
         """
         weights = np.asarray(weights, dtype=np.float64)
         bound = np.full(len(weights), np.inf)
@@ -60,10 +64,12 @@ class LinearForm:
         Parameters
         ----------
         features : ndarray of shape (..., n_features)
+            Rows of features.
 
         Returns
         -------
         ndarray of the same shape, clipped
+            The features within their bounds.
         """
         return np.clip(features, self.low, self.high)
 
@@ -109,10 +115,12 @@ class Task:
         Parameters
         ----------
         rows : ndarray of bool, shape (n_problems,)
+            Whether each problem is one of them.
 
         Returns
         -------
         Task
+            The task of these problems.
         """
         groups = None if self.groups is None else self.groups[rows]
         return replace(self, groups=groups, rng=deepcopy(self.rng), verbose=0)
@@ -171,6 +179,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         bool
+            Whether it does.
         """
         own = type(self).fit is not Scorer.fit
         return own if self.learns is None else self.learns
@@ -181,6 +190,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         tuple of str, or None for all columns, by their position
+            The names; None where all columns are read.
         """
         return None
 
@@ -192,10 +202,12 @@ class Scorer(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of bool, shape (n_problems,)
+            Whether each problem was seen.
         """
         return np.zeros(len(batch), dtype=bool)
 
@@ -209,23 +221,26 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of int, shape (n_claims,)
             1 true, 0 false, -1 unknown.
         task : Task, optional
+            What the filter tells about the fit.
 
         Returns
         -------
         self
+            The scorer itself, fitted.
         """
         return self
 
-    def fit_levels(
-        self, batch: GraphBatch, labels: NDArray, tasks: list[Task]
-    ) -> list[Self]:
+    def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
         """One fitted scorer per task; the tasks differ in alpha alone.
 
         Parameters
         ----------
-        batch, labels
-            As in `fit`.
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
         tasks : list of Task
+            One for each level.
 
         Returns
         -------
@@ -247,12 +262,11 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         LinearForm, or None for a scorer that is not linear
+            The form; None where the scorer is not linear.
         """
         return None
 
-    def shap_values(
-        self, batch: GraphBatch, background: GraphBatch
-    ) -> NDArray[np.float64]:
+    def shap_values(self, batch: GraphBatch, background: GraphBatch) -> NDArray:
         """What each feature adds to each confidence, against that of the background.
 
         Exact Shapley values of a linear score: weight times the distance of the value
@@ -260,11 +274,15 @@ class Scorer(Settings, metaclass=ABCMeta):
 
         Parameters
         ----------
-        batch, background : GraphBatch
+        batch : GraphBatch
+            The problems.
+        background : GraphBatch
+            Problems whose mean the values are measured against.
 
         Returns
         -------
         ndarray of shape (n_claims, n_features)
+            What each feature adds to each confidence.
 
         Raises
         ------
@@ -290,8 +308,12 @@ class Scorer(Settings, metaclass=ABCMeta):
 
         Parameters
         ----------
-        batch, labels, tasks
-            As in `fit_levels`.
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        tasks : list of Task
+            One for each level.
         fold_of : ndarray of int, shape (n_problems,)
             Numbers of the folds, from 0, of which there are at least two.
 
@@ -317,10 +339,12 @@ class Scorer(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The confidence of each claim.
         """
 
 
@@ -332,6 +356,7 @@ def probed_form(decide, n_features):
     decide : callable
         From rows of features to one number each.
     n_features : int
+        Number of features.
 
     Returns
     -------
@@ -361,8 +386,8 @@ def need_features(batch):
     """ValueError where the problems have no features yet."""
     if batch.features is None:
         raise ValueError(
-            "the scorer needs features, but the problems have none yet: add some with "
-            "skdcf.features"
+            "the scorer needs features, but the problems have no features yet: add some "
+            "with skdcf.features"
         )
 
 
@@ -398,22 +423,24 @@ class FeatureScorer(Scorer):
         Returns
         -------
         tuple of str or None
+            The names; None where all columns are read.
         """
         return (self.feature,) if isinstance(self.feature, str) else None
 
-    def fit(
-        self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None
-    ) -> Self:
+    def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
         """Check that the feature is there.
 
         Parameters
         ----------
         batch : GraphBatch
-        labels, task : ignored
+            The problems.
+        labels, task : object, optional
+            Not looked at.
 
         Returns
         -------
         self
+            The scorer itself, fitted.
         """
         column_of(self.feature, batch)
         return self
@@ -427,10 +454,12 @@ class FeatureScorer(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         LinearForm
+            The form; None where the scorer is not linear.
         """
         column = column_of(self.feature, batch)
         return LinearForm.unbounded(np.eye(batch.n_features)[column])
@@ -471,7 +500,7 @@ class FrequencyScorer(FeatureScorer):
     """
 
     _parameter_constraints = {
-        "beta_mix": [Number(Real, 0, 1, closed="both")],
+        "beta_mix": [UNIT],
         "over": [StrOptions({"descendants", "children"})],
     }
 
@@ -500,21 +529,19 @@ class FrequencyScorer(FeatureScorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         LinearForm, or None with ``beta_mix`` above 0
+            The form; None where the scorer is not linear.
         """
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
 def column_of(feature, batch):
     """Column number of a feature given by name or number, or ValueError."""
-    if batch.features is None:
-        raise ValueError(
-            f"feature {feature!r} is wanted, but the problems have no features yet: "
-            "add some with skdcf.features"
-        )
+    need_features(batch)
     if isinstance(feature, str):
         names = batch.feature_names or ()
         if feature not in names:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,7 @@ class HazardTable:
         Parameters
         ----------
         X : ndarray of shape (n_claims, n_columns)
+            Standardised features.
 
         Returns
         -------
@@ -127,6 +129,7 @@ class HazardTable:
         Parameters
         ----------
         X : ndarray of shape (n_claims, n_columns)
+            Standardised features.
         chance : float
             Overall chance of an error, for forests with a doubt.
 
@@ -142,9 +145,8 @@ class HazardTable:
 def design(batch):
     """Table of features, their means over the problem, log of its number of claims."""
     sizes = np.maximum(batch.sizes, 1)
-    total = np.add.reduceat(
-        np.vstack([batch.features, np.zeros(batch.n_features)]), batch.offsets[:-1]
-    )
+    padded = np.vstack([batch.features, np.zeros(batch.n_features)])
+    total = np.add.reduceat(padded, batch.offsets[:-1])
     problem = np.column_stack([total / sizes[:, None], np.log(sizes)])
     return np.hstack([batch.features, problem[batch.problem_of]])
 
@@ -226,10 +228,10 @@ def _linear(estimator):
 
 
 def _forest(estimator):
-    n, trees = len(estimator.estimators_), (e.tree_ for e in estimator.estimators_)
-    nodes = [
-        _nodes_of(t, t.value[:, 0, 1] / t.value[:, 0].sum(axis=1) / n) for t in trees
-    ]
+    n, nodes = len(estimator.estimators_), []
+    for tree in (e.tree_ for e in estimator.estimators_):
+        counts = tree.value[:, 0]
+        nodes.append(_nodes_of(tree, counts[:, 1] / counts.sum(axis=1) / n))
     table = _trees(estimator.n_features_in_, nodes)
     return replace(table, forest=np.zeros_like(table.root), doubt=np.zeros(1))
 
@@ -237,11 +239,8 @@ def _forest(estimator):
 def _gradient_boosted(estimator):
     if estimator.init not in (None, "zero"):
         return None
-    rate, trees = (
-        estimator.learning_rate,
-        (e.tree_ for e in estimator.estimators_[:, 0]),
-    )
-    nodes = [_nodes_of(tree, rate * tree.value[:, 0, 0]) for tree in trees]
+    rate, trees = estimator.learning_rate, estimator.estimators_[:, 0]
+    nodes = [_nodes_of(e.tree_, rate * e.tree_.value[:, 0, 0]) for e in trees]
     return _with_offset(estimator, nodes, estimator.decision_function)
 
 
@@ -254,16 +253,9 @@ def _histogram_boosted(estimator):
     trees = [tree.nodes for [tree] in estimator._predictors]
     if any(tree["is_categorical"].any() for tree in trees):
         return None
-    nodes = [
-        (
-            np.where(tree["is_leaf"], -1, tree["left"].astype(np.int64)),
-            tree["right"].astype(np.int64),
-            tree["feature_idx"],
-            tree["num_threshold"],
-            tree["value"],
-        )
-        for tree in trees
-    ]
+    names = "right", "feature_idx", "num_threshold", "value"
+    left = (np.where(t["is_leaf"], -1, t["left"].astype(np.int64)) for t in trees)
+    nodes = [(a, *(t[k] for k in names)) for a, t in zip(left, trees, strict=True)]
     return _with_offset(estimator, nodes, estimator.decision_function)
 
 
@@ -283,9 +275,7 @@ def _xgboosted(estimator):
         value = number.astype(np.float64)  # where it is a leaf
         nodes.append((*(np.array(tree[name]) for name in names), threshold, value))
 
-    def margin(X):
-        return estimator.predict(X, output_margin=True)
-
+    margin = partial(estimator.predict, output_margin=True)
     return _with_offset(estimator, nodes, margin)
 
 

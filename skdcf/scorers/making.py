@@ -21,20 +21,13 @@ from ..features.columns import apply_columns
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels, path_risk
 from ..training.preparing import noise_columns
-from ._differentiable import ConformalScorer
+from . import _scorer
 from ._hazards import NeymanPearsonScorer
-from ._mixture import MixtureScorer
-from ._scorer import (
-    FREQUENCY,
-    FeatureScorer,
-    FrequencyScorer,
-    LinearForm,
-    Scorer,
-    Task,
-    need_features,
-    probed_form,
-)
+from ._scorer import FREQUENCY, FeatureScorer, FrequencyScorer, LinearForm, Scorer, Task
 from ._tables import as_table
+from ._trained import ConformalScorer, MixtureScorer
+
+_SAYS = "predict_proba", "decision_function"  # how sure a classifier is
 
 
 @settings
@@ -66,18 +59,18 @@ class FunctionScorer(Scorer):
 
     function: Callable[[GraphBatch], ArrayLike]
 
-    def fit(
-        self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None
-    ) -> Self:
+    def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
         """Keep a copy of the function; nothing is learnt.
 
         Parameters
         ----------
-        batch, labels, task : ignored
+        batch, labels, task : object, optional
+            Not looked at.
 
         Returns
         -------
         self
+            The scorer itself, fitted.
 
         Warns
         -----
@@ -148,8 +141,12 @@ class CrossScorer(Scorer):
 
         Parameters
         ----------
-        batch, labels, task
-            As in `Scorer.fit`.
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        task : Task, optional
+            What the filter tells about the fit.
 
         Raises
         ------
@@ -167,6 +164,7 @@ class CrossScorer(Scorer):
         Returns
         -------
         tuple of str or None
+            The names; None where all columns are read.
         """
         read = [scorer.columns_read() for scorer in self.scorers]
         if any(names is None for names in read):
@@ -179,10 +177,12 @@ class CrossScorer(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of bool, shape (n_problems,)
+            Whether each problem was seen.
         """
         return np.any([scorer.saw(batch) for scorer in self.scorers], axis=0)
 
@@ -192,16 +192,17 @@ class CrossScorer(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The confidence of each claim.
         """
         total = np.zeros(batch.n_claims)
         features = self.features or [None] * len(self.scorers)
-        for scorer, scores, columns in zip(
-            self.scorers, self.scores, features, strict=True
-        ):
+        folds = zip(self.scorers, self.scores, features, strict=True)
+        for scorer, scores, columns in folds:
             seen = apply_columns(columns, batch)
             seen = seen.without_edges() if self.edges == "none" else seen
             risk = path_risk(-np.asarray(scorer.confidence(seen), float), seen)
@@ -229,6 +230,7 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
         on claims; a callable is a function of a GraphBatch. A fitted scorer or
         classifier is fitted afresh: what it was trained on is not known here.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
@@ -257,10 +259,7 @@ def _make(scorer, names):
     if isinstance(scorer, (str, Integral)) and not isinstance(scorer, bool):
         return FeatureScorer(scorer)
     if hasattr(scorer, "predict_alpha"):
-        raise ValueError(
-            f"scorer is {scorer!r}, which is a filter: pass what it scores with, its own "
-            "scorer"
-        )
+        raise ValueError(f"scorer is the filter {scorer!r}: pass its own scorer")
     kind = _kind_of(scorer)
     if kind is None:
         raise ValueError(
@@ -282,8 +281,7 @@ def _kind_of(scorer):
     if callable(scorer) and callable(getattr(scorer, "init", None)):
         return ConformalScorer
     if hasattr(scorer, "fit"):
-        says = hasattr(scorer, "predict_proba") or hasattr(scorer, "decision_function")
-        return ClassifierScorer if says else None
+        return ClassifierScorer if any(hasattr(scorer, n) for n in _SAYS) else None
     return FunctionScorer if callable(scorer) else None
 
 
@@ -330,11 +328,7 @@ class ClassifierScorer(Scorer):
     """
 
     _parameter_constraints = {
-        "estimator": [
-            None,
-            HasMethods(["fit", "predict_proba"]),
-            HasMethods(["fit", "decision_function"]),
-        ],
+        "estimator": [None, *(HasMethods(["fit", name]) for name in _SAYS)],
         "label": [StrOptions({"own", "coherent", "hazard"})],
     }
 
@@ -355,14 +349,19 @@ class ClassifierScorer(Scorer):
 
         Parameters
         ----------
-        batch, labels, task
-            As in `Scorer.fit`. Claims whose label is unknown are left out.
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown. Claims whose label is unknown are left out.
+        task : Task, optional
+            What the filter tells about the fit.
 
         Returns
         -------
         self
+            The scorer itself, fitted.
         """
-        need_features(batch)
+        _scorer.need_features(batch)
         target, known = _TARGETS[self.label](labels, batch)
         self._noise = noise_columns(batch.features)
         X = self._informative(batch)
@@ -404,23 +403,23 @@ class ClassifierScorer(Scorer):
         Parameters
         ----------
         batch : GraphBatch
+            The problems.
 
         Returns
         -------
         LinearForm or None
+            The form; None where the scorer is not linear.
         """
         table = self.table_
         if not (_is_linear(self.estimator_) if table is None else not len(table.root)):
             return None
-        form = probed_form(self._decide, batch.n_features)
+        form = _scorer.probed_form(self._decide, batch.n_features)
         form.weights[self._noise] = 0.0
         # Steps before the last may leave the score not linear in the features.
         found = form(batch.features), self.confidence(batch)
         return form if np.allclose(*found, rtol=1e-6, atol=1e-6) else None
 
-    def shap_values(
-        self, batch: GraphBatch, background: GraphBatch
-    ) -> NDArray[np.float64]:
+    def shap_values(self, batch: GraphBatch, background: GraphBatch) -> NDArray:
         """What each feature adds to the confidence.
 
         Those of a linear classifier as in `Scorer.shap_values`. Those of xgboost's trees
@@ -429,11 +428,15 @@ class ClassifierScorer(Scorer):
 
         Parameters
         ----------
-        batch, background : GraphBatch
+        batch : GraphBatch
+            The problems.
+        background : GraphBatch
+            Problems whose mean the values are measured against.
 
         Returns
         -------
         ndarray of shape (n_claims, n_features)
+            What each feature adds to each confidence.
         """
         if not hasattr(getattr(self, "estimator_", None), "get_booster"):
             return super().shap_values(batch, background)

@@ -7,15 +7,14 @@ give back the last parameters at which all was finite, and whether it was so to 
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from numbers import Integral
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from .. import _parameters as allowed
-from .._parameters import Settings, settings
+from .._parameters import HasMethods, Settings, settings
 from .preparing import holdout_count
 
 
@@ -35,7 +34,7 @@ class LBFGS(Settings):
     SoftTraining(optimizer=LBFGS(max_iter=50))
     """
 
-    _parameter_constraints = {"max_iter": [allowed.positive(Integral)]}
+    _parameter_constraints = {"max_iter": [allowed.COUNT]}
     halves = False  # All problems calibrate, and all are predicted.
 
     max_iter: int = 30
@@ -46,10 +45,12 @@ class LBFGS(Settings):
         Parameters
         ----------
         n : int
+            Number of training problems.
 
         Returns
         -------
         int
+            How many problems are held out.
         """
         return 0
 
@@ -85,6 +86,7 @@ class Adam(Settings):
     Parameters
     ----------
     learning_rate : float, default=0.015
+        Length of the first steps.
     max_iter : int, default=100
         Epochs at most.
     patience : int, default=10
@@ -102,9 +104,9 @@ class Adam(Settings):
 
     _parameter_constraints = {
         "learning_rate": [allowed.positive()],
-        "max_iter": [allowed.positive(Integral)],
-        "patience": [allowed.positive(Integral)],
-        "validation_size": [None, allowed.SHARE, allowed.positive(Integral)],
+        "max_iter": [allowed.COUNT],
+        "patience": [allowed.COUNT],
+        "validation_size": [None, allowed.SHARE, allowed.COUNT],
     }
     halves = True
 
@@ -128,10 +130,12 @@ class Adam(Settings):
         Parameters
         ----------
         n : int
+            Number of training problems.
 
         Returns
         -------
         int
+            How many problems are held out.
         """
         if self.validation_size is None:
             return 0
@@ -144,15 +148,35 @@ class Adam(Settings):
 
         Parameters
         ----------
-        fun, x, seen
-            As there.
+        fun : callable
+            From flat parameters to value and gradient.
+        x : ndarray of shape (n,)
+            Parameters to start from.
+        seen : callable
+            ``seen(step, x, value)``, called after each step; True ends the run. As
+            there.
 
         Returns
         -------
         x : ndarray of shape (n_params,)
+            Flat parameters, and whether all was finite to the end.
         finite : bool
+            Flat parameters, and whether all was finite to the end.
         """
-        return adam(fun, x, self.max_iter, seen, self.learning_rate)
+        mean, square, last = np.zeros_like(x), np.zeros_like(x), x
+        for step in range(self.max_iter):
+            value, gradient = fun(x)
+            if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                return last, False
+            last = x
+            mean = 0.9 * mean + 0.1 * gradient
+            square = 0.999 * square + 0.001 * gradient**2
+            unbiased = mean / (1 - 0.9 ** (step + 1))
+            scale = np.sqrt(square / (1 - 0.999 ** (step + 1))) + 1e-8
+            x = x - self.learning_rate * unbiased / scale
+            if seen(step, x, float(value)):
+                break
+        return x, True
 
 
 @settings
@@ -185,10 +209,7 @@ class SoftTraining(Settings):
     """
 
     _parameter_constraints = {
-        "optimizer": [
-            None,
-            allowed.HasMethods(["minimize", "validate", "n_validation"]),
-        ],
+        "optimizer": [None, HasMethods(["minimize", "validate", "n_validation"])],
         "loss": [allowed.StrOptions({"log-retention", "retention"})],
         "start": [allowed.StrOptions({"coherent", "random"})],
         "shrinkage": [allowed.at_least(0)],
@@ -210,9 +231,8 @@ class SoftTraining(Settings):
         -------
         SoftTraining
         """
-        return cls(
-            Adam(), loss="retention", start="random", shrinkage=0.0, unit_variance=False
-        )
+        plain: dict[str, Any] = {"loss": "retention", "start": "random"}
+        return cls(Adam(), **plain, shrinkage=0.0, unit_variance=False)
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -240,9 +260,12 @@ def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
     Parameters
     ----------
     fun : callable
+        From flat parameters to value and gradient.
     x : ndarray of shape (n,)
+        Parameters to start from.
     max_iter : int
     seen : callable
+        ``seen(step, x, value)``, called after each step; True ends the run.
     tolerance : float
 
     Returns
@@ -267,42 +290,9 @@ def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
 
     step = 0
     options = {"maxiter": max_iter, "gtol": tolerance, "ftol": 1e-10}
+    how = {"method": "L-BFGS-B", "callback": callback, "options": options}
     try:
-        minimize(
-            checked, x, jac=True, method="L-BFGS-B", callback=callback, options=options
-        )
+        minimize(checked, x, jac=True, **how)
     except _NotFiniteError:
         return last, False
     return last, True
-
-
-def adam(fun, x, max_iter, seen, learning_rate=0.015):
-    """Minimise by Adam (Kingma & Ba 2015, with the constants given there).
-
-    Parameters
-    ----------
-    fun : callable
-    x : ndarray of shape (n,)
-    max_iter : int
-    seen : callable
-    learning_rate : float
-
-    Returns
-    -------
-    x : ndarray of shape (n,)
-    finite : bool
-    """
-    mean, square, last = np.zeros_like(x), np.zeros_like(x), x
-    for step in range(max_iter):
-        value, gradient = fun(x)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return last, False
-        last = x
-        mean = 0.9 * mean + 0.1 * gradient
-        square = 0.999 * square + 0.001 * gradient**2
-        unbiased = mean / (1 - 0.9 ** (step + 1))
-        scale = np.sqrt(square / (1 - 0.999 ** (step + 1))) + 1e-8
-        x = x - learning_rate * unbiased / scale
-        if seen(step, x, float(value)):
-            break
-    return x, True

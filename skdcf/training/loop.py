@@ -325,10 +325,10 @@ def own(thing, name, stands_for):
     writer = next((c for c in kind.__mro__ if name in vars(c)), None)
     if writer is None:
         return None
-    same = all(
-        getattr(kind, part) is getattr(writer, part, None) for part in stands_for
-    )
-    return getattr(thing, name) if same else None
+    for part in stands_for:
+        if getattr(kind, part) is not getattr(writer, part, None):
+            return None
+    return getattr(thing, name)
 
 
 def loss_step(relaxation, plan, alpha):

@@ -1,0 +1,597 @@
+"""Differentiable models, and the scorer that trains one through soft calibration.
+
+A differentiable model has two methods. ``init(n_features, rng)`` draws parameters: an
+array, or lists, tuples and dicts of arrays. ``model(params, X)`` turns rows of
+standardised features into confidences, without state and with operations that autograd
+follows (operators, or functions of ``autograd.numpy``). A constant added to all
+confidences changes nothing, so no intercept is needed. `ConformalScorer` makes a scorer
+of a model.
+
+A third method is optional and saves time: ``vjp(params, X, gradient)`` takes the
+derivative of a loss in the confidences, shape (n_claims,), to that in the parameters.
+Autograd then has nothing to follow.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from .._checks import warn
+from .._parameters import HasMethods, Settings, at_least, settings
+from ..graphs import GraphBatch
+from ..ops.conformal import leave_one_out_alpha
+from ..ops.hard import nonconformity_scores, path_risk, segment_sum
+from ._hazards import Gain, NeymanPearsonScorer, PublicPrior, worth_of
+from ._scorer import LinearForm, Scorer, Task, confidence_of_each, folds, need_features
+
+
+@settings
+class LinearScorer(Settings):
+    """Confidence as a weighted sum of the standardised features: a model to train.
+
+    Parameters
+    ----------
+    spread : float, default=1.0
+        The random weights are uniform between plus and minus ``spread`` divided by the
+        root of their number; 0 starts from zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.scorers import LinearScorer
+    >>> LinearScorer()(np.array([0.5, -1.0]), np.array([[2.0, 1.0], [0.0, 1.0]]))
+    array([ 0., -1.])
+    """
+
+    _parameter_constraints = {"spread": [at_least(0)]}
+
+    spread: float = 1.0
+
+    def init(self, n_features: int, rng: Any) -> Any:
+        """Random weights.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features.
+        rng : RandomState or Generator
+            Source of the random numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            The parameters to start from.
+        """
+        self.validate()
+        bound = self.spread * max(n_features, 1) ** -0.5
+        return rng.uniform(-bound, bound, n_features)
+
+    def __call__(self, params: Any, X: Any) -> Any:
+        """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
+        return X @ params
+
+    def vjp(self, params: Any, X: Any, gradient: Any) -> Any:
+        """Derivative of a loss in the weights, from that in the confidences.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_features,)
+            Weights of the standardised features.
+        X : ndarray of shape (n_claims, n_features)
+            Standardised features.
+        gradient : ndarray of shape (n_claims,)
+            Derivative of the loss in the confidences.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            The derivative in the weights.
+        """
+        return X.T @ gradient
+
+
+@settings
+class MLPScorer(Settings):
+    """Confidence from a multi-layer perceptron with tanh units.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int, default=(8,)
+        Units of each hidden layer. Few: training sets of this kind are small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.scorers import MLPScorer
+    >>> scorer = MLPScorer((4, 2))
+    >>> params = scorer.init(3, np.random.RandomState(0))
+    >>> [(w.shape, b.shape) for w, b in params]
+    [((3, 4), (4,)), ((4, 2), (2,)), ((2, 1), (1,))]
+    >>> scorer(params, np.zeros((5, 3))).shape
+    (5,)
+    """
+
+    hidden_layer_sizes: int | tuple[int, ...] = (8,)
+
+    def init(self, n_features: int, rng: Any) -> Any:
+        """Random weights and biases.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features.
+        rng : RandomState or Generator
+            Source of the random numbers.
+
+        Returns
+        -------
+        list of (weights, biases), one pair per layer
+            The parameters to start from.
+
+        Raises
+        ------
+        ValueError
+            If a layer has no units.
+        """
+        hidden = self.hidden_layer_sizes
+        hidden = (hidden,) if isinstance(hidden, (int, Integral)) else tuple(hidden)
+        if not all(isinstance(n, Integral) and n > 0 for n in hidden):
+            told = f"hidden_layer_sizes is {self.hidden_layer_sizes!r}"
+            raise ValueError(f"{told}: whole numbers of at least 1 are needed")
+        params, n_in = [], n_features
+        for n_out in (*hidden, 1):
+            bound = max(n_in, 1) ** -0.5
+            weights = rng.uniform(-bound, bound, (n_in, n_out))
+            params.append((weights, rng.uniform(-bound, bound, n_out)))
+            n_in = n_out
+        return params
+
+    def __call__(self, params: Any, X: Any) -> Any:
+        """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
+        *hidden, (weights, bias) = params
+        for w, b in hidden:
+            X = _tanh(X @ w + b)
+        return (X @ weights + bias)[:, 0]
+
+
+def _tanh(x):
+    """Plain numpy outside of training, so that predicting does not load autograd."""
+    if isinstance(x, np.ndarray):
+        return np.tanh(x)
+    import autograd.numpy as anp
+
+    return anp.tanh(x)
+
+
+@settings
+class ConformalScorer(Scorer):
+    """A differentiable model, trained for what calibration does to its scores.
+
+    Parameters
+    ----------
+    model : differentiable model or None, default=None
+        Such as `LinearScorer` (None) or `MLPScorer`.
+
+    Attributes
+    ----------
+    model_ : differentiable model
+        A copy, so that later changes of ``model`` change nothing.
+    params_ : object
+        Its trained parameters, for standardised features.
+    standardizer_ : Standardizer
+        Of the training problems.
+    scale_ : float
+        Deviation of the scores over the training claims, by which they are divided.
+    loss_curve_ : list of float
+        Training objective per step.
+
+    References
+    ----------
+    N. Hittesdorf, M. Salzetta, L. Cheng. Differentiable Conformal Training for LLM
+    Reasoning Factuality. arXiv:2604.20098.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.scorers import ConformalScorer, MLPScorer
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF(ConformalScorer(MLPScorer((4,))), random_state=0).fit(graphs, y)
+    >>> cf.scorer_.loss_curve_[-1] < cf.scorer_.loss_curve_[0]
+    True
+    """
+
+    _parameter_constraints = {"model": [None, HasMethods(["init", "__call__"])]}
+    learns = uses_alpha = uses_relaxation = True
+
+    model: Any = None
+
+    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+        """Train the model for ``task.alpha``.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        task : Task, optional
+            What the filter tells about the fit.
+
+        Returns
+        -------
+        self
+            The scorer itself, fitted.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If there was nothing to learn, or training ended early.
+        """
+        return self._adopt(*self._train(batch, labels, [task or Task()]))
+
+    def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
+        """One trained scorer per task, from one start.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        tasks : list of Task
+            One for each level.
+
+        Returns
+        -------
+        list of ConformalScorer
+            One fitted scorer for each level.
+        """
+        results = self._train(batch, labels, tasks)
+        return [clone(self)._adopt(result) for result in results]
+
+    def _train(self, batch, labels, tasks):
+        from ..relaxation import PathRelaxation
+        from ..training import SoftTraining
+        from ..training.loop import train
+
+        need_features(batch)
+        task, alphas = tasks[0], [task.alpha for task in tasks]
+        through = task.relaxation or PathRelaxation(), task.training or SoftTraining()
+        problems = batch, labels, alphas, task.groups, task.rng, task.verbose
+        return train(self._fresh_model(), *through, *problems)
+
+    def _fresh_model(self):
+        return LinearScorer() if self.model is None else clone(self.model, safe=False)
+
+    def _adopt(self, result):
+        self.model_ = self._fresh_model()
+        self.params_, self.scale_ = result.params, result.scale
+        self.standardizer_ = result.standardizer
+        self.loss_curve_ = list(result.loss_curve)
+        if result.message:
+            warn(result.message, ConvergenceWarning)
+        return self
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of a linear model, per unit of the features as passed."""
+        if type(self.model_) is not LinearScorer:
+            raise AttributeError("coef_: the model is not linear")
+        return self.standardizer_.raw_weights(self.params_) / self.scale_
+
+    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+        """The confidence as a weighted sum, where the model is linear.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+
+        Returns
+        -------
+        LinearForm or None
+            The form; None where the scorer is not linear.
+        """
+        if type(self.model_) is not LinearScorer:
+            return None
+        weights, s = self.coef_, self.standardizer_
+        reach, offset = s.clip * s.scale, -float(weights @ s.mean)
+        return LinearForm(weights, offset, s.mean - reach, s.mean + reach)
+
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+        X = self.standardizer_(batch.features)
+        return np.asarray(self.model_(self.params_, X)) / self.scale_
+
+
+MANY = 1000  # training problems up to which a public prior is worth its time
+FEW = 60  # problems; up to here the weights stay closer together
+N_LEVELS = 9
+TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
+LEANING = 0.0, 2.0  # log weights of the default members that keep the same
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How the weights of a mixture came about.
+
+    Parameters
+    ----------
+    alpha : float
+        The level that it was made for.
+    members : tuple of str
+    weights : ndarray of shape (n_members,)
+        Positive, of sum 1.
+    retention : ndarray of shape (n_members,)
+        True claims kept per problem around ``alpha`` by each member alone, on training
+        problems that it had not seen; NaN where there were too few problems to tell.
+    n_folds : int
+        Of that cross-validation; 0 where there was none.
+    prior : str, default=""
+        What the public prior did, or why it was left out; empty with members of your own.
+    """
+
+    alpha: float
+    members: tuple
+    weights: np.ndarray
+    retention: np.ndarray
+    n_folds: int
+    prior: str = ""
+
+
+@settings
+class MixtureScorer(Scorer):
+    """Weighted sum of scorers, each in units of its own deviation.
+
+    The members' confidences on problems that they were not trained on say how many true
+    claims each would keep alone; the weights are a softmax of these numbers. Folds share
+    no group.
+
+    Parameters
+    ----------
+    members : dict of str to Scorer, or None, default=None
+        None is a linear model trained through soft calibration ("linear") and
+        `NeymanPearsonScorer` ("neyman-pearson"), of which the second is the better one
+        unless the folds say otherwise: where both keep the same, it weighs e^2 times as
+        much.
+    public_prior : bool or PublicPrior, default=True
+        Whether the second of the default members blends in hazards learnt on public
+        labels. True does so where it may help: the columns of
+        `skdcf.features.reasoning_features` are there, at most 1,000 problems train, none
+        of their questions is among those that it was learnt from, and they are not
+        farther from these than the sources are from each other. ``selection_.prior``
+        says what came of it. A `PublicPrior` is used or refused.
+    n_folds : int, default=3
+        Of the cross-validation; no more are made than there are groups.
+    gain : {"claims", "answers"} or callable, default="claims"
+        What kept claims are worth, for the weights and for the second of the default
+        members; see `NeymanPearsonScorer`.
+
+    Attributes
+    ----------
+    members_ : dict of str to fitted Scorer
+    selection_ : Selection
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.scorers import ClassifierScorer, MixtureScorer, NeymanPearsonScorer
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> members = {"trees": NeymanPearsonScorer(), "logistic": ClassifierScorer()}
+    >>> cf = HardCF(MixtureScorer(members), random_state=0).fit(graphs, y)
+    >>> cf.scorer_.selection_.members
+    ('trees', 'logistic')
+    """
+
+    _parameter_constraints = {
+        "members": [None, dict],
+        "public_prior": ["boolean", PublicPrior],
+        "n_folds": [at_least(2, Integral)],
+    }
+    learns = uses_alpha = True
+
+    members: dict[str, Scorer] | None = None
+    _: KW_ONLY
+    public_prior: bool | PublicPrior = True
+    n_folds: int = 3
+    gain: Gain = "claims"
+
+    def validate(self) -> None:
+        """Raise ValueError unless members, weights and numbers fit together."""
+        super().validate()
+        worth_of(self.gain)
+        if self.public_prior not in (True, False) and self.members is not None:
+            raise ValueError(
+                "public_prior is set, but only the default members would use it: pass it "
+                "to the NeymanPearsonScorer among your members"
+            )
+        for name, member in (self.members or {}).items():
+            if not isinstance(member, Scorer):
+                raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
+            member.validate()
+        if not self._fresh_members():
+            raise ValueError("there are 0 members, but at least one is needed")
+
+    @property
+    def uses_relaxation(self) -> bool:  # type: ignore[override]
+        """Whether some member trains through a relaxation."""
+        return any(m.uses_relaxation for m in self._fresh_members().values())
+
+    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+        """Fit the members and weigh them.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        task : Task, optional
+            What the filter tells about the fit.
+
+        Returns
+        -------
+        self
+            The scorer itself, fitted.
+        """
+        return self._fit_into([self], batch, labels, [task or Task()])[0]
+
+    def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
+        """One mixture per task; members that know no alpha are fitted once.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        tasks : list of Task
+            One for each level.
+
+        Returns
+        -------
+        list of MixtureScorer
+            One fitted scorer for each level.
+        """
+        fresh = [clone(self) for _ in tasks]
+        return self._fit_into(fresh, batch, labels, tasks)
+
+    def _fit_into(self, mixtures, batch, labels, tasks):
+        self.validate()
+        need_features(batch)
+        rng, (prior, reason) = tasks[0].rng, self._admit_prior(batch, tasks[0])
+        fold_of = folds(len(batch), tasks[0].groups, self.n_folds, rng)
+        levels, unseen = [], []
+        for member in self._fresh_members(prior).values():
+            seed = rng.randint(2**31 - 1)
+            own = [replace(task, rng=np.random.RandomState(seed)) for task in tasks]
+            fitted, confidences = _fit_member(member, batch, labels, own, fold_of)
+            levels.append(fitted)
+            unseen.append(confidences)
+        of_level = zip(*levels, strict=True), np.stack(unseen, axis=1)
+        n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
+        for mixture, task, *members in zip(mixtures, tasks, *of_level, strict=True):
+            mixture._weigh(*members, task, batch, labels, n_folds, prior, reason)
+            if task.verbose:
+                print(mixture.selection_)
+        return mixtures
+
+    def _admit_prior(self, batch, task):
+        """The public prior to use, or None, with the reason why it is left out."""
+        if self.members is not None:
+            return None, ""
+        if self.public_prior not in (True, False):
+            return self.public_prior, ""
+        if not self.public_prior:
+            return None, "left out: turned off"
+        reason = _reason_against(PublicPrior(), batch, task)
+        return (None, f"left out: {reason}") if reason else (PublicPrior(), "")
+
+    def _weigh(self, members, confidences, task, batch, labels, n_folds, prior, said):
+        names = tuple(self._fresh_members())
+        retention, told = np.full(len(names), np.nan), (batch, labels, task.alpha)
+        if n_folds:
+            worth = worth_of(self.gain)
+            retention = np.array([_retention(c, *told, worth) for c in confidences])
+        deviation = confidences.std(axis=1)
+        self.members_ = dict(zip(names, members, strict=True))
+        self._centre = confidences.mean(axis=1)
+        self._scale = np.where(deviation > 0, deviation, 1.0)
+        weights = self._weights(retention, task.alpha, len(batch))
+        if prior is not None:
+            b, own, public = self.members_["neyman-pearson"].blend_
+            said = f"log odds {b:.2f} + {own:.2f} own + {public:.2f} public"
+        found = names, weights, retention, n_folds, said
+        self.selection_ = Selection(task.alpha, *found)
+
+    def _weights(self, retention, alpha, n):
+        before = np.array(LEANING if self.members is None else [0.0] * len(retention))
+        best = retention.max()
+        if not best > 0:  # nothing kept, or no cross-validation
+            return softmax(before)
+        temperature = max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW else TEMPERATURE
+        return softmax(before + retention / (temperature * best))
+
+    def _fresh_members(self, public_prior=None):
+        if self.members is None:
+            # From zeros, so that nothing but the folds is left to chance.
+            linear = ConformalScorer(LinearScorer(spread=0.0))
+            prices = NeymanPearsonScorer(gain=self.gain, public_prior=public_prior)
+            return {"linear": linear, "neyman-pearson": prices}
+        return {name: clone(member) for name, member in self.members.items()}
+
+    @property
+    def loss_curve_(self) -> list[float]:
+        """Training objective per step of the first member that has one."""
+        for member in self.members_.values():
+            if hasattr(member, "loss_curve_"):
+                return member.loss_curve_
+        raise AttributeError("loss_curve_: no member is trained step by step")
+
+    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
+        """Which problems some member knew before, as in `Scorer.saw`.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_problems,)
+            Whether each problem was seen.
+        """
+        return np.any([m.saw(batch) for m in self.members_.values()], axis=0)
+
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+        each = np.array([m.confidence(batch) for m in self.members_.values()])
+        each -= self._centre[:, None]
+        return (self.selection_.weights / self._scale) @ each
+
+
+def _reason_against(prior, batch, task):
+    """Why the public prior is left out of a default mixture; None if it is not."""
+    if len(batch) > MANY:
+        return f"{len(batch)} problems train, and from {MANY + 1} on it adds little"
+    try:
+        distance = prior.fit(batch, None, task).distance(batch)
+    except ValueError as error:
+        return str(error)
+    if distance > prior.farthest_:
+        return (
+            f"the problems are {distance:.2f} deviations from its sources, which are at "
+            f"most {prior.farthest_:.2f} from each other"
+        )
+    return None
+
+
+def _fit_member(member, batch, labels, tasks, fold_of):
+    """One fitted member per level, and its confidences out of fold where there are any."""
+    with warnings.catch_warnings():  # of a fold without errors, say: it weighs less
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if fold_of.any():
+            return member.fit_folds(batch, labels, tasks, fold_of)
+        levels = member.fit_levels(batch, labels, tasks)
+    return levels, confidence_of_each(levels, batch)
+
+
+def _retention(confidence, batch, labels, alpha, worth=np.positive):
+    """What is kept per problem is worth, by leave-one-out, averaged over levels."""
+    n, true = len(batch), labels == 1
+    risk = path_risk(-confidence, batch)
+    scores = nonconformity_scores(risk, labels, batch.offsets)
+    kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)
+    bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)
+    levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
+    counts = [segment_sum(true & (kept_from <= a), batch.offsets) for a in levels]
+    return worth(np.array(counts, dtype=np.float64)).sum(axis=1).mean() / n

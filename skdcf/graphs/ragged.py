@@ -152,13 +152,17 @@ def pass_all(steps, ufunc, values):
     return out
 
 
+def sort_small(numbers):
+    """The stable order of small whole numbers, and where each of 0, 1, 2, ... begins."""
+    if (most := numbers.max(initial=0)) < 2**15:  # numpy sorts these in linear time
+        numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
+    return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
+
+
 def sort_by_rank(edges, rank):
     """Parents and children in the order of the children's ranks, and where each begins."""
-    if rank.max() < 2**15:  # numpy sorts these in linear time (radix sort)
-        rank = rank.astype(np.uint8 if rank.max() < 2**8 else np.int16)
-    order = np.argsort(rank, kind="stable")
-    parent, child = np.take(edges, order, axis=0).T
-    return parent, child, offsets_of(np.bincount(rank))
+    order, bounds = sort_small(rank)
+    return *np.take(edges, order, axis=0).T, bounds
 
 
 def find_steps(edges, rank, offsets):

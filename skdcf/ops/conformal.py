@@ -17,9 +17,9 @@ Lei, Schuster, ICLR 2024), and weighted conformal prediction (Tibshirani, Barber
 Ramdas, NeurIPS 2019).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from math import ceil, floor, inf, log, log1p
+from math import floor, inf
 
 import numpy as np
 from scipy.special import betainccinv
@@ -100,7 +100,7 @@ def conformal_rank(n, alpha, delta=None):
     (29, 0, 5)
     """
     if delta is not None:
-        return _rank_by_levels(n, alpha, delta)
+        return bisect_right(range(n), alpha, key=lambda b: claim_level(b, n, delta))
     k = floor(alpha * (n + 1))
     while (k + 1) / (n + 1) <= alpha:
         k += 1
@@ -109,27 +109,9 @@ def conformal_rank(n, alpha, delta=None):
     return k
 
 
-def _rank_by_levels(n, alpha, delta):
-    """Count the levels, for 0, 1, ..., n - 1 scores below, that are at most alpha."""
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) // 2
-        if claim_level(middle, n, delta) <= alpha:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 def problems_needed(alpha, delta=None):
     """Compute the smallest number of calibration problems that can keep anything."""
-    few = 1 / alpha - 1 if delta is None else log(delta) / log1p(-alpha)
-    if few >= MOST:
-        return MOST
-    n = max(floor(few) - 1, 0)
-    while conformal_rank(n, alpha, delta) == 0:
-        n += 1
-    return n
+    return bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
 
 
 def whole_count(n, alpha):
@@ -152,20 +134,18 @@ def whole_count(n, alpha):
     """
     if alpha * n < 1:  # two ranks would take more than there are
         return max(1, round(0.3 * n))
-    k = max(2, round(0.4 * alpha * n))
-    count = ceil(k / alpha) - 1
-    while conformal_rank(count, alpha) < k:
-        count += 1
-    while count > 1 and conformal_rank(count - 1, alpha) >= k:
-        count -= 1
+    count = _fewest(max(2, round(0.4 * alpha * n)), n, alpha)
     return count if count <= 0.6 * n else max(1, round(0.3 * n))
 
 
 def fewest_of_rank(n, alpha, delta=None):
     """Compute the smallest number of problems with the rank of n; n where that is 0."""
     k = conformal_rank(n, alpha, delta)
-    if not k:
-        return n
+    return _fewest(k, n, alpha, delta) if k else n
+
+
+def _fewest(k, n, alpha, delta=None):
+    """Compute the smallest number of problems with the rank k; n if that is too few."""
     return bisect_left(range(n), k, key=lambda m: conformal_rank(m, alpha, delta))
 
 

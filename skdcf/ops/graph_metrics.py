@@ -14,12 +14,11 @@ however many problems there are; only one very large problem can be too much.
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..graphs.ragged import offsets_of, ranges
+from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
 MOST_STEPS = 50_000_000  # of one problem: some ten seconds
@@ -45,12 +44,9 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
         If a problem is too large for one of the metrics: see `MOST_STEPS`.
     """
     check_size(batch, names)
-    by_paths = not _PATHS.isdisjoint(names)
-    done = _measure_paths(batch, "nx_betweenness" in names) if by_paths else {}
-    table = np.empty((batch.n_claims, len(names)))
-    for column, name in enumerate(names):
-        table[:, column] = done[name] if name in done else METRICS[name](batch)
-    return table
+    paths = {} if _PATHS.isdisjoint(names) else _measure_paths(batch, names)
+    columns = [paths[n] if n in paths else METRICS[n](batch) for n in names]
+    return np.column_stack([np.empty((batch.n_claims, 0)), *columns])
 
 
 def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
@@ -88,19 +84,17 @@ def _count_children(batch):
 
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
     """networkx's power iteration; each graph stops where networkx stops."""
-    parent, child = batch.edges.T
-    n_children = _count_children(batch)
-    size = batch.sizes[batch.problem_of]
-    hanging = n_children == 0
+    (parent, child), home = batch.edges.T, batch.problem_of
+    n_children, size = _count_children(batch), batch.sizes[home]
     rank = 1.0 / size
     running = np.ones(len(batch), dtype=bool)
     for _ in range(max_iter):
         flow = (rank / np.maximum(n_children, 1))[parent]
         new = np.bincount(child, flow, minlength=batch.n_claims)
-        loose = np.bincount(batch.problem_of, rank * hanging, minlength=len(batch))
-        new = damping * (new + loose[batch.problem_of] / size) + (1 - damping) / size
-        change = np.bincount(batch.problem_of, abs(new - rank), minlength=len(batch))
-        rank = np.where(running[batch.problem_of], new, rank)
+        loose = np.bincount(home, rank * (n_children == 0), minlength=len(batch))
+        new = damping * (new + loose[home] / size) + (1 - damping) / size
+        change = np.bincount(home, abs(new - rank), minlength=len(batch))
+        rank = np.where(running[home], new, rank)
         running &= change >= batch.sizes * tol
         if not running.any():
             break
@@ -161,22 +155,21 @@ def _check_steps(batch, n_steps, name):
 def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
     """Ranges that cover all items, of at most `_BLOCK` weight and one item more."""
     total = np.cumsum(weights)
-    marks = np.arange(_BLOCK, total[-1] if len(total) else 0, _BLOCK)
+    marks = np.arange(_BLOCK, total.max(initial=0), _BLOCK)
     cuts = np.searchsorted(total, marks, side="right")
     return pairwise(np.unique([0, *cuts, len(weights)]).tolist())
 
 
-def _measure_paths(batch, with_between):
-    """Closeness, and betweenness, which is wrong where it is not asked for."""
+def _measure_paths(batch, names):
+    """Closeness, and betweenness, which is wrong where ``names`` do not ask for it."""
     several = ~batch.is_forest  # problems with more than one path between two claims
     n_above = count_ancestors(batch)
     # Where there is one path, it counts all pairs that it lies between.
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
     if several.any():
-        rows = several[batch.problem_of]
-        part = batch[several]
-        distance[rows], between[rows] = _walk_paths(part, with_between)
+        rows, with_between = several[batch.problem_of], "nx_betweenness" in names
+        distance[rows], between[rows] = _walk_paths(batch[several], with_between)
     size = batch.sizes[batch.problem_of]
     scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
     return {
@@ -192,58 +185,49 @@ def _walk_paths(batch, with_between):
     n_children = np.repeat(_count_children(batch), np.diff(indptr))
     distance, between = np.zeros(n_claims, dtype=np.int64), np.zeros(n_claims)
     for a, b in _cut_blocks(np.bincount(source, n_children, minlength=n_claims)):
-        pairs = _find_pairs(batch, a, b)
-        length = _measure_distances(pairs, batch.depth)
-        np.add.at(distance, pairs.target, length)
+        source, target, *steps = _find_pairs(batch, a, b)
+        length = np.where(source == target, 0, n_claims)
+        _shorten(length, *steps, batch.depth[target])
+        np.add.at(distance, target, length)
         if with_between:
             # One after the other, in the order of s: the same sum for any blocks.
-            np.add.at(between, pairs.target, _accumulate(pairs, length))
+            np.add.at(between, target, _accumulate(length, *steps))
     return distance, between
 
 
-class _Pairs(NamedTuple):
-    """Pairs (s, v), and steps between them as positions in the list of pairs."""
-
-    source: np.ndarray  # s of each pair
-    target: np.ndarray  # v of each pair
-    shorter: np.ndarray  # pair (s, u) of each step
-    longer: np.ndarray  # pair (s, v) of each step
-
-
 def _find_pairs(batch, a, b):
-    """Pairs and steps of the claims s from a to b."""
+    """Pairs and steps of the claims s from a to b.
+
+    Four arrays: s and v of each pair; of each step the pair (s, u) that it leaves and the
+    pair (s, v) that it leads to, as positions in the list of pairs.
+    """
     i, j = batch.problem_of[a], batch.problem_of[b - 1] + 1
     indptr, source = batch.closure
-    low, high = batch.offsets[i], batch.offsets[j]
+    low, high = batch.offsets[[i, j]]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]
-    if low < a or b < high:  # a large problem, of which this is a part
-        inside = (a <= source) & (source < b)
-        source, target = source[inside], target[inside]
+    inside = (a <= source) & (source < b)  # this may be a part of a large problem
+    source, target = source[inside], target[inside]
     n_pairs = np.bincount(target - low, minlength=high - low)
-    edges = slice(*batch.edge_offsets[[i, j]])
-    parent, child = batch.edges[edges].T
+    parent, child = batch.edges[slice(*batch.edge_offsets[[i, j]])].T
     n_above = n_pairs[parent - low]
     shorter = ranges(offsets_of(n_pairs)[parent - low], n_above)
     width = np.int64(batch.n_claims)
     wanted = np.repeat(child * width, n_above) + source[shorter]
     longer = np.searchsorted(target * width + source, wanted)
-    return _Pairs(source, target, shorter, longer)
+    return source, target, shorter, longer
 
 
-def _measure_distances(pairs, depth):
-    """Edges of the shortest path of each pair, shape (n_pairs,)."""
-    _, _, shorter, longer = pairs
-    distance = np.where(pairs.source == pairs.target, 0, len(depth))
-    for steps in _group(depth[pairs.target][longer]):
+def _shorten(distance, shorter, longer, depth):
+    """Make of a bound of each pair the number of edges of its shortest path, in place."""
+    for steps in _group(depth[longer]):
         np.minimum.at(distance, longer[steps], distance[shorter[steps]] + 1)
-    return distance
 
 
-def _accumulate(pairs, distance):
+def _accumulate(distance, shorter, longer):
     """Brandes' accumulation: the share of paths from s that lead through v."""
-    tight = distance[pairs.shorter] + 1 == distance[pairs.longer]
-    shorter, longer = pairs.shorter[tight], pairs.longer[tight]
+    tight = distance[shorter] + 1 == distance[longer]
+    shorter, longer = shorter[tight], longer[tight]
     rounds = _group(distance[longer])
     n_paths = (distance == 0).astype(np.float64)
     with np.errstate(over="ignore"):
@@ -257,15 +241,11 @@ def _accumulate(pairs, distance):
     share = n_paths[shorter] / n_paths[longer]
     depend = np.zeros(len(distance))
     for steps in rounds[::-1]:
-        gain = share[steps] * (1 + depend[longer[steps]])
-        np.add.at(depend, shorter[steps], gain)
+        np.add.at(depend, shorter[steps], share[steps] * (1 + depend[longer[steps]]))
     return depend * (distance > 0)
 
 
 def _group(keys):
     """Positions of equal keys, from the smallest key to the largest."""
-    bounds = np.unique(offsets_of(np.bincount(keys)))
-    if keys.max(initial=0) < 2**15:
-        keys = keys.astype(np.int16)  # sorted by radix
-    order = np.argsort(keys, kind="stable")
-    return [order[a:b] for a, b in pairwise(bounds)]
+    order, bounds = sort_small(keys)
+    return [order[a:b] for a, b in pairwise(np.unique(bounds))]

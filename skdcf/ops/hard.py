@@ -101,11 +101,10 @@ def allowing_scores(path_risk, labels, offsets, max_false):
         return nonconformity_scores(path_risk, labels, offsets)
     rows, problem = _find_errors(labels, offsets)
     order = np.lexsort((path_risk[rows], problem))
-    starts = np.searchsorted(problem, np.arange(len(offsets) - 1))
-    wanted = starts + max_false
-    ends = np.append(starts[1:], len(rows))
-    out = np.full(len(offsets) - 1, np.inf)
-    enough = wanted < ends
+    bounds = np.searchsorted(problem, np.arange(len(offsets)))
+    wanted = bounds[:-1] + max_false
+    enough = wanted < bounds[1:]
+    out = np.full(len(enough), np.inf)
     out[enough] = path_risk[rows[order]][wanted[enough]]
     return out
 

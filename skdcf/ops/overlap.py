@@ -30,18 +30,15 @@ OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 
 def squash(scores):
     """``s / (1 + abs(s))``, in [-1, 1]; +-inf becomes +-1."""
     scores = np.asarray(scores, dtype=np.float64)
-    finite = np.isfinite(scores)
-    inside = np.where(finite, scores, 0.0)
-    return np.where(finite, inside / (1 + np.abs(inside)), np.sign(scores))
+    out, finite = np.array(np.sign(scores)), np.isfinite(scores)
+    return np.divide(scores, 1 + np.abs(scores), out=out, where=finite)
 
 
 def unsquash(values):
     """Inverse of `squash`; what lies outside becomes infinite."""
     values = np.asarray(values, dtype=np.float64)
-    inside = np.abs(values) < 1
-    safe = np.where(inside, values, 0.0)
-    outside = np.where(values > 0, np.inf, -np.inf)
-    return np.where(inside, safe / (1 - np.abs(safe)), outside)
+    out, inside = np.array(np.copysign(np.inf, values)), np.abs(values) < 1
+    return np.divide(values, 1 - np.abs(values), out=out, where=inside)
 
 
 def overlap_threshold(scores, indicators, x, alpha):
@@ -77,15 +74,16 @@ def overlap_threshold(scores, indicators, x, alpha):
     )
     if dual.status == 2:  # no weights balance those of the new problem
         return -np.inf
-    _check(dual)
+    if dual.status != 0:
+        raise RuntimeError(f"the solver of linear programs failed: {dual.message}")
     above, below = dual.x > alpha - AT_BOUND, dual.x < alpha - 1 + AT_BOUND
     on = ~(above | below)
     face = linprog(
         -new,
         A_ub=np.concatenate([phi[above], -phi[below]]),
         b_ub=np.concatenate([values[above], -values[below]]) + AT_BOUND / 100,
-        A_eq=phi[on] if on.any() else None,
-        b_eq=values[on] if on.any() else None,
+        A_eq=phi[on],
+        b_eq=values[on],
         bounds=(None, None),
         options=OPTIONS,
     )
@@ -95,8 +93,3 @@ def overlap_threshold(scores, indicators, x, alpha):
     # of the regression will do then: it is at most the largest, so that less is kept.
     largest = -face.fun if face.status == 0 else -(new @ dual.eqlin.marginals)
     return float(unsquash(largest - LOWERED))
-
-
-def _check(result):
-    if result.status != 0:
-        raise RuntimeError(f"the solver of linear programs failed: {result.message}")

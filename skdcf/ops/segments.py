@@ -1,4 +1,4 @@
-"""Segment operations, each with its gradient on the next line.
+"""Segment operations, each with its gradient on the line above.
 
 ``offsets``, shape (n + 1,), bound contiguous segments that fill ``values`` and may be
 empty; ``index`` says for each value where it comes from or goes to. Only first
@@ -13,99 +13,68 @@ from ..graphs.ragged import reduce_segments
 from . import hard
 
 
-@primitive
+def with_vjp(vjp):
+    """Make a primitive of a function, with its gradient in the first argument."""
+
+    def declare(function):
+        defvjp(out := primitive(function), vjp, argnums=(0,))
+        return out
+
+    return declare
+
+
+@with_vjp(lambda ans, v, i: lambda g: np.bincount(i, g, len(v)))
 def take(values, index):
     """Take ``values[index]``."""
     return values.take(index)
 
 
-defvjp(take, lambda ans, v, i: lambda g: np.bincount(i, g, len(v)), argnums=(0,))
-
-
-@primitive
+@with_vjp(lambda ans, v, i, n: lambda g: g.take(i))
 def scatter_sum(values, index, n):
     """Shape (n,): sums of the values that share an index; 0 where there are none."""
     return np.bincount(index, values, n)
 
 
-defvjp(scatter_sum, lambda ans, v, i, n: lambda g: g.take(i), argnums=(0,))
+segment_sum = with_vjp(lambda ans, v, o: lambda g: _spread(g, o))(hard.segment_sum)
+_as_extreme = with_vjp(lambda ans, v, o: lambda g: _share(g, v, ans, o))
+segment_max, segment_min = map(_as_extreme, (hard.segment_max, hard.segment_min))
 
 
-segment_sum = primitive(hard.segment_sum)
-defvjp(segment_sum, lambda ans, v, o: lambda g: _spread(g, o), argnums=(0,))
-
-
-segment_max = primitive(hard.segment_max)
-
-
-def _segment_extreme_vjp(ans, values, offsets):
-    return lambda g: _share(g, values, ans, offsets)
-
-
-defvjp(segment_max, _segment_extreme_vjp, argnums=(0,))
-
-
-segment_min = primitive(hard.segment_min)
-defvjp(segment_min, _segment_extreme_vjp, argnums=(0,))
-
-
-@primitive
+@with_vjp(lambda ans, v, o: lambda g: _spread(g, o) * np.exp(v - _spread(ans, o)))
 def segment_logsumexp(values, offsets):
     """``log(sum(exp(values)))`` per segment, shape (n,); -inf for an empty one."""
-    top = reduce_segments(np.maximum, values, offsets, -np.inf)
-    shifted = np.exp(values - _spread(top, offsets))
-    return top + np.log(reduce_segments(np.add, shifted, offsets, 1.0))
+    top, _, total = _scale(values, offsets)
+    return top + np.log(total)
 
 
-def _segment_logsumexp_vjp(ans, values, offsets):
-    return lambda g: _spread(g, offsets) * np.exp(values - _spread(ans, offsets))
-
-
-defvjp(segment_logsumexp, _segment_logsumexp_vjp, argnums=(0,))
-
-
-@primitive
+@with_vjp(lambda ans, v, o: lambda g: ans * (g - _spread(segment_sum(g * ans, o), o)))
 def segment_softmax(values, offsets):
     """``exp(values)`` with every segment scaled to sum 1, in the shape of ``values``."""
-    top = reduce_segments(np.maximum, values, offsets, -np.inf)
-    out = np.exp(values - _spread(top, offsets))
-    return out / _spread(reduce_segments(np.add, out, offsets, 1.0), offsets)
+    _, scaled, total = _scale(values, offsets)
+    return scaled / _spread(total, offsets)
 
 
-def _segment_softmax_vjp(ans, values, offsets):
-    def vjp(g):
-        mean = reduce_segments(np.add, g * ans, offsets, 0.0)
-        return ans * (g - _spread(mean, offsets))
-
-    return vjp
-
-
-defvjp(segment_softmax, _segment_softmax_vjp, argnums=(0,))
+def _scale(values, offsets):
+    """Compute the largest value of each segment, ``exp(values - largest)``, and its sums."""
+    top = hard.segment_max(values, offsets)
+    scaled = np.exp(values - _spread(top, offsets))
+    return top, scaled, reduce_segments(np.add, scaled, offsets, 1.0)
 
 
-@primitive
+@with_vjp(lambda ans, v, o: lambda g: _pull_minmax(g, ans, v, o))
 def segment_minmax(values, offsets):
     """Move and scale each segment to [0, 1]; a constant one becomes 0."""
     low, scale = _low_and_scale(values, offsets)
     return (values - _spread(low, offsets)) * _spread(scale, offsets)
 
 
-def _segment_minmax_vjp(ans, values, offsets):
+def _pull_minmax(g, ans, values, offsets):
     """Pass the gradient on through minimum and maximum as well."""
-
-    def vjp(g):
-        low, scale = _low_and_scale(values, offsets)
-        top = reduce_segments(np.maximum, values, offsets, -np.inf)
-        rest = reduce_segments(np.add, g * ans, offsets, 0.0)
-        total = reduce_segments(np.add, g, offsets, 0.0)
-        out = g * _spread(scale, offsets)
-        out -= _share((total - rest) * scale, values, low, offsets)
-        return out - _share(rest * scale, values, top, offsets)
-
-    return vjp
-
-
-defvjp(segment_minmax, _segment_minmax_vjp, argnums=(0,))
+    low, scale = _low_and_scale(values, offsets)
+    top, rest = hard.segment_max(values, offsets), hard.segment_sum(g * ans, offsets)
+    gap = hard.segment_sum(g, offsets) - rest
+    out = g * _spread(scale, offsets) - _share(gap * scale, values, low, offsets)
+    return out - _share(rest * scale, values, top, offsets)
 
 
 def _low_and_scale(values, offsets):

@@ -17,22 +17,18 @@ subgradient; a tie shares it equally.
 import math
 
 import numpy as np
-from autograd.extend import defvjp, primitive
 from scipy.special import expit
 
-from .segments import segment_logsumexp, segment_max, segment_min, take
+from .segments import segment_logsumexp, segment_max, segment_min, take, with_vjp
 
 
-@primitive
+@with_vjp(lambda ans, x: lambda g: g * ans * (1 - ans))
 def sigmoid(x):
     """``1 / (1 + exp(-x))``; its hard twin is ``x > 0``."""
     return expit(x)
 
 
-defvjp(sigmoid, lambda ans, x: lambda g: g * ans * (1 - ans))
-
-
-@primitive
+@with_vjp(lambda ans, x: lambda g: g * -np.expm1(ans))
 def log_sigmoid(x):
     """``log(1 / (1 + exp(-x)))``, linear in x far below 0.
 
@@ -41,17 +37,11 @@ def log_sigmoid(x):
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-defvjp(log_sigmoid, lambda ans, x: lambda g: g * -np.expm1(ans))
-
-
-@primitive
+@with_vjp(lambda ans, x: lambda g: g * np.exp(x) / np.expm1(x))
 def log1mexp(x):
     """``log(1 - exp(x))`` for x < 0, in whichever form keeps its digits."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
-
-
-defvjp(log1mexp, lambda ans, x: lambda g: g * np.exp(x) / np.expm1(x))
 
 
 def soft_path_risk(risk, indptr, indices, temperature=0.0):
@@ -96,7 +86,7 @@ def path_retention(path_risk, threshold, temperature):
     return sigmoid((threshold - path_risk) / temperature)
 
 
-@primitive
+@with_vjp(lambda ans, s, k, rho: lambda g: g * neural_sort_step(s, k, rho)[1])
 def neural_sort(scores, k, strength):
     """Compute the k-th smallest score through one row of NeuralSort.
 
@@ -122,13 +112,6 @@ def neural_sort(scores, k, strength):
     relaxations, ICLR 2019, equation 4.
     """
     return neural_sort_step(scores, k, strength)[0]
-
-
-def _neural_sort_vjp(ans, scores, k, strength):
-    return lambda g: g * neural_sort_step(scores, k, strength)[1]
-
-
-defvjp(neural_sort, _neural_sort_vjp, argnums=(0,))
 
 
 def neural_sort_step(scores, k, strength):
@@ -170,7 +153,7 @@ def _places(ordered):
     return (np.searchsorted(ordered, ordered, side=side) for side in ("left", "right"))
 
 
-@primitive
+@with_vjp(lambda ans, s, count, T: lambda g: g * quantile_slope(s, ans, T))
 def smooth_quantile(scores, count, temperature):
     """Find the t below which about ``count`` of the scores lie, softly counted.
 
@@ -188,13 +171,6 @@ def smooth_quantile(scores, count, temperature):
     float
     """
     return quantile_root(scores, count, temperature)
-
-
-def _smooth_quantile_vjp(ans, scores, count, temperature):
-    return lambda g: g * quantile_slope(scores, ans, temperature)
-
-
-defvjp(smooth_quantile, _smooth_quantile_vjp, argnums=(0,))
 
 
 def quantile_root(scores, count, temperature, start=np.nan):

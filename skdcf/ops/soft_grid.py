@@ -22,18 +22,9 @@ from dataclasses import dataclass
 
 import autograd.numpy as anp
 import numpy as np
-from autograd.extend import defvjp, primitive
 
 from ..graphs.ragged import offsets_of, ranges, segment_ids
-from .segments import (
-    scatter_sum,
-    segment_max,
-    segment_min,
-    segment_minmax,
-    segment_softmax,
-    segment_sum,
-    take,
-)
+from . import segments as seg
 from .soft import log1mexp, log_sigmoid
 
 # sigmoid(600) is 1 to the last bit, but its logarithm, -1e-261, is not 0 yet:
@@ -71,27 +62,20 @@ class GridLayout:
         """Layout of problems with the given numbers of claims, shape (n_problems,)."""
         n, offsets, grid_offsets = len(sizes), offsets_of(sizes), offsets_of(sizes + 2)
         of_claim = segment_ids(offsets)
-        width = sizes[of_claim] + 2
-        cell_offsets = offsets_of(width)
+        cells = offsets_of(sizes[of_claim] + 2)
+        threshold = ranges(grid_offsets[:-1][of_claim], np.diff(cells))
         grid = np.empty(grid_offsets[-1], dtype=np.int64)
         grid[grid_offsets[:-1]] = np.arange(n)
         grid[np.arange(len(of_claim)) + 2 * of_claim + 1] = n + np.arange(len(of_claim))
         grid[grid_offsets[1:] - 1] = n + len(of_claim) + np.arange(n)
-        return cls(
-            offsets=offsets,
-            grid_offsets=grid_offsets,
-            cell_offsets=cell_offsets,
-            cell_claim=segment_ids(cell_offsets),
-            cell_threshold=ranges(grid_offsets[:-1][of_claim], width),
-            grid=grid,
-        )
+        return cls(offsets, grid_offsets, cells, segment_ids(cells), threshold, grid)
 
 
 def threshold_grid(risk, layout, margin):
     """Make the thresholds of all problems, shape (n_thresholds,); not sorted."""
-    low = segment_min(risk, layout.offsets) - margin
-    high = segment_max(risk, layout.offsets) + margin
-    return take(anp.concatenate([low, risk, high]), layout.grid)
+    low = seg.segment_min(risk, layout.offsets) - margin
+    high = seg.segment_max(risk, layout.offsets) + margin
+    return seg.take(anp.concatenate([low, risk, high]), layout.grid)
 
 
 def log_keep(risk, thresholds, layout, temperature, shift=0.0):
@@ -99,12 +83,17 @@ def log_keep(risk, thresholds, layout, temperature, shift=0.0):
 
     Hard twin: ``r_v <= t``. Theorem 1 takes shift = sqrt(temperature).
     """
-    t = take(thresholds, layout.cell_threshold)
-    r = take(risk, layout.cell_claim)
+    t = seg.take(thresholds, layout.cell_threshold)
+    r = seg.take(risk, layout.cell_claim)
     return log_sigmoid(anp.minimum((t - r + shift) / temperature, LARGEST))
 
 
-@primitive
+def _pull_coherence(ans, log_p, blocks):
+    back = [np.swapaxes(b, 1, 2) for b in blocks]
+    return lambda g: block_product(g, back, np.empty_like(g))
+
+
+@seg.with_vjp(_pull_coherence)
 def log_coherence(log_p, blocks):
     """log q, shape (n_cells,): weighted mean of log p over each claim and its ancestors.
 
@@ -118,14 +107,6 @@ def log_coherence(log_p, blocks):
         which sum to 1.
     """
     return block_product(log_p, blocks, np.empty_like(log_p))
-
-
-def _log_coherence_vjp(ans, log_p, blocks):
-    back = [np.swapaxes(b, 1, 2) for b in blocks]
-    return lambda g: block_product(g, back, np.empty_like(g))
-
-
-defvjp(log_coherence, _log_coherence_vjp, argnums=(0,))
 
 
 def block_product(cells, blocks, out):
@@ -157,8 +138,8 @@ def violation(log_q, false_cells, false_thresholds, false_share, temperature):
         One over the number of false claims of the problem, 0 where there are none.
     temperature : float
     """
-    valid = log1mexp(take(log_q, false_cells))
-    log_valid = scatter_sum(valid, false_thresholds, len(false_share)) * false_share
+    valid = log1mexp(seg.take(log_q, false_cells))
+    log_valid = seg.scatter_sum(valid, false_thresholds, len(false_share)) * false_share
     return -anp.expm1(log_valid / temperature)
 
 
@@ -171,10 +152,10 @@ def soft_supremum(thresholds, violations, layout, sharpness, weight):
     and 1 - 1) wherever only the lowest is safe; the limit needs more than 1.
     Hard twin: the last safe threshold.
     """
-    scaled = segment_minmax(thresholds, layout.grid_offsets)
-    unsafe = segment_minmax(violations, layout.grid_offsets)
-    w = segment_softmax(sharpness * (scaled - weight * unsafe), layout.grid_offsets)
-    return segment_sum(w * thresholds, layout.grid_offsets)
+    scaled = seg.segment_minmax(thresholds, layout.grid_offsets)
+    unsafe = seg.segment_minmax(violations, layout.grid_offsets)
+    w = seg.segment_softmax(sharpness * (scaled - weight * unsafe), layout.grid_offsets)
+    return seg.segment_sum(w * thresholds, layout.grid_offsets)
 
 
 def gated_weights(thresholds, bound, layout, sharpness, temperature, shift=0.0):
@@ -184,7 +165,7 @@ def gated_weights(thresholds, bound, layout, sharpness, temperature, shift=0.0):
     Theorem 2 takes shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
-    return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
+    return seg.segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
 
 
 def grid_retention(log_q, weights, layout):
@@ -192,5 +173,5 @@ def grid_retention(log_q, weights, layout):
 
     Hard twin: is v in the filtered set?
     """
-    cells = anp.exp(log_q) * take(weights, layout.cell_threshold)
-    return segment_sum(cells, layout.cell_offsets)
+    cells = anp.exp(log_q) * seg.take(weights, layout.cell_threshold)
+    return seg.segment_sum(cells, layout.cell_offsets)

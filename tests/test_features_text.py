@@ -335,7 +335,7 @@ def test_blocks_change_nothing(monkeypatch):
 
 
 def test_one_operation_is_found_as_by_its_definition():
-    from skdcf.features._reading import _is_derived
+    from skdcf.features._text import _is_derived
 
     rng = random.Random(0)
     for _ in range(3000):

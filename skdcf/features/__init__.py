@@ -1,6 +1,6 @@
 """Features: transformers that give reasoning graphs their columns."""
 
-from ._agreement import AgreementFeatures, estimate_agreement
+from ._answers import AgreementFeatures, estimate_agreement
 from ._answers import OptionFeatures as OptionFeatures
 from ._context import ContextFeatures, find_support
 from ._models import PairFeature, StepReward

@@ -32,6 +32,11 @@ LONGEST_NUMBER = 30  # characters; more is not a quantity
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
+def list_names(text):
+    """Names in a text, with blanks between them, as a tuple."""
+    return tuple(text.split())
+
+
 def _list_numbers(words, start, step=1):
     return {word: start + step * i for i, word in enumerate(words.split())}
 

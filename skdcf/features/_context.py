@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..graphs import GraphBatch
-from ._cleaning import find_numbers
-from ._reading import find_quantities
-from ._transformers import OptionalTexts
+from ._cleaning import find_numbers, list_names
+from ._text import find_quantities
+from ._transformers import OptionalColumns
 
 _LONGEST = 2_000_000  # characters of one context: a few seconds, some 200 MB
 _REMEMBERED = 10_000  # characters; of longer passages nothing is kept in mind
@@ -28,7 +28,7 @@ _WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+")
 _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 
 
-class ContextFeatures(OptionalTexts):
+class ContextFeatures(OptionalColumns):
     """How far the passages that an answer has to be supported by, ``context``, do that.
 
     Words are compared in lower case. Something is *found* if one of the passages holds
@@ -104,14 +104,9 @@ class ContextFeatures(OptionalTexts):
 
     reads_edges = False
     field: ClassVar[str] = "context"
-    columns: ClassVar[tuple[str, ...]] = (
-        "context_words",
-        "context_bigrams",
-        "context_trigrams",
-        "context_numbers",
-        "context_names",
-        "context_sentence",
-        "context_longest_run",
+    columns: ClassVar[tuple[str, ...]] = list_names(
+        "context_words context_bigrams context_trigrams context_numbers context_names "
+        "context_sentence context_longest_run"
     )
 
     def _check(self, batch: GraphBatch) -> None:
@@ -126,7 +121,7 @@ class ContextFeatures(OptionalTexts):
                     "not what it searched"
                 )
 
-    def _used_columns(self, batch: GraphBatch) -> np.ndarray:
+    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         table = np.zeros((batch.n_claims, len(self.columns)))
         bounds = list(pairwise(batch.offsets.tolist()))
         read = lru_cache(4)(_Passage)  # long passages, for this call only
@@ -157,10 +152,6 @@ class _Passage:
         self.numbers = _find_numbers(text, self.words)
         self.text = f" {' '.join(words)} "
 
-    def find_overlap(self, words):
-        """The largest number of the words that one sentence holds."""
-        return max(map(len, map(words.__and__, self.sentences)))
-
     def find_longest_run(self, words, triples):
         """Length of the longest run of at least three words that it holds, or 0."""
         longest = 0
@@ -171,9 +162,8 @@ class _Passage:
             if is_there:
                 places = list(places)
                 run = words[places[0] : places[-1] + 3]
-                longest = max(
-                    longest, len(run) if self._holds(run) else self._slide(run)
-                )
+                length = len(run) if self._holds(run) else self._slide(run)
+                longest = max(longest, length)
         return longest
 
     def _slide(self, words):
@@ -218,13 +208,15 @@ def _compare(text, passages):
     in_pairs = _count_found(pairs, [p.pairs for p in passages])
     in_triples = _count_found(triples, [p.triples for p in passages])
     longest = max([p.find_longest_run(words, triples) for p in passages])
+    held = (map(different.__and__, p.sentences) for p in passages)
+    best = max(map(len, chain.from_iterable(held)))
     return (
         _share_found(different, [p.words for p in passages]),
         in_pairs / (len(pairs) + 1),
         in_triples / (len(triples) + 1),
         _share_found(numbers, [p.numbers for p in passages]),
         _share_found(names, [p.words for p in passages]),
-        max([p.find_overlap(different) for p in passages]) / len(different),
+        best / len(different),
         max(longest, 2 * (in_pairs > 0)) / len(words),
     )
 

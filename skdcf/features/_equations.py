@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from itertools import islice, pairwise
 
-from ._cleaning import NUMBER, read_numeral
+from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
 
 # Two kinds of items stand for what is no arithmetic: UNKNOWN makes its side unreadable,
@@ -36,22 +36,10 @@ _SYMBOL_OF = {" - ": "m"} | {sign: sign for sign in "-+*/"}
 _SYMBOLS = frozenset("-+*/^(){}[]%!√∁")
 _OPERATORS = frozenset("+-*/^Crm")
 
-_SPOKEN = {
-    "x": "*",
-    "times": "*",
-    "multiplied by": "*",
-    "plus": "+",
-    "minus": "-",
-    "divided by": "/",
-}
-
-
-def _split_words(text):
-    return frozenset(text.split())
-
-
+_SPOKEN = dict.fromkeys(("x", "times", "multiplied by"), "*")
+_SPOKEN |= {"plus": "+", "minus": "-", "divided by": "/"}
 # What may follow a number without a blank.
-_UNITS = _split_words(
+_UNITS = list_names(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"
 )
@@ -70,10 +58,12 @@ _UNIT_OF = [
     for kind in _KINDS
 ]
 # Words that change what stands beside them: "5 more than 3" is not 5.
-_CHANGING = _split_words(
-    "than half twice double triple third quarter thirds quarters percent square "
-    "squared cube cubed root times plus minus less more hundred thousand million "
-    "billion dozen base mod modulo sin cos tan log ln pi choose by from remainder"
+_CHANGING = frozenset(
+    list_names(
+        "than half twice double triple third quarter thirds quarters percent square "
+        "squared cube cubed root times plus minus less more hundred thousand million "
+        "billion dozen base mod modulo sin cos tan log ln pi choose by from remainder"
+    )
 )
 
 
@@ -219,9 +209,8 @@ def _drop_bare(items):
 
 def read_side(side):
     """The expressions at the head and at the tail of one side."""
-    if len(side) > _LONGEST_SIDE:
-        return _UNREADABLE, _UNREADABLE
-    return _read_short(side)
+    too_long = len(side) > _LONGEST_SIDE
+    return (_UNREADABLE, _UNREADABLE) if too_long else _read_short(side)
 
 
 @lru_cache(4096)

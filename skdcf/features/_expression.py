@@ -9,7 +9,7 @@ Arithmetic in LaTeX and in typographic signs is rewritten as plain text first.
 
 import math
 import re
-from operator import add, mul, sub, truediv
+from operator import add, mul, neg, sub, truediv
 
 _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
 _PREFIX = {"-": "~", "m": "~"}
@@ -33,17 +33,19 @@ def evaluate(items: list) -> float | None:
     float or None
         None where the list is not one well-formed expression, or has no value.
     """
-    if len(items) == 1 and isinstance(items[0], float):
-        return items[0] if abs(items[0]) < _LARGEST else None
-    if len(items) == 3 and items[1] in _FREQUENT:  # by far the most frequent kind
-        return _combine(*items)
     try:
-        return _evaluate_by_stacks(items)
+        value = _calculate(items)
     except (ArithmeticError, ValueError, IndexError, KeyError):
         return None
+    return value if value is not None and abs(value) < _LARGEST else None
 
 
-def _evaluate_by_stacks(items):
+def _calculate(items):
+    """The value by two stacks, one of numbers and one of symbols that wait for more."""
+    if len(items) == 3 and items[1] in _FREQUENT:  # by far the most frequent kind
+        a, sign, b = items
+        both = isinstance(a, float) and isinstance(b, float)
+        return _FREQUENT[sign](a, b) if both else None
     values, waiting, complete = [], [], False
     for item in items:
         if isinstance(item, float):
@@ -62,35 +64,22 @@ def _evaluate_by_stacks(items):
     while waiting:
         _apply(waiting.pop(), values)
     (value,) = values
-    return value if abs(value) < _LARGEST else None
-
-
-def _combine(a, sign, b):
-    """Value of ``a sign b``, or None."""
-    if not (isinstance(a, float) and isinstance(b, float)) or (sign == "/" and not b):
-        return None
-    value = _FREQUENT[sign](a, b)
-    return value if abs(value) < _LARGEST else None
+    return value
 
 
 def _apply_behind_value(item, values, waiting):
     """Take a symbol that follows a value; return whether a value is still complete."""
-    if item == "%":
-        values[-1] /= 100
-        return True
-    if item == "!":
-        values[-1] = _factorial(values[-1])
+    if item in ("%", "!"):
+        values[-1] = _factorial(values[-1]) if item == "!" else values[-1] / 100
         return True
     if item == ")":
         while waiting[-1] != "(":
             _apply(waiting.pop(), values)
         waiting.pop()
         return True
-    binding = _BINDING[item] if item in _BINARY else None
-    if binding is None:
+    if item not in _BINARY:
         raise ValueError
-    if item == "^":
-        binding += 1  # a ^ b ^ c is a ^ (b ^ c)
+    binding = _BINDING[item] + (item == "^")  # a ^ b ^ c is a ^ (b ^ c)
     while waiting and waiting[-1] != "(" and _BINDING[waiting[-1]] >= binding:
         _apply(waiting.pop(), values)
     waiting.append(item)
@@ -99,10 +88,8 @@ def _apply_behind_value(item, values, waiting):
 
 def _apply(symbol, values):
     right = values.pop()
-    if symbol == "~":
-        values.append(-right)
-    elif symbol == "r":
-        values.append(math.sqrt(right))
+    if symbol in _UNARY:
+        values.append(_UNARY[symbol](right))
     else:
         values.append(_BINARY[symbol](values.pop(), right))
 
@@ -126,6 +113,7 @@ def _factorial(n):
     return float(math.factorial(int(n)))
 
 
+_UNARY = {"~": neg, "r": math.sqrt}
 _BINARY = _FREQUENT | {"^": _raise_to, "C": _choose}
 
 
@@ -187,9 +175,8 @@ def _explain_gap(a, b, left, right, rounded):
     for value, items in ((a, left), (b, right)):
         if is_bare(items) and gap < _find_last_place(value) * (1 - 1e-6):
             return True if value != int(value) or rounded else None
-        if _is_bare_percent(items) and gap < _find_last_place(items[-2]) / 100 * (
-            1 - 1e-6
-        ):
+        percent = items[-1:] == ["%"] and len(items) > 1 and is_bare(items[:-1])
+        if percent and gap < _find_last_place(items[-2]) / 100 * (1 - 1e-6):
             return True
     if gap <= 0.005 * max(abs(a), abs(b)) and any(map(_is_decimal, left + right)):
         return None
@@ -198,10 +185,6 @@ def _explain_gap(a, b, left, right, rounded):
         if of_what or _agree(a, 100 * b) or _agree(100 * a, b):
             return None
     return False
-
-
-def _is_bare_percent(items):
-    return items[-1:] == ["%"] and len(items) > 1 and is_bare(items[:-1])
 
 
 def _is_percent_of_something(items):

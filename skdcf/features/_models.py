@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY
 from itertools import chain
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._checks import printable
-from .._parameters import StrOptions, positive
+from .._parameters import StrOptions, positive, settings
 from ..graphs import GraphBatch
 from ._cleaning import check_claim_texts
 from ._transformers import GraphTransformer, check_known
@@ -52,6 +53,7 @@ class _ModelColumn(GraphTransformer):
         check_claim_texts(batch)
 
 
+@settings
 class PairFeature(_ModelColumn):
     """What a model says of pairs of a text and a claim, such as entailment.
 
@@ -101,7 +103,7 @@ class PairFeature(_ModelColumn):
     array([[1.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints = {
         "score": [callable],
         "over": [StrOptions({"context", "alternatives", "ancestors"})],
         "chunk_words": [positive(Integral), None],
@@ -109,20 +111,12 @@ class PairFeature(_ModelColumn):
         "name": [str],
     }
 
-    def __init__(
-        self,
-        score: Callable[[list[str], list[str]], ArrayLike],
-        *,
-        over: Literal["context", "alternatives", "ancestors"] = "context",
-        chunk_words: int | None = None,
-        batch_size: int = 256,
-        name: str = "pair_score",
-    ):
-        self.score = score
-        self.over = over
-        self.chunk_words = chunk_words
-        self.batch_size = batch_size
-        self.name = name
+    score: Callable[[list[str], list[str]], ArrayLike]
+    _: KW_ONLY
+    over: Literal["context", "alternatives", "ancestors"] = "context"
+    chunk_words: int | None = None
+    batch_size: int = 256
+    name: str = "pair_score"
 
     @property
     def reads_edges(self) -> bool:  # type: ignore[override]
@@ -208,6 +202,7 @@ class PairFeature(_ModelColumn):
             )
 
 
+@settings
 class StepReward(_ModelColumn):
     """What a process-reward model says of each claim, one request an answer.
 
@@ -256,7 +251,7 @@ class StepReward(_ModelColumn):
     """
 
     reads_edges = False
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints = {
         "source": [str, callable],
         "separator": [str],
         "column": [Integral],
@@ -266,24 +261,14 @@ class StepReward(_ModelColumn):
         "name": [str],
     }
 
-    def __init__(
-        self,
-        source: str | Callable[[str, list[str]], ArrayLike],
-        *,
-        separator: str = "<extra_0>",
-        column: int = -1,
-        task: str | None = None,
-        model: str | None = None,
-        timeout: float = 60.0,
-        name: str = "reward",
-    ):
-        self.source = source
-        self.separator = separator
-        self.column = column
-        self.task = task
-        self.model = model
-        self.timeout = timeout
-        self.name = name
+    source: str | Callable[[str, list[str]], ArrayLike]
+    _: KW_ONLY
+    separator: str = "<extra_0>"
+    column: int = -1
+    task: str | None = None
+    model: str | None = None
+    timeout: float = 60.0
+    name: str = "reward"
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]

@@ -14,12 +14,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from .._checks import check_choice, is_missing, warn
+from .._parameters import settings
 from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch, as_batch
 from ..ops.graph_metrics import METRICS, PAPER_METRICS, check_size, compute_metrics
-from ._agreement import AgreementFeatures
-from ._answers import OptionFeatures
-from ._cleaning import clean
+from ._answers import AgreementFeatures, OptionFeatures
+from ._cleaning import clean, list_names
 from ._context import ContextFeatures
 from ._text import TextFeatures
 from ._transformers import (
@@ -30,13 +30,8 @@ from ._transformers import (
     number_claims,
 )
 
-_STRUCTURE = (
-    "nx_in_degree",
-    "nx_out_degree",
-    "n_ancestors",
-    "nx_depth_from_sources",
-    "nx_is_source",
-    "nx_is_sink",
+_STRUCTURE = list_names(
+    "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source nx_is_sink"
 )
 # Columns of the data, domains, and metrics of the graph; None stands for all of a kind.
 _FELM_7 = (
@@ -58,8 +53,7 @@ _PAPER = {
 
 
 def reasoning_features(
-    *,
-    metadata: Sequence[str] | Mapping[str, Sequence[str]] = (),
+    *, metadata: Sequence[str] | Mapping[str, Sequence[str]] = ()
 ) -> GraphUnion:
     """The recommended features: all that question, claims and edges say by themselves.
 
@@ -123,9 +117,7 @@ def reasoning_features(
     return GraphUnion(members)
 
 
-def paper_features(
-    name: Literal["math", "felm-7", "felm-20"] = "math",
-) -> GraphUnion:
+def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> GraphUnion:
     """The feature sets of the paper, and no other column.
 
     Parameters
@@ -168,15 +160,9 @@ def paper_features(
     return GraphUnion([m for m in members if m[1]._own_names()], keep_input=False)
 
 
-SEMANTIC = (
-    "claim_index",
-    "coherent_to_ancestors",
-    "inference_gap_size",
-    "has_missing_dependencies",
-    "has_unnecessary_dependencies",
-    "problem_relevance",
-    "uses_problem_data",
-    "is_well_formed",
+SEMANTIC = list_names(
+    "claim_index coherent_to_ancestors inference_gap_size has_missing_dependencies "
+    "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
 )
 
 
@@ -184,25 +170,29 @@ class _GivenColumns(GraphTransformer):
     """Columns of the input, under names of their own."""
 
     reads_edges = False
+    counts_claims = False  # whether ``claim_index`` is counted where the data lack it
 
     def _sources(self) -> Sequence[str]:
-        """Names of the input columns that are needed."""
+        """Names of the input columns that are taken."""
         return self._own_names()
 
     def _check(self, batch: GraphBatch) -> None:
         there = list_columns(batch)
-        missing = [name for name in self._sources() if name not in there]
-        if missing:
+        made = ["claim_index"] if self.counts_claims else []
+        if missing := [n for n in self._sources() if n not in there + made]:
             raise ValueError(
                 f"the problems have no column {', '.join(map(repr, missing))}; "
                 f"they have {there or 'no feature columns'}"
             )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        there = list_columns(batch)
-        return batch.features[:, [there.index(name) for name in self._sources()]]
+        given = {} if batch.features is None else batch.features.T
+        there = {"claim_index": number_claims(batch)}
+        there |= zip(list_columns(batch), given, strict=True)
+        return np.column_stack([there[name] for name in self._sources()])
 
 
+@settings
 class FrequencyFeature(_GivenColumns):
     """The self-consistency score: in how many regenerated answers a claim comes back.
 
@@ -229,10 +219,9 @@ class FrequencyFeature(_GivenColumns):
     ('consistency', 'frequency-score')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {"column": [str]}
+    _parameter_constraints = {"column": [str]}
 
-    def __init__(self, column: str = "frequency-score"):
-        self.column = column
+    column: str = "frequency-score"
 
     def _own_names(self) -> tuple[str, ...]:
         return ("frequency-score",)
@@ -241,6 +230,7 @@ class FrequencyFeature(_GivenColumns):
         return (self.column,)
 
 
+@settings
 class SemanticFeatures(_GivenColumns):
     """What a judge, human or model, says about each claim; taken from the data.
 
@@ -274,29 +264,16 @@ class SemanticFeatures(_GivenColumns):
     ('other', 'claim_index', 'problem_relevance')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "columns": ["array-like", None]
-    }
+    counts_claims = True
+    _parameter_constraints = {"columns": ["array-like", None]}
 
-    def __init__(self, columns: Sequence[str] | None = None):
-        self.columns = columns
+    columns: Sequence[str] | None = None
 
     def _own_names(self) -> tuple[str, ...]:
         return SEMANTIC if self.columns is None else tuple(self.columns)
 
-    def _sources(self) -> tuple[str, ...]:
-        return tuple(name for name in self._own_names() if name != "claim_index")
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        there, counted = list_columns(batch), number_claims(batch)
-        return np.column_stack(
-            [
-                batch.features[:, there.index(name)] if name in there else counted
-                for name in self._own_names()
-            ]
-        ).astype(np.float64)
-
-
+@settings
 class GraphFeatures(GraphTransformer):
     """Position of each claim in the dependency graph, as networkx defines it.
 
@@ -350,19 +327,15 @@ class GraphFeatures(GraphTransformer):
            [0. , 0. ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "metrics": ["array-like", None]
-    }
+    _parameter_constraints = {"metrics": ["array-like", None]}
 
-    def __init__(self, metrics: Sequence[str] | None = None):
-        self.metrics = metrics
+    metrics: Sequence[str] | None = None
 
     def _own_names(self) -> tuple[str, ...]:
         return PAPER_METRICS if self.metrics is None else tuple(self.metrics)
 
     def _check(self, batch: GraphBatch) -> None:
-        unknown = [name for name in self._own_names() if name not in METRICS]
-        if unknown:
+        if unknown := [name for name in self._own_names() if name not in METRICS]:
             raise ValueError(
                 f"unknown graph metrics {unknown}; known are {list(METRICS)}"
             )
@@ -409,6 +382,7 @@ _PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
 _LONGEST = 20_000  # characters of a question that are searched
 
 
+@settings
 class DomainIndicators(_GivenColumns):
     """Flags for the topic of the problem, the same for all of its claims.
 
@@ -457,12 +431,9 @@ class DomainIndicators(_GivenColumns):
     lexicon: ClassVar[dict[str, str]] = LEXICON
     topics: ClassVar[tuple[str, ...]] = tuple(LEXICON)[:12]
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "domains": ["array-like", None]
-    }
+    _parameter_constraints = {"domains": ["array-like", None]}
 
-    def __init__(self, domains: Sequence[str] | None = None):
-        self.domains = domains
+    domains: Sequence[str] | None = None
 
     def _own_names(self) -> tuple[str, ...]:
         return self.topics if self.domains is None else tuple(self.domains)
@@ -470,14 +441,14 @@ class DomainIndicators(_GivenColumns):
     def _check(self, batch: GraphBatch) -> None:
         if set(self._own_names()) <= set(list_columns(batch)):
             return
-        unknown = [name for name in self._own_names() if name not in LEXICON]
-        if unknown:
+        if unknown := [name for name in self._own_names() if name not in LEXICON]:
             raise ValueError(
                 f"the lexicon has no domain {', '.join(map(repr, unknown))}; it has "
                 f"{list(LEXICON)}. For others, use MetadataIndicators"
             )
-        for i in range(len(batch)):
-            if batch.problems is None or not isinstance(batch.problems[i], str):
+        given = [None] * len(batch) if batch.problems is None else batch.problems
+        for i, question in enumerate(given):
+            if question is None:
                 raise ValueError(
                     f"{batch.name_of(i)} has no question text: pass problem=..., or use "
                     "MetadataIndicators"
@@ -487,13 +458,12 @@ class DomainIndicators(_GivenColumns):
         names = self._own_names()
         if set(names) <= set(list_columns(batch)):
             return super()._own_columns(batch)
-        flags = np.zeros((len(batch), len(names)))
-        for i in range(len(batch)):
-            text = clean(batch.problems[i])[:_LONGEST]
-            flags[i] = [bool(_PATTERNS[name].search(text)) for name in names]
-        return flags[batch.problem_of]
+        texts = [clean(question)[:_LONGEST] for question in batch.problems]
+        flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
+        return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]
 
 
+@settings
 class MetadataIndicators(GraphTransformer):
     """Flags for what the metadata of a problem say, such as which model wrote the answer.
 
@@ -540,15 +510,9 @@ class MetadataIndicators(GraphTransformer):
     """
 
     reads_edges = False
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "keys": [Mapping, list, tuple],
-    }
+    _parameter_constraints = {"keys": [Mapping, list, tuple]}
 
-    def __init__(
-        self,
-        keys: Sequence[str] | Mapping[str, Sequence[Any]] = ("model",),
-    ):
-        self.keys = keys
+    keys: Sequence[str] | Mapping[str, Sequence[Any]] = ("model",)
 
     @property
     def learns(self) -> bool:  # type: ignore[override]
@@ -574,12 +538,11 @@ class MetadataIndicators(GraphTransformer):
         """
         self.validate()
         batch = as_batch(X)
-        self.values_ = {
-            key: sorted(set(self._read(batch, key)), key=str)
-            if self.learns
-            else list(self.keys[key])  # type: ignore[call-overload]
-            for key in self.keys
-        }
+        if isinstance(self.keys, Mapping):
+            self.values_ = {key: list(some) for key, some in self.keys.items()}
+        else:
+            read = {key: set(self._read(batch, key)) for key in self.keys}
+            self.values_ = {key: sorted(some, key=str) for key, some in read.items()}
         return super().fit(batch)
 
     def _own_names(self) -> tuple[str, ...]:
@@ -599,8 +562,7 @@ class MetadataIndicators(GraphTransformer):
 
     def _check(self, batch: GraphBatch) -> None:
         for key, known in self.values_.items():
-            unseen = {v for v in self._read(batch, key) if v not in known}
-            if unseen:
+            if unseen := {v for v in self._read(batch, key) if v not in known}:
                 warn(
                     f"metadata {key!r} has the values {sorted(unseen, key=str)}, which are "
                     f"none of {known}: such problems count as others, and nothing is "
@@ -609,10 +571,7 @@ class MetadataIndicators(GraphTransformer):
                 )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        flags = [
-            [value == one for value in self._read(batch, key)]
-            for key, known in self.values_.items()
-            for one in known
-        ]
-        table = np.array(flags, dtype=float).reshape(-1, len(batch)).T
-        return table[batch.problem_of]
+        read = {key: self._read(batch, key) for key in self.values_}
+        pairs = [(key, one) for key, known in self.values_.items() for one in known]
+        flags = [[value == one for value in read[key]] for key, one in pairs]
+        return np.array(flags, dtype=float).reshape(-1, len(batch)).T[batch.problem_of]

@@ -1,52 +1,228 @@
 """What a claim's text says, read against the question, its parents and the answer.
 
 Every column is a formula over texts and edges: no model, no label, nothing learned.
+The first part reads a text alone; the second compares a claim with its premises.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
 from struct import Struct
 from typing import ClassVar
 
 import numpy as np
 
 from ..graphs import GraphBatch
+from ..graphs.ragged import reduce_segments
 from ..ops.ancestors import pass_on, sum_ancestors
-from ._cleaning import check_claim_texts
-from ._reading import FLAGS, compare_claim, read_claim, read_question
+from . import _cleaning as cleaning
+from ._equations import check_equalities, find_results, split_clauses
 from ._transformers import GraphTransformer, number_claims
 
+_MOST_NUMBERS = 64  # different ones of one text that are compared with others
+_HEAD = 4000  # characters whose words are compared
+_REMEMBERED = 1000  # characters; what longer texts say is not kept in mind
+
+
+def _list_forms(words):
+    """The words as they stand in a text, with the punctuation that may follow."""
+    return frozenset(word + mark for word in words.split() for mark in ("", *",.:;"))
+
+
+FLAGS = {
+    "defines": _list_forms("let let's denote denotes denoted define defined suppose"),
+    "concludes": _list_forms("therefore thus hence final finally answer"),
+    "hedges": _list_forms(
+        "about approximately approx assume assumes assumed assuming assumption "
+        "probably perhaps maybe might likely roughly"
+    ),
+    "contrasts": _list_forms(
+        "not however but cannot can't don't doesn't isn't aren't didn't won't although"
+    ),
+}
+_NO_FLAG = [False] * len(FLAGS)
+_SPELLED = {w: n for w, n in cleaning.NUMBER_WORDS.items() if n not in cleaning.IGNORED}
+_SPECIAL = _SPELLED.keys() | set().union(*FLAGS.values())
+LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+
+
+class ClaimText:
+    """What can be read from the text of a claim alone."""
+
+    def __init__(self, text: str):
+        text, words = cleaning.clean_words(text)
+        self.size = len(text)
+        self._head = text[:_HEAD]
+        if self.size > _HEAD:
+            words = self._head.split()
+        self.words = frozenset(words)
+        found = cleaning.find_numbers(text)
+        self.n_numerals = len(found)
+        self.n_equal = text.count("=")
+        self._clauses = split_clauses(text)
+        self.right, self.wrong = check_equalities(self._clauses)
+        self.flags = _NO_FLAG
+        special = self.words & _SPECIAL
+        if special:
+            found += find_quantities(special)
+            self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
+        self.found = _drop_repeats(found)
+
+    @cached_property
+    def results(self) -> frozenset[float]:
+        """Values of the right-hand sides of its equations."""
+        return find_results(self._clauses)
+
+    @cached_property
+    def long_words(self) -> frozenset[str]:
+        """Its words of four letters or more."""
+        return frozenset(LONG_WORD.findall(self._head))
+
+
+def find_quantities(words):
+    """Numbers that are spelled out among the words, in the order of the alphabet."""
+    return [_SPELLED[word] for word in sorted(_SPELLED.keys() & words)]
+
+
+def read_claim(text: str) -> ClaimText:
+    """What a text says; short ones are remembered, as each split transforms them again."""
+    return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
+
+
+_read_short = lru_cache(8192)(ClaimText)  # some 4 KB each
+
+
+class Question:
+    """The numbers of a question, and each over 100."""
+
+    __slots__ = ("asked", "bit_of", "known", "largest")
+
+    def __init__(self, text):
+        text = cleaning.clean(text or "")
+        asked = cleaning.find_numbers(text) + cleaning.find_spelled_numbers(text)
+        self.asked = _drop_repeats(asked)[:63]  # one bit of a number for each
+        shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
+        self.bit_of = {share: 1 << k for k, share in shares if share}
+        self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}
+        self.known = frozenset(self.bit_of)
+        self.largest = max(self.asked, default=0.0)
+
+
+def read_question(text: str | None) -> Question:
+    """The numbers of a question; of a short one they are remembered."""
+    return _ask_short(text) if len(text or "") <= _REMEMBERED else Question(text)
+
+
+_ask_short = lru_cache(1024)(Question)
+
+
+def _drop_repeats(values):
+    if len(values) < 2:
+        return values
+    return list(dict.fromkeys(values))[:_MOST_NUMBERS]
+
+
+def compare_claim(claim, question, above, earlier):
+    """The counted columns and the facts of one claim, and the question's numbers in it.
+
+    The latter are bits of one number, so that a union over ancestors is one operation.
+    """
+    found, known, words = claim.found, question.known, claim.words
+    if above:
+        premises = known.union(*[u.found for u in above])
+        others = [u.words for u in above]
+        shared = words & (others[0].union(*others[1:]) if others[1:] else others[0])
+    else:
+        premises, shared = known, ()
+    supported, refuted = _judge_numbers(claim, premises)
+    loose = underived = in_question = in_premises = new = bits = 0
+    for x in found:
+        new += x not in earlier
+        in_premises += x in premises
+        if x in known:
+            in_question += 1
+            bits |= question.bit_of[x]
+        if x not in supported:
+            loose += 1
+            if underived < 2:
+                underived += x in refuted or not _is_derived(x, premises)
+    n, wrong = len(found), min(len(claim.wrong), 2)
+    return (
+        claim.size,
+        claim.n_numerals,
+        claim.n_equal,
+        new,
+        loose,
+        min(len(claim.right), 3),
+        wrong,
+        in_question / n if n else 1.0,
+        in_premises / n if n else 1.0,
+        len(shared) / len(words) if words else 1.0,
+        in_question > 0,
+        *claim.flags,
+        wrong,
+        underived,
+        max(found) if n else 0.0,
+    ), bits
+
+
+def _judge_numbers(claim, premises):
+    """Numbers that premises and checked equalities support; results that fail."""
+    if not claim.right and not claim.wrong:
+        return premises, ()
+    supported = set().union(premises, cleaning.IGNORED)
+    for sides in claim.right:
+        left, right = [[x for x in side if type(x) is float] for side in sides]
+        if supported.issuperset(left):
+            supported.update(right)
+        elif supported.issuperset(right):
+            supported.update(left)
+    if not claim.wrong:
+        return supported, ()
+    refuted = set().union(*[min(sides[::-1], key=len) for sides in claim.wrong])
+    return supported - refuted, refuted
+
+
+def _is_derived(x, known):
+    """Whether x is one operation away from known numbers."""
+    operands = list(islice(known, _MOST_NUMBERS))
+    for a in operands:
+        # x = b - a, a + b, b / a, a * b, square root of a
+        if x + a in known or x - a in known or x * a in known or x / a in known:
+            return True
+        if x * x == a:
+            return True
+    if x % 1 == 0 and not any([a % 1 for a in operands]):
+        return False
+    # Sums of decimals are not exact, so that they are compared in millionths.
+    millionths = {int(b * 1e6 + 0.5) for b in known}
+    for a in operands:
+        if (
+            int((x + a) * 1e6 + 0.5) in millionths
+            or int((x - a) * 1e6 + 0.5) in millionths
+            or int(x * a * 1e6 + 0.5) in millionths
+            or int(x / a * 1e6 + 0.5) in millionths
+        ):
+            return True
+    return False
+
+
 # Filled claim by claim; the others follow from the whole batch.
-_COUNTED = (
-    "log_length",
-    "n_numbers",
-    "n_equalities",
-    "new_numbers",
-    "unsupported_numbers",
-    "arithmetic_right",
-    "arithmetic_wrong",
-    "numbers_in_question",
-    "numbers_in_premises",
-    "words_in_premises",
-    "uses_problem_data",
-    *FLAGS,
-)
+_COUNTED = cleaning.list_names(
+    "log_length n_numbers n_equalities new_numbers unsupported_numbers arithmetic_right "
+    "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
+    "uses_problem_data"
+) + tuple(FLAGS)
 # What the columns of the whole answer need of each claim.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
-COLUMNS = (
-    "claim_index",
-    "relative_position",
-    "log_n_claims",
-    "question_unused",
-    "question_covered",
-    "underived_numbers",
-    "arithmetic_wrong_above",
-    "log_magnitude",
-    *_COUNTED,
+_WHOLE = cleaning.list_names(
+    "claim_index relative_position log_n_claims question_unused question_covered "
+    "underived_numbers arithmetic_wrong_above log_magnitude"
 )
 _MOST_PARENTS = 64  # of one claim
 
@@ -132,15 +308,13 @@ class TextFeatures(GraphTransformer):
     unsupported_numbers [0.  1.1]
     """
 
-    looks_ahead: ClassVar[frozenset[str]] = frozenset(
-        ("relative_position", "log_n_claims", "question_unused")
-    )
+    looks_ahead: ClassVar[frozenset[str]] = frozenset(_WHOLE[1:4])
 
     def _own_names(self) -> tuple[str, ...]:
-        return COLUMNS
+        return _WHOLE + _COUNTED
 
     def _check(self, batch: GraphBatch) -> None:
-        check_claim_texts(batch)
+        cleaning.check_claim_texts(batch)
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         table, bits, asked = _read_problems(batch)
@@ -153,7 +327,8 @@ class TextFeatures(GraphTransformer):
 def _read_problems(batch):
     """Counts and facts of each claim, the question's numbers in it, and in the question."""
     rows, bits, asked = bytearray(), array("Q"), array("d")
-    first, parents = _list_parents(batch)
+    parents, children = batch.edges[:, 0].tolist(), batch.edges[:, 1]
+    first = np.searchsorted(children, np.arange(batch.n_claims + 1)).tolist()
     texts = () if batch.claims is None else batch.claims
     for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
         question = read_question(None if batch.problems is None else batch.problems[i])
@@ -161,8 +336,8 @@ def _read_problems(batch):
         claims = [read_claim(text) for text in texts[a:b]]
         earlier = set(question.known)
         for v, claim in enumerate(claims, a):
-            above = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
-            above = [claims[u - a] for u in above]
+            own = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
+            above = [claims[u - a] for u in own]
             row, asked_in_it = compare_claim(claim, question, above, earlier)
             rows += _pack(*row)
             bits.append(asked_in_it)
@@ -171,20 +346,13 @@ def _read_problems(batch):
     return table, np.array(bits), np.array(asked).reshape(-1, 2)
 
 
-def _list_parents(batch):
-    """Where the parents of each claim begin, and the parents."""
-    parents, children = batch.edges.T
-    first = np.searchsorted(children, np.arange(batch.n_claims + 1))
-    return first.tolist(), parents.tolist()
-
-
 def _describe_answer(batch, facts, bits, asked):
     """The columns that look at positions, ancestors and other claims."""
     (wrong, underived, largest), (n_asked, largest_asked) = facts, asked
     index = number_claims(batch)
     problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
     share = 1 / np.maximum(n_asked, 1)
-    used = _count_bits(_reduce_segments(np.bitwise_or, bits, batch.offsets))
+    used = _count_bits(reduce_segments(np.bitwise_or, bits, batch.offsets, 0))
     covered = _count_bits(pass_on(np.bitwise_or, bits, batch))
     all_wrong = sum_ancestors(wrong, batch)
     all_underived = sum_ancestors(underived, batch)
@@ -198,15 +366,6 @@ def _describe_answer(batch, facts, bits, asked):
         np.log1p(all_wrong - wrong),
         np.log10(1 + largest) - np.log10(1 + largest_asked)[problem_of],
     )
-
-
-def _reduce_segments(ufunc, values, offsets):
-    """One value per segment; 0 for an empty one."""
-    result = np.zeros(len(offsets) - 1, dtype=values.dtype)
-    filled = np.diff(offsets) > 0
-    if filled.any():
-        result[filled] = ufunc.reduceat(values, offsets[:-1][filled])
-    return result
 
 
 def _count_bits(masks):

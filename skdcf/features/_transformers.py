@@ -8,6 +8,7 @@ so that `fit` learns nothing and only looks whether the columns can be made.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -17,8 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_choice
-from .._parameters import Settings
+from .._parameters import Settings, settings
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ._cleaning import check_claim_texts
 
@@ -111,12 +111,11 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Raises
         ------
         ValueError
-            If ``transform`` is "pandas" or "polars".
+            If ``transform`` is anything else, such as "pandas".
         """
-        check_choice("transform", transform, (None, "default", "pandas", "polars"))
-        if transform in ("pandas", "polars"):
+        if transform not in (None, "default"):
             raise ValueError(
-                f"{type(self).__name__} cannot make a table of {transform}: its output is "
+                f"{type(self).__name__} cannot make a table of {transform!r}: its output is "
                 "a GraphBatch, whose edges no table holds. "
                 "skdcf.adapters.to_frame(graphs) makes a table with one row per claim"
             )
@@ -183,9 +182,12 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         check_is_fitted(self)
         given = self.feature_names_in_ if input_features is None else input_features
+        return np.array(self._join_names(list(given)), dtype=object)
+
+    def _join_names(self, given: list[str]) -> list[str]:
+        """Names of all columns, from those of the input."""
         own = list(self._own_names())
-        kept = [name for name in given if name not in own]
-        return np.array(kept + own, dtype=object)
+        return [name for name in given if name not in own] + own
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -212,6 +214,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
     def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
         """The columns, made block by block where each looks at one problem at a time."""
+        if not self._own_names():
+            return np.empty((batch.n_claims, 0))
         block = batch.offsets[:-1] // _BLOCK
         cuts = np.flatnonzero(np.diff(block)) + 1
         if not len(cuts) or not self.per_problem:
@@ -220,19 +224,20 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return np.concatenate([self._own_columns(batch[a:b]) for a, b in bounds])
 
 
+@settings
 class OptionalColumns(GraphTransformer):
-    """Columns from something that only some problems bring.
+    """Columns that compare claims with texts of a problem, which only some bring.
 
-    Subclasses name the columns, say whether a batch brings what they need (`_is_there`),
-    and make them (`_used_columns`).
+    Subclasses name the columns and the ``field`` of the texts, and make the columns.
     """
 
     learns = False
     columns: ClassVar[tuple[str, ...]]
-    _parameter_constraints: ClassVar[dict[str, list]] = {"optional": ["boolean"]}
+    field: ClassVar[str] = ""
+    _parameter_constraints = {"optional": ["boolean"]}
 
-    def __init__(self, *, optional: bool = False):
-        self.optional = optional
+    _: KW_ONLY
+    optional: bool = False
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
         """Look whether the problems bring it; nothing is learned.
@@ -260,44 +265,23 @@ class OptionalColumns(GraphTransformer):
 
     def _is_there(self, batch: GraphBatch) -> bool:
         """Whether a problem brings what the columns need."""
-        raise NotImplementedError
+        return getattr(batch, self.field) is not None
 
     def _own_names(self) -> tuple[str, ...]:
         return self.columns if self.used_ else ()
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        if not self.used_:
-            return np.empty((batch.n_claims, 0))
-        return self._used_columns(batch)
-
-    def _used_columns(self, batch: GraphBatch) -> np.ndarray:
-        """The columns, shape (n_claims, n_columns)."""
-        raise NotImplementedError
-
     def _check(self, batch: GraphBatch) -> None:
         if self.used_:
             check_claim_texts(batch)
-
-
-class OptionalTexts(OptionalColumns):
-    """Columns that compare claims with texts of a problem, those of its ``field``."""
-
-    field: ClassVar[str]
-
-    def _is_there(self, batch: GraphBatch) -> bool:
-        return getattr(batch, self.field) is not None
-
-    def _check(self, batch: GraphBatch) -> None:
-        super()._check(batch)
-        if self.used_:
-            check_known(batch, self.field)
+            if self.field:
+                check_known(batch, self.field)
 
 
 def check_known(batch: GraphBatch, field: str) -> None:
     """Raise ValueError if the texts of a problem, of that name, are unknown."""
     given = getattr(batch, field)
-    for i in range(len(batch)):
-        if given is None or given[i] is None:
+    for i, texts in enumerate([None] * len(batch) if given is None else given):
+        if texts is None:
             is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
             raise ValueError(
                 f"the {field} of {batch.name_of(i)} {is_unknown} (None), but columns are "
@@ -325,6 +309,7 @@ def append_columns(
     return batch.replace_features(columns, [before[i] for i in kept] + names)
 
 
+@settings
 class GraphUnion(GraphTransformer, _BaseComposition):
     """Columns of several transformers side by side.
 
@@ -363,19 +348,14 @@ class GraphUnion(GraphTransformer, _BaseComposition):
            [1., 0.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
+    _parameter_constraints = {
         "transformer_list": [list, tuple],
         "keep_input": ["boolean"],
     }
 
-    def __init__(
-        self,
-        transformer_list: Sequence[tuple[str, GraphTransformer]],
-        *,
-        keep_input: bool = True,
-    ):
-        self.transformer_list = transformer_list
-        self.keep_input = keep_input
+    transformer_list: Sequence[tuple[str, GraphTransformer]]
+    _: KW_ONLY
+    keep_input: bool = True
 
     @property
     def per_problem(self) -> bool:  # type: ignore[override]
@@ -454,15 +434,13 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         self.validate()
         self.transformers_ = [clone(member).fit(batch, y) for member in self._members]
         owner: dict[str, str] = {}
-        for (name, _), member in zip(
-            self.transformer_list, self.transformers_, strict=True
-        ):
+        for k, member in enumerate(self.transformers_):
+            name = self.transformer_list[k][0]
             for column in member._own_names():
-                if column in owner:
+                if owner.setdefault(column, name) != name:
                     raise ValueError(
                         f"{owner[column]!r} and {name!r} both make the column {column!r}"
                     )
-                owner[column] = name
         return super().fit(batch)
 
     def validate(self) -> None:
@@ -488,10 +466,8 @@ class GraphUnion(GraphTransformer, _BaseComposition):
             )
         self._validate_names([name for name, _ in self.transformer_list])
 
-    def get_feature_names_out(
-        self, input_features: Sequence[str] | None = None
-    ) -> np.ndarray:
-        return super().get_feature_names_out(input_features if self.keep_input else ())
+    def _join_names(self, given: list[str]) -> list[str]:
+        return super()._join_names(given if self.keep_input else [])
 
     def _own_names(self) -> list[str]:
         return [name for m in self.transformers_ for name in m._own_names()]
@@ -501,7 +477,8 @@ class GraphUnion(GraphTransformer, _BaseComposition):
             member._check(batch)
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        return np.hstack([member._own_columns(batch) for member in self.transformers_])
+        used = [member for member in self.transformers_ if member._own_names()]
+        return np.hstack([member._own_columns(batch) for member in used])
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         if self.keep_input:

@@ -9,7 +9,7 @@ are applied one by one, each as if it stood alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import hash as digest_of
@@ -19,9 +19,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import HasMethods
+from .._parameters import HasMethods, settings
 from ..graphs import GraphBatch, as_batch, pack_labels
 from ._transformers import Graphs, GraphTransformer, list_columns
 
@@ -306,6 +305,7 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]
 
 
+@settings
 class ClaimTransformer(GraphTransformer):
     """Any scikit-learn transformer, applied to the claims of all problems stacked.
 
@@ -340,14 +340,11 @@ class ClaimTransformer(GraphTransformer):
     array([0., 1., 2.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {
-        "transformer": [HasMethods(["fit", "transform"])]
-    }
+    _parameter_constraints = {"transformer": [HasMethods(["fit", "transform"])]}
     reads_edges = False
     per_problem = False
 
-    def __init__(self, transformer: BaseEstimator):
-        self.transformer = transformer
+    transformer: BaseEstimator
 
     def does_learn(self) -> bool:
         """Whether the transformer learns, which scikit-learn's tags say.
@@ -387,22 +384,5 @@ class ClaimTransformer(GraphTransformer):
     def _add(self, batch: GraphBatch) -> GraphBatch:
         return batch.replace_features(*transformed(self.transformer_, batch))
 
-    def get_feature_names_out(
-        self, input_features: Sequence[str] | None = None
-    ) -> np.ndarray:
-        """Names of the columns of the transformed problems.
-
-        Parameters
-        ----------
-        input_features : sequence of str, optional
-            Names of the input columns; those seen in `fit` by default.
-
-        Returns
-        -------
-        ndarray of str
-            One for each column that the transformer makes.
-        """
-        check_is_fitted(self)
-        given = self.feature_names_in_ if input_features is None else input_features
-        names = names_of(self.transformer_, list(given), self.n_columns_)
-        return np.array(names, dtype=object)
+    def _join_names(self, given: list[str]) -> list[str]:
+        return names_of(self.transformer_, given, self.n_columns_)

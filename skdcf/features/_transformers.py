@@ -115,7 +115,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         if transform not in (None, "default"):
             raise ValueError(
-                f"{type(self).__name__} cannot make a table of {transform!r}: its output is "
+                f"{type(self).__name__} cannot make a table of {transform}: its output is "
                 "a GraphBatch, whose edges no table holds. "
                 "skdcf.adapters.to_frame(graphs) makes a table with one row per claim"
             )

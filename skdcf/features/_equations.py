@@ -53,10 +53,7 @@ _KINDS = (
     "mg gram/grams/g kilogram/kilograms/kg ounce/ounces/oz pound/pounds/lb/lbs ton/tons",
     "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
 )
-_UNIT_OF = [
-    {form: names for names in kind.split() for form in names.split("/")}
-    for kind in _KINDS
-]
+_UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
 # Words that change what stands beside them: "5 more than 3" is not 5.
 _CHANGING = frozenset(
     list_names(

@@ -21,14 +21,8 @@ from ..ops.graph_metrics import METRICS, PAPER_METRICS, check_size, compute_metr
 from ._answers import AgreementFeatures, OptionFeatures
 from ._cleaning import clean, list_names
 from ._context import ContextFeatures
-from ._text import TextFeatures
-from ._transformers import (
-    Graphs,
-    GraphTransformer,
-    GraphUnion,
-    list_columns,
-    number_claims,
-)
+from ._text import TextFeatures, number_claims
+from ._transformers import Graphs, GraphTransformer, GraphUnion, list_columns
 
 _STRUCTURE = list_names(
     "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source nx_is_sink"

@@ -20,7 +20,7 @@ from ..graphs.ragged import reduce_segments
 from ..ops.ancestors import pass_on, sum_ancestors
 from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
-from ._transformers import GraphTransformer, number_claims
+from ._transformers import GraphTransformer
 
 _MOST_NUMBERS = 64  # different ones of one text that are compared with others
 _HEAD = 4000  # characters whose words are compared
@@ -370,3 +370,8 @@ def _describe_answer(batch, facts, bits, asked):
 
 def _count_bits(masks):
     return np.unpackbits(masks.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1)
+
+
+def number_claims(batch: GraphBatch) -> np.ndarray:
+    """Position of each claim in its answer, counted from 0, shape (n_claims,)."""
+    return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

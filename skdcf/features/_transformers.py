@@ -210,7 +210,11 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         self._check(batch)
-        return append_columns(batch, self._in_blocks(batch), self._own_names())
+        before, columns = list_columns(batch), self._in_blocks(batch)
+        names = self._join_names(before)
+        if kept := [before.index(n) for n in names[: len(names) - columns.shape[1]]]:
+            columns = np.hstack([batch.features[:, kept], columns])
+        return batch.replace_features(columns, names)
 
     def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
         """The columns, made block by block where each looks at one problem at a time."""
@@ -296,17 +300,6 @@ def list_columns(batch: GraphBatch) -> list[str]:
     if batch.features is None:
         return []
     return list(batch.feature_names or (f"x{i}" for i in range(batch.n_features)))
-
-
-def append_columns(
-    batch: GraphBatch, columns: np.ndarray, names: Sequence[str]
-) -> GraphBatch:
-    """The batch with further columns; those of the same name are replaced."""
-    names, before = list(names), list_columns(batch)
-    kept = [i for i, name in enumerate(before) if name not in names]
-    if kept:
-        columns = np.hstack([batch.features[:, kept], columns])
-    return batch.replace_features(columns, [before[i] for i in kept] + names)
 
 
 @settings
@@ -479,14 +472,3 @@ class GraphUnion(GraphTransformer, _BaseComposition):
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         used = [member for member in self.transformers_ if member._own_names()]
         return np.hstack([member._own_columns(batch) for member in used])
-
-    def _add(self, batch: GraphBatch) -> GraphBatch:
-        if self.keep_input:
-            return super()._add(batch)
-        self._check(batch)
-        return batch.replace_features(self._in_blocks(batch), self._own_names())
-
-
-def number_claims(batch: GraphBatch) -> np.ndarray:
-    """Position of each claim in its answer, counted from 0, shape (n_claims,)."""
-    return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

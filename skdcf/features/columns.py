@@ -276,9 +276,8 @@ def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list
             f"{step!r} makes an array of shape {table.shape} for {batch.n_claims} claims: "
             "one row per claim is needed"
         )
-    return table.astype(np.float64, copy=False), names_of(
-        step, list_columns(batch), table.shape[1]
-    )
+    names = names_of(step, list_columns(batch), table.shape[1])
+    return table.astype(np.float64, copy=False), names
 
 
 def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:

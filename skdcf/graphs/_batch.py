@@ -14,19 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._drawing import batch_html
+from . import _inputs
 from ._derived import Names, Structure
 from ._graph import ReasoningGraph
-from ._inputs import (
-    check_column,
-    check_edges,
-    check_edges_known,
-    check_features,
-    check_fields,
-    check_flat_claims,
-    check_names,
-    check_offsets,
-    show_count,
-)
 from .ragged import offsets_of, ranges, read_only
 
 # There is one of these per problem, and a graph calls it likewise but for the plural.
@@ -165,30 +155,23 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         ValueError
             Under the conditions of `ReasoningGraph`, naming problem and claim.
         """
-        bounds = check_offsets(offsets)
-        names = Names(check_column(ids, len(bounds) - 1, "ids"), bounds)
-        texts = check_flat_claims(claims, names, needed=features is None)
+        bounds = _inputs.check_offsets(offsets)
+        names = Names(_inputs.check_column(ids, len(bounds) - 1, "ids"), bounds)
+        texts = _inputs.check_flat_claims(claims, names, needed=features is None)
         if features is None and texts is None:
             raise ValueError("features and claims are both None: give one")
-        table = check_features(features, int(bounds[-1]), names)
-        pairs, depth = check_edges(edges, bounds, names)
-        rows = {"problems": problems, "alternatives": alternatives, "context": context}
-        rows["metadata"] = metadata
-        fields = {
-            name: check_fields(name, values, names) for name, values in rows.items()
-        }
-        if depth is not None:
-            fields["depth"] = depth
+        table = _inputs.check_features(features, int(bounds[-1]), names)
         return cls._trusted(
             features=table,
             offsets=read_only(bounds),
-            edges=pairs,
-            edge_offsets=read_only(np.searchsorted(pairs[:, 1], bounds)),
-            edges_known=check_edges_known(edges_known, edges, pairs, names),
             claims=texts,
+            problems=_inputs.check_fields("problems", problems, names),
+            alternatives=_inputs.check_fields("alternatives", alternatives, names),
+            context=_inputs.check_fields("context", context, names),
+            metadata=_inputs.check_fields("metadata", metadata, names),
             ids=names.ids,
-            feature_names=check_names(feature_names, table),
-            **fields,
+            feature_names=_inputs.check_names(feature_names, table),
+            **_edge_fields(edges, edges_known, names),
         )
 
     def replace_features(
@@ -205,8 +188,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         -------
         GraphBatch
         """
-        table = check_features(features, self.n_claims, self)
-        names = check_names(feature_names, table)
+        table = _inputs.check_features(features, self.n_claims, self)
+        names = _inputs.check_names(feature_names, table)
         new = {"features": table, "feature_names": names, "tables": None}
         return self._trusted(**self.__dict__ | new)
 
@@ -246,14 +229,10 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         ValueError
             As in `from_arrays`.
         """
-        fields = {
-            n: self.__dict__[n]
-            for n in GraphBatch.__annotations__
-            if n != "edges_known"
-        }
-        features, offsets = fields.pop("features"), fields.pop("offsets")
-        del fields["edges"], fields["edge_offsets"]
-        return self.from_arrays(features, offsets, edges, **fields)
+        # What is worked out from the edges is left behind: only declared fields go on.
+        fields = {name: self.__dict__[name] for name in GraphBatch.__annotations__}
+        new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
+        return self._trusted(**fields | new)
 
     def replace_metadata(
         self, metadata: Iterable[Mapping[str, Any] | None] | None
@@ -268,7 +247,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         -------
         GraphBatch
         """
-        more = check_fields("metadata", metadata, self)
+        more = _inputs.check_fields("metadata", metadata, self)
         return self._trusted(**self.__dict__ | {"metadata": more, "tables": None})
 
     def without_edges(self) -> GraphBatch:
@@ -279,16 +258,11 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         GraphBatch
             Features and texts are shared.
         """
-        # What is worked out from the edges is left behind: only declared fields go on.
-        fields = {name: self.__dict__[name] for name in GraphBatch.__annotations__}
-        fields["edges"] = read_only(np.empty((0, 2), dtype=np.int64))
-        fields["edge_offsets"] = read_only(np.zeros_like(self.offsets))
-        fields["edges_known"] = read_only(np.ones(len(self), dtype=bool))
-        return self._trusted(**fields)
+        return self.replace_edges(())
 
     def __repr__(self) -> str:
         out = f"n_graphs={len(self)}, n_claims={self.n_claims}"
-        out += f", n_edges={show_count(self)}"
+        out += f", n_edges={_inputs.show_count(self)}"
         if self.features is not None:
             out += f", n_features={self.n_features}"
         return f"GraphBatch({out})"
@@ -340,6 +314,15 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     _repr_html_ = batch_html
 
 
+def _edge_fields(edges, known, names):
+    """What a `GraphBatch` keeps of its edges: the depths where they are at hand, too."""
+    pairs, depth = _inputs.check_edges(edges, names.offsets, names)
+    fields = {"edges": pairs} | ({} if depth is None else {"depth": depth})
+    fields["edge_offsets"] = read_only(np.searchsorted(pairs[:, 1], names.offsets))
+    known = _inputs.check_edges_known(known, edges, pairs, names)
+    return fields | {"edges_known": known}
+
+
 def _pack(graphs):
     """Fields of a `GraphBatch`, from a list of graphs."""
     if not graphs:
@@ -349,8 +332,8 @@ def _pack(graphs):
         if reason := _find_difference(graph, first):
             names = Names({i: getattr(graph, "id", None)}, None)
             raise ValueError(f"{names.at(i)}{reason}")
-    offsets = offsets_of(np.array([g.n_claims for g in graphs]))
-    edge_offsets = offsets_of(np.array([len(g.edges) for g in graphs]))
+    offsets = offsets_of([g.n_claims for g in graphs])
+    edge_offsets = offsets_of([len(g.edges) for g in graphs])
     edges = np.concatenate([g.edges for g in graphs])
     edges += np.repeat(offsets[:-1], np.diff(edge_offsets))[:, None]
     features = claims = None
@@ -369,43 +352,32 @@ def _pack(graphs):
         "feature_names": first.feature_names,
     }
     for name, single in _ROWS.items():
-        values = [getattr(g, single) for g in graphs]
-        known = any(value is not None for value in values)
-        fields[name] = (
-            np.fromiter(values, dtype=object, count=len(values)) if known else None
-        )
+        values = np.fromiter((getattr(g, single) for g in graphs), object, len(graphs))
+        fields[name] = None if all(value is None for value in values) else values
     return fields
 
 
 def _find_difference(graph, first):
     """Why a graph cannot be packed with the first one, or None where it can."""
     if not isinstance(graph, ReasoningGraph):
-        return f"it is of type {type(graph).__name__}, and not a ReasoningGraph{advise_of(graph)}"
-    if (graph.features is None) != (first.features is None):
+        return f"it is of type {type(graph).__name__}, and not a ReasoningGraph{_advise(graph)}"
+    table, due = graph.features, first.features
+    if (table is None) != (due is None):
         return "some problems have features and some have none"
-    if (
-        graph.features is not None
-        and graph.features.shape[1] != first.features.shape[1]
-    ):
-        return f"{graph.features.shape[1]} features but {first.features.shape[1]} in problem 0"
-    same = graph.feature_names is first.feature_names
-    if not same and graph.feature_names != first.feature_names:
-        return (
-            f"feature names {graph.feature_names} differ from those of problem 0, "
-            f"{first.feature_names}"
-        )
+    if table is not None and table.shape[1] != due.shape[1]:
+        return f"{table.shape[1]} features but {due.shape[1]} in problem 0"
+    names, due = graph.feature_names, first.feature_names
+    if names is not due and names != due:
+        return f"feature names {names} differ from those of problem 0, {due}"
     return None
 
 
-def advise_of(found: Any) -> str:
+def _advise(found):
     """How to make a graph of a dictionary or a text, for a message; else nothing."""
     if isinstance(found, Mapping):
         return ": ReasoningGraph.from_dict makes one of a dictionary"
     if isinstance(found, str):
-        return (
-            ": json.loads makes a dictionary of a line of JSON, and "
-            "ReasoningGraph.from_dict a graph of that"
-        )
+        return ": ReasoningGraph.from_dict(json.loads(line)) makes one of a JSON line"
     return ""
 
 

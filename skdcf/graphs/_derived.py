@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from functools import cached_property
 from typing import Any
 
@@ -12,20 +11,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from .._checks import printable
+from . import ragged
 from .bit_rows import Lineage
-from .ragged import (
-    NARROW,
-    Level,
-    Path,
-    Walk,
-    find_steps,
-    offsets_of,
-    ranges,
-    segment_ids,
-    sort_by_rank,
-)
+from .ragged import Level, Step, find_levels, find_steps, offsets_of, ranges
 
-Step = Level | Walk | Path
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
 # the lists of all problems at once.
 SMALL = 64
@@ -148,7 +137,7 @@ class Structure(Names):
     @cached_property
     def problem_of(self) -> NDArray[np.int64]:
         """Number of the problem that each claim belongs to, shape (n_claims,)."""
-        return segment_ids(self.offsets)
+        return ragged.segment_ids(self.offsets)
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
@@ -172,13 +161,8 @@ class Structure(Names):
         return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
 
     @cached_property
-    def levels(self) -> list[tuple[NDArray, NDArray, NDArray]]:
-        """Edges in an order that visits parents first.
-
-        A list of (parents, children, starts), one per level: the parents of
-        ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``, so that one
-        ``reduceat`` passes values on to a whole level.
-        """
+    def levels(self) -> list[Level]:
+        """Edges in an order that visits parents first, all of a level together."""
         return find_levels(self.edges, self._rank)
 
     @cached_property
@@ -306,7 +290,9 @@ class Structure(Names):
 
     def _list_pairs(self, i):
         """Claims and their ancestors, in numbers of the problem's own."""
-        lineage, least = self.lineage(i), self._count_least(i)
+        lineage, rows = self.lineage(i), slice(*self.offsets[i : i + 2])
+        # Pairs along the longest paths; in a forest, these are all.
+        least = lineage.n_claims + int(self.depth[rows].sum(dtype=np.int64))
         if least <= MOST_PAIRS and not self.is_forest[i]:
             least = lineage.sums(np.ones(lineage.n_claims, dtype=np.int64)).sum()
         if least > MOST_PAIRS:
@@ -319,11 +305,6 @@ class Structure(Names):
                 'PathRelaxation(), over="children" or other metrics instead'
             )
         return lineage.pairs()
-
-    def _count_least(self, i):
-        """Pairs of claim and ancestor along the longest paths; in a forest, all."""
-        a, b = self.offsets[i : i + 2]
-        return int(self.depth[a:b].sum(dtype=np.int64) + b - a)
 
 
 def sort_edges(edges, n_claims):
@@ -349,20 +330,18 @@ def find_depth(edges, n_claims):
     parent, child = edges[:, 0], edges[:, 1]
     by_parent = np.argsort(parent, kind="stable")
     children = child[by_parent]
-    n_children = np.bincount(parent, minlength=n_claims)
-    first = offsets_of(n_children)[:-1]
+    count = np.bincount(parent, minlength=n_claims)
+    first = offsets_of(count)[:-1]
     missing = np.bincount(child, minlength=n_claims)
     depth = np.full(n_claims, -1, dtype=np.int32)
     mark = np.empty(n_claims, dtype=np.int64)
     level, ready = 0, np.flatnonzero(missing == 0)
     while ready.size:
-        if n_children[ready].sum() < NARROW and ready.size < NARROW:
-            level, ready = _walk(
-                level, ready, depth, missing, children, first, n_children
-            )
+        if count[ready].sum() < ragged.NARROW and ready.size < ragged.NARROW:
+            level, ready = _walk(level, ready, depth, missing, children, first, count)
             continue
         depth[ready] = level
-        reached = children[ranges(first[ready], n_children[ready])]
+        reached = children[ranges(first[ready], count[ready])]
         np.subtract.at(missing, reached, 1)
         reached = reached[missing[reached] == 0]
         # A claim that two parents of this level reach stands here twice. The last to
@@ -374,15 +353,15 @@ def find_depth(edges, n_claims):
     return depth
 
 
-def _walk(level, ready, depth, missing, children, first, n_children):
+def _walk(level, ready, depth, missing, children, first, count):
     """The same, claim by claim, as long as few are ready and they have few children."""
     ready = ready.tolist()
-    while ready and len(ready) < NARROW:
+    while ready and len(ready) < ragged.NARROW:
         reached = []
         for v in ready:
             a = first[v]
-            reached += children[a : a + n_children[v]].tolist()
-        if len(reached) >= NARROW:
+            reached += children[a : a + count[v]].tolist()
+        if len(reached) >= ragged.NARROW:
             break
         depth[ready] = level
         ready = []
@@ -421,22 +400,6 @@ def find_ancestors(edges, n_claims, v):
     return np.sort(found[1:]).astype(np.int64)
 
 
-def find_levels(edges, rank):
-    """Edges by rank of their child, as (parents, children, starts) per level.
-
-    ``rank`` grows along every edge. ``children`` are distinct, and the parents of
-    ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``: what ``reduceat`` needs.
-    """
-    if not len(edges):
-        return []
-    parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])
-    out = []
-    for a, b in itertools.pairwise(np.unique(bounds)):
-        new = np.flatnonzero(np.diff(child[a:b], prepend=-1))
-        out.append((parent[a:b], child[a:b][new], new))
-    return out
-
-
 def find_closure(levels, n_claims):
     """Each claim with all its ancestors, as (indptr, indices).
 
@@ -454,11 +417,9 @@ def find_closure(levels, n_claims):
     length = np.ones(n_claims, dtype=np.int64)
     pool, used = np.arange(n_claims), n_claims  # at first, each claim has itself
     for parents, children, starts in levels:
-        n_parents = np.diff(starts, append=len(parents))
+        degree = np.diff(starts, append=len(parents))
         inherited = pool[ranges(start[parents], length[parents])]
-        owner = np.repeat(
-            np.repeat(np.arange(len(children)), n_parents), length[parents]
-        )
+        owner = np.repeat(np.repeat(np.arange(len(children)), degree), length[parents])
         key = np.concatenate([owner, np.arange(len(children))]) * np.int64(n_claims)
         key += np.concatenate([inherited, children])
         key.sort(kind="stable")

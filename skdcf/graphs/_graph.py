@@ -16,21 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_choice, check_list, printable
 from .._drawing import graph_html
+from . import _inputs
 from ._derived import OneName, find_ancestors
-from ._inputs import (
-    check_edges,
-    check_features,
-    check_field,
-    check_names,
-    check_texts,
-    show_count,
-)
 from .ragged import read_only
 from .sources import cut_metadata
 
 _LISTS = ("claims", "alternatives", "context", "feature_names")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
-_COMPARED = (*_FIELDS[3:-1], "edges_known")  # besides features, edges and claims
+_OF_GRAPH = _FIELDS[3:]  # of the graph as a whole
 
 
 class ReasoningGraph:
@@ -120,8 +113,8 @@ class ReasoningGraph:
         where = names.at()
         if features is None and claims is None:
             raise ValueError(f"{where}features and claims are both None: give one")
-        table = check_features(features, None, names, copy=True)
-        texts = check_texts(claims, "claims", where)
+        table = _inputs.check_features(features, None, names, copy=True)
+        texts = _inputs.check_texts(claims, "claims", where)
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
             raise ValueError(
@@ -131,13 +124,16 @@ class ReasoningGraph:
         rows["metadata"] = metadata
         self._set(
             features=table,
-            edges=check_edges(edges, np.array([0, n_claims]), names)[0],
+            edges=_inputs.check_edges(edges, np.array([0, n_claims]), names)[0],
             claims=texts,
-            feature_names=check_names(feature_names, table, where),
+            feature_names=_inputs.check_names(feature_names, table, where),
             id=id,
             edges_known=edges is not None,
             n_claims=n_claims,
-            **{k: check_field(k, value, n_claims, where) for k, value in rows.items()},
+            **{
+                k: _inputs.check_field(k, value, n_claims, where)
+                for k, value in rows.items()
+            },
         )
 
     def _set(self, **values):
@@ -158,11 +154,14 @@ class ReasoningGraph:
 
     __delattr__ = __setattr__
 
-    def __reduce__(self):
-        return _restore, (type(self), {n: getattr(self, n) for n in self.__slots__})
+    def __setstate__(self, state):
+        for name in ("features", "edges"):  # pickling forgets what is read-only
+            if state[1][name] is not None:
+                state[1][name] = read_only(state[1][name])
+        self._set(**state[1])
 
     def __repr__(self) -> str:
-        parts = [f"n_claims={self.n_claims}", f"n_edges={show_count(self)}"]
+        parts = [f"n_claims={self.n_claims}", f"n_edges={_inputs.show_count(self)}"]
         if self.features is not None:
             parts.append(f"n_features={self.features.shape[1]}")
         if self.id is not None:
@@ -180,7 +179,8 @@ class ReasoningGraph:
             (ours is theirs if unknown else np.array_equal(ours, theirs))
             and np.array_equal(self.edges, other.edges)
             and (self.claims or ()) == (other.claims or ())  # no claims, no texts
-            and all(getattr(self, n) == getattr(other, n) for n in _COMPARED)
+            and self.edges_known == other.edges_known
+            and all(getattr(self, n) == getattr(other, n) for n in _OF_GRAPH[:-1])
         )
 
     def __hash__(self) -> int:
@@ -239,21 +239,15 @@ class ReasoningGraph:
         if mask.dtype != bool or mask.shape != (self.n_claims,):
             got = f"{mask.dtype} of shape {mask.shape}"
             raise ValueError(f"mask must be {self.n_claims} booleans, got {got}")
-        number = np.cumsum(mask) - 1
         values = {name: getattr(self, name) for name in self.__slots__}
+        if self.features is not None:
+            values["features"] = read_only(self.features[mask])
         kept = self.edges[mask[self.edges].all(axis=1)]
-        return self._trusted(
-            **values
-            | {
-                "features": None
-                if self.features is None
-                else read_only(self.features[mask]),
-                "edges": read_only(number[kept]),
-                "claims": self.claims and tuple(compress(self.claims, mask)),
-                "metadata": cut_metadata(self.metadata, mask),
-                "n_claims": int(mask.sum()),
-            }
-        )
+        values["edges"] = read_only((np.cumsum(mask) - 1)[kept])
+        values["claims"] = self.claims and tuple(compress(self.claims, mask))
+        values["metadata"] = cut_metadata(self.metadata, mask)
+        values["n_claims"] = int(mask.sum())
+        return self._trusted(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, as JSON wants them; ``from_dict`` reads them back.
@@ -288,7 +282,20 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        return cls(**fields_of_dict(data, _FIELDS))
+        if not isinstance(data, Mapping):
+            raise ValueError(f"a dict is due, not one of type {type(data).__name__}")
+        data = dict(data)
+        width = data.pop("n_features", 0)
+        if unknown := set(data) - {*_FIELDS}:
+            raise ValueError(
+                f"unknown keys {sorted(map(str, unknown))}; known are {list(_FIELDS)}"
+            )
+        features = data.pop("features", None)
+        if features is None and data.get("claims") is None:
+            data["claims"] = ()
+        if features is not None and not len(check_list("features", features)):
+            features = np.empty((0, width))
+        return cls(features, **data)
 
     def to_networkx(self) -> Any:
         """A ``networkx.DiGraph`` with edges parent -> child.
@@ -300,7 +307,20 @@ class ReasoningGraph:
             where these are known; the graph's are the other fields that are set, and
             ``edges_known=False`` where the edges are not known.
         """
-        return to_networkx(self)
+        import networkx as nx
+
+        fields = {name: getattr(self, name) for name in _OF_GRAPH}
+        out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
+        if not self.edges_known:
+            out.graph["edges_known"] = False
+        out.add_nodes_from(range(self.n_claims))
+        out.add_edges_from(self.edges.tolist())
+        for v, node in out.nodes.items():
+            if self.claims is not None:
+                node["claim"] = self.claims[v]
+            if self.features is not None:
+                node["features"] = self.features[v].tolist()
+        return out
 
     @classmethod
     def from_networkx(cls, graph: Any, **fields: Any) -> ReasoningGraph:
@@ -318,8 +338,18 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        values = fields_of_networkx(graph) | fields
-        return cls(values.pop("features", None), values.pop("edges"), **values)
+        if not graph.is_directed():
+            raise ValueError("the graph is undirected: which claim builds on which?")
+        position = {node: i for i, node in enumerate(graph.nodes)}
+        values = {name: graph.graph.get(name) for name in _OF_GRAPH}
+        for field, name in (("claims", "claim"), ("features", "features")):
+            found = [data[name] for _, data in graph.nodes(data=True) if name in data]
+            if len(found) == len(position) and (found or name == "claim"):
+                values[field] = found
+        pairs = [(position[u], position[v]) for u, v in graph.edges()]
+        known = pairs or graph.graph.get("edges_known", True)
+        values |= {"edges": pairs if known else None} | fields
+        return cls(values.pop("features", None), **values)
 
     @classmethod
     def from_parents(
@@ -343,8 +373,19 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        given = count_claims(features, fields.get("claims"))
-        return cls(features, parent_edges(parents, given), **fields)
+        n_claims = _count_claims(features, fields.get("claims"))
+        if n_claims not in (None, len(check_list("parents", parents))):
+            raise ValueError(f"{len(parents)} lists of parents but {n_claims} claims")
+        edges = []
+        for v, row in enumerate(parents):
+            row = list(check_list(f"parents[{v}]", row, sized=False))
+            if wrong := [u for u in row if not isinstance(u, Integral)]:
+                raise ValueError(
+                    f"parents[{v}] holds {wrong[0]!r}, but parents are the positions of "
+                    "claims, whole numbers counted from 0"
+                )
+            edges += [(u, v) for u in row]
+        return cls(features, edges, **fields)
 
     @classmethod
     def from_adjacency(
@@ -371,109 +412,23 @@ class ReasoningGraph:
         -------
         ReasoningGraph
         """
-        given = count_claims(features, fields.get("claims")) or 0
-        return cls(features, matrix_edges(matrix, given, orientation), **fields)
+        check_choice("orientation", orientation, ("child_row", "parent_row"))
+        n_claims = _count_claims(features, fields.get("claims")) or 0
+        matrix = np.asarray(matrix)
+        if matrix.size == 0:
+            matrix = matrix.reshape(0, 0)
+        if matrix.shape != (n_claims, n_claims):
+            raise ValueError(
+                f"the matrix has shape {matrix.shape}, but there are {n_claims} claims"
+            )
+        if not np.isin(matrix, (0, 1)).all():
+            raise ValueError("the matrix holds values other than 0 and 1")
+        pairs = np.argwhere(matrix)
+        edges = pairs[:, ::-1] if orientation == "child_row" else pairs
+        return cls(features, edges, **fields)
 
 
-def _restore(cls, values):
-    """A graph from its pickled fields; pickling forgets what is read-only."""
-    for name in ("features", "edges"):
-        if values[name] is not None:
-            values[name] = read_only(values[name])
-    return cls._trusted(**values)
-
-
-_OF_GRAPH = ("problem", "alternatives", "context", "feature_names", "id", "metadata")
-
-
-def count_claims(features, claims):
+def _count_claims(features, claims):
     """How many claims features or, without them, texts are given for, or None."""
     given, name = (claims, "claims") if features is None else (features, "features")
     return None if given is None else len(check_list(name, given))
-
-
-def parent_edges(parents, n_claims):
-    """Pairs (parent, child) from the list of parents of each claim."""
-    if n_claims not in (None, len(check_list("parents", parents))):
-        raise ValueError(f"{len(parents)} lists of parents but {n_claims} claims")
-    edges = []
-    for v, row in enumerate(parents):
-        row = list(check_list(f"parents[{v}]", row, sized=False))
-        if wrong := [u for u in row if not isinstance(u, Integral)]:
-            raise ValueError(
-                f"parents[{v}] holds {wrong[0]!r}, but parents are the positions of claims, "
-                "whole numbers counted from 0"
-            )
-        edges += [(u, v) for u in row]
-    return edges
-
-
-def matrix_edges(matrix, n_claims, orientation):
-    """Pairs (parent, child) from a square 0/1 matrix, or ValueError.
-
-    A row stands for a child or for a parent, as ``orientation`` says.
-    """
-    check_choice("orientation", orientation, ("child_row", "parent_row"))
-    matrix = np.asarray(matrix)
-    if matrix.size == 0:
-        matrix = matrix.reshape(0, 0)
-    if matrix.ndim != 2 or matrix.shape != (n_claims, n_claims):
-        raise ValueError(
-            f"the matrix has shape {matrix.shape}, but there are {n_claims} claims"
-        )
-    if not np.isin(matrix, (0, 1)).all():
-        raise ValueError("the matrix holds values other than 0 and 1")
-    pairs = np.argwhere(matrix)
-    return pairs[:, ::-1] if orientation == "child_row" else pairs
-
-
-def to_networkx(graph):
-    """A ``networkx.DiGraph`` that holds all that is known of a graph."""
-    import networkx as nx
-
-    fields = {name: getattr(graph, name) for name in _OF_GRAPH}
-    out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
-    if not graph.edges_known:
-        out.graph["edges_known"] = False
-    out.add_nodes_from(range(graph.n_claims))
-    out.add_edges_from(graph.edges.tolist())
-    for v in range(graph.n_claims):
-        if graph.claims is not None:
-            out.nodes[v]["claim"] = graph.claims[v]
-        if graph.features is not None:
-            out.nodes[v]["features"] = graph.features[v].tolist()
-    return out
-
-
-def fields_of_networkx(graph):
-    """What `to_networkx` put down, as arguments of ``ReasoningGraph``."""
-    if not graph.is_directed():
-        raise ValueError("the graph is undirected: which claim builds on which?")
-    position = {node: i for i, node in enumerate(graph.nodes)}
-    fields = {name: graph.graph.get(name) for name in _OF_GRAPH}
-    for field, name in (("claims", "claim"), ("features", "features")):
-        found = [data[name] for _, data in graph.nodes(data=True) if name in data]
-        if len(found) == len(position) and (found or name == "claim"):
-            fields[field] = found
-    pairs = [(position[u], position[v]) for u, v in graph.edges()]
-    known = pairs or graph.graph.get("edges_known", True)
-    fields["edges"] = pairs if known else None
-    return fields
-
-
-def fields_of_dict(data, known):
-    """What ``ReasoningGraph.to_dict`` wrote, as arguments of ``ReasoningGraph``."""
-    if not isinstance(data, Mapping):
-        raise ValueError(f"a dict is due, not one of type {type(data).__name__}")
-    data = dict(data)
-    width = data.pop("n_features", 0)
-    if unknown := set(data) - set(known):
-        raise ValueError(
-            f"unknown keys {sorted(map(str, unknown))}; known are {list(known)}"
-        )
-    features, edges = data.pop("features", None), data.pop("edges", None)
-    if features is None and data.get("claims") is None:
-        data["claims"] = ()
-    if features is not None and not len(check_list("features", features)):
-        features = np.empty((0, width))
-    return {"features": features, "edges": edges, **data}

@@ -55,11 +55,9 @@ def _float_table(features, where, copy):
             "them first, or drop the columns"
         )
     try:
-        make = np.array if copy else np.asarray
-        table = make(features, order="C")
+        table = (np.array if copy else np.asarray)(features, order="C")
         if table.dtype == object:
-            numbers = [_as_float(value) for value in table.flat]
-            table = np.reshape(np.array(numbers, dtype=np.float64), table.shape)
+            table = np.array([*map(_as_float, table.flat)], float).reshape(table.shape)
     except (TypeError, ValueError, OverflowError) as error:
         reason = printable(error)
     else:
@@ -86,10 +84,8 @@ def check_names(names, features, where=""):
     if len(set(names)) < len(names):
         twice = sorted({n for n in names if names.count(n) > 1})
         raise ValueError(f"{where}feature names occur more than once: {twice}")
-    if features is not None and features.shape[1] != len(names):
-        raise ValueError(
-            f"{where}{len(names)} feature names but {features.shape[1]} features"
-        )
+    if features is not None and (width := features.shape[1]) != len(names):
+        raise ValueError(f"{where}{len(names)} feature names but {width} features")
     return names
 
 
@@ -143,11 +139,10 @@ def check_field(name, value, n_claims, where):
 def check_fields(name, values, names):
     """A field of all problems of a batch as an object array, or None, or ValueError."""
     values = check_column(values, len(names.offsets) - 1, name)
-    if values is not None:
-        sizes = np.diff(names.offsets).tolist()
-        for i, value in enumerate(values):
-            if value is not None:
-                values[i] = check_field(name, value, sizes[i], names.at(i))
+    sizes = np.diff(names.offsets).tolist()
+    for i, value in enumerate(() if values is None else values):
+        if value is not None:
+            values[i] = check_field(name, value, sizes[i], names.at(i))
     return values
 
 

@@ -44,20 +44,16 @@ def read_groups(by, batch):
         ], True
     values = by(batch) if callable(by) else _column(by, batch)
     if getattr(values, "ndim", 1) == 2:
-        values = [
-            frozenset(np.flatnonzero(row).tolist()) for row in _indicators(values, by)
-        ]
+        values = [frozenset(np.flatnonzero(r).tolist()) for r in _booleans(values, by)]
     else:
-        values = [_plain(value) for value in values]
+        values = [v.item() if isinstance(v, np.generic) else v for v in values]
     if len(values) != len(batch):
         raise ValueError(
             f"by={by!r} gave {len(values)} groups for {len(batch)} problems"
         )
     overlap = any(isinstance(value, SEVERAL) for value in values)
     if overlap:
-        values = [
-            frozenset(v) if isinstance(v, SEVERAL) else frozenset([v]) for v in values
-        ]
+        values = [frozenset(v if isinstance(v, SEVERAL) else [v]) for v in values]
     _check(values, by, batch)
     return values, overlap
 
@@ -100,10 +96,10 @@ def _constant(batch, name):
     return first.tolist()
 
 
-def _indicators(table, by):
+def _booleans(table, by):
     """A table of booleans, or of numbers that are 0 or 1; else ValueError."""
     table = np.asarray(table)
-    if table.ndim != 2 or not np.isin(table, (0, 1)).all():
+    if not np.isin(table, (0, 1)).all():
         raise ValueError(
             f"by={by!r} gave a table with other values than True and False: it needs one "
             "column per group, and says which problems are in it"
@@ -119,10 +115,6 @@ def _check(values, by, batch):
                 f"{batch.name_of(i)}: its group by={by!r} is {value!r}. Give every "
                 "problem one (a text or a number), or a list of them"
             )
-
-
-def _plain(value):
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _names(several):

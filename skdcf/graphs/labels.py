@@ -206,13 +206,12 @@ def read_column(
         If a label is missing, or what the values mean is not known.
     """
     listed = y.tolist()
-    missing = [i for i, value in enumerate(listed) if is_missing(value)]
-    if missing or (y.dtype.kind == "f" and not np.isfinite(y).all()):
-        row = missing[0] if missing else int(np.argmin(np.isfinite(y)))
-        raise ValueError(
-            f"label {row} is {listed[row]}: every problem needs one, and -1 stands for a "
-            "claim that nobody judged"
-        )
+    for row, value in enumerate(listed):
+        if is_missing(value) or value in (np.inf, -np.inf):
+            raise ValueError(
+                f"label {row} is {value}: every problem needs one, and -1 stands for a "
+                "claim that nobody judged"
+            )
     if listed and all(isinstance(value, (str, bytes)) for value in listed):
         texts = (
             v.decode(errors="replace") if isinstance(v, bytes) else v for v in listed
@@ -312,13 +311,9 @@ def _check_sequence(y):
         )
 
 
-def _is_plain(values):
-    """Whether ``values`` are a flat array of numbers, of which none can be masked."""
-    return (
-        type(values) is np.ndarray
-        and values.ndim == 1
-        and values.dtype.kind in _NUMBERS
-    )
+def _is_plain(y):
+    """Whether ``y`` is a flat array of numbers, of which none can be masked."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in _NUMBERS
 
 
 def _column(values):

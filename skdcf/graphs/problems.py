@@ -268,12 +268,10 @@ def _check_shared(texts, keys, batch):
     most = max(_MOST, _SHARE * len(texts))
     for text, i, n in zip(found, first, count, strict=True):
         if text >= 0 and n > most and (keys[texts == text] < 0).any():
-            said = (batch.problems is not None and batch.problems[i]) or batch.context[
-                i
-            ]
+            one = (batch.problems is not None and batch.problems[i]) or batch.context[i]
             raise ValueError(
                 f"{n} of {len(texts)} problems have the same question or context, that of "
-                f"{batch.name_of(i)}: {show(said)}. Is it an instruction, so that each of "
+                f"{batch.name_of(i)}: {show(one)}. Is it an instruction, so that each of "
                 "these answers is about something else, or one question that was answered "
                 f"{n} times? Pass groups= (one entry per problem; equal where the question "
                 "is), or the metadata key 'group', or groups=False if each answer is a "

@@ -10,7 +10,8 @@ one. A chain without a second parent is one call again.
 """
 
 import operator
-from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,13 +61,11 @@ def flatten(y, kept):
         raise ValueError(f"y has {len(y)} problems but kept has {len(kept)}")
     if not len(y):
         raise ValueError("no problems: y is empty")
-    (labels, sizes), (masks, n_kept) = _joined(y), _joined(kept)
-    wrong = np.flatnonzero(sizes != n_kept)
+    (labels, sizes), (masks, n) = _joined(y), _joined(kept)
+    wrong = np.flatnonzero(sizes != n)
     if wrong.size:
         i = wrong[0]
-        raise ValueError(
-            f"problem {i}: {sizes[i]} labels but {n_kept[i]} entries in kept"
-        )
+        raise ValueError(f"problem {i}: {sizes[i]} labels but {n[i]} entries in kept")
     for name, values, known in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
         numbers = values.dtype.kind in "biuf"
         if not numbers or not np.isin(values, known).all():
@@ -92,16 +91,11 @@ NARROW = 16  # edges; below, one by one is faster than by calls of numpy
 _LONG = 64  # edges of a path that is worth calls of its own
 
 # For each function of numpy on arrays, the function of Python on two numbers.
-_OF_TWO = {
-    np.maximum: max,
-    np.minimum: min,
-    np.bitwise_or: operator.or_,
-    np.add: operator.add,
-}
+_OF_TWO = {np.maximum: max, np.minimum: min}
+_OF_TWO |= {np.bitwise_or: operator.or_, np.add: operator.add}
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """Edges that can be passed at once; children are distinct.
 
     The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
@@ -117,8 +111,7 @@ class Level:
         values[self.children] = ufunc(values[self.children], inherited)
 
 
-@dataclass(frozen=True)
-class Walk:
+class Walk(NamedTuple):
     """Edges to be passed one after the other; ends are positions in ``claims``."""
 
     claims: np.ndarray
@@ -133,8 +126,7 @@ class Walk:
         values[self.claims] = np.array(own, dtype=values.dtype)
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(NamedTuple):
     """Edges of which each begins where the last one ends, through ``claims``."""
 
     claims: np.ndarray
@@ -142,6 +134,9 @@ class Path:
     def pass_on(self, ufunc, values):
         """Join the value of each claim to that of the next, in place."""
         values[self.claims] = ufunc.accumulate(values[self.claims])
+
+
+Step = Level | Walk | Path
 
 
 def pass_all(steps, ufunc, values):
@@ -165,6 +160,15 @@ def sort_by_rank(edges, rank):
     return *np.take(edges, order, axis=0).T, bounds
 
 
+def find_levels(edges, rank):
+    """Edges by rank of their child, one `Level` each; ``rank`` grows along every edge."""
+    if not len(edges):
+        return []
+    parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])
+    cuts = pairwise(np.unique(bounds))
+    return [make_level(parent[a:b], child[a:b]) for a, b in cuts]
+
+
 def find_steps(edges, rank, offsets):
     """Levels, walks and paths that visit all edges, parents first.
 
@@ -182,7 +186,7 @@ def find_steps(edges, rank, offsets):
         if thin:
             steps += _cut_narrow(parent[a:b], child[a:b], offsets)
         elif a < b:
-            steps.append(_make_level(parent[a:b], child[a:b]))
+            steps.append(make_level(parent[a:b], child[a:b]))
     return steps
 
 
@@ -203,7 +207,8 @@ def _cut_narrow(parents, children, offsets):
     ]
 
 
-def _make_level(parents, children):
+def make_level(parents, children):
+    """The level of edges that are sorted by child."""
     new = np.flatnonzero(np.append(True, children[1:] != children[:-1]))
     return Level(parents, children[new], new)
 

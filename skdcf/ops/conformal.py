@@ -230,9 +230,7 @@ class Steps:
         n_steps = np.diff(bounds)[rows]
         chosen = ranges(bounds[:-1][rows], n_steps)
         problem = np.repeat(np.arange(len(rows)), n_steps)
-        return type(self)(
-            self.position[chosen], problem, self.height[chosen], len(rows)
-        )
+        return Steps(self.position[chosen], problem, self.height[chosen], len(rows))
 
     @property
     def offsets(self):

@@ -116,9 +116,8 @@ def block_product(cells, blocks, out):
         count, n, _ = block.shape
         stop = start + count * n * (n + 2)
         shape = count, n, n + 2
-        np.matmul(
-            block, cells[start:stop].reshape(shape), out=out[start:stop].reshape(shape)
-        )
+        product = out[start:stop].reshape(shape)
+        np.matmul(block, cells[start:stop].reshape(shape), out=product)
         start = stop
     return out
 

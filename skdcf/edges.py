@@ -41,7 +41,9 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
+        Texts of the claims, in their order.
     problem : str, optional
+        The question, which is not looked at.
 
     Returns
     -------
@@ -71,11 +73,14 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
+        Texts of the claims, in their order.
     problem : str, optional
+        The question, which is not looked at.
 
     Returns
     -------
     list of (parent, child)
+        Positions, counted from 0.
 
     Raises
     ------
@@ -104,7 +109,9 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
+        Texts of the claims, in their order.
     problem : str, optional
+        The question, which is not looked at.
 
     Returns
     -------
@@ -144,12 +151,14 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     Parameters
     ----------
     claims : sequence of str
+        Texts of the claims, in their order.
     problem : str, optional
         The question.
 
     Returns
     -------
     list of (parent, child), sorted by child
+        Positions, counted from 0.
 
     Raises
     ------

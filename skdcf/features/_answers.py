@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import log, log1p
 from typing import ClassVar, NamedTuple
 
@@ -50,6 +50,7 @@ def find_answer(text: str) -> str | None:
     Parameters
     ----------
     text : str
+        An answer, or one of its claims.
 
     Returns
     -------
@@ -87,12 +88,8 @@ def _find_last_mark(text):
 
 def _find_end(text):
     """Where the brace that is open at the start of a text is closed."""
-    depth = 1
-    for place, sign in enumerate(text):
-        depth += (sign == "{") - (sign == "}")
-        if not depth:
-            return place
-    return len(text)
+    depths = list(accumulate((sign == "{") - (sign == "}") for sign in text))
+    return depths.index(-1) if -1 in depths else len(text)
 
 
 def normalise_answer(answer: str) -> float | str:
@@ -101,6 +98,7 @@ def normalise_answer(answer: str) -> float | str:
     Parameters
     ----------
     answer : str
+        What `find_answer` found, or a function of the caller's.
 
     Returns
     -------
@@ -344,22 +342,17 @@ def _compare_answers(own, answers):
     if own is not None:
         counts[own] += 1
     shares = [n / counts.total() for n in counts.values() if n]
-    return (
-        same / total if total and own is not None else _NEUTRAL,
-        rival / max(total, 1),
-        -sum(share * log(share) for share in shares),
-        log1p(len(answers)),
-    )
+    agreement = same / total if total and own is not None else _NEUTRAL
+    entropy = -sum(share * log(share) for share in shares)
+    return agreement, rival / max(total, 1), entropy, log1p(len(answers))
 
 
 def _compare_claim(claim, known, others):
     """The columns of one claim, from the numbers of the question and the alternatives."""
     new = frozenset([x for x in claim.found if x not in known])
-    return (
-        *_share(new, [other.numbers for other in others]),
-        *_share(claim.results, [other.results for other in others]),
-        _overlap(claim.long_words, others) if others else 0.0,
-    )
+    numbers = _share(new, [other.numbers for other in others])
+    results = _share(claim.results, [other.results for other in others])
+    return *numbers, *results, _overlap(claim.long_words, others) if others else 0.0
 
 
 def _share(values, sets):
@@ -393,11 +386,9 @@ def _find_lowest(batch, table):
 # "A: text", "(b) text", "C. text" at the beginning of a line.
 _OPTION = re.compile(r"(?m)^\s{0,9}\(?([A-Ha-h])[).:]\s{1,9}(\S.{0,500})$")
 _SIGNS = re.compile(r"[^\W_]+")
-_DENIES = frozenset(
-    list_names(
-        "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
-        "eliminated exclude excluded rule ruled unlikely instead neither nor"
-    )
+_DENIES = list_names(
+    "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
+    "eliminated exclude excluded rule ruled unlikely instead neither nor"
 )
 _NAMED = 0.5  # share of an option's words from which on a claim is about it
 

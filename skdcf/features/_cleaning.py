@@ -61,10 +61,12 @@ def clean(text: str) -> str:
     Parameters
     ----------
     text : str
+        Text of a claim, an answer or a question.
 
     Returns
     -------
     str
+        The clean text.
     """
     return clean_words(text)[0]
 
@@ -75,11 +77,14 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     Parameters
     ----------
     text : str
+        Text of a claim, an answer or a question.
 
     Returns
     -------
     text : str
+        The clean text.
     words : list of str
+        What stands between its blanks.
     """
     if "**" in text:
         text = _POWER.sub("^", text)
@@ -106,10 +111,12 @@ def find_numbers(text: str) -> list[float]:
     Parameters
     ----------
     text : str
+        A clean text.
 
     Returns
     -------
     list of float
+        A number stands there as often as in the text.
     """
     if "step" in text:
         text = _STEP.sub("", text)
@@ -147,10 +154,12 @@ def find_spelled_numbers(text: str) -> list[float]:
     Parameters
     ----------
     text : str
+        A clean text.
 
     Returns
     -------
     list of float
+        In order of appearance, without 0, 1, 2 and 100.
     """
     found, before, words = [], "", _WORD.findall(text)
     if NUMBER_WORDS.keys().isdisjoint(words):
@@ -168,16 +177,10 @@ def find_spelled_numbers(text: str) -> list[float]:
 
 def check_claim_texts(batch):
     """Raise ValueError unless every claim has a text."""
-    if not batch.n_claims:
-        return
-    if batch.claims is None:
-        raise ValueError(
-            "the problems have no claim texts. Give them to ReasoningGraph as "
-            "claims=..., or make graphs from tables and records by skdcf.adapters"
-        )
-    for row, text in enumerate(batch.claims):
-        if not isinstance(text, str):
+    claims = [None] * batch.n_claims if batch.claims is None else batch.claims
+    for row, text in enumerate(claims):
+        if text is None:
             raise ValueError(
-                f"{batch.locate(row)}: the text is {text!r}, but a str is needed for "
-                "every claim"
+                f"{batch.locate(row)} is None: there are no claim texts. Give claims=... to "
+                "ReasoningGraph, or make graphs from tables and records by skdcf.adapters"
             )

@@ -210,15 +210,12 @@ def _compare(text, passages):
     longest = max([p.find_longest_run(words, triples) for p in passages])
     held = (map(different.__and__, p.sentences) for p in passages)
     best = max(map(len, chain.from_iterable(held)))
-    return (
-        _share_found(different, [p.words for p in passages]),
-        in_pairs / (len(pairs) + 1),
-        in_triples / (len(triples) + 1),
-        _share_found(numbers, [p.numbers for p in passages]),
-        _share_found(names, [p.words for p in passages]),
-        best / len(different),
-        max(longest, 2 * (in_pairs > 0)) / len(words),
-    )
+    in_words, numbers_there = [p.words for p in passages], [p.numbers for p in passages]
+    runs = in_pairs / (len(pairs) + 1), in_triples / (len(triples) + 1)
+    shares = _share_found(numbers, numbers_there), _share_found(names, in_words)
+    longest = max(longest, 2 * (in_pairs > 0)) / len(words)
+    words_found = _share_found(different, in_words)
+    return words_found, *runs, *shares, best / len(different), longest
 
 
 def _count_found(wanted, sets):
@@ -249,6 +246,7 @@ def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support 
     Parameters
     ----------
     claims : sequence of str
+        Texts of the claims.
     context : sequence of str
         Passages.
 

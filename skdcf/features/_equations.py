@@ -70,10 +70,12 @@ def split_clauses(text: str) -> list[str]:
     Parameters
     ----------
     text : str
+        A clean text.
 
     Returns
     -------
     list of str
+        Empty where there is no sign of equality.
     """
     if "=" not in text and "≈" not in text and "\\approx" not in text:
         return []

@@ -27,6 +27,7 @@ def evaluate(items: list) -> float | None:
     Parameters
     ----------
     items : list of float and str
+        Numbers and symbols, as the module describes them.
 
     Returns
     -------
@@ -244,10 +245,12 @@ def rewrite_plainly(text: str) -> str:
     Parameters
     ----------
     text : str
+        A clean text.
 
     Returns
     -------
     str
+        The same text with other signs.
     """
     if not text.isascii():
         text = _SIGN.sub(lambda m: _TYPOGRAPHIC[m[0]], text)

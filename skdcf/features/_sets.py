@@ -330,9 +330,7 @@ class GraphFeatures(GraphTransformer):
 
     def _check(self, batch: GraphBatch) -> None:
         if unknown := [name for name in self._own_names() if name not in METRICS]:
-            raise ValueError(
-                f"unknown graph metrics {unknown}; known are {list(METRICS)}"
-            )
+            raise ValueError(f"unknown metrics {unknown}; known are {list(METRICS)}")
         check_size(batch, self._own_names())
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
@@ -519,11 +517,14 @@ class MetadataIndicators(GraphTransformer):
         Parameters
         ----------
         X : GraphBatch or sequence of ReasoningGraph
-        y : ignored
+            The problems.
+        y : object, optional
+            Ignored.
 
         Returns
         -------
         self
+            The fitted transformer.
 
         Raises
         ------

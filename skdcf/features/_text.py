@@ -150,23 +150,13 @@ def compare_claim(claim, question, above, earlier):
             if underived < 2:
                 underived += x in refuted or not _is_derived(x, premises)
     n, wrong = len(found), min(len(claim.wrong), 2)
-    return (
-        claim.size,
-        claim.n_numerals,
-        claim.n_equal,
-        new,
-        loose,
-        min(len(claim.right), 3),
-        wrong,
-        in_question / n if n else 1.0,
-        in_premises / n if n else 1.0,
-        len(shared) / len(words) if words else 1.0,
-        in_question > 0,
-        *claim.flags,
-        wrong,
-        underived,
-        max(found) if n else 0.0,
-    ), bits
+    counts = claim.size, claim.n_numerals, claim.n_equal, new, loose
+    shares = (in_question / n, in_premises / n) if n else (1.0, 1.0)
+    overlap = len(shared) / len(words) if words else 1.0
+    facts = wrong, underived, max(found, default=0.0)
+    judged = min(len(claim.right), 3), wrong
+    row = (*counts, *judged, *shares, overlap, in_question > 0, *claim.flags, *facts)
+    return row, bits
 
 
 def _judge_numbers(claim, premises):
@@ -354,16 +344,11 @@ def _describe_answer(batch, facts, bits, asked):
     share = 1 / np.maximum(n_asked, 1)
     used = _count_bits(reduce_segments(np.bitwise_or, bits, batch.offsets, 0))
     covered = _count_bits(pass_on(np.bitwise_or, bits, batch))
-    all_wrong = sum_ancestors(wrong, batch)
-    all_underived = sum_ancestors(underived, batch)
+    errors = sum_ancestors(underived, batch), sum_ancestors(wrong, batch) - wrong
     return (
-        index,
-        index / np.maximum(size - 1, 1),
-        np.log(size),
-        ((n_asked - used) * share)[problem_of],
-        covered * share[problem_of],
-        np.log1p(all_underived),
-        np.log1p(all_wrong - wrong),
+        *(index, index / np.maximum(size - 1, 1), np.log(size)),
+        *(((n_asked - used) * share)[problem_of], covered * share[problem_of]),
+        *map(np.log1p, errors),
         np.log10(1 + largest) - np.log10(1 + largest_asked)[problem_of],
     )
 

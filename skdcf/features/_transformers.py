@@ -18,6 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
+from .._checks import check_choice
 from .._parameters import Settings, settings
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ._cleaning import check_claim_texts
@@ -63,6 +64,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         bool
+            What ``learns`` says; where it is None, whether the class has its own `fit`.
         """
         own = type(self).fit is not GraphTransformer.fit
         return own if self.learns is None else self.learns
@@ -73,11 +75,14 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Parameters
         ----------
         X : GraphBatch or sequence of ReasoningGraph
-        y : ignored
+            The problems.
+        y : object, optional
+            Ignored.
 
         Returns
         -------
         GraphBatch
+            The problems with the columns.
 
         Raises
         ------
@@ -103,17 +108,20 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Parameters
         ----------
         transform : "default" or None
+            "default" and None change nothing.
 
         Returns
         -------
         self
+            The transformer itself.
 
         Raises
         ------
         ValueError
-            If ``transform`` is anything else, such as "pandas".
+            If ``transform`` is "pandas" or "polars".
         """
-        if transform not in (None, "default"):
+        check_choice("transform", transform, (None, "default", "pandas", "polars"))
+        if transform in ("pandas", "polars"):
             raise ValueError(
                 f"{type(self).__name__} cannot make a table of {transform}: its output is "
                 "a GraphBatch, whose edges no table holds. "
@@ -127,11 +135,14 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Parameters
         ----------
         X : GraphBatch or sequence of ReasoningGraph
-        y : ignored
+            The problems.
+        y : object, optional
+            Ignored.
 
         Returns
         -------
         self
+            The fitted transformer.
 
         Raises
         ------
@@ -152,6 +163,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Parameters
         ----------
         X : GraphBatch or sequence of ReasoningGraph
+            The problems.
 
         Returns
         -------
@@ -179,6 +191,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         ndarray of str
+            Names of the input columns that stay, then those of the new ones.
         """
         check_is_fitted(self)
         given = self.feature_names_in_ if input_features is None else input_features
@@ -385,10 +398,12 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         Parameters
         ----------
         deep : bool, default=True
+            Whether the members' own parameters are listed as well.
 
         Returns
         -------
         dict
+            Values by name.
         """
         return self._get_params("transformer_list", deep=deep)
 
@@ -398,10 +413,12 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         Parameters
         ----------
         **params
+            Names as `get_params` lists them.
 
         Returns
         -------
         self
+            The transformer itself.
         """
         self._set_params("transformer_list", **params)
         return self
@@ -412,11 +429,14 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         Parameters
         ----------
         X : GraphBatch or sequence of ReasoningGraph
-        y : passed on to the members
+            The problems.
+        y : labels, optional
+            Labels, which are handed on to the members.
 
         Returns
         -------
         self
+            The fitted transformer.
 
         Raises
         ------
@@ -430,10 +450,11 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         for k, member in enumerate(self.transformers_):
             name = self.transformer_list[k][0]
             for column in member._own_names():
-                if owner.setdefault(column, name) != name:
+                if column in owner:
                     raise ValueError(
                         f"{owner[column]!r} and {name!r} both make the column {column!r}"
                     )
+                owner[column] = name
         return super().fit(batch)
 
     def validate(self) -> None:

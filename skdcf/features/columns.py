@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 
 from .._parameters import HasMethods, settings
 from ..graphs import GraphBatch, as_batch, pack_labels
@@ -33,6 +33,7 @@ def list_steps(transformer: Any) -> list:
     Parameters
     ----------
     transformer : transformer, Pipeline or None
+        What a filter takes as ``features=``.
 
     Returns
     -------
@@ -50,6 +51,7 @@ def learns(transformer: Any) -> bool:
     Parameters
     ----------
     transformer : transformer, Pipeline or None
+        What a filter takes as ``features=``.
 
     Returns
     -------
@@ -77,10 +79,12 @@ def reads_edges(transformer: Any) -> bool:
     Parameters
     ----------
     transformer : transformer, Pipeline or None
+        What a filter takes as ``features=``.
 
     Returns
     -------
     bool
+        True if a step that makes columns of graphs reads edges.
     """
     own = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
     return any(step.reads_edges for step in own)
@@ -98,6 +102,7 @@ def fit_columns(transformer: Any, batch: GraphBatch, labels: NDArray | None) -> 
     Parameters
     ----------
     transformer : transformer, Pipeline or None
+        What a filter takes as ``features=``.
     batch : GraphBatch
         Training problems.
     labels : ndarray of int, shape (n_claims,), or None
@@ -107,6 +112,7 @@ def fit_columns(transformer: Any, batch: GraphBatch, labels: NDArray | None) -> 
     Returns
     -------
     fitted transformer, Pipeline or None
+        None where there is no transformer.
 
     Raises
     ------
@@ -130,15 +136,12 @@ def _fit_table(step, batch, labels):
     if labels is None or not requires_fit(step):
         step.fit(table)
         return
-    judged = labels >= 0
-    if not judged.any():
+    judged = np.flatnonzero(labels >= 0)
+    if not len(judged):
         raise ValueError(
             f"{step!r} learns from judged claims, and no claim of the training problems is"
         )
-    if not judged.all():
-        rows = np.flatnonzero(judged)
-        table = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
-    step.fit(table, labels[judged])
+    step.fit(_safe_indexing(table, judged), labels[judged])
 
 
 def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
@@ -147,6 +150,7 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
     Parameters
     ----------
     fitted : fitted transformer, Pipeline or None
+        What `fit_columns` returned.
     batch : GraphBatch
         What it carries from `carry_columns` is not computed again.
 
@@ -175,11 +179,14 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     Parameters
     ----------
     transformer : transformer, Pipeline or None
+        What a filter takes as ``features=``.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
     GraphBatch
+        The batch itself where every column has to be computed anew.
     """
     steps = list_steps(transformer)
     own = [clone(step) for step in steps[: _count_own(steps)]]
@@ -224,7 +231,9 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     Parameters
     ----------
     step : transformer
+        One transformer, without the Pipeline around it.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
@@ -257,12 +266,16 @@ def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list
     Parameters
     ----------
     step : fitted transformer
+        One transformer, without the Pipeline around it.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
     table : ndarray of shape (n_claims, n_columns)
+        The columns, as numbers.
     names : list of str
+        One name per column.
 
     Raises
     ------
@@ -286,9 +299,11 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
     Parameters
     ----------
     step : fitted transformer
+        One transformer, without the Pipeline around it.
     given : sequence of str
         Names of the columns that it sees.
     n_columns : int
+        Number of columns that it makes.
 
     Returns
     -------
@@ -351,6 +366,7 @@ class ClaimTransformer(GraphTransformer):
         Returns
         -------
         bool
+            True where scikit-learn's tags do not say that it needs no fit.
         """
         return learns(self.transformer)
 
@@ -360,6 +376,7 @@ class ClaimTransformer(GraphTransformer):
         Parameters
         ----------
         X : GraphBatch, sequence of ReasoningGraph, or 2-D array
+            The problems.
         y : labels of the claims, optional
             A transformer that learns sees the claims that were judged, with 0 and 1; all
             claims, without labels, where y is None.
@@ -367,6 +384,7 @@ class ClaimTransformer(GraphTransformer):
         Returns
         -------
         self
+            The fitted transformer.
 
         Raises
         ------

@@ -62,10 +62,6 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     array([0, 1, 3, 4])
     """
 
-    features: NDArray[np.float64] | None
-    offsets: NDArray[np.int64]
-    edges: NDArray[np.int64]
-    edge_offsets: NDArray[np.int64]
     claims: NDArray[np.object_] | None
     problems: NDArray[np.object_] | None
     alternatives: NDArray[np.object_] | None
@@ -99,6 +95,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Returns
         -------
         GraphBatch
+            The packed problems.
 
         Raises
         ------
@@ -141,14 +138,18 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         claims : sequence of str or None, length n_claims, optional
             None where the text is not known, for all claims of a problem together.
         problems : sequence of str or None, length n_graphs, optional
+            The question of each problem, or None where it is not known.
         alternatives, context : sequence, length n_graphs, optional
             A sequence of str for each problem, or None where it is not known.
         feature_names : sequence of str, optional
+            One name per column.
         ids, metadata : sequence, length n_graphs, optional
+            A name for each problem, for messages and files.
 
         Returns
         -------
         GraphBatch
+            The packed problems.
 
         Raises
         ------
@@ -182,11 +183,14 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         features : array-like of shape (n_claims, n_features) or None
+            The new table, or None for none.
         feature_names : sequence of str, optional
+            One name per column.
 
         Returns
         -------
         GraphBatch
+            Edges and texts are those of this batch.
         """
         table = _inputs.check_features(features, self.n_claims, self)
         names = _inputs.check_names(feature_names, table)
@@ -203,11 +207,14 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         key : str
             What has made the columns.
         features : ndarray of shape (n_claims, n_columns)
+            The columns that are carried.
         feature_names : tuple of str or None
+            One name per column.
 
         Returns
         -------
         GraphBatch
+            Its own features are those of this batch.
         """
         tables = (self.tables or {}) | {key: (features, feature_names)}
         return self._trusted(**self.__dict__ | {"tables": tables})
@@ -223,6 +230,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Returns
         -------
         GraphBatch
+            Features and texts are those of this batch.
 
         Raises
         ------
@@ -230,7 +238,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             As in `from_arrays`.
         """
         # What is worked out from the edges is left behind: only declared fields go on.
-        fields = {name: self.__dict__[name] for name in GraphBatch.__annotations__}
+        declared = Structure.__annotations__ | GraphBatch.__annotations__
+        fields = {name: self.__dict__[name] for name in declared}
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
         return self._trusted(**fields | new)
 
@@ -242,10 +251,12 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         metadata : sequence of (dict or None), length n_graphs, or None
+            A dict for each problem, or None.
 
         Returns
         -------
         GraphBatch
+            Features, edges and texts are those of this batch.
         """
         more = _inputs.check_fields("metadata", metadata, self)
         return self._trusted(**self.__dict__ | {"metadata": more, "tables": None})

@@ -39,6 +39,7 @@ class Names:
         Returns
         -------
         str
+            Such as ``problem 3 ("q7")``.
         """
         named = self.ids is not None and self.ids[i] is not None
         return f"problem {i}" + (f' ("{printable(self.ids[i])}")' if named else "")
@@ -54,6 +55,7 @@ class Names:
         Returns
         -------
         str
+            Such as ``problem 3 ("q7"), claim 2``.
         """
         i = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
@@ -69,6 +71,7 @@ class Names:
         Returns
         -------
         str
+            The name with a colon behind it; empty where ``i`` is None.
         """
         return "" if i is None else f"{self.name_of(i)}: "
 
@@ -102,7 +105,7 @@ class Structure(Names):
     @property
     def shape(self) -> tuple[int]:
         """(n_graphs,), so that scikit-learn slices a batch whole."""
-        return (len(self.offsets) - 1,)
+        return (len(self),)
 
     @property
     def n_claims(self) -> int:
@@ -120,10 +123,12 @@ class Structure(Names):
         Parameters
         ----------
         values : ndarray of shape (n_claims, ...)
+            One row per claim, problem after problem.
 
         Returns
         -------
         object ndarray of shape (n_graphs,)
+            Views of ``values``.
         """
         bounds = self.offsets.tolist()
         views = map(values.__getitem__, map(slice, bounds[:-1], bounds[1:]))
@@ -144,11 +149,6 @@ class Structure(Names):
         """Longest path from a source to each claim, shape (n_claims,)."""
         return find_depth(self.edges, self.n_claims)
 
-    @property
-    def _forward(self) -> bool:
-        """Whether every parent stands before its child, so that no cycle can be."""
-        return bool((self.edges[:, 0] < self.edges[:, 1]).all())
-
     @cached_property
     def _rank(self) -> NDArray:
         """A number per claim that grows along every edge and is small.
@@ -156,7 +156,7 @@ class Structure(Names):
         Where parents stand first, the place in the problem will do for the depth. In a
         large problem it may have many more values: a star has two depths.
         """
-        if not self._forward or len(self.large):
+        if len(self.large) or (self.edges[:, 0] > self.edges[:, 1]).any():
             return self.depth
         return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
 
@@ -203,6 +203,7 @@ class Structure(Names):
         Returns
         -------
         list
+            Steps to be passed one after the other.
         """
         n_edges = np.diff(self.edge_offsets)[problems]
         inside = ranges(self.edge_offsets[problems], n_edges)
@@ -275,18 +276,16 @@ class Structure(Names):
         Returns
         -------
         Lineage
+            It is kept, so that asking again costs nothing.
         """
-        if i not in self._lineages:
+        known = vars(self).setdefault("_lineages", {})
+        if i not in known:
             a, b = self.offsets[i : i + 2]
             edges = self.edges[slice(*self.edge_offsets[i : i + 2])] - a
             rank = np.empty(b - a, dtype=np.int64)
             rank[np.argsort(self._rank[a:b], kind="stable")] = np.arange(b - a)
-            self._lineages[i] = Lineage(edges, rank)
-        return self._lineages[i]
-
-    @cached_property
-    def _lineages(self):
-        return {}
+            known[i] = Lineage(edges, rank)
+        return known[i]
 
     def _list_pairs(self, i):
         """Claims and their ancestors, in numbers of the problem's own."""
@@ -380,9 +379,8 @@ def find_cycle(edges, depth):
     walk therefore comes back to where it was before: O(claims + edges).
     """
     stuck = depth < 0
-    parent_of: dict[int, int] = {}
-    for parent, child in edges[stuck[edges].all(axis=1)].tolist():
-        parent_of.setdefault(child, parent)
+    # Of several parents the first, which is the last here.
+    parent_of = dict(edges[stuck[edges].all(axis=1)][::-1, ::-1].tolist())
     place: dict[int, int] = {}
     v = min(parent_of)
     while v not in place:

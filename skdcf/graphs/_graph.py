@@ -173,15 +173,9 @@ class ReasoningGraph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
-        ours, theirs = self.features, other.features
-        unknown = ours is None or theirs is None
-        return (
-            (ours is theirs if unknown else np.array_equal(ours, theirs))
-            and np.array_equal(self.edges, other.edges)
-            and (self.claims or ()) == (other.claims or ())  # no claims, no texts
-            and self.edges_known == other.edges_known
-            and all(getattr(self, n) == getattr(other, n) for n in _OF_GRAPH[:-1])
-        )
+        aside = {"metadata": None, "claims": None}  # no claims, no texts
+        ours, theirs = self.to_dict() | aside, other.to_dict() | aside
+        return ours == theirs and (self.claims or ()) == (other.claims or ())
 
     def __hash__(self) -> int:
         texts = self.claims or None
@@ -198,6 +192,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
+            All else is that of this graph.
         """
         values = {name: getattr(self, name) for name in _FIELDS}
         if not self.edges_known:
@@ -216,6 +211,7 @@ class ReasoningGraph:
         Returns
         -------
         ndarray of int, sorted; v itself is not in it.
+            Their positions.
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(f"claim {v} but only {self.n_claims} claims")
@@ -230,10 +226,12 @@ class ReasoningGraph:
         Parameters
         ----------
         mask : array-like of bool, shape (n_claims,)
+            True for the claims that stay.
 
         Returns
         -------
         ReasoningGraph
+            Edges that lead to or from another claim are left out.
         """
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
@@ -277,10 +275,12 @@ class ReasoningGraph:
         Parameters
         ----------
         data : dict
+            What `to_dict` gave, or a line of JSON that was read.
 
         Returns
         -------
         ReasoningGraph
+            The graph, checked as by the constructor.
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"a dict is due, not one of type {type(data).__name__}")
@@ -337,6 +337,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
+            The graph, checked as by the constructor.
         """
         if not graph.is_directed():
             raise ValueError("the graph is undirected: which claim builds on which?")
@@ -366,12 +367,14 @@ class ReasoningGraph:
             ``parents[v]`` are the positions, counted from 0, of the claims that v builds on
             directly.
         features : array-like of shape (n_claims, n_features), optional
+            One row of numbers per claim.
         **fields
             Further constructor arguments.
 
         Returns
         -------
         ReasoningGraph
+            The graph, checked as by the constructor.
         """
         n_claims = _count_claims(features, fields.get("claims"))
         if n_claims not in (None, len(check_list("parents", parents))):
@@ -401,7 +404,9 @@ class ReasoningGraph:
         Parameters
         ----------
         matrix : array-like of shape (n_claims, n_claims)
+            A 1 stands for an edge; ``orientation`` says from where to where.
         features : array-like of shape (n_claims, n_features), optional
+            One row of numbers per claim.
         orientation : {"child_row", "parent_row"}
             With "child_row", ``matrix[v][u] == 1`` says that v builds on u; with
             "parent_row" it says that u builds on v.
@@ -411,6 +416,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
+            The graph, checked as by the constructor.
         """
         check_choice("orientation", orientation, ("child_row", "parent_row"))
         n_claims = _count_claims(features, fields.get("claims")) or 0

@@ -209,8 +209,9 @@ def check_edges(edges, offsets, names):
         if (depth < 0).any():
             cycle = find_cycle(pairs, depth)
             i = np.searchsorted(offsets, cycle[0], side="right") - 1
-            message = cycle_message([v - offsets[i] for v in cycle])
-            raise ValueError(names.at(i) + message)
+            raise ValueError(
+                names.at(i) + cycle_message([v - offsets[i] for v in cycle])
+            )
     return read_only(pairs), depth
 
 

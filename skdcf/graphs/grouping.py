@@ -21,12 +21,14 @@ def read_groups(by, batch):
         or a 2-D array of booleans with one column per group. With a list, a problem
         belongs to the groups of each entry, as pairs (name of the entry, group).
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
     values : list of length n_graphs
         The group of each problem; the frozenset of its groups where they may overlap.
     overlap : bool
+        Whether a problem may belong to several groups.
 
     Raises
     ------
@@ -34,23 +36,18 @@ def read_groups(by, batch):
         Naming the problem whose group is not known.
     """
     if isinstance(by, (list, tuple)):
-        columns = [map(as_set, read_groups(one, batch)[0]) for one in by]
-        names = _names(by)
-        return [
-            frozenset(
-                (name, v) for name, some in zip(names, row, strict=True) for v in some
-            )
-            for row in zip(*columns, strict=True)
-        ], True
+        columns = []
+        for name, one in zip(_names(by), by, strict=True):
+            groups = map(as_set, read_groups(one, batch)[0])
+            columns.append([{(name, group) for group in some} for some in groups])
+        return [frozenset().union(*row) for row in zip(*columns, strict=True)], True
     values = by(batch) if callable(by) else _column(by, batch)
     if getattr(values, "ndim", 1) == 2:
         values = [frozenset(np.flatnonzero(r).tolist()) for r in _booleans(values, by)]
     else:
         values = [v.item() if isinstance(v, np.generic) else v for v in values]
-    if len(values) != len(batch):
-        raise ValueError(
-            f"by={by!r} gave {len(values)} groups for {len(batch)} problems"
-        )
+    if (n := len(values)) != len(batch):
+        raise ValueError(f"by={by!r} gave {n} groups for {len(batch)} problems")
     overlap = any(isinstance(value, SEVERAL) for value in values)
     if overlap:
         values = [frozenset(v if isinstance(v, SEVERAL) else [v]) for v in values]

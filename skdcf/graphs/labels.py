@@ -37,6 +37,7 @@ def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
     y : sequence of 1-D arrays, one per problem, or one flat array
         Of 1 (true), 0 (false) and -1 (unknown: nobody judged the claim).
     batch : GraphBatch
+        The problems that are labelled.
 
     Returns
     -------
@@ -110,6 +111,7 @@ def labels_from_first_error(
     Parameters
     ----------
     n_claims : int
+        Number of claims of the answer.
     first_error : int or None
         Position of the first false claim, counted from 0; -1 or None where no claim is
         false.
@@ -197,6 +199,7 @@ def read_column(
     Returns
     -------
     labels : ndarray of int8, shape (n_problems,)
+        1 true, 0 false, -1 unknown.
     values : (false, true)
         (0, 1) also where labels are words.
 
@@ -275,15 +278,13 @@ def _flat_labels(y, batch):
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     wrong = np.flatnonzero(lengths != batch.sizes)
     if wrong.size:
-        i = wrong[0]
+        i, n = wrong[0], lengths[wrong[0]]
         if is_missing(y[i]):
             raise ValueError(
                 f"{batch.name_of(i)} has no labels (they are {y[i]}): to fit and calibrate, "
                 "pass the problems that were judged"
             )
-        raise ValueError(
-            f"{batch.name_of(i)}: {lengths[i]} labels but {batch.sizes[i]} claims"
-        )
+        raise ValueError(f"{batch.name_of(i)}: {n} labels but {batch.sizes[i]} claims")
     return np.concatenate(rows) if flat is None else flat
 
 

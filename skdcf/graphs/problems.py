@@ -34,6 +34,7 @@ def as_batch(X: Any) -> GraphBatch:
     Returns
     -------
     GraphBatch
+        The problems, packed; a GraphBatch is returned as it is.
 
     Raises
     ------
@@ -75,13 +76,10 @@ def _is_table(X):
 
 def _advise(X):
     """What to do with something else than problems."""
-    if hasattr(X, "collect"):
-        return (
-            "This table is read lazily: call its collect() first. "
-            "skdcf.adapters.from_frame makes graphs from one row per claim"
-        )
-    if hasattr(X, "columns"):
-        return "skdcf.adapters.from_frame makes graphs from one row per claim"
+    lazy = hasattr(X, "collect")
+    first = "This table is read lazily: call its collect() first. " if lazy else ""
+    if lazy or hasattr(X, "columns"):
+        return f"{first}skdcf.adapters.from_frame makes graphs from one row per claim"
     if hasattr(X, "toarray"):
         return "Its toarray() gives an array"
     return "skdcf.adapters makes graphs from tables and records"
@@ -112,10 +110,12 @@ def answer_text(graph: ReasoningGraph) -> str:
     Parameters
     ----------
     graph : ReasoningGraph
+        One problem.
 
     Returns
     -------
     str
+        The texts, joined by line ends.
 
     Raises
     ------
@@ -125,8 +125,7 @@ def answer_text(graph: ReasoningGraph) -> str:
     if graph.claims is None and graph.n_claims:
         named = "" if graph.id is None else f" ({graph.id})"
         raise ValueError(
-            f"the claims of the problem{named} have no texts: give claims= when the "
-            "graphs are made"
+            f"the claims of the problem{named} have no texts: pass claims= to the graph"
         )
     return "\n".join(graph.claims or ())
 
@@ -150,6 +149,7 @@ def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int6
     Parameters
     ----------
     batch : GraphBatch
+        The problems.
     groups : array-like of shape (n_problems,), or False, optional
         A text or number per problem, instead of what the problems say. False says that
         each answer is a question of its own.
@@ -233,6 +233,7 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     Parameters
     ----------
     batch : GraphBatch
+        The problems.
 
     Returns
     -------

@@ -21,10 +21,12 @@ def cut_metadata(metadata, mask):
     metadata : dict or None
         Of the whole problem.
     mask : ndarray of bool, shape (n_claims,)
+        True for the claims that stay.
 
     Returns
     -------
     dict or None
+        A copy where something changed.
     """
     if not metadata:
         return metadata
@@ -46,6 +48,7 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
     metadata : dict or None
         Of the problem.
     n_claims : int
+        Number of claims of the problem.
 
     Returns
     -------
@@ -68,10 +71,12 @@ def iterate_sources(batch: Any) -> Iterator[Any]:
     Parameters
     ----------
     batch : GraphBatch
+        The problems.
 
     Yields
     ------
     dict or None
+        The source of one label, or None where it is not known.
     """
     for i, size in enumerate(batch.sizes):
         metadata = None if batch.metadata is None else batch.metadata[i]

@@ -22,7 +22,7 @@ from skdcf import HardCF
 from skdcf.datasets import fetch_felm, fetch_mr_ben, fetch_prmbench, fetch_refchecker
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
-from skdcf.graphs.grouping import read_groups
+from skdcf.graphs.problems import read_groups
 from skdcf.guarantees import NoFalseClaim
 from skdcf.metrics import mean_interval
 from skdcf.ops.conformal import conformal_rank

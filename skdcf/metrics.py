@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ._checks import check_alpha, check_alphas, check_groups, check_weights
 from ._html import Table
 from .graphs import Labels, Problems, question_groups
-from .graphs.grouping import as_set, read_groups
+from .graphs.problems import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of
 from .guarantees import NoFalseClaim
 from .ops.conformal import conformal_rank

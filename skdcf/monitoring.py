@@ -35,7 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._checks import check_alpha
 from ._parameters import Number, Settings, positive, settings
 from .graphs import Labels, Problems
-from .graphs.grouping import as_one
+from .graphs.problems import as_one
 from .guarantees import PerGroup
 
 __all__ = ["CoverageMonitor", "ExchangeabilityTest", "SlidingCalibration", "release"]

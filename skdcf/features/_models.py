@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY
 from itertools import chain
 from numbers import Integral
@@ -129,16 +129,9 @@ class PairFeature(_ModelColumn):
             check_known(batch, self.over)
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        claims = () if batch.claims is None else batch.claims
-        asked = [
-            [[(chunk, claim) for chunk in self._cut(text)] for text in texts]
-            for claim, texts in zip(claims, self._list_texts(batch), strict=True)
-        ]
-        wanted = {
-            pair: i
-            for i, texts in zip(batch.problem_of, asked, strict=True)
-            for pair in chain.from_iterable(texts)
-        }
+        asked, wanted = list(self._list_pairs(batch)), {}
+        for i, texts in zip(batch.problem_of, asked, strict=True):
+            wanted |= dict.fromkeys(chain.from_iterable(texts), i)
         known = self._known()
         pairs = [pair for pair in wanted if pair not in known]
         for k in range(0, len(pairs), self.batch_size):
@@ -152,16 +145,16 @@ class PairFeature(_ModelColumn):
         column = [combine(some) if some else 0.0 for some in best]
         return np.array(column, dtype=float).reshape(-1, 1)
 
-    def _list_texts(self, batch) -> Iterator[Sequence[str]]:
-        """The texts that each claim is compared with."""
+    def _list_pairs(self, batch) -> Iterator[list[list[tuple[str, str]]]]:
+        """The pairs of each claim, those of each text that it is compared with."""
         for graph in batch:
-            for v in range(graph.n_claims):
+            for v, claim in enumerate(graph.claims or ()):
                 if self.over == "ancestors":
                     above = [graph.claims[u] for u in graph.ancestors(v)]
                     texts = ["\n".join([graph.problem or "", *above]).strip()]
                 else:
                     texts = getattr(graph, self.over)
-                yield [text for text in texts if text.strip()]
+                yield [[(c, claim) for c in self._cut(t)] for t in texts if t.strip()]
 
     def _cut(self, text):
         if self.chunk_words is None:

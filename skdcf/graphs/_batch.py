@@ -308,10 +308,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         texts = None if self.claims is None else tuple(self.claims[a:b])
         if texts and texts[0] is None:  # so are the others of this problem
             texts = None
-        rows = {
-            single: None if (column := getattr(self, name)) is None else column[i]
-            for name, single in _ROWS.items()
-        }
+        columns = {single: getattr(self, name) for name, single in _ROWS.items()}
+        rows = {name: None if c is None else c[i] for name, c in columns.items()}
         return ReasoningGraph._trusted(
             features=None if self.features is None else self.features[a:b],
             edges=read_only(self.edges[c:d] - a),
@@ -415,11 +413,8 @@ def _take(batch, rows):
     for name in _ROWS:
         column = getattr(batch, name)
         fields[name] = None if column is None else column[rows]
-    if batch.tables:
-        fields["tables"] = {
-            key: (read_only(table[claims]), names)
-            for key, (table, names) in batch.tables.items()
-        }
+    tables = (batch.tables or {}).items()
+    fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
     if "depth" in batch.__dict__:  # worked out already, and the same in any batch
         fields["depth"] = batch.depth[claims]
     return fields

@@ -197,8 +197,7 @@ class ReasoningGraph:
         values = {name: getattr(self, name) for name in _FIELDS}
         if not self.edges_known:
             values["edges"] = None
-        values |= changes
-        return ReasoningGraph(values.pop("features"), values.pop("edges"), **values)
+        return ReasoningGraph(**values | changes)
 
     def ancestors(self, v: int) -> NDArray[np.int64]:
         """All claims that claim ``v`` builds on, directly or not.
@@ -350,7 +349,7 @@ class ReasoningGraph:
         pairs = [(position[u], position[v]) for u, v in graph.edges()]
         known = pairs or graph.graph.get("edges_known", True)
         values |= {"edges": pairs if known else None} | fields
-        return cls(values.pop("features", None), **values)
+        return cls(**{"features": None} | values)
 
     @classmethod
     def from_parents(

@@ -209,9 +209,8 @@ def check_edges(edges, offsets, names):
         if (depth < 0).any():
             cycle = find_cycle(pairs, depth)
             i = np.searchsorted(offsets, cycle[0], side="right") - 1
-            raise ValueError(
-                names.at(i) + cycle_message([v - offsets[i] for v in cycle])
-            )
+            path = [v - offsets[i] for v in cycle]
+            raise ValueError(names.at(i) + cycle_message(path))
     return read_only(pairs), depth
 
 

@@ -152,14 +152,11 @@ def _take_needed(row, rows, inside):
     """Join the rows of the parents that are not there yet; return which these were."""
     needed = []
     while len(inside):
-        u = int(inside[-1])
+        u, inside = int(inside[-1]), inside[:-1]
         if not row[u >> 3] >> (u & 7) & 1:
             row |= rows[u]
             needed.append(u)
-            inside = inside[:-1]
             inside = inside[(row[inside >> 3] >> (inside & 7)) & 1 == 0]
-        else:
-            inside = inside[:-1]
     return needed
 
 

@@ -132,19 +132,15 @@ def labels_from_first_error(
     >>> labels_from_first_error(4, 1), labels_from_first_error(2, None)
     (array([ 1,  0, -1, -1]), array([1, 1]))
     """
-    labels = np.ones(n_claims, dtype=np.int64)
-    if first_error is None:
-        return labels
-    whole = isinstance(first_error, Integral) and not isinstance(first_error, bool)
-    if not (whole and -1 <= first_error < n_claims):
+    none, whole = first_error is None, isinstance(first_error, Integral)
+    whole = whole and not isinstance(first_error, bool)
+    if not (none or (whole and -1 <= first_error < n_claims)):
         raise ValueError(
             f"first_error is {first_error!r}, but must be the position of one of "
             f"{n_claims} claims, counted from 0, or -1 for none"
         )
-    if first_error >= 0:
-        labels[first_error] = 0
-        labels[first_error + 1 :] = -1
-    return labels
+    first = n_claims if none or first_error == -1 else int(first_error)
+    return np.sign(first - np.arange(n_claims, dtype=np.int64))
 
 
 def read_words(words: Iterable[str]) -> NDArray[np.int8]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graphs.grouping import as_one, as_set
+from ..graphs.problems import as_one, as_set
 from ..graphs.ragged import offsets_of, ranges, segment_ids
 from ..ops import conformal
 from ..ops.conformal import Steps, conformal_rank, conformal_threshold

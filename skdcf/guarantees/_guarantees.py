@@ -22,7 +22,7 @@ from sklearn.base import clone
 from .._checks import check_alpha, check_number
 from .._parameters import SHARE, Settings, StrOptions, at_least, positive, settings
 from ..graphs import GraphBatch
-from ..graphs.grouping import as_set, read_groups, read_weights
+from ..graphs.problems import as_set, read_groups, read_weights
 from ..graphs.ragged import segment_ids
 from ..ops import conformal
 from ..ops.conformal import Steps

@@ -331,10 +331,7 @@ def _append_symbol(items, text, glued, after):
         if after[:1].isalpha() and len(after) > 1:
             return  # 5-digit
         items.append("m" if after[:1] == " " and (not glued or not items) else "-")
-    elif text == "!":
-        if _closes(after):
-            items.append("!")
-    else:
+    elif text != "!" or _closes(after):
         items.append("C" if text == "∁" else text)
 
 

@@ -94,9 +94,7 @@ def in_order(values, name, where=""):
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
         one = isinstance(values, (str, bytes))
         found = "one text" if one else f"a {type(values).__name__}"
-        raise ValueError(
-            f"{where}{name} is {found}: a list expected, whose order is known"
-        )
+        raise ValueError(f"{where}{name} is {found}: a list expected, with an order")
     return list(values)
 
 

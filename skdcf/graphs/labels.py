@@ -82,8 +82,6 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
         If a label is something else; the message names the first.
     """
     flat = values if _is_plain(values) else _column(values)
-    if flat.dtype == bool:
-        return flat.astype(np.int8)
     if flat.dtype == object:
         right = np.fromiter(map(_is_label, flat), dtype=bool, count=len(flat))
     else:

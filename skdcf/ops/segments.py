@@ -111,8 +111,6 @@ class Segments:
 
     def reduce(self, ufunc, values):
         """Sum (`numpy.add`), minimum or maximum per segment, shape (n,)."""
-        if not len(self.starts):
-            return np.empty(0)
         return ufunc.reduceat(values, self.starts)
 
     def spread(self, per_segment):

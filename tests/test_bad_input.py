@@ -616,7 +616,7 @@ def test_metrics(problems):
         evaluate_filter(fitted, graphs, y, [])
     with pytest.raises(ValueError, match='ties="exclude"'):
         leave_one_out(HardCF(0, ties="include").fit(graphs, y), graphs, y)
-    with pytest.raises(ValueError, match="at least two problems"):
+    with pytest.raises(ValueError, match="at least two questions"):
         leave_one_out(fitted, graphs[:1], y[:1])
     with pytest.raises(ValueError, match="problem 1: 3 labels but 2 entries"):
         coverage_score([[1], [1, 0, 0]], [[True], [True, True]])

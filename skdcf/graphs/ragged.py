@@ -91,8 +91,12 @@ NARROW = 16  # edges; below, one by one is faster than by calls of numpy
 _LONG = 64  # edges of a path that is worth calls of its own
 
 # For each function of numpy on arrays, the function of Python on two numbers.
-_OF_TWO = {np.maximum: max, np.minimum: min}
-_OF_TWO |= {np.bitwise_or: operator.or_, np.add: operator.add}
+_OF_TWO = {
+    np.maximum: max,
+    np.minimum: min,
+    np.bitwise_or: operator.or_,
+    np.add: operator.add,
+}
 
 
 class Level(NamedTuple):

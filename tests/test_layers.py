@@ -72,15 +72,15 @@ ROOMS = {
     "datasets": 1238,
     "estimators": 1549,
     "evaluation": 630,
-    "features": 2110,
-    "graphs": 1717,
+    "features": 1867,
+    "graphs": 1577,
     "guarantees": 513,
     "inspection": 535,
     "labelling": 772,
     "llm": 1891,
     "metrics": 300,
     "monitoring": 299,
-    "ops": 804,
+    "ops": 712,
     "persistence": 332,
     "plots": 440,
     "relaxation": 500,
@@ -88,7 +88,7 @@ ROOMS = {
     "service": 273,
     "training": 381,
 }
-WHOLE = 17_724
+WHOLE = 17_249
 
 
 def place(path):

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -33,6 +37,7 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
 
 FILTERS = [
@@ -51,10 +56,24 @@ def data():
     return make_reasoning_graphs(240, random_state=0, return_X_y=True)
 
 
+COLUMNS = [
+    StandardScaler(),
+    PCA(1),
+    SelectKBest(k=1),
+    LinearDiscriminantAnalysis(),
+    ColumnTransformer([("first", "passthrough", [0])]),
+    GraphFeatures(),
+    make_pipeline(GraphFeatures(), StandardScaler(), PCA(1)),
+]
+CHECKED = FILTERS + [HardCF(features=t, random_state=0) for t in COLUMNS]
+
+
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("filter", FILTERS, ids=names)
+@pytest.mark.parametrize(
+    "filter", CHECKED, ids=names + [f"columns of {type(t).__name__}" for t in COLUMNS]
+)
 def test_scikit_learns_own_checks(filter):
     """No expected failures, and no wrong tag that would collect almost no checks."""
     assert len(list(estimator_checks_generator(filter))) >= 41

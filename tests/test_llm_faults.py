@@ -549,7 +549,7 @@ def test_a_claim_does_not_decide_the_check_of_a_merged_text():
             return json.dumps({"text": f"So it is {quote}."})
         return f"The sentence is: So it is {quote}.\nI say: {mine}"
 
-    claims = [["It has 3 parts"]]
+    claims = [["It has 3 parts", "a b"]]
     merged = Merge().apply(claims, ["q"], [[]], model="m", client=complete)[0]
     assert merged.text == join_claims(claims[0])
 

@@ -60,9 +60,7 @@ def answer(options):
     )
     pipeline = ConformalFactualityPipeline(extractor, filter)
     pipeline.filter_ = filter
-    item = {"problem": options.question}
-    if options.answer is not None:
-        item["answer"] = options.answer
+    item = {"problem": options.question, "answer": options.answer}
     if options.context:
         item["context"] = [Path(path).read_text("utf-8") for path in options.context]
     with _own_words():
@@ -133,10 +131,8 @@ def _extractor(options):
 
 def _read_config(options):
     """Take options from a file of TOML, by their names on the command line."""
-    told = (
-        tomllib.loads(Path(options.config).read_text("utf-8")) if options.config else {}
-    )
-    for name, value in told.items():
+    text = Path(options.config).read_text("utf-8") if options.config else ""
+    for name, value in tomllib.loads(text).items():
         key = name.replace("-", "_")
         if not hasattr(options, key) or key in ("config", "run", "command"):
             raise ValueError(f'{options.config}: there is no option "--{name}"')
@@ -159,9 +155,7 @@ def serve(options):
     """Answer requests until the process is ended; what runs then is finished first."""
     import uvicorn
 
-    token = (
-        options.token_variable and os.environ.get(options.token_variable, "").strip()
-    )
+    token = os.environ.get(options.token_variable or "", "").strip() or None
     if options.token_variable and not token:
         raise ValueError(f"the environment variable {options.token_variable} is empty")
     if not token and not is_loopback(options.host):

@@ -12,23 +12,7 @@ from ._extractor import ClaimExtractor
 from ._judges import Frequency, Merge, SemanticJudge, Verify, join_claims, judge_labels
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer
 
-__all__ = [
-    "CallError",
-    "ChatClient",
-    "ClaimExtractor",
-    "ConformalFactualityPipeline",
-    "Decompose",
-    "DeduceGraph",
-    "EndpointError",
-    "FilteredAnswer",
-    "Frequency",
-    "Merge",
-    "Reply",
-    "SampleAnswers",
-    "SemanticJudge",
-    "Usage",
-    "Verify",
-    "join_claims",
-    "judge_labels",
-    "split_sentences",
-]
+__all__ = ["CallError", "ChatClient", "ClaimExtractor", "ConformalFactualityPipeline"]
+__all__ += ["Decompose", "DeduceGraph", "EndpointError", "FilteredAnswer", "Frequency"]
+__all__ += ["Merge", "Reply", "SampleAnswers", "SemanticJudge", "Usage", "Verify"]
+__all__ += ["join_claims", "judge_labels", "split_sentences"]

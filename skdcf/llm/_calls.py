@@ -319,10 +319,9 @@ def _made(its, item):
     passages = (passages,) if isinstance(passages, str) else passages
     if item.get("group") is not None:
         metadata = {**(metadata or {}), "group": item["group"]}
-    return Answer(
+    return answer._replace(
         problem=whole(answer.problem),
         answer=whole(answer.answer),
-        id=answer.id,
         alternatives=_texts(f"{its} alternatives", answer.alternatives),
         metadata=metadata,
         context=_texts(f"{its} context", passages),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .._parameters import Number, positive
 from ..edges import chain_edges, cited_edges
 from ._calls import UnreadableError
-from ._client import Step, number_texts
+from ._client import COMMON, Step, number_texts
 from ._reading import Claims, Premises, number_rows, read_texts
 from ._session import gather_steps
 
@@ -68,9 +68,7 @@ class Decompose(Step):
     """
 
     _prompt_name, _written, _reply = "decompose", 38, Claims
-    _parameter_constraints = Step._parameter_constraints | {
-        "max_claims": [positive(Integral)]
-    }
+    _parameter_constraints = COMMON | {"max_claims": [positive(Integral)]}
 
     max_claims: int = 100
 
@@ -185,7 +183,7 @@ class DeduceGraph(Step):
     """
 
     _prompt_name, _written, _reply = "graph", 12, Premises
-    _parameter_constraints = Step._parameter_constraints | {"read_cited": ["boolean"]}
+    _parameter_constraints = COMMON | {"read_cited": ["boolean"]}
 
     read_cited: bool = True
 
@@ -229,9 +227,7 @@ def _repaired(data, claims):
     if not found.keys() & set(everyone):
         return DeducedGraph(chain_edges(claims), CHAINED)
     given = {v: sorted({_whole(u) for u in found.get(v, [v - 1])}) for v in everyone}
-    edges = [
-        (u - 1, v - 1) for v, parents in given.items() for u in parents if 0 < u < v
-    ]
+    edges = [(u - 1, v - 1) for v in everyone for u in given[v] if 0 < u < v]
     return DeducedGraph(edges, REPAIRED)
 
 
@@ -282,7 +278,7 @@ class SampleAnswers(Step):
     """
 
     _prompt_name, _written = "answer", 15
-    _parameter_constraints = Step._parameter_constraints | {
+    _parameter_constraints = COMMON | {
         "n": [positive(Integral)],
         "temperature": [Number(Real, 0, 2, closed="both")],
         "max_tokens": [positive(Integral), None],

@@ -30,6 +30,8 @@ _LETTERS_PER_TOKEN = 4
 #: What each verdict counts as a number.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
+#: What the parameters that all steps have may be.
+COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
 _LOCK = threading.Lock()  # while an engine is made
 _SECRET_WORDS = ("key", "token", "secret", "password", "sig", "auth")
 _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprobs"}
@@ -336,7 +338,7 @@ class Step(Settings):
     _reply: ClassVar[Any]
     _written: ClassVar[int] = 37  # tokens that a reply has for each claim
     per = "answer"  # what has a call of its own: answer, claim or alternative
-    _parameter_constraints = {"prompt": [str, Path, None], "model": [str, None]}
+    _parameter_constraints = COMMON
 
     prompt: str | Path | None = None
     _: KW_ONLY
@@ -419,13 +421,13 @@ class Step(Settings):
         async def work(chat, item):
             return await call_step(self, chat, *item)
 
-        return run_all(client, list(zip(*columns, strict=True)), model, work)
+        return run_all(client, list(zip(*columns, strict=True)), work, model)[0]
 
 
 def check_step(name: str, step: Any, model: str | None) -> None:
-    """ValueError for a step with a wrong setting, or that asks a model but none is named.
+    """ValueError for a step with a wrong setting, or one that lacks the name of a model.
 
-    Whatever is not a step passes.
+    What is no step, such as a function, passes.
     """
     if isinstance(step, Step):
         step.validate()
@@ -434,11 +436,11 @@ def check_step(name: str, step: Any, model: str | None) -> None:
             raise ValueError(f"model is None, but {name} asks one: {said}")
 
 
-def run_all(client: Any, items: Sequence[Any], model: str | None, work: Any) -> list:
-    """``work(chat, item)`` for each item; CallError if one of them failed."""
-    results, _ = finish(as_client(client)._now(items, work, model))
+def run_all(client: Any, items: Sequence[Any], *work: Any, **options: Any) -> Any:
+    """Results of `ChatClient._now` and their usage; CallError if one of them failed."""
+    results, usage = finish(as_client(client)._now(items, *work, **options))
     raise_first(results)
-    return results
+    return results, usage
 
 
 def raise_first(results: Sequence[Any]) -> None:
@@ -446,11 +448,9 @@ def raise_first(results: Sequence[Any]) -> None:
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
     if failed:
         i, error = failed[0]
-        said = (
-            f"{len(failed)} of {len(results)} problems failed, the first is problem {i}"
-        )
         kept = "With a cache nothing else is asked for again"
-        raise CallError(f"{said}: {error}. {kept}") from error
+        said = f"problems failed, the first is problem {i}: {error}. {kept}"
+        raise CallError(f"{len(failed)} of {len(results)} {said}") from error
 
 
 def count_tokens(text: str | None) -> int:

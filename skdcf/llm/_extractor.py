@@ -163,9 +163,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         clients.as_client(self.client).validate()
         for name, step in self.steps().items():
             if isinstance(step, type) or not isinstance(step, Step | Callable):
-                raise ValueError(
-                    f"{name} is {step!r}, but must be a step or a function"
-                )
+                raise ValueError(f"{name} is {step!r}, no step and no function")
             clients.check_step(name, step, self.model)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
@@ -248,11 +246,10 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         self.validate()
         bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
-        client = clients.as_client(self.client)
-        work = client._now(bare, self._enrich, self.model, show=self.verbose)
-        results, self.usage_ = clients.finish(work)
-        clients.raise_first(results)
-        return GraphBatch.pack(results)
+        work = self._enrich, self.model
+        found, usage = clients.run_all(self.client, bare, *work, show=self.verbose)
+        self.usage_ = usage
+        return GraphBatch.pack(found)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
         """About what a run will cost; nothing is called.
@@ -356,10 +353,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         judged = [isinstance(step, Verify) for names, step in columns for _ in names]
         missing = np.flatnonzero(np.isnan(table[:, judged]).any(axis=1)).tolist()
         table[:, judged] = np.nan_to_num(table[:, judged])
-        metadata = {
-            k: v for k, v in (graph.metadata or {}).items() if k != "no_verdict"
-        }
-        metadata |= {"no_verdict": missing} if missing else {}
+        metadata = {**(graph.metadata or {}), "no_verdict": missing}
+        if not missing:
+            del metadata["no_verdict"]
         names = self.feature_names()
         return graph.replace(features=table, feature_names=names, metadata=metadata)
 
@@ -443,9 +439,7 @@ def _as_columns(table, names, graph):
     return table.reshape(n, len(names))
 
 
-def check_budget(
-    client: ChatClient, estimate: Estimate, confirm: Callable | None, n_done: int = 0
-) -> bool:
+def check_budget(client, estimate, confirm, n_done=0):
     """ValueError if the estimate is above the client's limit and nobody agrees to it.
 
     Returns

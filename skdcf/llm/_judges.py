@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..labelling.sources import LabelSource, set_label_sources
 from . import _reading as reading
 from ._calls import CallError, UnreadableError, load_prompt
-from ._client import Step, context_of, number_texts, run_all, tabled
+from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._session import gather_steps
 
 #: What is rated, from the smallest to the largest value.
@@ -124,10 +125,7 @@ class SemanticJudge(Step):
         for row, (name, (low, high)) in product(rows, _RATINGS.items()):
             if not low <= (value := getattr(row, name)) <= high:
                 raise ValueError(f'"{name}" is {value}, and not from {low} to {high}')
-        table = [
-            [v, *(getattr(row, name) for name in _RATINGS)]
-            for v, row in enumerate(rows)
-        ]
+        table = [[v, *attrgetter(*_RATINGS)(row)] for v, row in enumerate(rows)]
         return np.array(table, dtype=float).reshape(graph.n_claims, len(self.names))
 
 
@@ -172,7 +170,7 @@ class Verify(Step):
     """
 
     _reply = reading.verdicts_of("true", "false")
-    _parameter_constraints = Step._parameter_constraints | {
+    _parameter_constraints = COMMON | {
         "log_odds": ["boolean"],
         "per": [StrOptions({"claim", "answer"})],
         "why": ["boolean"],
@@ -303,8 +301,7 @@ def judge_labels(
     [array([0])]
     """
     step, graphs = _Label(prompt), list(graphs)
-    step.validate()
-    labels = run_all(client, graphs, model, step._run)
+    labels = step.apply(graphs, model=model, client=client)
     source = LabelSource.now("model", model, step.told().name)
     marked = []
     for graph, row in zip(graphs, labels, strict=True):
@@ -413,7 +410,7 @@ class Merge(Step):
     """
 
     _prompt_name, _written, _reply = "merge", 45, reading.Text
-    _parameter_constraints = Step._parameter_constraints | {"abstention": [str]}
+    _parameter_constraints = COMMON | {"abstention": [str]}
 
     abstention: str = ABSTENTION
 

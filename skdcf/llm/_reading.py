@@ -294,9 +294,7 @@ def fault_of(status: int, message: str, headers: dict) -> Exception:
     wait = read_retry_after(headers)
     if 300 <= status < 400:
         why = "redirects are not followed, since texts and keys would go elsewhere"
-        return EndpointError(
-            f"status {status}: {why}. Give the new address as base_url"
-        )
+        return EndpointError(f"status {status}: {why}. Change base_url instead")
     empty = "quota" in lowered and wait is None and "per minute" not in lowered
     spent = status == 429 and (empty or "insufficient_quota" in lowered)
     if status in _HOPELESS or spent:

@@ -86,14 +86,14 @@ class Endpoint:
         if (key := self._find_key()) is not None:
             headers = {"authorization": f"Bearer {key}", **headers}
         self._headers = {**headers, "content-type": "application/json"}
-        self._secrets = [s for s in (key, *headers.values()) if _is_secret(s)]
+        sent = {key or _NO_KEY, *headers.values()} - {_NO_KEY}
+        self._secrets = [secret for secret in sent if len(secret) >= _SHORTEST_SECRET]
         if self._client is not None:
             return
         try:
             from openai import DefaultAsyncHttpxClient
         except ImportError as error:
-            install = "pip install skdcf[llm]"
-            said = f"models are called with the openai client: {install}"
+            said = "models are called with the openai client: pip install skdcf[llm]"
             raise ImportError(said) from error
         self._client = DefaultAsyncHttpxClient(follow_redirects=False, timeout=None)
         for logger in _their_loggers():
@@ -214,10 +214,8 @@ class Endpoint:
             said = "Where none is needed, pass key_variable=None"
             raise EndpointError(f"{named} is not set: it has to hold {key}. {said}")
         if not (value.isascii() and value.isprintable() and " " not in value):
-            said = (
-                "line ends, spaces or letters that no header can hold: it is not sent"
-            )
-            raise EndpointError(f"{named} holds {said}")
+            said = "line ends, spaces or letters that no header can hold"
+            raise EndpointError(f"{named} holds {said}: it is not sent")
         return value
 
 
@@ -235,10 +233,6 @@ async def _read(response):
     if response.is_success and len(body) > most:
         raise PassingError(f"the response is longer than {most} bytes")
     return response.status_code, body[:most], dict(response.headers)
-
-
-def _is_secret(value):
-    return value not in (None, _NO_KEY) and len(value) >= _SHORTEST_SECRET
 
 
 def _their_loggers():

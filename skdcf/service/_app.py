@@ -108,7 +108,7 @@ class _Service:
                 await receive()
                 await send({"type": f"lifespan.{step}.complete"})
             return
-        request, begun = self.read(scope, receive), False
+        request, begun, status, reply = self.read(scope, receive), False, 200, None
         route = scope["path"].removeprefix(scope.get("root_path", ""))
         self.waiting += 1
         try:
@@ -119,9 +119,8 @@ class _Service:
                         await send(_START)
                         begun = True
                     await send(_part(line))
-                status, reply = 200, None
             else:
-                status, reply = 200, await self._work(request, route)
+                reply = await self._work(request, route)
         except Exception as error:
             status, reply = _fault(route, error)
         finally:
@@ -213,7 +212,7 @@ class _Service:
         name, labels, drawn = map(record.get, ("id", "labels", "drawn"))
         if not isinstance(name, str) or drawn not in (None, "random"):
             raise ValueError('"id" must be a text, and "drawn" is "random" or left out')
-        if not isinstance(labels, list) or not all(map(_is_label, labels)):
+        if not isinstance(labels, list) or not all(v in (-1, 0, 1) for v in labels):
             raise ValueError("labels are 1 or true, 0 or false, and -1 where unknown")
         said = self.journal.label(name, list(map(int, labels)), drawn == "random")
         return {"said": said, "alarm": self.journal.monitor.alarm}
@@ -259,10 +258,6 @@ def _fault(route, error):
     # Its message may hold texts.
     _LOG.error("%s failed: %s", route, type(error).__name__)
     return 500, "the service failed; its log says where"
-
-
-def _is_label(value):
-    return isinstance(value, int) and value in (-1, 0, 1)
 
 
 def _graph_of(record):

@@ -167,7 +167,7 @@ def test_uqlm_results_as_they_come():
         (LONG_TEXT[0], "problem 0 is a dict, but a list of claims is due"),
         ([["a"]], "problem 0, claim 0 is 'a', but must be a dict"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": 10**400}]],
-         "problem 0, claim 1: 'x' is a number too large for a float"),
+         "problem 0, claim 1: 'x' is too large for a float"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": True}]],
          "problem 0, claim 1: 'x' is True, but must be a number"),
     ],

@@ -1,4 +1,4 @@
-"""From what other tools write to graphs and labels, importing none of the tools.
+"""Turn what other tools write into graphs and labels, without importing the tools.
 
 Every adapter returns a Bunch with ``graphs`` and ``labels`` and says which way its
 scores point: a feature that is used alone must be higher for more confident claims.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from numbers import Real
@@ -17,7 +19,6 @@ from .._checks import check_choice, check_number, is_missing
 from ..datasets.records import build_dataset, plain, spread
 from ..edges import no_edges
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
-from ..graphs.ragged import offsets_of
 
 #: What annotations call a rule for edges, labels, and what to put for missing scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
@@ -34,7 +35,7 @@ _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 
 
 def may_be_feature(name):
-    """Whether numbers of that name become features without being asked for."""
+    """Tell whether numbers of that name become features without being asked for."""
     return str(name).lower() not in _NOT_FEATURES
 
 
@@ -191,27 +192,26 @@ def from_frame(
     frame = _eager(frame)
     _check_named(frame, columns)
     features = _feature_names(frame, features, columns)
-    order, offsets, ids = _row_order(frame, columns["problem"], columns["claim"])
+    rows_of = _rows_of_problems(frame, columns["problem"], columns["claim"])
     cells = {
-        key: _values(frame[name])[order]
+        key: _values(frame[name])
         for key, name in columns.items()
         if name in frame.columns and key not in ("problem", "claim")
     }
-    table = [_floats(frame, name)[order] for name in features]
-    table = np.array(table, dtype=float).reshape(len(features), len(order)).T
-    place = [f"row {row}" for row in order].__getitem__
-    table = fill_missing(table, features, missing, place)
+    table = np.array([_floats(frame, name) for name in features], dtype=float)
+    table = table.reshape(len(features), len(frame)).T
+    table = fill_missing(table, features, missing, "row {}".format)
     records = {}
-    for id, rows in zip(ids, map(slice, offsets[:-1], offsets[1:]), strict=True):
+    for id, rows in rows_of.items():
         own = {key: values[rows] for key, values in cells.items()}
-        records[id] = _record(own, order[rows])
+        records[id] = _record(own, rows)
         if features:
             records[id] |= {"features": table[rows], "feature_names": list(features)}
     return build_dataset(records, partial(add_edges, edges))
 
 
 def _record(cells, rows):
-    """What the cells of one problem hold, in the form of a line."""
+    """Give what the cells of one problem hold in the form of a line."""
     record = {key: cells[key][0] for key in _OF_PROBLEMS if key in cells}
     record["problem"] = record.pop("question", None)
     for key in ("alternatives", "context", "metadata"):
@@ -255,9 +255,7 @@ def _narwhals():
     try:
         import narwhals as nw
     except ImportError as error:
-        raise ImportError(
-            "data frames are read and made by narwhals: pip install narwhals"
-        ) from error
+        raise ImportError("tables need narwhals: pip install narwhals") from error
     return nw
 
 
@@ -280,12 +278,10 @@ def _eager(frame):
 
 def _check_named(frame, named):
     """The columns that the caller names are there."""
-    for default, name in named.items():
-        needed = default == "problem" or name not in (None, default)
+    for key, name in named.items():
+        needed = key == "problem" or name not in (None, key)
         if needed and name not in frame.columns:
-            raise ValueError(
-                f"no column {name!r}, to be used as {default!r}, only {frame.columns}"
-            )
+            raise ValueError(f"no column {name!r}, for {key!r}, only {frame.columns}")
 
 
 def _floats(frame, name):
@@ -313,7 +309,7 @@ def _feature_names(frame, features, named):
 
 
 def _of_problems(batch):
-    """What there is one of per problem; groups stand beside the other metadata."""
+    """Columns with one value per problem; groups stand beside the other metadata."""
     metadata = () if batch.metadata is None else batch.metadata
     metadata = [plain(dict(row or {})) for row in metadata]
     groups = [row.pop("group", None) for row in metadata]
@@ -326,12 +322,8 @@ def _of_problems(batch):
         for name, values in texts.items()
         if values is not None
     }
-    questions = () if batch.problems is None else batch.problems
-    return columns | {
-        "problem": _problem_names(batch),
-        "question": questions,
-        "group": groups,
-    }
+    columns["question"] = () if batch.problems is None else batch.problems
+    return columns | {"problem": _problem_names(batch), "group": groups}
 
 
 def _parents_as_text(batch):
@@ -348,8 +340,7 @@ def _feature_columns(batch):
     names = batch.feature_names or [f"x{j}" for j in range(batch.n_features)]
     if taken := sorted(n for n in names if n in _RESERVED or not may_be_feature(n)):
         raise ValueError(
-            f"features called {taken} clash with columns of the table, or would be "
-            "taken for labels: rename them"
+            f"features called {taken} clash, or would be taken for labels: rename them"
         )
     return dict(zip(names, batch.features.T, strict=True))
 
@@ -361,9 +352,8 @@ def _problem_names(batch):
     for i, name in enumerate(batch.ids):
         if number.setdefault(name, i) != i:
             raise ValueError(
-                f"problems {number[name]} and {i} are both called {name!r}, but a "
-                "table tells problems apart by their ids; [g.replace(id=None) for g in "
-                "graphs] has them numbered"
+                f"problems {number[name]} and {i} are both called {name!r}, but ids tell "
+                "them apart; [g.replace(id=None) for g in graphs] has them numbered"
             )
     return batch.ids
 
@@ -374,9 +364,9 @@ def _values(series):
     return np.fromiter(values, dtype=object, count=len(series))
 
 
-def _row_order(frame, problem, claim):
-    """Order of the rows by problem and position, offsets, and names of the problems."""
-    names = _values(frame[problem])
+def _rows_of_problems(frame, problem, claim):
+    """The rows of each problem, by its name and in the order of its claims."""
+    names, found = _values(frame[problem]), defaultdict(list)
     if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(
@@ -384,33 +374,29 @@ def _row_order(frame, problem, claim):
             "are what the guarantee counts, so it must be known which rows are one"
         )
     try:
-        number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        for row, name in enumerate(names):
+            found[name].append(row)
     except TypeError as error:
         raise ValueError(f"{problem!r} holds what cannot be a name: {error}") from error
-    of_row = np.array([number[name] for name in names], dtype=np.int64)
-    offsets = offsets_of(np.bincount(of_row))
-    if claim not in frame.columns:
-        return np.argsort(of_row, kind="stable"), offsets, list(number)
-    cells = enumerate(_values(frame[claim]))
-    position = np.array([_whole(value, claim, row) for row, value in cells])
-    order = np.lexsort((position, of_row))
-    expected = np.arange(len(order)) - offsets[of_row[order]]
-    for row, due in zip(order, expected, strict=True):
-        if position[row] != due:
-            raise ValueError(
-                f"problem {names[row]!r}: positions in {claim!r} must be 0, 1, ..., but "
-                f"{position[row]} stands where {due} should"
-            )
-    return order, offsets, list(number)
+    if claim in frame.columns:
+        cells = enumerate(_values(frame[claim]))
+        position = [_whole(value, claim, row) for row, value in cells]
+        for name, rows in found.items():
+            rows.sort(key=position.__getitem__)
+            for due, row in enumerate(rows):
+                if position[row] != due:
+                    raise ValueError(
+                        f"problem {name!r}: positions in {claim!r} must be 0, 1, ..., but "
+                        f"{position[row]} stands where {due} should"
+                    )
+    return found
 
 
 def _read_json(entry):
-    """What a text holds as JSON, into which lists turn on their way through files."""
+    """Read a text as JSON, into which lists turn on their way through files."""
     if isinstance(entry, str) and entry.lstrip()[:1] in ("[", "{"):
-        try:
+        with suppress(ValueError):
             return json.loads(entry)
-        except ValueError:
-            pass
     return entry
 
 
@@ -424,19 +410,16 @@ def _listed(entry):
 
 def _whole(value, what, row):
     """A position, which may have become a float or a text on its way through files."""
-    try:
+    number = 0.5
+    with suppress(TypeError, ValueError, OverflowError):
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = 0.5
     if not number.is_integer():
-        raise ValueError(
-            f"row {row}: {what} is {value!r}, a position (0, 1, ...) is due"
-        )
+        raise ValueError(f"row {row}: {what} is {value!r}, no position (0, 1, ...)")
     return int(number)
 
 
 def is_number(value):
-    """Whether a value may be a score."""
+    """Tell whether a value may be a score."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 

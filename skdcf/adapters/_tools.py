@@ -1,4 +1,4 @@
-"""What LM-Polygraph, UQLM and fact checkers say about claims, taken as they put it."""
+"""Take over what LM-Polygraph, UQLM and fact checkers say about claims."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ def check_parallel(name, values, n_problems):
     if values is None or callable(values):
         return
     if isinstance(values, (str, dict)) or not hasattr(values, "__len__"):
-        raise ValueError(
-            f"{name}: a list with one entry per problem is expected, not {values!r}"
-        )
+        raise ValueError(f"{name}: a list with one per problem is due, not {values!r}")
     if len(values) != n_problems:
         raise ValueError(f"{len(values)} {name} but {n_problems} problems")
 
 
 class Given(TypedDict, total=False):
-    """What adapters take with one entry per problem, besides what is their own."""
+    """The lists with one entry per problem that adapters take, besides their own."""
 
     edges: EdgeRule | Sequence | None
     problems: Sequence[str | None] | None
@@ -41,7 +39,7 @@ class Given(TypedDict, total=False):
 
 
 def make_problems(texts, columns, given, name, missing="raise") -> Bunch:
-    """What an adapter returns, from texts per problem and flat columns of scores.
+    """Make the result of an adapter from texts per problem and flat columns of scores.
 
     ``given`` holds the lists of `Given` and ``labels``; problems are called ``name/0``,
     ``name/1``, ...
@@ -68,7 +66,7 @@ def make_problems(texts, columns, given, name, missing="raise") -> Bunch:
 
 
 def _places(texts):
-    """What messages call the claim in each row."""
+    """Name the claim in each row, for messages."""
     rows = enumerate(map(len, texts))
     return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)]
 
@@ -87,9 +85,7 @@ def read_score(value, name, place):
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(
-            f"{place}: {name!r} is a number too large for a float"
-        ) from None
+        raise ValueError(f"{place}: {name!r} is too large for a float") from None
 
 
 _CLAIMS = 'manager.stats["claims"], which UEManager(..., save_stats=["claims"]) keeps'
@@ -187,14 +183,12 @@ def _texts(claims):
     for i, row in enumerate(claims):
         right = isinstance(row, (list, tuple))
         if not right or not all(hasattr(claim, "claim_text") for claim in row):
-            raise ValueError(
-                f"problem {i}: a list of objects with claim_text is due, as in {_CLAIMS}"
-            )
+            raise ValueError(f"problem {i} is no list of claims, as in {_CLAIMS}")
     return [[claim.claim_text for claim in row] for row in claims]
 
 
 def _claim_level(values, name):
-    """What concerns single claims in a dict of LM-Polygraph, by the name it has there."""
+    """Pick out of a dict of LM-Polygraph what concerns single claims, by its name there."""
     if not isinstance(values, Mapping):
         raise ValueError(f"{name} must be manager.estimations, a dict, not {values!r}")
     columns = {}
@@ -204,8 +198,7 @@ def _claim_level(values, name):
             continue
         if method in columns:
             raise ValueError(
-                f'"{method}" and ("claim", "{method}") are both among the {name}: '
-                "keep one, or rename it"
+                f'"{method}" and ("claim", "{method}") are both in {name}: rename one'
             )
         columns[method] = column
     if not columns:
@@ -240,11 +233,9 @@ def _scores(values, texts, name):
     values, places = list(check_list(name, values)), _places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
         check_parallel(f"lists of {name}", values, len(texts))
-        for i, (row, claims) in enumerate(zip(values, texts, strict=True)):
-            if len(row) != len(claims):
-                raise ValueError(
-                    f"problem {i}: {len(row)} values of {name} but {len(claims)} claims"
-                )
+        for i, (n, m) in enumerate(zip(map(len, values), map(len, texts), strict=True)):
+            if n != m:
+                raise ValueError(f"problem {i}: {n} values of {name} but {m} claims")
         values = [value for row in values for value in row]
     if len(values) != len(places):
         raise ValueError(f"{len(values)} values of {name} but {len(places)} claims")

@@ -57,15 +57,10 @@ def fit(options):
     """Train, calibrate and save a filter."""
     data = files.read_problems(options, labelled=True)
     size, graphs = options.calibration, data.graphs
-    model = make_filter(
-        options.scorer,
-        options,
-        alpha=options.alpha,
-        edges="none" if options.no_edges else "given",
-        calibration_size=int(size) if size is not None and size >= 1 else size,
-        features=wanted_features(options, graphs),
-    )
-    files.announce(f"fitting on {len(graphs)} problems")
+    more = {"edges": "none" if options.no_edges else "given", "alpha": options.alpha}
+    more["calibration_size"] = int(size) if size is not None and size >= 1 else size
+    more["features"] = wanted_features(options, graphs)
+    model = make_filter(options.scorer, options, **more)
     model.fit(graphs, data.labels)
     n, alone = len(graphs), "" if len(graphs.edges) else ", without edges"
     questions = files.count_questions(graphs)
@@ -80,7 +75,6 @@ def calibrate(options):
     if options.alpha is not None:
         promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
         filter.set_params(alpha=options.alpha, guarantee=promised)
-    files.announce(f"calibrating on {len(data.graphs)} problems")
     filter.calibrate(data.graphs, data.labels)
     return _save(filter, data, options)
 
@@ -168,8 +162,7 @@ def _find(graphs, wanted):
     if wanted.isdecimal() and 0 < int(wanted) <= len(graphs):
         return graphs[int(wanted) - 1]
     raise ValueError(
-        f'no problem has the id "{wanted}"; a number from 1 to {len(graphs)} names a '
-        "problem by its place in the file"
+        f'no problem has the id "{wanted}", nor is it a number from 1 to {len(graphs)}'
     )
 
 
@@ -213,7 +206,7 @@ def _summary(data):
 
 
 def _sizes(rows):
-    """How many problems have how many texts."""
+    """Count the problems by the number of their texts."""
     rows = () if rows is None else rows
     return dict(Counter(len(row) for row in rows if row is not None))
 
@@ -261,7 +254,6 @@ def plan(options):
     rows = [_promised((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
     if options.problems:
         data = files.read_problems(options, labelled=True)
-        files.announce(f"fitting on parts of {len(data.graphs)} problems")
         for row in rows:
             row |= _kept(row["answers"], data, options)
     text = "\n".join(_planned(rows, needed, options))
@@ -327,18 +319,12 @@ def evaluate(options):
 def compare(options):
     """Print what filters with different scorers keep."""
     data = files.read_problems(options, labelled=True)
-    report = evaluation.compare_filters(
-        {name: make_filter(name, options) for name in options.scorers},
-        _with_columns(options, data.graphs),
-        data.labels,
-        options.alphas,
-        cv=options.splits,
-        groups=data.groups,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-        verbose=sys.stderr.isatty(),
-        resume=options.resume,
-    )
+    filters = {name: make_filter(name, options) for name in options.scorers}
+    known = _with_columns(options, data.graphs), data.labels, options.alphas
+    more = {"cv": options.splits, "groups": data.groups, "n_jobs": options.jobs}
+    more |= {"random_state": options.seed, "resume": options.resume}
+    more["verbose"] = sys.stderr.isatty()
+    report = evaluation.compare_filters(filters, *known, **more)
     files.show(report.rows() if options.json else report, options.json)
 
 
@@ -346,6 +332,5 @@ def report(options):
     """Write a page that a reader without Python understands."""
     data, model = files.read_problems(options, labelled=True), load(options.model)
     more = {"alphas": options.alphas, "by": options.by, "n_answers": options.answers}
-    files.announce("writing the page")
     reporting.write_report(options.output, model, data.graphs, data.labels, **more)
     files.inform(f"wrote {options.output}")

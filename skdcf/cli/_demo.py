@@ -22,9 +22,7 @@ KINDS = ("IndependentFactuality", PLAIN, LEARNT)
 SOURCES = {
     "words": lambda n, seed: datasets.make_word_problems(n, random_state=seed),
     "math": lambda n, seed: datasets.make_reasoning_graphs(n, random_state=seed),
-    "felm": lambda n, seed: datasets.make_reasoning_graphs(
-        n, "felm", random_state=seed
-    ),
+    "felm": lambda n, s: datasets.make_reasoning_graphs(n, "felm", random_state=s),
     "coherent-math": lambda *_: datasets.fetch_coherent_math(),
     "perl": lambda *_: datasets.fetch_perl(),
 }

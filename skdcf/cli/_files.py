@@ -1,4 +1,4 @@
-"""What the commands read and write, and how they show that work goes on."""
+"""Read and write the files of the commands, and tell the user how it goes."""
 
 import json
 import sys
@@ -56,6 +56,8 @@ def read_problems(options, *, labelled=False):
             f'{path}: no line has "labels". They are one number per claim: 1 true, 0 '
             "false, -1 where nobody judged it"
         )
+    if sys.stderr.isatty():  # somebody waits for what may take long
+        inform(f"{len(data.graphs)} problems read; working on them ...")
     return data
 
 
@@ -93,9 +95,3 @@ def show_claims(graph, kept, labels=None):
         truth = "" if labels is None else words[int(labels[v])]
         text = printable(graph.claims[v]) if graph.claims else ""
         print(f"  {('dropped', 'kept   ')[int(keep)]}{truth}  {v + 1}. {text}")
-
-
-def announce(what):
-    """Say what is going on, where somebody watches."""
-    if sys.stderr.isatty():
-        inform(f"{what} ...")

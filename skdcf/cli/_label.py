@@ -46,12 +46,10 @@ def label(options):
 
 
 def _meaning(options, graphs):
-    """What a label says: as the option, the file, or the presence of a context has it."""
+    """Find what a label says: the option, the file, or the presence of a context tells."""
     said = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {None}
     if len(said) > 1:
-        raise ValueError(
-            f"labels of this file mean {sorted(map(str, said))}: divide it"
-        )
+        raise ValueError(f"labels of the file mean {sorted(map(str, said))}: divide it")
     if said and options.meaning and {options.meaning} != said:
         raise ValueError(f"labels of this file mean {said.pop()!r}, not --meaning")
     context = any(graph.context for graph in graphs)
@@ -106,7 +104,7 @@ def _import(store, path, by):
 
 
 def _drawn(store, by, options):
-    """Whether those judged are a random draw, as an entry of the metadata."""
+    """Tell whether those judged are a random draw, as an entry of the metadata."""
     passed = labelling.RandomOrder(options.seed).passed_over(store, by)
     if passed and not options.filter:
         inform(
@@ -137,8 +135,7 @@ def _write(options, store, by, meaning, data):
     inform(labelling.describe_labels(graphs, out.labels))
     if out.n_corrected and graphs.features is not None:
         inform(
-            f"the edges of {out.n_corrected} problems were corrected, but their features "
-            "were made before: make them again"
+            f"edges of {out.n_corrected} problems changed: make their features again"
         )
 
 

@@ -79,22 +79,21 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"skdcf {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     told = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
+    arguments = told["arguments"]
     for command, about in told["commands"].items():
+        about = {"description": about["help"].capitalize() + ".", **about}
+        words = {key: about[key] for key in ("help", "description")}
         sub = commands.add_parser(
-            command,
-            help=about["help"],
-            description=about.get("description", about["help"].capitalize() + "."),
-            epilog=f"Example: {about['example']}",
+            command, epilog=f"Example: {about['example']}", **words
         )
         for name in about["arguments"]:
-            arguments = told["arguments"]
             _add(sub, name, arguments.get(f"{command} {name}") or arguments[name])
         sub.set_defaults(run=about["run"])
     return parser
 
 
 def _add(parser, name, settings):
-    settings = settings | {k: _TYPES[v] for k, v in settings.items() if k == "type"}
+    settings = {k: _TYPES[v] if k == "type" else v for k, v in settings.items()}
     if not name.startswith("-"):
         name = settings.pop("dest", name)
     if isinstance(settings.get("metavar"), list):
@@ -139,16 +138,14 @@ def _short_warnings():
     """Show a warning as one sentence, without the line of code that it came from."""
     with warnings.catch_warnings():
         warnings.simplefilter("once")
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: print(
+            f"skdcf: warning: {message}", file=sys.stderr
+        )
         yield
 
 
-def _show_warning(message, *_, **__):
-    print(f"skdcf: warning: {message}", file=sys.stderr)
-
-
 def _sentence(error):
-    """What is wrong, without the number that an operating system gives it."""
+    """Say what is wrong, without the number that an operating system gives it."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error
     cause = error

@@ -28,14 +28,8 @@ _VERDICTS = {
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 _DOMAINS = ("math", "reasoning", "science", "wk")
 #: What files of a setting begin with: where its questions come from.
-_SETTINGS = {
-    "accurate_context": "dolly",
-    "noisy_context": "msmarco",
-    "zero_context": "nq",
-}
-_MODELS = (
-    "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
-)
+_STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
+_NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
 _ENTAILED = {"Entailment": 1, "Neutral": -1, "Contradiction": 0}
 
 
@@ -286,22 +280,14 @@ def fetch_refchecker(
     Hu et al., *RefChecker: Reference-based Fine-grained Hallucination Checker and
     Benchmark for Large Language Models*, 2024, arXiv:2405.14486.
     """
-    of = chosen(setting=(setting, _SETTINGS)) | {"model": _MODELS.split()}
+    of = chosen(setting=(setting, _STEMS)) | {"model": _NAMES.split()}
     found = rows(_refchecker_file, "refchecker/{setting}/{model}/{i}", options, **of)
-    answer = _refchecker_answer if alternatives else None
+    answer = ("setting", "id", "model", "response") if alternatives else None
     return load("refchecker", found, _parse_refchecker, options, answer=answer, **of)
 
 
 def _refchecker_file(setting, model):
-    return f"refchecker/{setting}/{_SETTINGS[setting]}_{model}_answers.json"
-
-
-def _refchecker_answer(record):
-    return _place(record), record["model"], record["response"]
-
-
-def _place(record):
-    return f"{record['setting']}/{record['id']}"
+    return f"refchecker/{setting}/{_STEMS[setting]}_{model}_answers.json"
 
 
 def _parse_refchecker(record):
@@ -310,7 +296,7 @@ def _parse_refchecker(record):
     return {
         "claims": [" ".join(entry["triplet"]) for entry in triplets],
         "labels": read_words("human_label", said, _ENTAILED),
-        "group": _place(record),
+        "group": f"{record['setting']}/{record['id']}",
         "metadata": {key: record[key] for key in ("model", "setting")}
         | {"question": record["id"]},
     }
@@ -468,9 +454,7 @@ def _premise_edges(entries, n_steps):
     entries = [entry for entry in entries if entry["step_number"] != 0]
     position = {entry["step_number"]: v for v, entry in enumerate(entries)}
     if len(position) != n_steps or len(entries) != n_steps:
-        raise ValueError(
-            f"{n_steps} steps, but premises for the steps {list(position)}"
-        )
+        raise ValueError(f"{n_steps} steps but premises for the steps {list(position)}")
     cited = [(p[0], e["step_number"]) for e in entries for p in e["premises"] if p[0]]
     if unknown := [pair for pair in cited if pair[0] not in position]:
         parent, child = unknown[0]
@@ -488,9 +472,7 @@ def _perl_labels(annotation, n_steps, label):
 
 def _is_false(entry, label):
     types = [error["error_type"] for error in entry["errors"]]
-    if entry["has_error"] is not bool(types):
-        raise ValueError(
-            f"step {entry['step_number']} has has_error {entry['has_error']!r} but "
-            f"{len(types)} errors"
-        )
+    step, said = entry["step_number"], entry["has_error"]
+    if said is not bool(types):
+        raise ValueError(f"step {step} has has_error {said!r} but {len(types)} errors")
     return any(label == "any" or kind != "Accumulation_Error" for kind in types)

@@ -49,20 +49,8 @@ _SETTINGS = {
 }
 #: The logit of being supported by a regenerated answer.
 _FREQUENCY = {
-    "math": {
-        "base": -0.3,
-        "problem": 0.9,
-        "hard": 0.6,
-        "true": 0.9,
-        "hallucinated": 0.7,
-    },
-    "felm": {
-        "base": -0.9,
-        "problem": 0.7,
-        "hard": 0.7,
-        "true": 2.0,
-        "hallucinated": 0.6,
-    },
+    "math": dict(base=-0.3, problem=0.9, hard=0.6, true=0.9, hallucinated=0.7),
+    "felm": dict(base=-0.9, problem=0.7, hard=0.7, true=2.0, hallucinated=0.6),
 }
 
 
@@ -129,9 +117,8 @@ def make_reasoning_graphs(
     check_count("n_problems", n_problems, 1)
     rng, setting = check_random_state(random_state), _SETTINGS[kind]
     type_of = rng.choice(3, size=n_problems, p=setting["share"])
-    sizes = 2 + rng.poisson(
-        rng.gamma(4, np.array(setting["extra_claims"])[type_of] / 4)
-    )
+    extra = np.array(setting["extra_claims"])[type_of]
+    sizes = 2 + rng.poisson(rng.gamma(4, extra / 4))
     offsets = offsets_of(sizes)
     edges = _draw_edges(rng, setting, type_of, sizes)
     blank = np.empty((offsets[-1], 0))
@@ -141,22 +128,16 @@ def make_reasoning_graphs(
     names, features = _draw_features(rng, kind, batch, type_of, difficulty, true)
     batch = batch.replace_features(features, names)
     labels = list(batch.split(true.astype(np.int64)))
-    descr = _DESCR.format(kind=kind, n=n_problems)
+    descr = describe("reasoning_graphs").format(kind=kind, n=n_problems)
     return _made(batch, labels, list(names), descr, return_X_y)
 
 
 def _made(batch, labels, names, descr, return_X_y):
-    """What the two functions return."""
+    """Put together the result of the two functions."""
     if return_X_y:
         return batch, labels
     more = {"groups": np.arange(len(batch)), "feature_names": names, "DESCR": descr}
     return Bunch(graphs=batch, labels=labels, **more)
-
-
-_DESCR = """Made-up reasoning graphs, {kind}-like
-{n} problems without texts. Labels: 1 true, 0 false. See
-skdcf.datasets.make_reasoning_graphs for how they are drawn.
-"""
 
 
 def _draw_edges(rng, setting, type_of, sizes):
@@ -164,9 +145,8 @@ def _draw_edges(rng, setting, type_of, sizes):
     first = np.repeat(offsets_of(sizes)[:-1], sizes)
     number = np.arange(len(first))
     before = number - first
-    is_source = rng.random_sample(len(first)) < np.array(setting["source"])[
-        type_of
-    ].repeat(sizes)
+    share = np.array(setting["source"])[type_of].repeat(sizes)
+    is_source = rng.random_sample(len(first)) < share
     wanted = 1 + rng.binomial(2, setting["more_parents"], size=len(first))
     wanted = np.where(is_source, 0, np.minimum(wanted, before))
     back = np.zeros((len(first), 3), dtype=np.int64)
@@ -213,12 +193,10 @@ def _draw_features(rng, kind, batch, type_of, difficulty, true):
     frequency = _draw_frequency(rng, kind, batch, hallucinated, difficulty, true)
     semantic = _draw_semantic(rng, batch, hallucinated, true)
     domain = _draw_topics(rng, batch) if kind == "math" else _draw_domains(rng, batch)
-    names = ("frequency-score", *semantic, *domain, *PAPER_METRICS)
-    columns = [frequency, *semantic.values(), *domain.values()]
-    table = np.empty((batch.n_claims, len(names)))
-    table[:, : len(columns)] = np.stack(columns, axis=1)
-    table[:, len(columns) :] = compute_metrics(batch, PAPER_METRICS)
-    return names, table
+    columns = {"frequency-score": frequency, **semantic, **domain}
+    metrics = compute_metrics(batch, PAPER_METRICS)
+    table = np.column_stack([*columns.values(), metrics])
+    return (*columns, *PAPER_METRICS), table
 
 
 def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
@@ -229,7 +207,7 @@ def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
 
 
 def _draw_semantic(rng, batch, hallucinated, true):
-    """What a language model might say of each claim: right a little more than wrong."""
+    """Draw verdicts like those of a language model, a little oftener right than wrong."""
 
     def flag(if_true, if_false, if_hallucinated=None):
         chance = np.where(true, if_true, if_false)
@@ -253,12 +231,10 @@ def _draw_semantic(rng, batch, hallucinated, true):
 def _draw_topics(rng, batch):
     """One main topic per problem and sometimes a second one."""
     topics = DomainIndicators.topics
-    main, second = rng.randint(len(topics), size=(2, len(batch)))
-    second = np.where(rng.random_sample(len(batch)) < 0.3, second, main)
-    return {
-        topic: ((main == k) | (second == k))[batch.problem_of]
-        for k, topic in enumerate(topics)
-    }
+    main, other = rng.randint(len(topics), size=(2, len(batch)))
+    other = np.where(rng.random_sample(len(batch)) < 0.3, other, main)
+    drawn = (((main == k) | (other == k))[batch.problem_of] for k in range(len(topics)))
+    return dict(zip(topics, drawn, strict=True))
 
 
 def _draw_domains(rng, batch):
@@ -277,9 +253,8 @@ _GOODS = ("apples", "cups", "pens", "tiles", "bulbs", "plates")
 @cache
 def _plots():
     """Questions with the ranges of their numbers, and steps (text, left, sign, right)."""
-    return json.loads(
-        files(__package__).joinpath("word_problems.json").read_text("utf-8")
-    )
+    path = files(__package__) / "word_problems.json"
+    return json.loads(path.read_text("utf-8"))
 
 
 def make_word_problems(
@@ -396,9 +371,8 @@ def _draw_answer(steps, numbers, words, trap, rng):
 
 def _calculate(left, sign, right, numbers, results):
     """An equation between numbers of the question and results of earlier steps."""
-    left, right = (
-        results[x] if isinstance(x, int) else numbers[x] for x in (left, right)
-    )
+    known = {**numbers, **dict(enumerate(results))}
+    left, right = known[left], known[right]
     return left, sign, right, _SIGNS[sign](left, right)
 
 

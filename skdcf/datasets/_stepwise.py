@@ -8,9 +8,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from .._checks import check_choice
 from ..graphs import labels_from_first_error
-from .fetch import Names, Options, Rule, chosen, edge_rule, fetcher, load, read, rows
+from . import fetch
+from .fetch import Names, Options, Rule, chosen, fetcher, load, rows
 
 _PRM_PARTS = {
     "train": ["prm800k_train_p1_first400_4o"],
@@ -93,7 +93,7 @@ def fetch_prmbench(
     Reward Models*, ACL 2025, arXiv:2501.03124.
     """
     of = chosen(split=(split, _PRM_PARTS), kinds=(kinds, _PRM_KINDS))
-    edge_rule(graph)
+    fetch.edge_rule(graph)
     parts, kinds = [p for s in of["split"] for p in _PRM_PARTS[s]], of["kinds"]
     stems = [f"{part}_{k}" for part in parts for k in kinds if k != _SEVERAL]
     if "test" in of["split"] and _SEVERAL in kinds:
@@ -182,14 +182,13 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
 
 def _parse_prm800k(record):
     steps = record["question"]["pre_generated_steps"]
-    labels = np.full(len(steps), -1)
-    for v, judged in enumerate(record["label"]["steps"]):
-        # The first one is the model's own step, others were sampled in its place.
-        own = judged["completions"][0]
+    # The first one is the model's own step, others were sampled in its place.
+    judged = [step["completions"][0] for step in record["label"]["steps"]]
+    for v, own in enumerate(judged):
         if v >= len(steps) or own["text"] != steps[v]:
             raise ValueError(f"the judged step {v} is not the one of the solution")
-        check_choice(f"step {v}: rating", own["rating"], list(_PRM_RATINGS))
-        labels[v] = _PRM_RATINGS[own["rating"]]
+    labels, said = np.full(len(steps), -1), [own["rating"] for own in judged]
+    labels[: len(said)] = fetch.read_words("rating", said, _PRM_RATINGS, "step {}")
     several = ("is_quality_control_question", "is_initial_screening_question")
     return {
         "problem": record["question"]["problem"],
@@ -247,12 +246,8 @@ def fetch_process_bench(
     of = chosen(subset=(subset, ("gsm8k", "math")))
     file = "process_bench/{subset}.json"
     found = rows(file, "process_bench/{subset}/{i}", options, **of)
-    more = {"graph": graph, "answer": _process_answer}
+    more = {"graph": graph, "answer": ("problem", "generator", "steps")}
     return load("process_bench", found, _parse_process, options, **more, **of)
-
-
-def _process_answer(record):
-    return record["problem"], record["generator"], "\n".join(record["steps"])
 
 
 def _parse_process(record):
@@ -316,13 +311,9 @@ def fetch_mr_ben(
     """
     of = chosen(subjects=(subjects, (*_SUBJECTS, "logic")))
     found = rows("mr_ben/{subjects}.json", "mr_ben/{subjects}/{key}/{k}", options, **of)
-    more = {"graph": graph, "answer": _mr_ben_answer}
+    answer = ("Question_UUID", "Sampled_Model", "Model_Solution_Steps")
+    more = {"graph": graph, "answer": answer}
     return load("mr_ben", found, _parse_mr_ben, options, **more, **of)
-
-
-def _mr_ben_answer(record):
-    text = "\n".join(record["Model_Solution_Steps"])
-    return record["Question_UUID"], record["Sampled_Model"], text
 
 
 def _parse_mr_ben(record):
@@ -396,18 +387,14 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     Cobbe et al., *Training Verifiers to Solve Math Word Problems*, 2021,
     arXiv:2110.14168.
     """
-    lines = read("gsm8k_solutions/example_model_solutions.jsonl", options)
-    records = {
-        f"gsm8k_solutions/{model}/{i}": line | line[model] | {"model": model}
-        for i, line in enumerate(lines)
-        for model in _MODELS
-    }
-    return load("gsm8k_solutions", records, _parse_gsm8k, options, answer=_gsm8k_answer)
-
-
-def _gsm8k_answer(record):
-    text = _ANNOTATION.sub("", record["solution"])
-    return record["question"], record["model"], text
+    lines = fetch.read("gsm8k_solutions/example_model_solutions.jsonl", options)
+    records = {}
+    for i, line in enumerate(lines):
+        for model in _MODELS:
+            own = {"model": model, "text": _ANNOTATION.sub("", line[model]["solution"])}
+            records[f"gsm8k_solutions/{model}/{i}"] = line | line[model] | own
+    answer = ("question", "model", "text")
+    return load("gsm8k_solutions", records, _parse_gsm8k, options, answer=answer)
 
 
 def _parse_gsm8k(record):

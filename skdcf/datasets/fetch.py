@@ -48,7 +48,7 @@ SOURCES = _read_sources()
 
 
 class Options(TypedDict, total=False):
-    """What every ``fetch_*`` function takes besides its own parameters."""
+    """The options of every ``fetch_*`` function, besides its own parameters."""
 
     data_home: str | PathLike | None
     download_if_missing: bool
@@ -158,9 +158,8 @@ def read(name, options):
     if path.suffix != ".jsonl" or name.startswith("conformal_factuality/"):
         return json.loads(path.read_text("utf-8"))
     records = [record for _, record in iter_objects(path, nan=True)]
-    for record in records:
-        if isinstance(record, ValueError):
-            raise record
+    if broken := [record for record in records if isinstance(record, ValueError)]:
+        raise broken[0]
     return records
 
 
@@ -188,7 +187,7 @@ def rows(pattern, id, options, **choices):
 
 
 def chosen(**asked):
-    """What a caller chose, as lists of distinct names.
+    """List the distinct names that a caller chose.
 
     Each keyword has a value, which is a name, "all", or a list of names, and the choices.
     """
@@ -213,7 +212,7 @@ def edge_rule(graph):
 
 
 def load(name, records, parse, options, *, graph="none", answer=None, **words):
-    """What a ``fetch_*`` function returns, from the records of its files.
+    """Make the result of a ``fetch_*`` function from the records of its files.
 
     Parameters
     ----------
@@ -228,9 +227,10 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
         Values of `Options`.
     graph : str or callable
         As the functions have it: where ``parse`` gives no edges.
-    answer : callable, optional
-        ``answer(record)`` gives (question, model, text) where questions have several
-        answers. Broken records are no problems, but answers they are.
+    answer : sequence of str, optional
+        The fields with the question, the model and the answer, a text or a list of steps,
+        where questions have several answers. Broken records are no problems, but answers
+        they are.
     """
     check_choice("on_invalid", options["on_invalid"], ("raise", "drop"))
     rule, words["rule"] = edge_rule(graph)
@@ -238,7 +238,8 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
     records = dict(records)
     others = [None] * len(records)
     if answer is not None and records:
-        others = other_answers(*zip(*map(answer, records.values()), strict=True))
+        told = (_told(record, answer) for record in records.values())
+        others = other_answers(*zip(*told, strict=True))
 
     def line(pair):
         record, alternatives = pair
@@ -256,6 +257,11 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
     )
 
 
+def _told(record, fields):
+    *question, key, text = (record[field] for field in fields)
+    return tuple(question), key, "\n".join(text) if isinstance(text, list) else text
+
+
 def read_words(name, said, words, place="claim {}"):
     """The meanings of what was said, or ValueError that names the first without one."""
     for v, word in enumerate(said):
@@ -264,7 +270,7 @@ def read_words(name, said, words, place="claim {}"):
 
 
 def describe(name):
-    """What users are told of a data set."""
+    """Read the text that tells users of a data set."""
     return files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
 
 
@@ -298,7 +304,5 @@ def other_answers(groups, keys, texts):
     rows, members = list(zip(groups, keys, texts, strict=True)), defaultdict(dict)
     for i in sorted(range(len(rows)), key=lambda i: rows[i][1]):
         members[rows[i][0]][i] = rows[i][2]
-    return [
-        [text for j, text in members[group].items() if j != i]
-        for i, (group, _, _) in enumerate(rows)
-    ]
+    each = enumerate(groups)
+    return [[t for j, t in members[g].items() if j != i] for i, g in each]

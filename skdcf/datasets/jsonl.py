@@ -318,8 +318,7 @@ def jsonl_partitions(
     path, cuts, filled = os.fspath(path), [], 0
     if not is_plain(path):
         raise ValueError(
-            f"{path} is compressed or UTF-16, so that no part can be read by itself: "
-            "unpack it, or make it UTF-8"
+            f"{path} is compressed or UTF-16: unpack it, or make it UTF-8, to read parts"
         )
     with open(path, "rb") as file:
         place = 0

@@ -1,4 +1,4 @@
-"""From records to problems: what a line of JSON Lines and a published record have in common.
+"""Make problems of records: lines of JSON Lines and published records are read alike.
 
 A record is a dictionary in the form that ``schema/problem-1.json`` describes. It is checked by that
 schema, here and nowhere else.
@@ -73,7 +73,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
 
 
 class Problem(NamedTuple):
-    """What a line holds; None stands for what it does not."""
+    """The content of a line; None stands where the line has nothing."""
 
     graph: ReasoningGraph
     labels: np.ndarray | None = None
@@ -168,13 +168,12 @@ def _reason(error, name):
 
 
 def as_bunch(rows, dropped=()):
-    """What readers return, from the `Problem` of each record that is not ``dropped``."""
+    """Put together the `Problem` of each record that is not ``dropped``, for readers."""
     if not rows:
         if not dropped:
             raise ValueError("there is no problem in the data")
         raise ValueError(
-            f"no problem is left: {len(dropped)} were dropped, the first for this reason: "
-            f"{dropped[0][1]}"
+            f"no problem is left: {len(dropped)} were dropped, the first: {dropped[0][1]}"
         )
     graphs, labels, masks, groups, metadata = zip(*rows, strict=True)
     batch = GraphBatch.pack(graphs)
@@ -252,14 +251,13 @@ def format_problem(problem):
     back = json.loads(text) if own or metadata else record
     if wrong := [key for key in ("metadata", *own) if back.get(key) != record.get(key)]:
         raise ValueError(
-            f"{wrong[0]} would not be read as it is: JSON has neither tuples nor keys "
-            "that are no strings"
+            f"{wrong[0]} would not be read as it is: JSON has no tuples, keys are texts"
         )
     return text
 
 
 def plain(value, tuples=tuple):
-    """What numpy arrays and scalars stand for, also those in lists and dictionaries.
+    """Turn numpy arrays and scalars into plain values, also in lists and dictionaries.
 
     ``tuples`` is what tuples become.
     """
@@ -315,18 +313,15 @@ def _merge(record, own):
     said = "metadata" in record
     metadata = dict(record.pop("metadata", {}))
     beside = own | ({"group": record.pop("group")} if "group" in record else {})
-    for key, value in beside.items():
-        if metadata.setdefault(key, value) != value:
-            raise ValueError(
-                f"{key!r} is {value!r}, but {metadata[key]!r} in the metadata"
-            )
+    for k, value in beside.items():
+        if metadata.setdefault(k, value) != value:
+            raise ValueError(f"{k!r} is {value!r}, but {metadata[k]!r} in the metadata")
     if own:
         metadata[OWN] = [*metadata.get(OWN, ()), *own]
     group = metadata.get("group")
     if type(group) not in (str, int, type(None)):
-        raise ValueError(
-            f"group must be {parts_of_schema()['group']['title']}, but is {group!r}"
-        )
+        title = parts_of_schema()["group"]["title"]
+        raise ValueError(f"group must be {title}, but is {group!r}")
     return metadata if metadata or said else None
 
 
@@ -392,10 +387,8 @@ def check_values(record):
         if not _all_fit([record[key]], schema):
             path, value = _find_fault(record[key], schema, key)
             shown = repr(value)
-            shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
-            raise ValueError(
-                f"{key} must be {schema['title']}, but {path} is {printable(shown)}"
-            )
+            shown = printable(shown if len(shown) <= 60 else f"{shown[:57]}...")
+            raise ValueError(f"{key} must be {schema['title']}, but {path} is {shown}")
 
 
 @cache
@@ -414,7 +407,7 @@ def _with_types(schema):
 
 
 def _all_fit(values, schema):
-    """Whether each of several values is what a schema says."""
+    """Tell whether each of several values is what a schema says."""
     lists = [value for value in values if type(value) is list]
     low, least = schema.get("minimum"), schema.get("minItems", 0)
     most = schema.get("maxItems", math.inf)

@@ -3,8 +3,7 @@
 ``skdcf label FILE.jsonl`` opens the page. `LabelStore` keeps what is said on it.
 """
 
-from ._agreement import agreement
-from ._next import Disagreements, FilterOrder, RandomOrder, next_to_label
+from ._judging import Disagreements, FilterOrder, RandomOrder, agreement, next_to_label
 from ._server import LabelServer
 from .exchange import from_label_studio, to_label_studio
 from .sources import LabelSource, LabelStore, describe_labels

@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 from .._checks import check_choice
-from ._next import Order
+from ._judging import Order
 from .sources import LabelStore
 
 _LONGEST = 2**20  # bytes of a request
@@ -259,29 +259,23 @@ class _Handler(BaseHTTPRequestHandler):
         self._refuse("no other origin is accepted")
 
     def _admitted(self, changes=False):
-        """Whether the request comes from our own page; answers it where it does not."""
+        """Tell whether the request comes from our own page; answer it where it does not."""
         hosts, said = self.server.hosts, self.headers
-        origin = said.get("Origin")
-        token, own = self._token(changes).encode(), self.server.token.encode()
+        host, token = said.get("Host", ""), said.get("X-Token")
+        if token is None and not changes:  # in the address, where nothing is changed
+            token = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
+        token, own = (token or "").encode(), self.server.token.encode()
         kind = said.get("Content-Type", "").partition(";")[0]
-        site = said.get("Sec-Fetch-Site", "none")
+        origin, site = said.get("Origin", host), said.get("Sec-Fetch-Site", "none")
         wanted = {
-            "the host is none of this server": said.get("Host") in hosts,
-            "no other origin is accepted": origin is None
-            or origin.removeprefix("http://") in hosts,
+            "the host is none of this server": host in hosts,
+            "no other origin is accepted": origin.removeprefix("http://") in hosts,
             "no other site is accepted": site in ("none", "same-origin"),
             "the token is missing or wrong": hmac.compare_digest(token, own),
             "only JSON is accepted": not changes or kind == "application/json",
         }
         reason = next((text for text, is_so in wanted.items() if not is_so), None)
         return reason is None or self._refuse(reason)
-
-    def _token(self, changes):
-        """From the header; from the address only where nothing is changed."""
-        found = self.headers.get("X-Token")
-        if found is None and not changes:
-            found = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
-        return found or ""
 
     def _refuse(self, reason):
         self._send(403, "text/plain", reason.encode())

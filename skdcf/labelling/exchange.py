@@ -108,9 +108,7 @@ def from_label_studio(
     rows = []
     for task in tasks:
         if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
-            raise ValueError(
-                'a task has no "data": export as "JSON", not as "JSON-MIN"'
-            )
+            raise ValueError('a task has no "data": export as "JSON", not "JSON-MIN"')
         for annotation in task.get("annotations") or ():
             if annotation.get("was_cancelled"):
                 continue
@@ -119,8 +117,7 @@ def from_label_studio(
             for result in annotation.get("result") or ():
                 if result.get("from_name") == "verdict":
                     word = (result.get("value") or {}).get("choices") or [None]
-                    by = "imported" if who is None else str(who)
-                    rows.append({**task["data"], "label": word[0], "annotator": by})
+                    rows.append({**task["data"], "label": word[0], "annotator": who})
     return _matched(rows, graphs)
 
 
@@ -172,26 +169,18 @@ def read_csv(path: str | os.PathLike, graphs: Any) -> dict[str, Words]:
 
 
 def _rows(graphs, words):
-    """Each claim with its graph and what the tables say of it."""
+    """Yield each claim with its graph and what the tables say of it."""
     for i, graph in enumerate(as_batch(graphs)):
         about = {"problem_id": _name(i, graph), "problem": graph.problem or ""}
         for v, source in enumerate(get_label_sources(graph) if graph.claims else ()):
             parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
-            premises = "\n".join(f"{u + 1}. {graph.claims[u]}" for u in parents)
-            row = {
-                "claim_number": v + 1,
-                "claim": graph.claims[v],
-                "premises": premises,
-            }
+            row = about | {"claim_number": v + 1, "claim": graph.claims[v]}
+            row["premises"] = "\n".join(f"{u + 1}. {graph.claims[u]}" for u in parents)
             row["label"] = None if words is None else words[i][v]
-            who = {
-                "by": "annotator",
-                "when": "when",
-                "seconds": "seconds",
-                "note": "note",
-            }
-            row |= {name: source and getattr(source, k) for k, name in who.items()}
-            yield graph, about | row
+            row["annotator"] = source and source.by
+            for key in ("when", "seconds", "note"):
+                row[key] = source and getattr(source, key)
+            yield graph, row
 
 
 def _name(i, graph):
@@ -200,11 +189,16 @@ def _name(i, graph):
 
 def _matched(rows, graphs):
     """Words by annotator, of rows that name a problem, a claim and a label."""
-    batch, found = as_batch(graphs), {}
-    names = {str(_name(i, graph)): i for i, graph in enumerate(batch)}
+    batch, found, places = as_batch(graphs), {}, {}
+    for i, graph in enumerate(batch):
+        for v, text in enumerate(graph.claims or ()):
+            places[str(_name(i, graph)), str(v + 1)] = i, v, text.split()
     for number, row in enumerate(rows, start=1):
-        place, word = _place(row, names, batch), str(row["label"]).strip().lower()
-        if place is None or word not in WORDS:
+        key = str(row.get("problem_id")), str(row.get("claim_number")).strip()
+        i, v, own = places.get(key, (0, 0, None))
+        said = own if row.get("claim") is None else str(row["claim"]).split()
+        word = str(row["label"]).strip().lower()
+        if own is None or said != own or word not in WORDS:
             raise ValueError(
                 f"judgement {number}, {row['label']!r} of claim "
                 f"{row.get('claim_number')!r} of problem {row.get('problem_id')!r}: it has "
@@ -213,16 +207,5 @@ def _matched(rows, graphs):
             )
         by = str(row.get("annotator") or "imported")
         words = found.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
-        words[place[0]][place[1]] = word
+        words[i][v] = word
     return found
-
-
-def _place(row, names, batch):
-    """Problem and claim of a row; None where there is none, or with another text."""
-    try:
-        i, v = names[str(row.get("problem_id"))], int(row.get("claim_number")) - 1
-        own = batch[i].claims[v] if v >= 0 else None
-    except (LookupError, TypeError, ValueError):
-        return None
-    text = own if row.get("claim") is None else row["claim"]
-    return (i, v) if own is not None and text.split() == own.split() else None

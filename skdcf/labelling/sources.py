@@ -238,9 +238,8 @@ class LabelStore:
                 raise ValueError(f"problem {i} has no claim texts to show")
         self._digests = [_digest(graph) for graph in self.graphs]
         self._lock = threading.Lock()
-        self._said: dict[tuple[str, str, int], dict[str, Any]] = {}
-        self._notes: dict[tuple[str, str, int], str] = {}
-        self._edges: dict[tuple[str, str], list] = {}
+        #: The last event of each kind, person, problem and claim.
+        self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
         #: Grows with every change, so that a page knows whether it is up to date.
         self.version = 0
         for number, line in enumerate(open_journal(self.path), start=1):
@@ -254,18 +253,14 @@ class LabelStore:
         except (ValueError, TypeError, KeyError, AttributeError):
             if not line.startswith(b"{"):
                 raise ValueError(
-                    f"{self.path}, line {number} is no judgement: name another file for "
-                    "the labels"
+                    f"{self.path}, line {number} is no judgement: name another journal"
                 ) from None
 
     def _apply(self, event):
-        by, digest = event["by"], event["problem"]
-        if "edges" in event:
-            self._edges[by, digest] = event["edges"]
-        elif "note" in event:
-            self._notes[by, digest, event["claim"]] = event["note"]
-        elif event["label"] in WORDS:
-            self._said[by, digest, event["claim"]] = event
+        kind = next((k for k in ("edges", "note") if k in event), "label")
+        claim = None if kind == "edges" else event["claim"]
+        if kind != "label" or event["label"] in WORDS:
+            self._last[kind, event["by"], event["problem"], claim] = event
         self.version += 1
 
     def label(
@@ -388,11 +383,11 @@ class LabelStore:
         list of {"true", "false", "unsure"} or None
             One for each claim; None where nothing was said.
         """
-        return [e.get("label") for e in self._rows(self._said, problem, by, {})]
+        return [event.get("label") for event in self._events("label", problem, by)]
 
-    def _rows(self, kept, problem, by, default):
+    def _events(self, kind, problem, by):
         digest, n = self.digest(problem), self.graphs[problem].n_claims
-        return [kept.get((by, digest, v), default) for v in range(n)]
+        return [self._last.get((kind, by, digest, v), {}) for v in range(n)]
 
     def notes(self, problem: int, by: str) -> list[str]:
         """The notes of somebody on the claims of a problem.
@@ -409,7 +404,7 @@ class LabelStore:
         list of str
             Empty where there is none.
         """
-        return self._rows(self._notes, problem, by, "")
+        return [event.get("note", "") for event in self._events("note", problem, by)]
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
         """What builds on what, as somebody corrected it, or as it was.
@@ -426,8 +421,8 @@ class LabelStore:
         list of [parent, child]
             Positions of claims.
         """
-        own = self.graphs[problem].edges.tolist()
-        return self._edges.get((by, self.digest(problem)), own)
+        own = {"edges": self.graphs[problem].edges.tolist()}
+        return self._last.get(("edges", by, self.digest(problem), None), own)["edges"]
 
     def annotators(self) -> list[str]:
         """Who has said something.
@@ -437,7 +432,7 @@ class LabelStore:
         list of str
             Their names, sorted.
         """
-        return sorted({by for by, _, _ in self._said} | {by for by, _ in self._edges})
+        return sorted({by for kind, by, *_ in self._last if kind != "note"})
 
     def labels(self, by: str) -> list[NDArray[np.int64]]:
         """The labels of one person, with those that were known where nothing was said.
@@ -456,14 +451,12 @@ class LabelStore:
 
     def _labels(self, by, known):
         before = self.known if known else None
-        labels = []
-        for i, graph in enumerate(self.graphs):
-            old = [-1] * graph.n_claims if before is None else before[i]
-            pairs = zip(self.said(i, by), old, strict=True)
-            labels.append(
-                np.array([k if w is None else WORDS[w] for w, k in pairs], int)
-            )
-        return labels
+        if before is None:
+            before = [[-1] * graph.n_claims for graph in self.graphs]
+        said = (self.said(i, by) for i in range(len(self.graphs)))
+        pairs = [zip(*rows, strict=True) for rows in zip(said, before, strict=True)]
+        labels = ([k if w is None else WORDS[w] for w, k in p] for p in pairs)
+        return [np.array(row, dtype=np.int64) for row in labels]
 
     def settle(self, first: str, second: str, by: str) -> None:
         """Save as ``by`` what two people agree on, where ``by`` has said nothing yet.
@@ -553,7 +546,7 @@ class LabelStore:
 
     def _sources(self, i, graph, by):
         before, notes = get_label_sources(graph), self.notes(i, by)
-        for v, event in enumerate(self._rows(self._said, i, by, {})):
+        for v, event in enumerate(self._events("label", i, by)):
             if event.get("label") is not None:
                 more = {"seconds": event.get("seconds"), "note": notes[v] or None}
                 before[v] = LabelSource("human", by, event["when"], **more)

@@ -67,16 +67,16 @@ LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 # The next bound of the whole is 17,000.
 ROOMS = {
     "_drawing": 272,
-    "adapters": 556,
-    "cli": 787,
-    "datasets": 1238,
+    "adapters": 530,
+    "cli": 765,
+    "datasets": 1186,
     "estimators": 1549,
     "evaluation": 630,
     "features": 1867,
     "graphs": 1577,
     "guarantees": 513,
     "inspection": 535,
-    "labelling": 772,
+    "labelling": 735,
     "llm": 1854,
     "metrics": 300,
     "monitoring": 299,
@@ -88,7 +88,7 @@ ROOMS = {
     "service": 270,
     "training": 381,
 }
-WHOLE = 17_203
+WHOLE = 17_066
 
 
 def place(path):

@@ -133,7 +133,7 @@ def append_journal(path, entry, *, sync=True):
             os.fsync(file.fileno())
 
 
-_ONE_OBJECT_PER_LINE = "holds {}, but one object per line is needed: jq -c {} {}"
+_FORMS = {"[": ("an array", "'.[]'"), "{": ("objects over several lines", ".")}
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -170,9 +170,8 @@ def iter_objects(path, start=0, stop=math.inf, first_line=1, *, nan=False):
             start += len(line)
             if line.strip():
                 if empty and first_line == 1:
-                    line = line.lstrip(
-                        b"\xef\xbb\xbf" if isinstance(line, bytes) else ""
-                    )
+                    if isinstance(line, bytes):
+                        line = line.lstrip(codecs.BOM_UTF8)
                     _check_form(line.strip(), name)
                 empty = False
                 yield number, _decoded(line, None if nan else _no_constant)
@@ -225,13 +224,12 @@ def _explained(name):
 
 def _check_form(line, name):
     """ValueError where the first line is the beginning of another form of JSON."""
-    if line[:1] in (b"[", "["):
+    text = line if isinstance(line, str) else line.decode("latin-1")
+    if text[:1] == "[" or text == "{":
+        found, path = _FORMS[text[0]]
         raise ValueError(
-            f"{name} " + _ONE_OBJECT_PER_LINE.format("an array", "'.[]'", name)
+            f"{name} holds {found}, but one object per line is needed: jq -c {path} {name}"
         )
-    if line in (b"{", "{"):
-        found = "objects over several lines"
-        raise ValueError(f"{name} " + _ONE_OBJECT_PER_LINE.format(found, ".", name))
 
 
 def _decoded(line, parse_constant):

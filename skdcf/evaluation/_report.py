@@ -280,11 +280,8 @@ def _typical(settings):
 
 
 def _said(settings):
-    pairs = [
-        f"{k} = {v:.3g}" if isinstance(v, float) else f"{k} = {v}"
-        for k, v in settings.items()
-    ]
-    return ", ".join(pairs) or "-"
+    texts = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in settings.items()}
+    return ", ".join(f"{key} = {text}" for key, text in texts.items()) or "-"
 
 
 def mean_band(n_calibration, alpha, n_test, n_splits, confidence=0.95):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -18,6 +19,7 @@ from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 
 from .._checks import check_alpha
+from .._parameters import settings
 from ..estimators import count_as_trained
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
@@ -32,6 +34,7 @@ GRIDS = ("param_grid", "param_distributions", "search_spaces")
 WRAPPERS = ("estimator", "search")
 
 
+@settings
 class CalibratedSearch(BaseEstimator):
     """Search for settings, and calibrate the best filter on problems kept aside.
 
@@ -77,16 +80,10 @@ class CalibratedSearch(BaseEstimator):
 
     __metadata_request__fit = {"groups": True}
 
-    def __init__(
-        self,
-        search: Any,
-        *,
-        calibration_size: float | int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.search = search
-        self.calibration_size = calibration_size
-        self.random_state = random_state
+    search: Any
+    _: KW_ONLY
+    calibration_size: float | int | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def fit(
         self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
@@ -247,9 +244,7 @@ def choose(search, X, y, questions):
 
 
 def _taken(groups, rows):
-    if groups is None or groups is False:
-        return groups
-    return np.asarray(groups)[rows]
+    return groups if groups is None or groups is False else np.asarray(groups)[rows]
 
 
 def fit_levels(

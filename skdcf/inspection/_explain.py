@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, isinf, isnan
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from .._checks import check_count
 from .._drawing import CLAIMS_LISTED, problem_html
 from .._html import Table, card, folded, html_table
 from ..estimators import decide
@@ -254,32 +254,25 @@ def explain(
     3.0
     """
     single = isinstance(X, ReasoningGraph)
-    problems = [X] if single else X
-    labels = [y] if single and y is not None else y
-    found = _explain(filter, problems, labels, alpha, accept_origin)
-    return found[0] if single else found
-
-
-def _explain(filter, X, y, alpha, accept_origin):
-    found = decide(filter, X, alpha, accept_origin)
-    batch, labels = found.batch, None if y is None else filter.check(X, y)[1]
+    problems: Any = [X] if single else X
+    y = [y] if single and y is not None else y
+    found = decide(filter, problems, alpha, accept_origin)
+    batch, labels = found.batch, None if y is None else filter.check(problems, y)[1]
     guarantee, levels = filter.calibration_.guarantee, found.smallest_alpha
     never = levels >= 1 if guarantee.is_probability else np.isinf(levels)
     first = batch.offsets[:-1][batch.problem_of]
-    columns = {name: getattr(found, name) for name in FROM_DECISION}
+    columns: dict = {name: getattr(found, name) for name in FROM_DECISION}
     columns["decided_by"] = _deciding_row(found.path_risk, batch) - first
     columns["smallest_alpha"] = np.where(never, np.inf, levels)
-    parts = {name: batch.split(values) for name, values in columns.items()}
+    parts: dict = {name: batch.split(values) for name, values in columns.items()}
     parts["labels"] = [None] * len(batch) if labels is None else batch.split(labels)
-    common = {
-        "alpha": guarantee.level(alpha, filter.alpha),
-        "n_calibration": filter.n_calibration_,
-        "form": found.form,
-    }
-    return [
-        Explanation(graph, **{name: part[i] for name, part in parts.items()}, **common)
+    whole = {"alpha": guarantee.level(alpha, filter.alpha), "form": found.form}
+    whole["n_calibration"] = filter.n_calibration_
+    out = [
+        Explanation(graph, **{name: part[i] for name, part in parts.items()}, **whole)
         for i, graph in enumerate(batch)
     ]
+    return out[0] if single else out
 
 
 def _deciding_row(path_risk, batch):
@@ -546,8 +539,7 @@ def permutation_importance(
     >>> report.feature_names[report.ranking[0]]
     'frequency-score'
     """
-    if not isinstance(n_repeats, Integral) or n_repeats < 1:
-        raise ValueError(f"n_repeats is {n_repeats!r}, but must be at least 1")
+    check_count("n_repeats", n_repeats, 1)
     batch, labels = filter.check(X, y)
     level = filter.calibration_.guarantee.level(alpha, filter.alpha)
     rng = check_random_state(random_state)

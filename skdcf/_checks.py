@@ -49,9 +49,7 @@ def check_list(name, value, *, sized=True):
     else:
         listed = not isinstance(value, (str, bytes, type))
     if not listed:
-        raise ValueError(
-            f"{name} must be a list, but is of type {type(value).__name__}"
-        )
+        raise ValueError(f"{name} must be a list, not of type {type(value).__name__}")
     return value
 
 

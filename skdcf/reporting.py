@@ -93,11 +93,9 @@ def write_report(
     report = evaluate_filter(
         filter, batch, labels, sorted({*alphas, own}), by=by, groups=groups
     )
+    summary = _summary(filter, report, own, describe_labels(batch, labels))
     parts = [
-        card(
-            _summary(filter, report, own, describe_labels(batch, labels)),
-            "What was promised, and what came out",
-        ),
+        card(summary, "What was promised, and what came out"),
         _figure(report),
         report._repr_html_(),
         card(_more_labels(filter), "What more labels would give"),

@@ -82,7 +82,7 @@ ROOMS = {
     "monitoring": 299,
     "ops": 712,
     "persistence": 332,
-    "plots": 440,
+    "plots": 438,
     "relaxation": 500,
     "scorers": 1125,
     "service": 270,

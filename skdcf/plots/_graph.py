@@ -99,10 +99,8 @@ class ReasoningGraphDisplay:
                 )
         if labels is not None:
             labels = pack_labels([labels], GraphBatch.pack([graph]))
-        if kept is not None:
-            kept = np.asarray(kept)
-            if kept.dtype != bool:
-                raise ValueError(f"kept holds {kept.dtype}: booleans expected")
+        if kept is not None and np.asarray(kept).dtype.kind != "b":
+            raise ValueError(f"kept holds {np.asarray(kept).dtype}: booleans expected")
         return cls(graph, kept=kept, labels=labels).plot(ax=ax)
 
     @classmethod

@@ -153,7 +153,7 @@ def test_grid_retention():
 @pytest.mark.parametrize("temperature", [0.0, 0.1])
 def test_path_risk_and_scores(temperature):
     def risk(r):
-        return soft.soft_path_risk(r, PATH.indptr, PATH.indices, temperature)
+        return soft.soft_path_risk(r, *PATH.batch.closure, temperature)
 
     with_errors = np.diff(PATH.false_offsets) > 0
 
@@ -174,7 +174,7 @@ def test_path_limit_is_the_hard_twin():
     finite = np.isfinite(s)
     errors = []
     for temperature in (1.0, 0.1, 0.01, 1e-6, 0.0):
-        soft_R = soft.soft_path_risk(RISK, PATH.indptr, PATH.indices, temperature)
+        soft_R = soft.soft_path_risk(RISK, *PATH.batch.closure, temperature)
         soft_s = soft.soft_nonconformity_scores(
             soft_R, PATH.false_claims, PATH.false_offsets, temperature
         )

@@ -66,9 +66,8 @@ def _new_part(path):
     while True:
         part = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.part")
         old = path.exists()
-        lock = os.open(
-            part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600 if old else 0o666
-        )
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR
+        lock = os.open(part, flags, 0o600 if old else 0o666)
         if fcntl is not None:
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(lock, fcntl.LOCK_EX)

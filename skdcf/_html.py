@@ -232,9 +232,7 @@ def _as_text(heading, columns, rows):
 def _cells(columns, rows):
     """Texts by heading, without the columns in which nothing is known."""
     out = {name: [_cell(form, row) for row in rows] for name, form in columns.items()}
-    return {
-        name: texts for name, texts in out.items() if not rows or set(texts) != {"-"}
-    }
+    return {k: texts for k, texts in out.items() if not rows or set(texts) != {"-"}}
 
 
 def _cell(form, row):

@@ -21,10 +21,5 @@ class SettingWarning(UserWarning):
     """A setting looks like a slip, or was left out because it cannot apply."""
 
 
-__all__ = [
-    "CalibrationWarning",
-    "GuaranteeWarning",
-    "KeyWarning",
-    "LabelWarning",
-    "SettingWarning",
-]
+__all__ = ["CalibrationWarning", "GuaranteeWarning", "KeyWarning", "LabelWarning"]
+__all__ += ["SettingWarning"]

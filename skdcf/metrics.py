@@ -23,15 +23,8 @@ from .guarantees import NoFalseClaim
 from .ops.conformal import conformal_rank
 from .ops.hard import segment_sum
 
-__all__ = [
-    "FilterReport",
-    "coverage_band",
-    "coverage_interval",
-    "coverage_score",
-    "evaluate_filter",
-    "leave_one_out",
-    "retention_score",
-]
+__all__ = ["FilterReport", "coverage_band", "coverage_interval", "coverage_score"]
+__all__ += ["evaluate_filter", "leave_one_out", "retention_score"]
 
 
 def coverage_score(
@@ -621,9 +614,8 @@ def leave_one_out(
     part = filter.calibration_part(batch, labels, groups)
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
     chosen, _ = part.choose(guarantee, alphas[0], fewest=False)
-    claims, order, chosen = _by_question(
-        guarantee.path_risks(risk, batch), questions, chosen
-    )
+    risks = guarantee.path_risks(risk, batch)
+    claims, order, chosen = _by_question(risks, questions, chosen)
     steps = part.steps[chosen]
     levels = np.empty_like(risk)
     levels[order] = guarantee.leave_one_out(steps, claims)

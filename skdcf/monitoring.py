@@ -510,9 +510,7 @@ class CoverageMonitor(BettingMonitor):
         if self.groups_ in ([], [None]):
             out.append("a group that loses coverage while all together keep it")
         if n := self.n_unwatched_:
-            out.append(
-                f"the {n} answers of groups in which nothing is kept or promised"
-            )
+            out.append(f"{n} answers of groups in which nothing is kept or promised")
         return out
 
     def summary(self) -> dict[str, Any]:

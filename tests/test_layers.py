@@ -64,31 +64,31 @@ LONGEST = 300  # code lines of a file
 LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 
 # Code lines of each room. They only fall: who makes a room smaller lowers its number here.
-# The next bound of the whole is 17,000.
+# The whole stays below 17,000.
 ROOMS = {
     "_drawing": 272,
     "adapters": 530,
-    "cli": 765,
+    "cli": 763,
     "datasets": 1186,
-    "estimators": 1549,
-    "evaluation": 622,
-    "features": 1867,
-    "graphs": 1577,
+    "estimators": 1545,
+    "evaluation": 620,
+    "features": 1863,
+    "graphs": 1570,
     "guarantees": 513,
-    "inspection": 529,
-    "labelling": 735,
-    "llm": 1854,
+    "inspection": 527,
+    "labelling": 733,
+    "llm": 1851,
     "metrics": 300,
     "monitoring": 299,
     "ops": 712,
     "persistence": 332,
-    "plots": 438,
+    "plots": 436,
     "relaxation": 500,
     "scorers": 1125,
     "service": 270,
-    "training": 381,
+    "training": 377,
 }
-WHOLE = 17_044
+WHOLE = 16_994
 
 
 def place(path):

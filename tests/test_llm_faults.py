@@ -734,7 +734,7 @@ def test_the_extraction_is_described_and_can_be_built_again():
         ChatClient("http://127.0.0.1:1/v1"),
         graph=chain_edges,
         sample=SampleAnswers(3),
-        features=[Verify(per="answer", model="judge"), Frequency()],
+        features=[Frequency(), *(Verify(model=f"judge {i}") for i in range(10))],
     )
     described = json.loads(json.dumps(extractor.describe()))
     assert described["samples"] == 3 and "127.0.0.1" not in str(described)

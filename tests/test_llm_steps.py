@@ -392,8 +392,8 @@ def test_prompts_are_replaced_by_texts_and_files(tmp_path):
     run(Decompose(path), "x", None, model=model)
     run(Decompose("Cut."), "x", None, model=model)
     assert {m[0]["content"] for m in model.seen} == {"Cut."}
-    assert Decompose(path).told().name == Decompose("Cut.").told().name
-    assert Decompose("Cut.").told().name.startswith("decompose-own-")
+    assert Decompose(path).wording().name == Decompose("Cut.").wording().name
+    assert Decompose("Cut.").wording().name.startswith("decompose-own-")
     with pytest.raises(ValueError, match="is empty"):
         run(Decompose(" "), "x", None, model=model)
 

@@ -167,7 +167,7 @@ def test_auto_says_what_the_prior_did():
         ({"shift": 3.0}, "deviations from its sources"),
         (
             {"names": [*COLUMNS[:-1], "other"]},
-            f"1 of them are missing, .*{COLUMNS[-1]}",
+            f"1 of the 29 columns .* are missing, .*{COLUMNS[-1]}",
         ),
         ({"n": 1001}, "1001 problems train"),
     ],

@@ -134,9 +134,7 @@ def _write(options, store, by, meaning, data):
             json.dump(labelling.to_label_studio(graphs, out.words), file)
     inform(labelling.describe_labels(graphs, out.labels))
     if out.n_corrected and graphs.features is not None:
-        inform(
-            f"edges of {out.n_corrected} problems changed: make their features again"
-        )
+        inform(f"edges of {out.n_corrected} problems changed: make their columns anew")
 
 
 def _compare(store, first, second):

@@ -199,9 +199,7 @@ def _fit_cross(filters, fit):
     warn_of_labels(first, fit.view)
     n, learning = int(fit.code.max()) + 1, learns(first.features)
     if n < 2:
-        raise ValueError(
-            'calibration_size="cross" needs at least two problems, of two groups'
-        )
+        raise ValueError('calibration_size="cross" needs at least two groups')
     # Answers to one question are in one fold.
     folds = (rng.permutation(n) % min(FOLDS, n))[fit.code]
     found: list = [([], [], []) for _ in filters]  # scorers, scores and columns

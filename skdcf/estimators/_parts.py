@@ -437,11 +437,9 @@ def refuse_other_settings(found, wanted):
     if found != wanted:
         both = zip(MADE_AS, found or (), wanted or (), strict=False)
         differ = ((name, *two) for name, *two in both if two[0] != two[1])
-        told = (f"{name} = {a}, and is to calibrate with {b}" for name, a, b in differ)
-        how = next(told, "settings that are not known")
-        raise ValueError(
-            f"a part was scored with {how}: score it again, by calibration_part"
-        )
+        texts = (f"{name} = {a}, and is to calibrate with {b}" for name, a, b in differ)
+        how = next(texts, "settings that are not known")
+        raise ValueError(f"a part has {how}: score it again, by calibration_part")
 
 
 def note_judges(filter, batch, labels):

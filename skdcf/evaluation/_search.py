@@ -133,9 +133,7 @@ class CalibratedSearch(BaseEstimator):
         codes = numbered(questions)
         n, size = codes.max() + 1, self.calibration_size
         if n < 2:
-            raise ValueError(
-                "all problems answer one question: nothing can be held out"
-            )
+            raise ValueError("all problems answer one question: none can be held out")
         if size is None:
             guarantee = filter.guarantee or NoFalseClaim()
             size = guarantee.calibration_count(n, filter.alpha)

@@ -270,12 +270,12 @@ def _evaluate(fitted, data, alphas):
 def _warn_of_abstention(filters, questions, splits, alphas):
     n = min(len(np.unique(questions[parts[1]])) for parts in splits)
     n -= len(splits[0]) == 2  # a question does not calibrate for itself
-    told = set()
+    warned = set()
     for name, filter in filters.items():
         guarantee = next(_plain_filters(filter)).guarantee or NoFalseClaim()
         low = [a for a in sorted(alphas) if n < guarantee.problems_needed(a)]
-        if low and repr(guarantee) not in told:
-            told.add(repr(guarantee))
+        if low and repr(guarantee) not in warned:
+            warned.add(repr(guarantee))
             whose = "" if guarantee.combines_folds else f" by filter {name!r}"
             warn(
                 f"{n} calibration problems per split are too few for alpha = "

@@ -178,9 +178,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
             raise ValueError(f"{name} was fitted with the columns {seen}, not {names}")
         return self._add(batch)
 
-    def get_feature_names_out(
-        self, input_features: Sequence[str] | None = None
-    ) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of the transformed problems.
 
         Parameters
@@ -475,9 +473,7 @@ class GraphUnion(GraphTransformer, _BaseComposition):
                     "make_pipeline(GraphUnion(...), PCA(3))"
                 )
         if not self.transformer_list:
-            raise ValueError(
-                "transformer_list is empty: give (name, transformer) pairs"
-            )
+            raise ValueError("transformer_list is empty: it needs (name, transformer)")
         self._validate_names([name for name, _ in self.transformer_list])
 
     def _join_names(self, given: list[str]) -> list[str]:

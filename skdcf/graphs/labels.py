@@ -98,9 +98,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     return flat.astype(np.int8)
 
 
-def labels_from_first_error(
-    n_claims: int, first_error: int | None
-) -> NDArray[np.int64]:
+def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray:
     """Labels of an answer of which only the first false claim is known.
 
     In a chain this is all that calibration needs: every later claim descends from the

@@ -9,8 +9,8 @@ chain are many and narrow: there a call costs more than the edges of the level d
 one. A chain without a second parent is one call again.
 """
 
-import operator
 from itertools import pairwise
+from operator import add, or_
 from typing import NamedTuple
 
 import numpy as np
@@ -91,12 +91,7 @@ NARROW = 16  # edges; below, one by one is faster than by calls of numpy
 _LONG = 64  # edges of a path that is worth calls of its own
 
 # For each function of numpy on arrays, the function of Python on two numbers.
-_OF_TWO = {
-    np.maximum: max,
-    np.minimum: min,
-    np.bitwise_or: operator.or_,
-    np.add: operator.add,
-}
+_OF_TWO = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
 
 
 class Level(NamedTuple):

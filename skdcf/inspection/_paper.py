@@ -440,9 +440,7 @@ def surrogate_agreement(
     levels = check_alphas(alphas)
     batch, true = filter.columns(X), filter.check(X, y)[1] == 1
     if true.all():
-        raise ValueError(
-            "no claim is false: there is no nonconformity score to compare"
-        )
+        raise ValueError("no claim is false: there are no scores to compare")
     if not conformal_rank(len(batch), levels.min()):
         raise ValueError(
             f"{len(batch)} problems are too few for alpha = {levels.min():g}: at least "

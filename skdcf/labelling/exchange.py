@@ -73,9 +73,7 @@ def to_label_studio(
     return tasks
 
 
-def from_label_studio(
-    tasks: Iterable[Mapping[str, Any]], graphs: Any
-) -> dict[str, Words]:
+def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     """Read what was judged in Label Studio, from its export as JSON.
 
     Parameters

@@ -377,10 +377,7 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
         return ""
     good = stated[mask].any(axis=0) & ~stated[~mask].any(axis=0)
     text, start = "", 0
-    for end in [
-        *(match.end() for match in _SENTENCE_END.finditer(answer)),
-        len(answer),
-    ]:
+    for end in [*(m.end() for m in _SENTENCE_END.finditer(answer)), len(answer)]:
         sentence = answer[start:end]
         said = np.array([not c.isspace() for c in sentence], dtype=bool)
         for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence

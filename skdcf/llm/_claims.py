@@ -321,7 +321,7 @@ class SampleAnswers(Step):
             return replace(call, seed=next(seeds))
 
         with suppress(UnreadableError):
-            return await chat.ask(self.told(), problem, read, again, **options)
+            return await chat.ask(self.wording(), problem, read, again, **options)
 
 
 def _useful(reply):

@@ -362,7 +362,7 @@ class Step(Settings):
             return self._read(reply, *item)
 
         n = None if rows is None else len(rows)
-        return await chat.ask_object(self.told(), question, self._reply, read, n)
+        return await chat.ask_object(self.wording(), question, self._reply, read, n)
 
     def _expect(self, shared, answer, n_claims, n_others):
         """About the calls, tokens of prompts and of replies on a problem.
@@ -372,11 +372,11 @@ class Step(Settings):
         """
         n_calls = {"claim": n_claims, "alternative": n_others}
         n_rows = 1 if self.per == "claim" else n_claims
-        told = count_tokens(self.told().text) + shared + answer * n_rows // n_claims
-        tokens = np.array([1, told + 12 * n_rows, self._written * n_rows])
+        asked = count_tokens(self.wording().text) + shared + answer * n_rows // n_claims
+        tokens = np.array([1, asked + 12 * n_rows, self._written * n_rows])
         return n_calls.get(self.per, getattr(self, "n", 1)) * tokens
 
-    def told(self) -> Prompt:
+    def wording(self) -> Prompt:
         """The prompt that is used.
 
         Returns
@@ -392,9 +392,7 @@ class Step(Settings):
         digest = hashlib.sha256(text.strip().encode()).hexdigest()[:8]
         return Prompt(f"{name}-own-{digest}", text.strip())
 
-    def apply(
-        self, *columns: Sequence[Any], model: str, client: Any = None
-    ) -> list[Any]:
+    def apply(self, *columns: Sequence[Any], model: str, client: Any = None) -> list:
         """Do the step alone, for many problems.
 
         Parameters

@@ -153,7 +153,8 @@ class ClaimExtractor(TransformerMixin, Settings):
             If a step used a prompt or a function that is not in this package.
         """
         made = {name: rebuild_step(s) for name, s in description["steps"].items()}
-        names = [name for name in sorted(made) if name.startswith("features")]
+        names = sorted(made, key=lambda name: (len(name), name))  # [2] before [10]
+        names = [name for name in names if name.startswith("features")]
         columns = [made.pop(name) for name in names] or None
         return cls(description["model"], client, features=columns, **made, **settings)
 
@@ -417,8 +418,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         known = [e for e in done if isinstance(e, Extraction)][:_FIRST]
         needed = sum((e.usage.needed() for e in known), np.zeros(3))
         expected = sum((self._expect(e.answer) for e in known), np.zeros(3))
-        told = (needed > 0) & (expected > 0)  # endpoints need not count tokens
-        return np.divide(needed, expected, out=np.ones(3), where=told)
+        known = (needed > 0) & (expected > 0)  # endpoints need not count tokens
+        return np.divide(needed, expected, out=np.ones(3), where=known)
 
     def _failed(self, answer, error):
         """A graph without claims, of which nothing can be kept, and why there are none."""
@@ -472,7 +473,7 @@ def describe_step(step: Any) -> dict[str, Any]:
         module = getattr(step, "__module__", None) or ""
         module = "skdcf.llm" if module.startswith("skdcf.llm.") else module
         return {"function": f"{module}.{name}"}
-    settings = step.get_params(deep=False) | {"prompt": step.told().name}
+    settings = step.get_params(deep=False) | {"prompt": step.wording().name}
     plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
     return {"step": type(step).__name__, **plain}
 
@@ -491,7 +492,9 @@ def rebuild_step(described: Mapping[str, Any]) -> Any:
         raise ValueError(f"the problems were extracted with {path!r}, {said}")
     prompt = settings.pop("prompt")
     step = made(**settings)
-    if step.told().name != prompt:
-        said = f"{name} has {step.told().name!r}: build the extractor with prompt=..."
+    if step.wording().name != prompt:
+        said = (
+            f"{name} has {step.wording().name!r}: build the extractor with prompt=..."
+        )
         raise ValueError(f"problems were extracted with the prompt {prompt!r}; {said}")
     return step

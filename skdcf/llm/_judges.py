@@ -233,7 +233,7 @@ class Verify(Step):
         options = {"schema": schema, "logprobs": bool(self.log_odds)}
         question = self._question(graph, v)
         try:
-            return await chat.ask(self.told(), question, read, **options)
+            return await chat.ask(self.wording(), question, read, **options)
         except UnreadableError:
             return np.full((n if v is None else 1, 2), np.nan)
 
@@ -302,7 +302,7 @@ def judge_labels(
     """
     step, graphs = _Label(prompt), list(graphs)
     labels = step.apply(graphs, model=model, client=client)
-    source = LabelSource.now("model", model, step.told().name)
+    source = LabelSource.now("model", model, step.wording().name)
     marked = []
     for graph, row in zip(graphs, labels, strict=True):
         if graph.context:
@@ -437,8 +437,8 @@ class Merge(Step):
         """Sentences of a text that are not entailed, or add a number or a name."""
         sentences = [part for part in _SENTENCE.split(text) if part.strip()]
         n, known = len(sentences), " ".join([*claims, problem or ""])
-        told = {"claims": list(claims), "sentences": number_texts(sentences)}
-        told |= {"dropped": list(dropped)}
+        given = {"claims": list(claims), "sentences": number_texts(sentences)}
+        given |= {"dropped": list(dropped)}
 
         def read(reply):
             rows = reading.number_rows(reply.verdicts, n)
@@ -446,7 +446,7 @@ class Merge(Step):
             return [s for s, r in pairs if r.verdict != "entailed" or _adds(s, known)]
 
         prompt = load_prompt("entailment")
-        return await chat.ask_object(prompt, told, _ENTAILED, read, n)
+        return await chat.ask_object(prompt, given, _ENTAILED, read, n)
 
 
 def _adds(sentence, known):

@@ -302,10 +302,10 @@ class ConformalFactualityPipeline(Settings):
         found = await self.extractor._extracting(run, asked, "abstain")
         graphs = [one.graph for one in found]
         batch = GraphBatch.pack(graphs)
-        told = explain(self.filter_, batch, alpha=alpha, accept_origin=accept_origin)
-        kept = [(g, e.kept) for g, e in zip(graphs, told, strict=True)]
+        shown = explain(self.filter_, batch, alpha=alpha, accept_origin=accept_origin)
+        kept = [(g, e.kept) for g, e in zip(graphs, shown, strict=True)]
         texts, usages = await each(kept, self._write)
-        parts = zip(found, told, texts, usages, chats, strict=True)
+        parts = zip(found, shown, texts, usages, chats, strict=True)
         return [self._finished(*part) for part in parts]
 
     async def _ask(self, chat, item):
@@ -328,8 +328,8 @@ class ConformalFactualityPipeline(Settings):
         made = text if isinstance(text, MergedText) else MergedText(text)
         return made, chat.usage
 
-    def _finished(self, one, told, text, usage, asked):
-        graph, mask = one.graph, told.kept
+    def _finished(self, one, shown, text, usage, asked):
+        graph, mask = one.graph, shown.kept
         kept = graph.subgraph(mask)
         usage += one.usage
         usage += asked.usage
@@ -340,9 +340,9 @@ class ConformalFactualityPipeline(Settings):
             graph=kept,
             original=graph,
             kept=mask,
-            claim_alpha=told.smallest_alpha,
-            alpha=told.alpha,
-            dropped=tuple((graph.claims[v], why) for v, why in told.reasons.items()),
+            claim_alpha=shown.smallest_alpha,
+            alpha=shown.alpha,
+            dropped=tuple((graph.claims[v], why) for v, why in shown.reasons.items()),
             flags=(*asked.flags, *one.flags, *filter(None, [text.flag]), *refused),
             text_promise="claims" if plain else "none",
             excerpt=cut_answer(graph, mask),

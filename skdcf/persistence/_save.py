@@ -137,8 +137,8 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     except ImportError as error:
         raise ImportError(f"{path} needs what is not installed: {error}") from error
     except Exception as error:
-        told = str(error) if isinstance(error, ValueError) else ""
-        reason = told or f"it is damaged ({type(error).__name__}: {error})"
+        said = str(error) if isinstance(error, ValueError) else ""
+        reason = said or f"it is damaged ({type(error).__name__}: {error})"
         raise ValueError(f"{path} cannot be loaded: {reason}") from error
     warn_of_versions(about)
     if closed:

@@ -262,9 +262,7 @@ def _lines(report):
     if isinstance(report, ComparisonReport):  # a mean over splits has fewer errors
         table = report._values()
         for name in report.names:
-            own = {
-                key: values[table["filter"] == name] for key, values in table.items()
-            }
+            own = {k: values[table["filter"] == name] for k, values in table.items()}
             band = np.stack([own["band_low"], own["band_high"]])
             lines[name] = own | {"band": band, "nonempty": 1 - own["abstention"]}
     else:

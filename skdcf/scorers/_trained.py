@@ -145,8 +145,8 @@ class MLPScorer(Settings):
         hidden = self.hidden_layer_sizes
         hidden = (hidden,) if isinstance(hidden, (int, Integral)) else tuple(hidden)
         if not all(isinstance(n, Integral) and n > 0 for n in hidden):
-            told = f"hidden_layer_sizes is {self.hidden_layer_sizes!r}"
-            raise ValueError(f"{told}: whole numbers of at least 1 are needed")
+            found = f"hidden_layer_sizes is {self.hidden_layer_sizes!r}"
+            raise ValueError(f"{found}: whole numbers of at least 1 are needed")
         params, n_in = [], n_features
         for n_out in (*hidden, 1):
             bound = max(n_in, 1) ** -0.5
@@ -499,10 +499,10 @@ class MixtureScorer(Scorer):
 
     def _weigh(self, members, confidences, task, batch, labels, n_folds, prior, said):
         names = tuple(self._fresh_members())
-        retention, told = np.full(len(names), np.nan), (batch, labels, task.alpha)
+        retention, given = np.full(len(names), np.nan), (batch, labels, task.alpha)
         if n_folds:
             worth = worth_of(self.gain)
-            retention = np.array([_retention(c, *told, worth) for c in confidences])
+            retention = np.array([_retention(c, *given, worth) for c in confidences])
         deviation = confidences.std(axis=1)
         self.members_ = dict(zip(names, members, strict=True))
         self._centre = confidences.mean(axis=1)
@@ -590,8 +590,8 @@ def _retention(confidence, batch, labels, alpha, worth=np.positive):
     n, true = len(batch), labels == 1
     risk = path_risk(-confidence, batch)
     scores = nonconformity_scores(risk, labels, batch.offsets)
-    kept_from = leave_one_out_alpha(scores, risk, batch.problem_of)
+    lowest = leave_one_out_alpha(scores, risk, batch.problem_of)
     bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)
     levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
-    counts = [segment_sum(true & (kept_from <= a), batch.offsets) for a in levels]
+    counts = [segment_sum(true & (lowest <= a), batch.offsets) for a in levels]
     return worth(np.array(counts, dtype=np.float64)).sum(axis=1).mean() / n

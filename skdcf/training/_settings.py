@@ -54,9 +54,7 @@ class LBFGS(Settings):
         """
         return 0
 
-    def minimize(
-        self, fun: Callable, x: NDArray, seen: Callable
-    ) -> tuple[NDArray, bool]:
+    def minimize(self, fun: Callable, x: NDArray, seen: Callable) -> tuple:
         """Minimise a function of flat parameters.
 
         Parameters
@@ -141,9 +139,7 @@ class Adam(Settings):
             return 0
         return holdout_count("validation_size", self.validation_size, n)
 
-    def minimize(
-        self, fun: Callable, x: NDArray, seen: Callable
-    ) -> tuple[NDArray, bool]:
+    def minimize(self, fun: Callable, x: NDArray, seen: Callable) -> tuple:
         """Minimise a function of flat parameters; see `LBFGS.minimize`.
 
         Parameters

@@ -122,6 +122,9 @@ class LabelServer(ThreadingHTTPServer):
     def __exit__(self, *error: object) -> None:
         self.shutdown()
         self.server_close()
+        # Browsers open connections ahead: what is sent over one later would be saved still.
+        for request in list(self.open):
+            self._end(request)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread of its own, and end the oldest of too many connections.

@@ -129,6 +129,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         self
+            The fitted filter.
 
         Raises
         ------
@@ -161,11 +162,15 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X, y
-            As in `fit`.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        y : sequence of 1-D arrays, one per problem
+            Their labels, as in `fit`.
         alphas : sequence of float in (0, 1)
             The levels.
-        groups, accept_origin
+        groups : array-like of shape (n_problems,), or False, optional
+            The question that each answer belongs to, as in `fit`.
+        accept_origin : str, optional
             As in `fit`.
 
         Returns
@@ -188,12 +193,19 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X, y, groups, accept_origin
-            As in `fit`; problems that the filter was not trained on.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems that the filter was not trained on.
+        y : sequence of 1-D arrays, one per problem
+            Their labels, as in `fit`.
+        groups : array-like of shape (n_problems,), or False, optional
+            The question that each answer belongs to, as in `fit`.
+        accept_origin : str, optional
+            As in `fit`.
 
         Returns
         -------
         self
+            The filter, with another calibration.
 
         Raises
         ------
@@ -270,8 +282,10 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X, y
-            As in `fit`.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        y : sequence of 1-D arrays, one per problem
+            Their labels, as in `fit`.
 
         Returns
         -------
@@ -290,8 +304,14 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X, y, groups, accept_origin
-            As in `calibrate`.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Problems that the filter was not trained on.
+        y : sequence of 1-D arrays, one per problem
+            Their labels, as in `fit`.
+        groups : array-like of shape (n_problems,), or False, optional
+            The question that each answer belongs to, as in `fit`.
+        accept_origin : str, optional
+            As in `fit`.
 
         Returns
         -------
@@ -322,6 +342,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         self
+            The filter, with another calibration.
 
         Raises
         ------
@@ -361,8 +382,10 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X, y
-            As in `fit`.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        y : sequence of 1-D arrays, one per problem, optional
+            Their labels, as in `fit`.
 
         Returns
         -------
@@ -438,6 +461,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         accept_origin : str, optional
             As in `fit`.
 
@@ -468,12 +492,14 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         accept_origin : str, optional
             As in `fit`.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The claims of all problems, one after the other.
         """
         return self._confidence(self._look(X, accept_origin))
 
@@ -483,10 +509,12 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         input_features : ignored
+            There for scikit-learn.
 
         Returns
         -------
-        ndarray of str
+        ndarray of str, shape (n_columns,)
+            The names, in the order of the columns.
 
         Raises
         ------
@@ -506,12 +534,14 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         groups : array-like of shape (n_problems,), or False, optional
             As in `fit`.
 
         Returns
         -------
         trained, calibrated : ndarray of bool, shape (n_problems,)
+            True for the problems that were among those of the fit, and of the calibration.
         """
         check_is_fitted(self)
         batch = self.check(X)
@@ -529,6 +559,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         alpha : float in (0, 1), optional
             None is the filter's own.
         accept_origin : str, optional
@@ -551,6 +582,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         alpha : float in (0, 1), optional
             None is the filter's own. Kept sets are nested in alpha.
         accept_origin : str, optional
@@ -558,8 +590,9 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        object ndarray of shape (n_problems,) with one boolean mask per problem, or a
-        boolean ndarray of shape (n_problems,) for an array X.
+        ndarray of shape (n_problems,)
+            Objects: a boolean mask per problem, True for the claims that are kept. For an
+            array X the booleans themselves.
         """
         margin, view = self._decision(X, alpha, accept_origin)
         return view.shaped(margin > 0)
@@ -570,14 +603,16 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         accept_origin : str, optional
             As in `fit`.
 
         Returns
         -------
-        object ndarray of shape (n_problems,) with one array per problem, or an ndarray
-        for an array X. ``predict(X, alpha=a)`` is ``predict_alpha(X) <= a``; 1 says
-        that the claim is never kept.
+        ndarray of shape (n_problems,)
+            Objects: an array per problem, with a level for each claim. For an array X the
+            levels themselves. ``predict(X, alpha=a)`` is ``predict_alpha(X) <= a``; 1 says
+            that the claim is never kept.
         """
         claims, view = self._claims(X, accept_origin)
         levels = self.calibration_.levels(claims, self.ties == "include")
@@ -591,7 +626,9 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         alphas : sequence of float
+            The levels.
         accept_origin : str, optional
             As in `fit`.
 
@@ -610,12 +647,14 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         accept_origin : str, optional
             As in `fit`.
 
         Returns
         -------
-        Shaped as in `predict_alpha`. With ``edges="none"``, the claim's own risk.
+        ndarray of shape (n_problems,)
+            Shaped as in `predict_alpha`. With ``edges="none"``, the claim's own risk.
         """
         claims, view = self._claims(X, accept_origin)
         return view.shaped(claims.path_risk)
@@ -628,6 +667,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         alpha : float in (0, 1), optional
             None is the filter's own.
         accept_origin : str, optional
@@ -635,7 +675,8 @@ class ConformalFilter(Settings):
 
         Returns
         -------
-        Shaped as in `predict_alpha`; -inf everywhere where nothing may be kept.
+        ndarray of shape (n_problems,)
+            Shaped as in `predict_alpha`; -inf everywhere where nothing may be kept.
         """
         margin, view = self._decision(X, alpha, accept_origin)
         return view.shaped(margin)
@@ -653,7 +694,9 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
         alpha : float in (0, 1), optional
+            None is the filter's own.
         output : {"graphs", "text"}, default="graphs"
             "text" is the kept claims of each problem, one a line.
         accept_origin : str, optional
@@ -662,6 +705,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         list of ReasoningGraph, or list of str
+            One for each problem, empty where nothing is kept.
 
         Raises
         ------
@@ -690,8 +734,10 @@ class ConformalFilter(Settings):
 
         Parameters
         ----------
-        X, y
-            As in `fit`. Claims whose label is unknown do not count.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        y : sequence of 1-D arrays, one per problem
+            Their labels, as in `fit`. Claims whose label is unknown do not count.
         sample_weight : array-like of shape (n_problems,), optional
             Weights of the problems in the mean, at least 0 and not all 0.
         alpha : float in (0, 1), optional
@@ -700,6 +746,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         float
+            The mean over the problems.
         """
         margin, view = self._decision(X, alpha, None, y=y)
         labels, batch = view.labels, view.passed
@@ -792,6 +839,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         str
+            The promise, as it is printed.
 
         Examples
         --------
@@ -850,6 +898,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         alpha : float in (0, 1)
+            The level of the copy.
 
         Returns
         -------

@@ -382,6 +382,7 @@ class Step(Settings):
         Returns
         -------
         Prompt
+            Its name and its text: the package's own, or that of the caller.
         """
         name, own = self._prompt_name, self.prompt
         if own is None:

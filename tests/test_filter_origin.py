@@ -380,7 +380,7 @@ def test_parts_of_another_scorer_do_not_calibrate(make):
     one.calibrate_parts([part])
     with pytest.raises(
         ValueError,
-        match=r"another scorer, whose confidences differ|scored with scorer = ",
+        match=r"another scorer, whose confidences differ|has scorer = ",
     ):
         other.calibrate_parts([part])
 

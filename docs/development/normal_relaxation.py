@@ -26,7 +26,7 @@ class NormalRelaxation(Relaxation):
         return anp.mean(finite) + norm.ppf(min(share, 0.95)) * anp.std(finite)
 
     def state(self, risk, plan):
-        return soft.soft_path_risk(risk, plan.indptr, plan.indices)
+        return soft.soft_path_risk(risk, *plan.batch.closure)
 
     def scores(self, path_risk, plan):
         decisive = plan.false_claims, plan.false_offsets

@@ -473,7 +473,7 @@ class GraphUnion(GraphTransformer, _BaseComposition):
                     "make_pipeline(GraphUnion(...), PCA(3))"
                 )
         if not self.transformer_list:
-            raise ValueError("transformer_list is empty: it needs (name, transformer)")
+            raise ValueError("transformer_list is empty: add (name, transformer) pairs")
         self._validate_names([name for name, _ in self.transformer_list])
 
     def _join_names(self, given: list[str]) -> list[str]:

@@ -122,7 +122,8 @@ class LabelServer(ThreadingHTTPServer):
     def __exit__(self, *error: object) -> None:
         self.shutdown()
         self.server_close()
-        # Browsers open connections ahead: what is sent over one later would be saved still.
+        # Browsers open connections in advance. Left open, one would still take a judgement
+        # after the caller has read what was judged.
         for request in list(self.open):
             self._end(request)
 

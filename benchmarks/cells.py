@@ -120,6 +120,7 @@ def columns(folder, name, transformer, graphs):
     """The problems with the columns of a transformer, computed once."""
     path = folder / "cells" / "columns" / f"{name}.npz"
     texts = graphs.claims, graphs.problems, graphs.alternatives, graphs.edges
+    texts += () if graphs.context is None else (graphs.context,)
     mark = f"{code_of(FEATURES)}-{transformer!r}-{digest(texts)}"
     with contextlib.suppress(OSError, ValueError, KeyError):
         saved = np.load(path)

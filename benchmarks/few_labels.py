@@ -26,7 +26,7 @@ from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
 from skdcf.ops.hard import nonconformity_scores, path_risk, segment_sum
-from skdcf.scorers import MixtureScorer, PublicPrior, Task, _mixture
+from skdcf.scorers import MixtureScorer, PublicPrior, Task, _trained
 
 ALPHAS = (0.05, 0.1, 0.2)
 CALIBRATIONS = 25
@@ -69,7 +69,7 @@ def fitted(path, batch, labels, groups, alphas, seed):
         return [Task(a, groups, np.random.RandomState(seed)) for a in alphas]
 
     without = MixtureScorer(public_prior=False).fit_levels(batch, labels, tasks())
-    _mixture.PublicPrior = partial(PublicPrior, path)  # in the place of the shipped one
+    _trained.PublicPrior = partial(PublicPrior, path)  # in the place of the shipped one
     blended = MixtureScorer().fit_levels(batch, labels, tasks())
     as_is = PublicPrior(path).fit(batch, labels)
     return [

@@ -13,10 +13,11 @@ from skdcf.scorers import (
 )
 from skdcf.training import SoftTraining
 
-FREQUENCY = "CF, frequency"
+FREQUENCY, UNTRAINED = "CF, frequency", "CF, context_trigrams, untrained"
 LOGISTIC, BOOSTED = "CF, logistic regression", "CF, XGBoost"
 AUTO, LINEAR, NEYMAN_PEARSON = "auto", "DCF, path relaxation", "Neyman-Pearson"
-OURS = (LINEAR, NEYMAN_PEARSON, AUTO)
+PUBLISHED = "DCF, as published"
+OURS = (LINEAR, NEYMAN_PEARSON, AUTO, PUBLISHED)
 TIES = {"ties": "jitter"}
 
 
@@ -36,6 +37,15 @@ def compared():
         LINEAR: CoherentConformalFilter("linear", **TIES),
         NEYMAN_PEARSON: HardCF(NeymanPearsonScorer(), **TIES),
         AUTO: CoherentConformalFilter("auto", **TIES),
+    }
+
+
+def labelled():
+    """Logistic regression that learns one label or another."""
+    labels = {"": "own", ", coherent label": "coherent", ", hazard label": "hazard"}
+    return {
+        LOGISTIC + text: HardCF(ClassifierScorer(label=label), **TIES)
+        for text, label in labels.items()
     }
 
 

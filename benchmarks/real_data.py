@@ -5,11 +5,14 @@ from cells import columns
 
 from skdcf import GraphBatch
 from skdcf.datasets import (
+    fetch_felm,
     fetch_gsm8k_solutions,
     fetch_mr_ben,
     fetch_perl,
     fetch_prmbench,
     fetch_process_bench,
+    fetch_qags,
+    fetch_refchecker,
 )
 from skdcf.features import reasoning_features
 
@@ -18,10 +21,16 @@ NATURAL = ("negatives", "positives")  # of PERL: no error was written into these
 SETS = {
     "prmbench": lambda: fetch_prmbench("train"),
     "process-bench": lambda: fetch_process_bench("gsm8k"),
+    "felm": fetch_felm,
     "mr-ben": lambda: fetch_mr_ben("math"),
+    "mr-ben-biology": lambda: fetch_mr_ben("biology"),
+    "mr-ben-chemistry": lambda: fetch_mr_ben("chemistry"),
     "gsm8k-solutions": fetch_gsm8k_solutions,
     "perl": lambda: fetch_perl(label="any"),
     "perl-natural": lambda: fetch_perl(kind=NATURAL, label="any"),
+    "qags-cnndm": lambda: fetch_qags("cnndm"),
+    "qags-xsum": lambda: fetch_qags("xsum"),
+    "refchecker": lambda: fetch_refchecker(["accurate_context", "noisy_context"]),
 }
 
 

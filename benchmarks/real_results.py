@@ -9,11 +9,21 @@ evaluated leave-one-out. The data are looked for in the folder $SKDCF_DATA.
 import json
 
 import numpy as np
-from methods import AUTO, LOGISTIC, TIES, compared, for_answers
+from methods import (
+    AUTO,
+    LOGISTIC,
+    NEYMAN_PEARSON,
+    PUBLISHED,
+    TIES,
+    UNTRAINED,
+    compared,
+    for_answers,
+    labelled,
+)
 from real_data import agreement, base, load
 from saving import halves, options, run, wanted
 
-from skdcf import HardCF
+from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets.fetch import get_data_home
 
 STRICT = [0.01, 0.02, 0.05, 0.1, 0.2]
@@ -109,6 +119,63 @@ def perl(chosen):
         compare(name, data, entries, FEW, 10, chosen)
 
 
+def felm(chosen):
+    """FELM: answers to questions of four domains."""
+    data = load("felm")
+    X = base(chosen.output, "felm", data)
+    published = {
+        a: CoherentConformalFilter.from_paper("felm", a, **TIES).set_params(alpha=a)
+        for a in FEW
+    }
+    entries = entries_of(X) | {PUBLISHED: (X, published)}
+    compare("felm", data, entries, FEW, 20, chosen)
+
+
+def sciences(chosen):
+    """Mr-Ben's biology and chemistry, of which half of the answers are right."""
+    for name in ("mr-ben-biology", "mr-ben-chemistry"):
+        data, few = load(name), some(LOGISTIC, NEYMAN_PEARSON, AUTO)
+        X = base(chosen.output, name, data)
+        more = agreement(chosen.output, name, data)
+        entries = entries_of(X, few) | entries_of(more, few, ", agreement")
+        compare(name, data, entries, FEW, 10, chosen)
+
+
+def qags(chosen):
+    """QAGS: summaries, whose articles are the context."""
+    for name in ("qags-cnndm", "qags-xsum"):
+        data = load(name)
+        X = base(chosen.output, name, data)
+        entries = entries_of(X) | {UNTRAINED: (X, HardCF("context_trigrams", **TIES))}
+        compare(name, data, entries, FEW, 40, chosen)
+
+
+def refchecker(chosen):
+    """RefChecker: triplets from answers of seven models, without and with the other six."""
+    data, few = load("refchecker"), some(LOGISTIC, NEYMAN_PEARSON, AUTO)
+    X = base(chosen.output, "refchecker", data)
+    more = agreement(chosen.output, "refchecker", data, 6)
+    entries = entries_of(X, few) | entries_of(more, few, ", 6 others")
+    compare("refchecker", data, entries, FEW, 20, chosen)
+
+
+def hazard_labels(chosen):
+    """What a logistic regression should learn: three labels on five sets."""
+    for name in ("perl", "prmbench", "gsm8k-solutions", "process-bench", "felm"):
+        data = load(name)
+        X = base(chosen.output, name, data)
+        run(
+            f"hazard-labels-{name}",
+            entries_of(X, labelled()),
+            data.labels,
+            FEW,
+            halves(40, data.groups),
+            chosen,
+            groups=data.groups,
+            title=f"{TITLES[name]}: labels to learn",
+        )
+
+
 TITLES = {
     "prmbench": "PRMBench, errors planted by a model",
     "process-bench": "ProcessBench (gsm8k), natural errors",
@@ -116,6 +183,12 @@ TITLES = {
     "gsm8k-solutions": "GSM8K solutions, natural errors, derived labels",
     "perl": "PERL (gsm8k and math), natural and planted errors",
     "perl-natural": "PERL, natural errors only",
+    "felm": "FELM (four domains), natural errors",
+    "mr-ben-biology": "Mr-Ben (biology), natural errors",
+    "mr-ben-chemistry": "Mr-Ben (chemistry), natural errors",
+    "qags-cnndm": "QAGS (CNN/DM), summaries of news",
+    "qags-xsum": "QAGS (XSum), summaries of one sentence",
+    "refchecker": "RefChecker, triplets from answers of seven models",
 }
 
 
@@ -148,6 +221,11 @@ PARTS = {
     "mr-ben": mr_ben,
     "gsm8k-solutions": gsm8k,
     "perl": perl,
+    "felm": felm,
+    "mr-ben-": sciences,
+    "qags": qags,
+    "refchecker": refchecker,
+    "hazard-labels": hazard_labels,
 }
 
 

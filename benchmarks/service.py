@@ -1,73 +1,169 @@
 """What the service adds to a plain call: one request at a time, and 1,000 at once.
 
-The same problems are filtered by a plain call, one problem each, and over HTTP by a service
-in a process of its own. One at a time, it should add at most one plain call to the time; at
-once, it should filter at least half as many a second as plain calls do.
+A plain call filters one answer and returns the text of what is kept; a request is answered
+with mask, text, reasons and an id, and written to the journal. The same answers are filtered
+by plain calls, by the application called in this process, and over HTTP on one connection
+that stays open to a service in a process of its own. They take turns, answer by answer, so
+that a busy machine is busy for all of them. An application that answers at once, and one that
+makes a plain call first, show behind the same server what connection and operating system
+take by themselves. One at a time, a request should add at most one plain
+call; at once, at least half as many a second should be filtered as by plain calls.
 """
 
 import argparse
 import asyncio
-import http.client
-import json
+import socket
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+TESTS = str(Path(__file__).resolve().parent.parent / "tests")
+sys.path.insert(0, TESTS)
 
-from test_service import GRAPHS, Serving, Y, at_once, body_of
+from test_service import GRAPHS, Serving, Y, at_once, body_of  # noqa: E402
 
-import skdcf
-from skdcf.inspection import explain
+import skdcf  # noqa: E402
+from skdcf.inspection import explain  # noqa: E402
+from skdcf.service import create_app  # noqa: E402
+
+HOST = b"127.0.0.1"
+CONTENTS = [body_of(graph) for graph in GRAPHS[200:400]]
+# In place of the service: every reply is as long as one of its own, and before it comes a
+# plain call for the next of the graphs, or nothing.
+BARE = """
+import itertools
+sys.path.insert(0, {tests!r})
+import skdcf.cli._extract as door
+HEAD = [(b"content-type", b"application/json"), (b"content-length", b"500")]
+class Bare:
+    def __init__(self, filter):
+        if {plain}:
+            from test_service import GRAPHS
+            graphs = itertools.cycle(GRAPHS[200:400])
+            self.work = lambda: filter.filter([next(graphs)], output="text")
+        else:
+            self.work = lambda: None
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "http":
+            while (await receive()).get("more_body"):
+                pass
+            self.work()
+            await send({{"type": "http.response.start", "status": 200, "headers": HEAD}})
+            await send({{"type": "http.response.body", "body": b" " * 500}})
+door.create_app = lambda filter, **options: Bare(filter)
+"""
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--n-requests", type=int, default=1000)
-    n = parser.parse_args().n_requests
+    parser.add_argument("--n-rounds", type=int, default=10)
+    parser.add_argument("--n-at-once", type=int, default=1000)
+    options = parser.parse_args()
     cf = skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS[:200], Y[:200])
-    graphs = [GRAPHS[200 + i % 200] for i in range(n)]
-    contents = [body_of(graph) for graph in graphs]
-    explain(cf, graphs[0])  # the first call loads modules
-    plain = timed(explain, [(cf, graph) for graph in graphs])
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         path = skdcf.save(cf, Path(folder) / "filter.skops")
-        with Serving(path, "--folder", folder) as serving:
-            link = http.client.HTTPConnection("127.0.0.1", serving.port)
-            ask(link, contents[0])
-            single = timed(ask, [(link, content) for content in contents])
-            begin = time.perf_counter()
-            replies = asyncio.run(at_once(serving.port, contents))
-            together = n / (time.perf_counter() - begin)
-    assert all(status == 200 for status, _ in replies)
-    usual, over = np.median(plain), np.median(single)
-    print(f"plain call {1e3 * usual:.2f} ms; over HTTP {1e3 * over:.2f} ms: adds "
-          f"{(over - usual) / usual:.2f} plain calls")  # fmt: skip
-    rate = n / plain.sum()
+        bare = {plain: BARE.format(tests=TESTS, plain=plain) for plain in (True, False)}
+        serving = stack.enter_context(Serving(path, "--folder", f"{folder}/there"))
+        ways = {
+            "plain call": lambda graph, _: cf.filter([graph], output="text"),
+            "explain": lambda graph, _: explain(cf, graph),
+            "in process": inside(create_app(cf, folder=folder)),
+            "over HTTP": over_http(stack, serving),
+        }
+        for name, plain in (("plain over HTTP", True), ("empty over HTTP", False)):
+            other = stack.enter_context(Serving(path, before=bare[plain]))
+            ways[name] = over_http(stack, other)
+        report_single(ways, options.n_rounds)
+        report_at_once(ways["plain call"], serving.port, options)
+
+
+def report_single(ways, n_rounds):
+    """Print the time of each way, and what it adds, in plain calls, round by round."""
+    seconds = np.empty((n_rounds + 1, len(CONTENTS), len(ways)))
+    for row in seconds:  # the ways take turns, answer by answer
+        for i, item in enumerate(zip(GRAPHS[200:400], CONTENTS, strict=True)):
+            row[i] = [timed(way, *item) for way in ways.values()]
+    times = dict(zip(ways, np.median(seconds[1:], axis=1).T, strict=True))
+    for name, found in times.items():
+        added = found / times["plain call"] - 1
+        print(f"{name:16s} {1e3 * np.median(found):.2f} ms: {shown(added)} plain calls")
+    added = times["over HTTP"] / times["plain over HTTP"] - 1
+    print(f"over HTTP, in plain calls over HTTP: {shown(added)}")
+
+
+def timed(function, *given):
+    """Seconds of a call."""
+    begin = time.perf_counter()
+    function(*given)
+    return time.perf_counter() - begin
+
+
+def report_at_once(plain, port, options):
+    """Print how many a second are filtered by plain calls, and of many at once."""
+    many = [CONTENTS[i % len(CONTENTS)] for i in range(options.n_at_once)]
+    rates = []
+    for _ in range(max(3, options.n_rounds // 2)):
+        before = 1 / np.mean([timed(plain, graph, None) for graph in GRAPHS[200:400]])
+        begin = time.perf_counter()
+        replies = asyncio.run(at_once(port, many))
+        rates.append([before, len(many) / (time.perf_counter() - begin)])
+        assert all(status == 200 for status, _ in replies)
+    one, together = np.transpose(rates)
     print(
-        f"plain calls {rate:.0f}/s; {n} at once {together:.0f}/s: {together / rate:.2f}"
+        f"plain calls {np.median(one):.0f}/s; {len(many)} at once "
+        f"{np.median(together):.0f}/s: {shown(together / one)}"
     )
 
 
-def timed(function, items):
-    """Seconds of each call."""
-    out = []
-    for item in items:
-        begin = time.perf_counter()
-        function(*item)
-        out.append(time.perf_counter() - begin)
-    return np.array(out)
+def shown(values):
+    """A median, and the range."""
+    return f"{np.median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def inside(app):
+    """A function that calls an application as a server does, without one."""
+    headers = [(b"host", HOST), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/v1/filter", "headers": headers}
+    loop = asyncio.new_event_loop()
+
+    async def send(message):
+        assert message.get("status", 200) == 200, message
+
+    def call(_, content):
+        async def receive():
+            return {"type": "http.request", "body": content, "more_body": False}
+
+        loop.run_until_complete(app(dict(scope), receive, send))
+
+    return call
+
+
+def over_http(stack, serving):
+    """A function that sends a request over a connection that stays open."""
+    link = socket.create_connection((HOST, serving.port), timeout=60)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    stack.enter_context(link)
+    return lambda _, content: ask(link, content)
 
 
 def ask(link, content):
-    """One request over a connection that stays open."""
-    link.request("POST", "/v1/filter", content, {"Content-Type": "application/json"})
-    reply = link.getresponse()
-    assert reply.status == 200, json.loads(reply.read())
-    return reply.read()
+    """Send a request and read the whole reply."""
+    link.sendall(
+        b"POST /v1/filter HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (HOST, len(content), content)
+    )
+    reply = b""
+    while not reply.partition(b"\r\n\r\n")[1]:
+        reply += link.recv(65536)
+    head, _, body = reply.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
+    while len(body) < length:
+        body += link.recv(65536)
+    assert head.startswith(b"HTTP/1.1 200"), body
 
 
 if __name__ == "__main__":

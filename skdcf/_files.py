@@ -120,12 +120,13 @@ def append_journal(path, entry, *, sync=True):
 
     Parameters
     ----------
-    path : path-like
+    path : path-like or int
+        A file, or the number of one that is open, and stays so.
     entry : dict
     sync : bool
         Whether it has to outlive the machine, and not this process alone.
     """
-    with open(path, "ab") as file:
+    with open(path, "ab", closefd=not isinstance(path, int)) as file:
         file.write(json.dumps(entry).encode("ascii") + b"\n")
         file.flush()
         if sync:

@@ -408,16 +408,17 @@ def _with_types(schema):
 
 def _all_fit(values, schema):
     """Tell whether each of several values is what a schema says."""
+    if not set(map(type, values)) <= schema["kinds"]:
+        return False
+    if "enum" in schema:
+        return set(values) <= set(schema["enum"])
+    if "items" not in schema:
+        low = schema.get("minimum")
+        return low is None or all(v is None or v >= low for v in values)
     lists = [value for value in values if type(value) is list]
-    low, least = schema.get("minimum"), schema.get("minItems", 0)
-    most = schema.get("maxItems", math.inf)
-    return (
-        set(map(type, values)) <= schema["kinds"]
-        and ("enum" not in schema or set(values) <= set(schema["enum"]))
-        and (low is None or all(v is None or v >= low for v in values))
-        and all(least <= length <= most for length in set(map(len, lists)))
-        and (not lists or _all_fit(list(chain.from_iterable(lists)), schema["items"]))
-    )
+    least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+    fit = all(least <= length <= most for length in set(map(len, lists)))
+    return fit and _all_fit(list(chain.from_iterable(lists)), schema["items"])
 
 
 def _find_fault(value, schema, path):

@@ -150,7 +150,7 @@ class Structure(Names):
         return find_depth(self.edges, self.n_claims)
 
     @cached_property
-    def _rank(self) -> NDArray:
+    def rank(self) -> NDArray:
         """A number per claim that grows along every edge and is small.
 
         Where parents stand first, the place in the problem will do for the depth. In a
@@ -163,7 +163,7 @@ class Structure(Names):
     @cached_property
     def levels(self) -> list[Level]:
         """Edges in an order that visits parents first, all of a level together."""
-        return find_levels(self.edges, self._rank)
+        return find_levels(self.edges, self.rank)
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -172,7 +172,7 @@ class Structure(Names):
         ``step.pass_on(ufunc, values)``, one after the other, joins to the value of each
         claim those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
         """
-        return find_steps(self.edges, self._rank[self.edges[:, 1]], self.offsets)
+        return find_steps(self.edges, self.rank[self.edges[:, 1]], self.offsets)
 
     @cached_property
     def short_steps(self) -> list[Step]:
@@ -190,7 +190,7 @@ class Structure(Names):
         needed = [self.lineage(i).needed() + self.offsets[i] for i in dense.tolist()]
         edges = np.concatenate([self.edges[kept], *needed])
         edges = edges[np.argsort(edges[:, 1], kind="stable")]
-        return find_steps(edges, self._rank[edges[:, 1]], self.offsets)
+        return find_steps(edges, self.rank[edges[:, 1]], self.offsets)
 
     def steps_in(self, problems: NDArray[np.int64]) -> list[Step]:
         """As `steps`, inside some problems only.
@@ -212,7 +212,7 @@ class Structure(Names):
         if small and (edges[:, 0] < edges[:, 1]).all():
             place = edges[:, 1] - np.repeat(self.offsets[problems], n_edges)
             return find_steps(edges, place, self.offsets)
-        return find_steps(edges, self._rank[edges[:, 1]], self.offsets)
+        return find_steps(edges, self.rank[edges[:, 1]], self.offsets)
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -251,7 +251,7 @@ class Structure(Names):
             return find_closure(self.levels, self.n_claims)
         small = (self.sizes <= SMALL)[self.problem_of]
         edges = self.edges[small[self.edges[:, 1]]]
-        return find_closure(find_levels(edges, self._rank), self.n_claims)
+        return find_closure(find_levels(edges, self.rank), self.n_claims)
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
@@ -283,7 +283,7 @@ class Structure(Names):
             a, b = self.offsets[i : i + 2]
             edges = self.edges[slice(*self.edge_offsets[i : i + 2])] - a
             rank = np.empty(b - a, dtype=np.int64)
-            rank[np.argsort(self._rank[a:b], kind="stable")] = np.arange(b - a)
+            rank[np.argsort(self.rank[a:b], kind="stable")] = np.arange(b - a)
             known[i] = Lineage(edges, rank)
         return known[i]
 

@@ -191,18 +191,20 @@ def check_edges(edges, offsets, names):
         raise ValueError(
             f"{names.at()}edge ({u}, {v}) but only {n_claims} claims, counted from 0"
         )
-    home = segment_ids(offsets)[pairs]
-    if (home[:, 0] != home[:, 1]).any():
-        row = np.argmax(home[:, 0] != home[:, 1])
-        (u, v), (i, j) = pairs[row], home[row]
-        raise ValueError(f"edge ({u}, {v}) goes from problem {i} to problem {j}")
-    if (pairs[:, 0] == pairs[:, 1]).any():
+    if len(offsets) > 2:
+        home = segment_ids(offsets)[pairs]
+        if (home[:, 0] != home[:, 1]).any():
+            row = np.argmax(home[:, 0] != home[:, 1])
+            (u, v), (i, j) = pairs[row], home[row]
+            raise ValueError(f"edge ({u}, {v}) goes from problem {i} to problem {j}")
+    late = (pairs[:, 0] >= pairs[:, 1]).any()
+    if late and (pairs[:, 0] == pairs[:, 1]).any():
         v = pairs[pairs[:, 0] == pairs[:, 1]][0, 0]
         raise ValueError(
             f"{names.locate(v)} is its own parent (a self-loop); claims are counted from 0"
         )
     pairs, depth = np.ascontiguousarray(sort_edges(pairs, n_claims)), None
-    if (pairs[:, 0] > pairs[:, 1]).any():
+    if late:
         depth = find_depth(pairs, n_claims)
         if (depth < 0).any():
             cycle = find_cycle(pairs, depth)

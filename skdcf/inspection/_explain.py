@@ -23,6 +23,7 @@ from .._html import Table, card, folded, html_table
 from ..estimators import decide
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..metrics import leave_one_out
+from ..ops.ancestors import pass_on
 from ..scorers import LinearForm
 
 TABLES = 20  # of contributions
@@ -278,15 +279,13 @@ def explain(
 def _deciding_row(path_risk, batch):
     """Row of the claim or ancestor whose own risk is the path risk of each claim.
 
-    Where the path risk of a parent is that of the claim, the parent's cause is the
-    claim's; else the claim itself is the cause.
+    Of those that share the path risk of the claim, it is the one that stands before the
+    others: no claim that it builds on has a path risk as large.
     """
-    cause = np.arange(batch.n_claims)
-    for parents, children, starts in batch.levels:
-        below = np.repeat(children, np.diff(np.append(starts, len(parents))))
-        same = path_risk[parents] == path_risk[below]
-        cause[below[same]] = cause[parents[same]]
-    return cause
+    order = np.lexsort((-batch.rank, path_risk))
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return order[pass_on(np.maximum, place, batch)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

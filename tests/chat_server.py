@@ -177,13 +177,16 @@ def completion(said):
         rows = [
             {
                 "token": max(row, key=row.get),
+                "logprob": max(row.values()),
                 "top_logprobs": [{"token": t, "logprob": p} for t, p in row.items()],
             }
             for row in said.top_logprobs
         ]
         choice["logprobs"] = {"content": rows}
-    usage = {"prompt_tokens": 10, "completion_tokens": len(said.text) // 4 + 1}
-    return {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}
+    n = len(said.text) // 4 + 1
+    usage = {"prompt_tokens": 10, "completion_tokens": n, "total_tokens": 10 + n}
+    about = {"id": "1", "object": "chat.completion", "created": 0, "model": "scripted"}
+    return about | {"choices": [choice], "usage": usage}
 
 
 def main():

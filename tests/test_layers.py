@@ -69,7 +69,7 @@ ROOMS = {
     "_drawing": 272,
     "adapters": 530,
     "cli": 763,
-    "datasets": 1186,
+    "datasets": 1187,
     "estimators": 1545,
     "evaluation": 620,
     "features": 1863,

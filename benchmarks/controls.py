@@ -4,6 +4,9 @@
 
 * coverage at strict levels, of calibration problems that are not those of the test, with
   errors clustered by question;
+* what is safe, and what is kept, on every set: by auto at each level, above a fixed
+  threshold, and where nothing is removed;
+* what fewer false claims cost, where they are priced in one way or another;
 * style on PRMBench: whether scores see who wrote a step, rather than what is wrong in it;
 * processor seconds and peak memory of fitting and filtering the answers of PRMBench on one core.
 """
@@ -16,20 +19,31 @@ import time
 
 import numpy as np
 from cells import compute
+from few_labels import split
 from methods import AUTO, LOGISTIC, NEYMAN_PEARSON, compared
-from real_data import agreement, base, load
+from real_data import SETS, agreement, base, load
 from saving import SEED, fewer, halves, options, wanted, write
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupShuffleSplit
 
 from skdcf import CoherentConformalFilter
+from skdcf.evaluation import fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.graphs import pack_labels
-from skdcf.ops.conformal import conformal_threshold
-from skdcf.ops.hard import below_true_claims
+from skdcf.ops.ancestors import sum_ancestors
+from skdcf.ops.conformal import conformal_threshold, leave_one_out_alpha
+from skdcf.ops.hard import (
+    below_true_claims,
+    nonconformity_scores,
+    path_risk,
+    segment_sum,
+)
+from skdcf.ops.price import log_price, minorant_slopes
+from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer, Task
 
 LEVELS = [0.005, 0.01, 0.02]
+PROMISED = [0.02, 0.05, 0.1, 0.2]
 N_DRAWS = 50  # divisions of each held half into calibration and test
 MEASURED = ("problems", "claims", "fit", "filter", "memory")
 ALL_ANSWERS = 7651  # of PRMBench, of which half is published as training files
@@ -64,6 +78,139 @@ def coverage_cell(filter, X, labels, groups, parts, seed):
         "covered": covered.tolist(),
         "n_calibration": n,
     }
+
+
+def observed_cell(X, labels, groups, parts, seed):
+    """[safe, true claims kept] by level, above a chance of one half, and of all claims."""
+    train, rest = parts
+    known, new = X[train], X[rest]
+    y, truth = [labels[i] for i in train], pack_labels([labels[i] for i in rest], new)
+    more = {"ties": "exclude", "calibration_size": 1, "random_state": seed}
+    auto, plain = (compared()[name].set_params(**more) for name in (AUTO, LOGISTIC))
+    levels = fit_levels(auto, known, y, PROMISED, groups[train])
+    said = plain.fit(known, y, groups[train]).scorer_.confidence(new)
+    above = {"fixed": (said, 0.0), "all": (np.zeros(len(said)), np.inf)}
+    draws = []
+    for order, _ in split(groups[rest], len(rest), seed):  # one answer a question
+        draws.append(np.array_split(order, 2))
+    out = {}
+    for alpha in PROMISED:
+        confidence = levels[alpha].scorer_.confidence(new)
+        out[str(alpha)] = safe_and_kept(confidence, new, truth, draws, alpha)
+    for name, (confidence, limit) in above.items():
+        out[name] = safe_and_kept(confidence, new, truth, draws, limit=limit)
+    return out
+
+
+def safe_and_kept(confidence, new, truth, draws, alpha=None, limit=None):
+    """Shares of answers without a false claim, and true claims kept, over the draws."""
+    risk, found = path_risk(-confidence, new), []
+    scores = nonconformity_scores(risk, truth, new.offsets)
+    for known, tested in draws:
+        if alpha is not None:
+            limit = conformal_threshold(np.sort(scores[known]), alpha)
+        kept = segment_sum((risk < limit) & (truth == 1), new.offsets)
+        found.append([(limit <= scores[tested]).mean(), kept[tested].mean()])
+    return np.mean(found, axis=0).tolist()
+
+
+def observed(chosen):
+    """What is safe, and what is kept, on every set."""
+    rows = []
+    for name in SETS:
+        data = load(name)
+        X, groups = base(chosen.output, name, data), np.asarray(data.groups)
+        splits = fewer(halves(2, groups), chosen)
+        cells = {
+            f"{name}/{k}": (observed_cell, (X, data.labels, groups, parts, SEED + k))
+            for k, parts in enumerate(splits)
+        }
+        found = compute(chosen.output, "observed", cells, chosen.jobs)
+        for way in found[f"{name}/0"]:
+            values = [found[f"{name}/{k}"][way] for k in range(len(splits))]
+            safe, kept = np.mean(values, axis=0).tolist()
+            about = {"data": name, "way": way, "n_questions": len(set(groups.tolist()))}
+            rows.append(about | {"safe": safe, "kept": kept})
+            print(rows[-1], flush=True)
+    write("observed", chosen, {"title": "Safe answers, and what is kept", "rows": rows})
+
+
+def false_price_cell(X, labels, groups, parts, seed):
+    """[true, false claims kept] at each level, by how false claims are priced."""
+    train, rest = parts
+    known, new = X[train], X[rest]
+    y, truth = (pack_labels([labels[i] for i in rows], X[rows]) for rows in parts)
+    task = Task(0.1, groups[train], np.random.RandomState(seed))
+    prices = NeymanPearsonScorer().fit(known, y, task)
+    q, hazard = 0.5 * prices.true_after_error_, prices.hazard(new)
+    ways = {
+        "as it is": prices.confidence(new),
+        'gain="answers"': -log_price(hazard, new, q, np.sqrt),
+        "gain: number to the power of 3/4": -log_price(
+            hazard, new, q, lambda n: n**0.75
+        ),
+        "logistic regression": ClassifierScorer().fit(known, y, task).confidence(new),
+    }
+    for c in (0.5, 1.0, 2.0):
+        ways[f"gain: true - {c:g} false"] = -price_of(hazard, new, q, gain=c)
+    for c in (0.1, 0.3, 1.0):
+        ways[f"risk: + {c:g} for each false"] = -price_of(hazard, new, q, risk=c)
+    return {way: kept_at_levels(said, new, truth) for way, said in ways.items()}
+
+
+def price_of(hazard, batch, q, gain=0.0, risk=0.0):
+    """`log_price` where expected false claims lower the gain, or add to the risk."""
+    own = np.logaddexp(0, hazard)
+    path = path_risk(sum_ancestors(own, batch), batch)
+    order = np.lexsort((batch.depth, path, batch.problem_of))
+    sums = np.cumsum(own[order])
+    before = sums - own[order]
+    before -= before[batch.offsets[:-1]][batch.problem_of]
+    true = np.exp(-path) - q * np.expm1(-np.maximum(path - own, 0))
+    gains = np.maximum(true - gain * (1 - true), 1e-9)[order]
+    rises = np.exp(hazard[order] - own[order] - before) + risk * (1 - true[order])
+    price = np.empty(len(own))
+    logs = np.log(np.maximum(rises, 1e-300)), np.log(gains)
+    price[order] = minorant_slopes(*logs, batch.problem_of)
+    return price
+
+
+def kept_at_levels(confidence, new, truth):
+    """[true, false claims kept per answer] at each level, leaving one answer out."""
+    risk = path_risk(-confidence, new)
+    scores = nonconformity_scores(risk, truth, new.offsets)
+    lowest = leave_one_out_alpha(scores, risk, new.problem_of)
+    kept = [lowest <= alpha + 1e-12 for alpha in PROMISED]
+    return [[float((k & (truth == y)).sum() / len(new)) for k in kept] for y in (1, 0)]
+
+
+def false_price(chosen):
+    """What fewer false claims cost in true ones, at equal coverage."""
+    rows = []
+    for name, n_splits in (("felm", 12), ("prmbench", 4)):
+        data = load(name)
+        X, groups = base(chosen.output, name, data), np.asarray(data.groups)
+        splits = fewer(halves(n_splits, groups), chosen)
+        cells = {
+            f"{name}/{k}": (false_price_cell, (X, data.labels, groups, parts, SEED + k))
+            for k, parts in enumerate(splits)
+        }
+        found = compute(chosen.output, "false-price", cells, chosen.jobs)
+        each = [found[f"{name}/{k}"] for k in range(len(splits))]
+        asis = np.array([cell["as it is"] for cell in each])
+        for way in each[0]:
+            kept = np.array([cell[way] for cell in each])
+            mean, change = kept.mean(axis=0), (kept - asis) / asis.mean(axis=0)
+            error = change.std(axis=0, ddof=1) / np.sqrt(len(each))
+            for j, alpha in enumerate(PROMISED):
+                row = {"data": name, "way": way, "alpha": alpha}
+                for i, what in enumerate(("true", "false")):
+                    row |= {what: float(mean[i, j])}
+                    row |= {f"{what}_change": float(change[:, i, j].mean())}
+                    row |= {f"{what}_error": float(error[i, j])}
+                rows.append(row)
+                print(row, flush=True)
+    write("false-price", chosen, {"title": "The price of false claims", "rows": rows})
 
 
 def clustered(seen, covered, groups):
@@ -208,7 +355,13 @@ def measure(folder):
         print(n, batch.n_claims, fitted - start, end - fitted, memory, flush=True)
 
 
-PARTS = {"coverage": coverage, "style": style, "resources": resources}
+PARTS = {
+    "observed": observed,
+    "false-price": false_price,
+    "coverage": coverage,
+    "style": style,
+    "resources": resources,
+}
 
 
 def main(chosen):

@@ -16,7 +16,7 @@ from skdcf.training import SoftTraining
 FREQUENCY, UNTRAINED = "CF, frequency", "CF, context_trigrams, untrained"
 LOGISTIC, BOOSTED = "CF, logistic regression", "CF, XGBoost"
 AUTO, LINEAR, NEYMAN_PEARSON = "auto", "DCF, path relaxation", "Neyman-Pearson"
-PUBLISHED = "DCF, as published"
+PUBLISHED, HAZARD = "DCF, as published", f"{LOGISTIC}, hazard label"
 OURS = (LINEAR, NEYMAN_PEARSON, AUTO, PUBLISHED)
 TIES = {"ties": "jitter"}
 

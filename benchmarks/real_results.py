@@ -11,6 +11,7 @@ import json
 import numpy as np
 from methods import (
     AUTO,
+    HAZARD,
     LOGISTIC,
     NEYMAN_PEARSON,
     PUBLISHED,
@@ -123,12 +124,13 @@ def felm(chosen):
     """FELM: answers to questions of four domains."""
     data = load("felm")
     X = base(chosen.output, "felm", data)
-    published = {
-        a: CoherentConformalFilter.from_paper("felm", a, **TIES).set_params(alpha=a)
-        for a in FEW
+    published = {  # its tables end at 0.1
+        a: CoherentConformalFilter.from_paper("felm", min(a, 0.1), **TIES) for a in FEW
     }
-    entries = entries_of(X) | {PUBLISHED: (X, published)}
-    compare("felm", data, entries, FEW, 20, chosen)
+    published = {a: filter.set_params(alpha=a) for a, filter in published.items()}
+    entries = entries_of(X, some(LOGISTIC, AUTO)) | {PUBLISHED: (X, published)}
+    entries[HAZARD] = X, labelled()[HAZARD]
+    compare("felm", data, entries, FEW, 10, chosen)
 
 
 def sciences(chosen):
@@ -138,7 +140,7 @@ def sciences(chosen):
         X = base(chosen.output, name, data)
         more = agreement(chosen.output, name, data)
         entries = entries_of(X, few) | entries_of(more, few, ", agreement")
-        compare(name, data, entries, FEW, 10, chosen)
+        compare(name, data, entries, FEW, 6, chosen)
 
 
 def qags(chosen):
@@ -146,7 +148,8 @@ def qags(chosen):
     for name in ("qags-cnndm", "qags-xsum"):
         data = load(name)
         X = base(chosen.output, name, data)
-        entries = entries_of(X) | {UNTRAINED: (X, HardCF("context_trigrams", **TIES))}
+        entries = entries_of(X, some(LOGISTIC, NEYMAN_PEARSON, AUTO))
+        entries[UNTRAINED] = X, HardCF("context_trigrams", **TIES)
         compare(name, data, entries, FEW, 40, chosen)
 
 
@@ -156,7 +159,7 @@ def refchecker(chosen):
     X = base(chosen.output, "refchecker", data)
     more = agreement(chosen.output, "refchecker", data, 6)
     entries = entries_of(X, few) | entries_of(more, few, ", 6 others")
-    compare("refchecker", data, entries, FEW, 20, chosen)
+    compare("refchecker", data, entries, FEW, 10, chosen)
 
 
 def hazard_labels(chosen):

@@ -9,21 +9,36 @@ import argparse
 import csv
 import io
 import json
+from itertools import pairwise
+from math import hypot, sqrt
 from pathlib import Path
 
 import texts
 from figures import save_all
-from methods import AUTO, BOOSTED, LINEAR, LOGISTIC, NEYMAN_PEARSON
+from methods import (
+    AUTO,
+    BOOSTED,
+    HAZARD,
+    LINEAR,
+    LOGISTIC,
+    NEYMAN_PEARSON,
+    PUBLISHED,
+    UNTRAINED,
+)
 
 HERE = Path(__file__).resolve().parent
 SHORT = {
     LOGISTIC: "logistic regression",
     BOOSTED: "boosted trees",
     LINEAR: "linear, trained through",
+    PUBLISHED: "as published (arXiv:2604.20098)",
+    UNTRAINED: "share of trigrams found, untrained",
     "1 others": "one other",
     "2 others": "two others",
     "3 others": "three others",
+    "6 others": "six others",
 }
+KEPT = "True claims kept per answer (false ones in brackets)"
 CLEAR = 0.05  # p-value below which a change gets its star
 
 
@@ -61,16 +76,15 @@ def alphas_of(experiment):
 
 def retention_rows(experiment, names):
     """One row per filter; the largest number of a column is bold."""
-    values = cells(experiment)
+    values, false = cells(experiment), cells(experiment, "false_kept")
     best = {a: max(values[n, a] for n in names) for a in experiment["alphas"]}
+
+    def cell(key, alpha):
+        mark = "**" if values[key] == best[alpha] else ""
+        return f"{mark}{values[key]:.3f}{mark} ({false[key]:.3f})"
+
     return [
-        [short(name)]
-        + [
-            f"**{values[name, a]:.3f}**"
-            if values[name, a] == best[a]
-            else f"{values[name, a]:.3f}"
-            for a in experiment["alphas"]
-        ]
+        [short(name), *(cell((name, a), a) for a in experiment["alphas"])]
         for name in names
     ]
 
@@ -171,29 +185,32 @@ PAIRS = [(AUTO, LOGISTIC), (LINEAR, LOGISTIC), (AUTO, BOOSTED)]
 
 def natural_sections(results):
     """The data sets with errors that models made by themselves."""
-    with_others = [
-        (f"{AUTO}, agreement", AUTO),
-        (f"{LOGISTIC}, agreement", LOGISTIC),
-        (f"{AUTO}, agreement", f"{LOGISTIC}, agreement"),
-    ]
-    three = [
-        (f"{AUTO}, 3 others", AUTO),
-        (f"{LOGISTIC}, 3 others", LOGISTIC),
-        (f"{AUTO}, 3 others", f"{LOGISTIC}, 3 others"),
-    ]
     answers = ('auto, gain="answers"', AUTO)
-    for name, pairs in (
-        ("process-bench", PAIRS),
-        ("mr-ben", PAIRS + with_others),
-        ("gsm8k-solutions", PAIRS + three),
-        ("perl-natural", [*PAIRS, answers]),
-        ("perl", [*PAIRS, answers]),
-    ):
+    agreement, three, six = ", agreement", ", 3 others", ", 6 others"
+    wanted = {
+        "qags-cnndm": [(AUTO, LOGISTIC)],
+        "qags-xsum": [(AUTO, LOGISTIC)],
+        "refchecker": [(AUTO, LOGISTIC), *with_others(six)],
+        "felm": [(AUTO, LOGISTIC), (AUTO, HAZARD), (PUBLISHED, LOGISTIC)],
+        "process-bench": PAIRS,
+        "mr-ben": PAIRS + with_others(agreement),
+        "mr-ben-biology": [(AUTO, LOGISTIC), *with_others(agreement)],
+        "mr-ben-chemistry": [(AUTO, LOGISTIC), *with_others(agreement)],
+        "gsm8k-solutions": PAIRS + with_others(three),
+        "perl-natural": [*PAIRS, answers],
+        "perl": [*PAIRS, answers],
+    }
+    for name in filter(results.__contains__, wanted):
         experiment = results[name]
-        names = experiment["names"]
         yield heading(experiment["title"])
         yield texts.LABELS[name] + "\n\n" + described(experiment)
-        yield comparison(experiment, "True claims kept per answer", pairs, names)
+        yield comparison(experiment, KEPT, wanted[name])
+
+
+def with_others(suffix):
+    """What other answers are worth to each filter, and the filters that have them."""
+    more = f"{AUTO}{suffix}", f"{LOGISTIC}{suffix}"
+    return [(more[0], AUTO), (more[1], LOGISTIC), more]
 
 
 def planted_section(results):
@@ -202,7 +219,7 @@ def planted_section(results):
     names = [LOGISTIC, BOOSTED, LINEAR, NEYMAN_PEARSON, AUTO]
     yield heading(experiment["title"])
     yield texts.LABELS["prmbench"] + "\n\n" + described(experiment)
-    yield comparison(experiment, "True claims kept per answer", PAIRS, names)
+    yield comparison(experiment, KEPT, PAIRS, names)
     yield texts.WORDING
     title = "PRMBench, halves by the wording of the question: not to be trusted"
     yield comparison(other, title, [(AUTO, LOGISTIC)])
@@ -249,6 +266,55 @@ def changes_section(results):
         "coverage, %",
     ]
     yield table("A hundred labelled problems, auto", header, rows)
+
+
+def labels_section(results):
+    """What a logistic regression should learn."""
+    names = [name for name in texts.LEARNT if f"hazard-labels-{name}" in results]
+    if not names:
+        return
+    yield heading("What a classifier learns")
+    rows, n_splits = [], set()
+    for name in names:
+        experiment = results[f"hazard-labels-{name}"]
+        levels, values = experiment["alphas"], cells(experiment)
+        n_splits.add(f"{experiment['n_splits']}")
+        kept = [f"{values[LOGISTIC, a]:.3f}" for a in levels]
+        rows.append([f"{texts.LEARNT[name]}, own label", *kept])
+        for label in ("coherent", "hazard"):
+            found = [
+                change_text(
+                    *change(experiment, f"{LOGISTIC}, {label} label", LOGISTIC, a)
+                )
+                for a in levels
+            ]
+            rows.append([f"{label} instead, %", *found])
+    yield texts.CLASSIFIER.format(n=" or ".join(sorted(n_splits)))
+    yield table("Logistic regression, true claims kept", alphas_of(experiment), rows)
+
+
+def false_section(results):
+    """What fewer false claims cost."""
+    if "false-price" not in results:
+        return
+    yield heading("Fewer false claims where it fails")
+    yield texts.FALSE_PRICE
+    rows = {}
+    for row in results["false-price"]["rows"]:
+        if (row["data"], row["alpha"]) in texts.PRICED:
+            asis = row["way"] == "as it is"
+            rows.setdefault(row["way"], []).extend(
+                f"{row[k]:.3f}"
+                if asis
+                else f"{100 * row[f'{k}_change']:+.0f} ± {100 * row[f'{k}_error']:.0f}"
+                for k in ("true", "false")
+            )
+    header = ["price"]
+    for data, alpha in texts.PRICED:
+        name = {"felm": "FELM", "prmbench": "PRMBench"}[data]
+        header += [f"{name} at {alpha:g}: true", "false"]
+    rows = [[way, *found] for way, found in rows.items()]
+    yield table("Claims kept per answer, and their change in %", header, rows)
 
 
 def answers_section(results):
@@ -314,13 +380,66 @@ PRINTED = {
 }
 
 
+def first_table(results):
+    """Who labelled what, and what is kept against what else users would do."""
+    alpha, rows = texts.FIRST, []
+    safe = {(row["data"], row["way"]): row for row in results["observed"]["rows"]}
+    for name, about in texts.SETS.items():
+        if name not in results:
+            continue
+        kept = cells(results[name])
+        cell = f"**{kept[AUTO, alpha]:.2f}** / {kept[LOGISTIC, alpha]:.2f}"
+        for way in ("fixed", "all"):
+            found = safe[name, way]
+            cell += f" / {found['kept']:.2f} ({100 * found['safe']:.0f} %)"
+        percent, error, p = change(results[name], AUTO, LOGISTIC, alpha)
+        clear = "yes" if p is not None and p < CLEAR else "no"
+        change_cell = f"{clear}, {change_text(percent, error, None)} %"
+        rows.append([*about, cell, change_cell])
+    return table(texts.FIRST_TITLE, texts.FIRST_HEAD, rows)
+
+
+def falls(results):
+    """The largest fall with more labels, in errors of the difference."""
+    lines, worst = {}, 0.0
+    for row in results["labels"]["rows"]:
+        lines.setdefault((row["data"], row["filter"]), []).append(row)
+    for line in lines.values():
+        for few, more in pairwise(line):
+            error = hypot(few["retention_error"], more["retention_error"])
+            worst = max(worst, (few["retention"] - more["retention"]) / error)
+    draws = sorted({row["draws"] for row in results["labels"]["rows"]})
+    return {"fall": worst, "draws": " to ".join(map(str, draws[:1] + draws[1:][-1:]))}
+
+
+def shortfall(results):
+    """How far the observed coverage stays below the promised one where it does most."""
+    worst = {"worst": 0.0, "errors": 0.0}
+    for row in results["observed"]["rows"]:
+        if row["way"] not in ("fixed", "all"):
+            alpha, n = float(row["way"]), row["n_questions"]
+            miss = 1 - alpha - row["safe"]
+            found = {
+                "worst": 100 * miss,
+                "errors": miss / sqrt(alpha * (1 - alpha) / n),
+            }
+            worst = max(worst, found, key=lambda one: one["errors"])
+    return worst
+
+
 def results_page(results):
     """The page that a reader meets first."""
-    parts = [texts.HEAD, summary(results)]
-    parts += [figure(name, *texts.FIGURES[name]) for name in ("retention", "labelled")]
+    parts = [texts.HEAD]
+    if "observed" in results:
+        parts.append(texts.PROMISE.format(**shortfall(results)))
+        parts += [figure("promised", *texts.FIGURES["promised"]), first_table(results)]
+    parts.append(summary(results))
     levels, rows = short_rows(results)
     header = ["data", *(f"{a:g}" for a in levels)]
     parts += [texts.IN_SHORT, table("Change of true claims kept, %", header, rows)]
+    alt, caption = texts.FIGURES["labelled"]
+    parts.append(figure("retention", *texts.FIGURES["retention"]))
+    parts.append(figure("labelled", alt, caption.format(**falls(results))))
     parts.append(conditions(results))
     return joined(parts)
 
@@ -332,7 +451,9 @@ def tables_page(results):
         planted_section,
         natural_sections,
         changes_section,
+        labels_section,
         answers_section,
+        false_section,
         coverage_section,
         resources_section,
     ):
@@ -387,6 +508,8 @@ def short_rows(results):
     """Changes at four levels, one row per comparison that a reader meets first."""
     levels, rows = (0.01, 0.02, 0.05, 0.1), []
     for name, pairs in texts.README.items():
+        if name not in results:
+            continue
         experiment = results[name]
         for filter, reference, text in pairs:
             found = [

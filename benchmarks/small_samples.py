@@ -19,7 +19,7 @@ from skdcf.features import reasoning_features
 from skdcf.metrics import coverage_score, retention_score
 from skdcf.scorers import ClassifierScorer
 
-SIZES = {50: 20, 100: 20, 200: 10, 400: 5, 800: 5, 1600: 5}  # problems: draws
+SIZES = dict.fromkeys((50, 100, 200, 400, 800, 1600), 20)  # problems: draws
 MOST_NEW = 1000  # problems that are filtered in one draw
 TAKEN = 0.3  # of the problems calibrated where nothing else was said
 

@@ -5,8 +5,9 @@
 Of n labelled answers some train, so many as the filter would take; the others would
 calibrate. To see past the luck of one calibration, each trained scorer is calibrated 25
 times, on answers drawn from all those that did not train, and tried on the rest. The
-prior is made without the family of the data set and without its questions. Each draw is
-kept in a file under --work, so that a run that was stopped goes on where it was.
+prior is made without the family of the data set and without its questions. By itself it
+trains nothing, and as many labels calibrate as the filter would take. Each draw is kept
+in a file under --work, so that a run that was stopped goes on where it was.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from make_prior import SETS, make
 from real_data import NATURAL, with_alternatives
+from scipy.stats import beta
 
 from skdcf import GraphBatch
 from skdcf.datasets import fetch_felm, fetch_mr_ben, fetch_perl, fetch_process_bench
@@ -70,13 +72,14 @@ def fitted(path, batch, labels, groups, alphas, seed):
 
     without = MixtureScorer(public_prior=False).fit_levels(batch, labels, tasks())
     _trained.PublicPrior = partial(PublicPrior, path)  # in the place of the shipped one
-    blended = MixtureScorer().fit_levels(batch, labels, tasks())
-    as_is = PublicPrior(path).fit(batch, labels)
+    # Where the prior is left out, the two train the same.
+    reason = MixtureScorer()._admit_prior(batch, tasks()[0])[1]
+    blended = without if reason else MixtureScorer().fit_levels(batch, labels, tasks())
     return [
         {
+            "said": reason or mixed.selection_.prior,
             WITHOUT: plain,
             WITH: mixed,
-            AS_IS: as_is,
             OWN: plain.members_["neyman-pearson"],
         }
         for plain, mixed in zip(without, blended, strict=True)
@@ -97,11 +100,20 @@ def one_draw(X, labels, groups, path, n, seed):
         new, truth = X[rest], labels[np.isin(X.problem_of, rest)]
         splits = list(split(groups[rest], count, seed))
         for alpha, scorers in zip(alphas, levels, strict=True):
-            said = scorers[WITH].selection_.prior
+            said = scorers.pop("said")
             out[str(alpha)] = {"said": said} | {
                 name: tried(scorer.confidence(new), new, truth, splits, alpha)
                 for name, scorer in scorers.items()
             }
+    return out
+
+
+def by_itself(path, X, labels, groups, n, seed):
+    """The same of the prior as it is, which trains nothing, for each level."""
+    confidence, out = PublicPrior(path).fit(X, labels).confidence(X), {}
+    for alpha in ALPHAS:
+        splits = split(groups, NoFalseClaim().fewest(n, alpha), seed)
+        out[str(alpha)] = {AS_IS: tried(confidence, X, labels, splits, alpha)}
     return out
 
 
@@ -141,7 +153,9 @@ def summary(name, n, alpha, draws):
             "miss": round(float(miss.mean()), 4),
             "difference": round(float((kept - base).mean()), 4),
             "error": round(float(error), 4),
-            "share": round(float(kept.mean() / max(base.mean(), 1e-9) - 1), 4),
+            "share": round(float(kept.mean() / base.mean() - 1), 4)
+            if base.any()
+            else None,
         }
     return row
 
@@ -154,7 +168,7 @@ def main():
     parser.add_argument("--output", type=Path, default=results)
     parser.add_argument("--work", type=Path, default=Path("/tmp"))
     parser.add_argument("--only", nargs="*", default=list(TRIED))
-    parser.add_argument("--sizes", type=int, nargs="*", default=[50, 100, 200, 300])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[20, 50, 100, 200, 300])
     chosen = parser.parse_args()
     for name in chosen.only:
         X, labels, groups = read(name)
@@ -167,7 +181,9 @@ def main():
                 if not file.exists():
                     draw = one_draw(X, labels, groups, path, n, seed)
                     file.write_text(json.dumps(draw), encoding="ascii")
-                found.append(json.loads(file.read_text()))
+                draw = json.loads(file.read_text())
+                alone = by_itself(path, X, labels, groups, n, seed)
+                found.append({level: draw[level] | alone[level] for level in draw})
             rows += [
                 summary(name, n, a, [one[str(a)] for one in found]) for a in ALPHAS
             ]
@@ -177,31 +193,58 @@ def main():
         text = json.dumps(rows, indent=1) + "\n"
         (chosen.output / f"few-labels-{short}.json").write_text(text, encoding="ascii")
     write_table(chosen.output)
+    write_promised(chosen.output)
 
 
 def write_table(folder):
     """The table of the page Few labels, from all that was measured."""
-    lines = [
-        ["data", "labels", "alpha", "without", "with", "change, %", "as it is", "miss"]
-    ]
+    names = ["data", "labels", "alpha", "draws", "without", "with", "change, %"]
+    lines = [[*names, "as it is", "miss"]]
     for name in TRIED:
         file = folder / f"few-labels-{slug(name)}.json"
         for row in json.loads(file.read_text()) if file.exists() else ():
             without, blended = row[WITHOUT], row[WITH]
-            error = 100 * blended["error"] / max(without["kept"], 1e-9)
+            change = ""
+            if without["kept"]:
+                error = 100 * blended["error"] / without["kept"]
+                change = f"{100 * blended['share']:+.0f} ± {error:.0f}"
             lines.append(
                 [
                     name,
                     row["n"],
                     row["alpha"],
+                    row["draws"],
                     f"{without['kept']:.2f} ± {without['kept error']:.2f}",
                     f"{blended['kept']:.2f} ± {blended['kept error']:.2f}",
-                    f"{100 * blended['share']:+.0f} ± {error:.0f}",
-                    f"{row[AS_IS]['kept']:.2f}",
+                    change,
+                    f"{row[AS_IS]['kept']:.2f} ± {row[AS_IS]['kept error']:.2f}",
                     f"{blended['miss']:.3f}",
                 ]
             )
-    with (folder / "few-labels.csv").open("w", newline="", encoding="utf-8") as out:
+    write_csv(folder / "few-labels.csv", lines)
+
+
+def write_promised(folder):
+    """What labels promise: how many calibrate, and how one calibration may fall out."""
+    names = ["labels", "alpha", "something trains: calibrate", "miss", "miss, 9 of 10"]
+    names += ["nothing trains: calibrate", "miss", "miss, 9 of 10"]
+    lines, promise = [names], NoFalseClaim()
+    for n in (20, 50, 100, 200, 300):
+        for alpha in ALPHAS:
+            line = [n, alpha]
+            for m in (promise.calibration_count(n, alpha), promise.fewest(n, alpha)):
+                k = conformal_rank(m, alpha)
+                law = beta(k, m + 1 - k) if k else None
+                line += (
+                    [m, f"{law.mean():.3f}", f"{law.ppf(0.9):.3f}"] if k else [m, 0, 0]
+                )
+            lines.append(line)
+    write_csv(folder / "few-labels-promised.csv", lines)
+
+
+def write_csv(path, lines):
+    """Rows of a table as a file."""
+    with path.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out, lineterminator="\n").writerows(lines)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skdcf import HardCF
+
 ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
 
@@ -73,7 +75,6 @@ def test_cells_join_to_the_report_of_one_comparison():
     """Filter by filter and split by split, or all at once: the same numbers."""
     from saving import join, run_cell
 
-    from skdcf import HardCF
     from skdcf.datasets import make_reasoning_graphs
     from skdcf.evaluation import compare_filters
 
@@ -134,3 +135,32 @@ def test_pages_say_what_the_files_hold():
     assert paper_page.page(paper) == (guide / "paper.rst").read_text("utf-8")
     readme = (ROOT / "README.md").read_text("utf-8")
     assert report.with_table(readme, saved) == readme
+
+
+def test_tables_of_few_labels_are_what_the_results_say(tmp_path):
+    import few_labels
+
+    for file in (BENCHMARKS / "results").glob("few-labels-*.json"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    few_labels.write_table(tmp_path)
+    few_labels.write_promised(tmp_path)
+    for table in ("few-labels.csv", "few-labels-promised.csv"):
+        written = (tmp_path / table).read_text(encoding="utf-8")
+        assert written == (BENCHMARKS / "results" / table).read_text(encoding="utf-8")
+    # What is promised by a filter is what the table says.
+    rows = written.splitlines()[1:]
+    cf = HardCF(0, alpha=0.1).fit(np.arange(50.0)[:, None], np.arange(50) > 5)
+    row = next(row.split(",") for row in rows if row.startswith("50,0.1,"))
+    assert row[5] == str(cf.n_calibration_)
+    a, b = cf.calibration_.coverage_law(0.1)
+    assert row[6] == f"{b / (a + b):.3f}"
+
+
+def test_more_labels_keep_no_less_by_the_rule_of_the_filters():
+    import few_ranks
+
+    claims, question = np.array([1.0, 2.0, 4.0]), np.array([0, 2, 1])
+    assert few_ranks.kept(3.0, [2], claims, question, 3) == 0.5
+    results = json.loads((BENCHMARKS / "results" / "few-ranks.json").read_text())
+    for pair in [pair for found in results.values() for pair in found["pairs"]]:
+        assert pair["change"] == 0 if pair["rule"] == "fewest" else pair["change"] < 0

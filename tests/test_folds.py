@@ -19,8 +19,8 @@ from skdcf.scorers import (
     Task,
     _hazards,
 )
-from skdcf.scorers._hazards import Hazard
 from skdcf.scorers._scorer import folds
+from skdcf.scorers._tables import as_table, join
 
 BATCH, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
 LABELS = pack_labels(Y, BATCH)
@@ -125,10 +125,12 @@ def by_hand(rows, asked):
 
 
 def test_hazards_of_the_folds_are_averaged(monkeypatch):
-    def one(n_claims, random_state, **forest):
-        return [Hazard(LogisticRegression(C=0.3, max_iter=1000))]
+    def one(X, false, n_features, random_state, **forest):
+        model = LogisticRegression(C=0.3, max_iter=1000)
+        table = as_table(model.fit(X[:, :n_features], false))
+        return join([table], X.shape[1])
 
-    monkeypatch.setattr(_hazards, "default_hazards", one)
+    monkeypatch.setattr(_hazards, "learn_hazards", one)
     scorer = NeymanPearsonScorer()
     [fitted], [unseen] = scorer.fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
     everything = np.ones(BATCH.n_claims, dtype=bool)

@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.base import clone
 
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
+from skdcf.evaluation import fit_levels
+from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
+from skdcf.persistence import load, save
 from skdcf.scorers import (
     ClassifierScorer,
     MixtureScorer,
@@ -99,7 +103,8 @@ def test_it_is_what_stands_in_the_file():
     more = np.column_stack([batch.features[:, order], np.ones(batch.n_claims)])
     other = batch.replace_features(more, [*(COLUMNS[i] for i in order), "own"])
     np.testing.assert_array_equal(prior.hazard(other), prior.hazard(batch))
-    assert SHIPPED.stat().st_size < 500_000
+    both = [SHIPPED, SHIPPED.with_name("agreement_prior.json")]
+    assert sum(path.stat().st_size for path in both) < 500_000
     assert "?" not in SHIPPED.read_text()  # no question stands in it
 
 
@@ -259,3 +264,92 @@ def test_the_script_makes_the_file(data_home, monkeypatch):
     np.testing.assert_allclose(found, recorded, atol=1e-6)
     shipped = make_prior.log_odds(RECORD, make_prior.probes(RECORD))
     np.testing.assert_allclose(shipped, RECORD["probes"], atol=1e-6)
+
+
+def summaries(n):
+    """Claims that quote a passage where they are true, and share no run of words else."""
+    rng = np.random.RandomState(0)
+    graphs, y = [], []
+    for i in range(n):
+        passage = [f"word{j}" for j in rng.permutation(200)]
+        true = (rng.uniform(size=3) < 0.7).astype(int)
+        claims = [
+            " ".join(
+                passage[10 * j : 10 * j + 6] if t else rng.permutation(passage)[:6]
+            )
+            for j, t in enumerate(true)
+        ]
+        context = [" ".join(passage)]
+        parts = {"problem": f"summary {i}", "claims": claims, "context": context}
+        graphs.append(skdcf.ReasoningGraph(None, (), **parts))
+        y.append(true)
+    return graphs, y
+
+
+def test_where_labels_allow_no_training():
+    """One column of the context, or a prior that was passed; every label calibrates."""
+    graphs, y = summaries(30)
+    cf = CoherentConformalFilter(features=reasoning_features(), alpha=0.05)
+    few = cf.fit(graphs[:20], y[:20])
+    column = HardCF("context_trigrams", features=reasoning_features(), alpha=0.05)
+    column.fit(graphs[:20], y[:20])
+    assert few.scorer_.feature == "context_trigrams" and few.n_calibration_ == 19
+    np.testing.assert_array_equal(
+        few.nonconformity_scores_, column.nonconformity_scores_
+    )
+    kept = zip(few.predict(graphs[20:]), column.predict(graphs[20:]), strict=True)
+    assert all(np.array_equal(*masks) for masks in kept)
+    assert few.score(graphs[20:], y[20:]) > 1  # true claims, of two
+    chosen = few.scorer_.selection_
+    assert chosen.alpha == 0.05 and "context_trigrams" in chosen.members[0]
+    assert (
+        chosen.prior
+        == "nothing trains, as alpha = 0.05 takes all problems to calibrate"
+    )
+    # At another level there is enough to train, and a size that is asked for is kept.
+    levels = fit_levels(cf, graphs, y, [0.05, 0.1])
+    assert [len(f.scorer_.selection_.members) for f in levels.values()] == [1, 2]
+    with pytest.warns(CalibrationWarning, match="such as a column or PublicPrior"):
+        sized = clone(cf).set_params(calibration_size=6).fit(graphs[:20], y[:20])
+    assert len(sized.scorer_.selection_.members) == 2
+    # Without a context no prior is taken unasked.
+    batch, labels = problems(20)
+    y = batch.split(labels)
+    with pytest.warns(CalibrationWarning, match=r"PublicPrior\(\), all problems can"):
+        plain = CoherentConformalFilter(alpha=0.05, random_state=0).fit(batch, y)
+    assert plain.n_calibration_ < 19
+    asked = MixtureScorer(public_prior=PublicPrior())
+    cf = CoherentConformalFilter(asked, alpha=0.05).fit(batch, y)
+    assert cf.n_calibration_ == 19 and isinstance(cf.scorer_, PublicPrior)
+    np.testing.assert_allclose(cf.scorer_.hazard(batch), by_hand(batch), rtol=1e-12)
+
+
+def test_the_prior_of_agreement(tmp_path):
+    """A name in place of a file: it opens nothing, and is never taken unasked."""
+    prior = PublicPrior("agreement")
+    graphs, y = [], []
+    for i in range(40):
+        right, said = 3 * i + 4, 3 * i + 4 + i % 3 // 2  # every third answer is wrong
+        others = [f"That is 3 * {i} + 4 = {right}. The answer is {right}."] * 2
+        claims = [
+            f"3 * {i} = {3 * i}",
+            f"3 * {i} + 4 = {said}",
+            f"The answer is {said}.",
+        ]
+        question = f"What is three times {i}, and four more?"
+        parts = {"claims": claims, "problem": question, "alternatives": others}
+        graphs.append(skdcf.ReasoningGraph.from_parents([[], [0], [1]], **parts))
+        y.append([1, said == right, said == right])
+    X = reasoning_features().fit_transform(graphs)
+    cf = HardCF(prior, features=reasoning_features(), alpha=0.1).fit(graphs, y)
+    assert set(cf.scorer_.columns_) < set(X.feature_names) - set(COLUMNS)
+    assert cf.score(graphs, y) > 1.5  # of 2.35 true claims
+    for about in cf.scorer_.card_["sources"].values():
+        assert about["labels under"] == "MIT"
+    again = load(save(cf, tmp_path / "filter.skops"))  # which trusts no file
+    assert again.scorer.file == "agreement"
+    np.testing.assert_array_equal(
+        again.path_risk(graphs[:1])[0], cf.path_risk(graphs[:1])[0]
+    )
+    with pytest.raises(ValueError, match=r"columns .* are missing, such as 'answer_"):
+        prior.fit(problems(3)[0])

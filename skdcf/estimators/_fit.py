@@ -97,9 +97,9 @@ def fit_together(filters, X, y, groups, accept_origin):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
             fit.learning = fit.scorer.does_learn()
-        for several in _share_split(filters, fit):
+        for several, own in _share_split(filters, fit):
             _take_over(several, first)
-            (_fit_cross if _is_cross(first, fit) else _fit_split)(several, fit)
+            (_fit_cross if _is_cross(first, fit) else _fit_split)(several, own)
 
 
 def _is_cross(filter, fit):
@@ -107,13 +107,24 @@ def _is_cross(filter, fit):
 
 
 def _share_split(filters, fit):
-    """Filters by the number of questions that they hold out."""
+    """Filters by the number of questions that they hold out, and how they are fitted."""
     if not fit.learning or _is_cross(filters[0], fit):
-        return [filters]
-    together: dict[int, list] = {}
+        return [(filters, fit)]
+    together: dict[tuple, tuple] = {}
     for filter in filters:
-        together.setdefault(_n_held(filter, fit.code), []).append(filter)
+        held = _n_held(filter, fit.code)
+        own = _untrained(filter, fit, held)
+        together.setdefault((held, id(own)), ([], own))[0].append(filter)
     return list(together.values())
+
+
+def _untrained(filter, fit, held):
+    """A fit that trains nothing, where labels allow no training; else the same fit."""
+    needed = filter._resolved().problems_needed(filter.alpha)
+    few = filter.calibration_size is None and held < needed <= fit.code.max() + 1
+    scorer = fit.scorer if few else None
+    scorer = scorer and scorer.without_training(fit.view.seen, filter.alpha)
+    return replace(fit, scorer=scorer, learning=False) if scorer else fit
 
 
 def _n_held(filter, code):

@@ -28,8 +28,9 @@ class CoherentConformalFilter(ConformalFilter):
         "neyman-pearson" estimates how likely an error begins at each claim, and orders
         claims by what keeping them costs in risk (`~skdcf.scorers.NeymanPearsonScorer`).
         "auto" trains both and mixes their scores, each with a weight for what it keeps in
-        cross-validation on the training problems. All that `HardCF` takes may be passed
-        here as well.
+        cross-validation on the training problems. Where so few problems are there that
+        all must calibrate, it trains nothing: see `~skdcf.scorers.MixtureScorer`. All
+        that `HardCF` takes may be passed here as well.
     features : transformer or Pipeline, optional
         Columns for the scorer, made by the filter: a transformer of `skdcf.features`, one
         of scikit-learn, or a Pipeline of them. What learns is fitted to training problems

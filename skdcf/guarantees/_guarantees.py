@@ -358,7 +358,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return (
             f"{n} calibration problems are too few for {asked}: nothing can be kept. At "
             f"least {self.problems_needed(level)} are needed, of those that "
-            f"calibration_size holds out, or {least}."
+            f"calibration_size holds out, or {least}. With a scorer that learns nothing, "
+            "such as a column or PublicPrior(), all problems can calibrate."
         )
 
     def _asked(self, n, level):

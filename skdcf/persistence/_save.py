@@ -394,7 +394,8 @@ def _openings(schema):
             if not isinstance(inner, dict):
                 raise ValueError(f"its {name} is damaged")
             value = inner.get(parameter)
-            if value is not None and value.get("content") != "null":
+            inside = "null", json.dumps(getattr(_class_of(name), "_ships", None))
+            if value is not None and value.get("content") not in inside:
                 text = value.get("content")
                 readable = json.loads(text) if isinstance(text, str) else "a path"
                 yield name, value, f"{parameter}={readable!r}"

@@ -28,7 +28,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import autograd.numpy as anp
 import numpy as np
@@ -531,7 +531,3 @@ class PathStep:
         kept = np.where(x > 0, 1.0, small) / (1 + small)
         slope = small / np.square(1 + small)
         return -(weight @ kept) / n, weight * slope / (n * T)
-
-
-if TYPE_CHECKING:
-    from ..graphs import GraphBatch

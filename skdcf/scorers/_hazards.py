@@ -47,8 +47,11 @@ class PublicPrior(Scorer):
 
     Parameters
     ----------
-    file : path-like, optional
-        What ``benchmarks/make_prior.py`` wrote. None is the file of the package.
+    file : path-like, "agreement" or None, default=None
+        What ``benchmarks/make_prior.py`` wrote. None is the prior of mathematics that
+        the package holds. "agreement" is the other one, which reads eleven columns of
+        `skdcf.features.AgreementFeatures`: how far other answers to the question agree
+        tells errors in other domains, too. It is taken only where it is asked for.
 
     Attributes
     ----------
@@ -63,7 +66,8 @@ class PublicPrior(Scorer):
     questions_ : ndarray of int64
         Hashes of the source questions.
     farthest_ : float
-        Distance of the farthest source, beyond which ``"auto"`` leaves the prior out.
+        Distance of the farthest source with natural errors, beyond which ``"auto"`` leaves
+        the prior out.
     true_after_error_ : float
         Share of true claims among those below a false one, in the sources.
 
@@ -88,7 +92,7 @@ class PublicPrior(Scorer):
 
     learns = False
     _parameter_constraints = {"file": [None, str, os.PathLike]}
-    _opens = ("file",)
+    _opens, _ships = ("file",), "agreement"
 
     file: str | os.PathLike | None = None
 
@@ -118,11 +122,12 @@ class PublicPrior(Scorer):
             among those that it was learnt from.
         """
         self.validate()
-        shipped = files(__package__) / "public_prior.json"
-        self.__dict__.update(read(Path(str(self.file or shipped))))
+        shipped = files(__package__) / f"{self.file or 'public'}_prior.json"
+        path = shipped if self.file in (None, self._ships) else self.file
+        self.__dict__.update(read(Path(str(path))))
         self._pick(batch)
-        questions = None if task is None else task.questions
-        known = self._knows(question_hashes(batch) if questions is None else questions)
+        asked = None if task is None else task.questions
+        known = self.saw(batch) if asked is None else np.isin(asked, self.questions_)
         if known.any():
             raise ValueError(
                 f"the public prior was learnt from the questions of {known.sum()} of the "
@@ -131,18 +136,14 @@ class PublicPrior(Scorer):
             )
         return self
 
-    def _knows(self, questions):
-        return np.isin(questions, self.questions_)
-
     def _pick(self, batch):
         """The problems with the columns of the prior, in its order, or ValueError."""
         names = list(batch.feature_names or ())
         missing = [name for name in self.columns_ if name not in names]
         if missing:
-            raise ValueError(
-                f"{len(missing)} of the {len(self.columns_)} columns of reasoning_features() "
-                f"that the public prior reads are missing, such as {missing[0]!r}"
-            )
+            which = f"{len(missing)} of the {len(self.columns_)} columns of reasoning_features()"
+            why = f"that the public prior reads are missing, such as {missing[0]!r}"
+            raise ValueError(f"{which} {why}")
         at = [names.index(name) for name in self.columns_]
         return batch.replace_features(batch.features[:, at], self.columns_)
 
@@ -169,7 +170,7 @@ class PublicPrior(Scorer):
         ndarray of bool, shape (n_problems,)
             Whether each problem was seen.
         """
-        return self._knows(question_hashes(batch))
+        return np.isin(question_hashes(batch), self.questions_)
 
     def distance(self, batch: GraphBatch) -> float:
         """How far the problems are from those that the prior was learnt from.
@@ -256,10 +257,8 @@ def _scale(record):
 def _array(values):
     """Numbers of a file, where null is infinity, which JSON has no number for."""
     found = np.array(values)
-    if found.dtype.kind == "i" and found.size:
-        return found
-    found = found.astype(np.float64)
-    return np.where(np.isnan(found), np.inf, found)
+    whole = found.dtype.kind == "i" and found.size
+    return found if whole else np.nan_to_num(found.astype(np.float64), nan=np.inf)
 
 
 def blend(own, public, false):
@@ -291,6 +290,7 @@ MOST_KEPT = 1000  # claims up to which a gain is looked at
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
 # many of the others, and the trees of all folds together are the forest.
 OF_A_PART: dict[str, Any] = {"trees": 15, "share": 0.75}
+DOUBT = 0.05  # a forest that saw no error nearby says 0, which is too much to say
 MOST_CLAIMS = 15_000  # of one tree; more would only take longer
 
 #: From numbers of kept claims, an array, to what they are worth together.
@@ -323,10 +323,8 @@ def worth_of(gain: Gain) -> Worth:
     """
     worth = WORTH.get(gain, gain) if isinstance(gain, str) else gain
     if not callable(worth):
-        raise ValueError(
-            f"gain is {gain!r}, but must be one of {list(WORTH)}, or a function of the "
-            "number of kept claims, such as numpy.sqrt"
-        )
+        allowed = f"one of {list(WORTH)}, or a function of the number of kept claims"
+        raise ValueError(f"gain is {gain!r}, but must be {allowed}, such as numpy.sqrt")
     steps = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
     grows = np.isfinite(steps).all() and (steps > 0).all()
     if not (grows and (np.diff(steps) <= 1e-9 * steps[:-1]).all()):
@@ -337,18 +335,11 @@ def worth_of(gain: Gain) -> Worth:
     return worth
 
 
-class Hazard(NamedTuple):
-    """A classifier of "this claim is false, though all its ancestors are true"."""
+def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
+    """Fit four classifiers to claims all of whose ancestors are true, in one table.
 
-    estimator: Any
-    # Whether it also sees the mean features of the problem, and its size.
-    with_problem: bool = False
-    # A forest that saw no error nearby says 0, which is too much to say.
-    doubt: float = 0.0
-
-
-def default_hazards(n_claims, random_state, trees=40, share=0.5):
-    """The four hazards of `NeymanPearsonScorer`, unfitted."""
+    Two of them see the claim alone, the others also the means of its problem and its size.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
@@ -366,24 +357,15 @@ def default_hazards(n_claims, random_state, trees=40, share=0.5):
         trees,
         min_samples_leaf=8,
         max_features=0.3,
-        max_samples=min(int(share * n_claims) + 1, MOST_CLAIMS),
+        max_samples=min(int(share * len(false)) + 1, MOST_CLAIMS),
         random_state=random_state,
     )
-    return [
-        Hazard(LogisticRegression(C=0.1, solver="newton-cholesky")),
-        Hazard(LogisticRegression(C=0.03, solver="newton-cholesky"), with_problem=True),
-        Hazard(boosted),
-        Hazard(forest, with_problem=True, doubt=0.05),
-    ]
-
-
-def learn_hazards(X, false, n_features, random_state, **forest):
-    """Fit the default hazards to claims all of whose ancestors are true, in one table."""
-    hazards = default_hazards(len(false), random_state, **forest)
-    tables = [
-        as_table(one.fit(X if whole else X[:, :n_features], false), doubt)
-        for one, whole, doubt in hazards
-    ]
+    linear, wide = (
+        LogisticRegression(C=c, solver="newton-cholesky") for c in (0.1, 0.03)
+    )
+    own = X[:, :n_features]
+    seen = (linear, own), (wide, X), (boosted, own), (forest, X)
+    tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in seen]
     return join(tables, X.shape[1])
 
 

@@ -184,6 +184,24 @@ class Scorer(Settings, metaclass=ABCMeta):
         own = type(self).fit is not Scorer.fit
         return own if self.learns is None else self.learns
 
+    def without_training(self, batch: GraphBatch, alpha: float) -> Scorer | None:
+        """What takes its place where so few problems are there that all must calibrate.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        alpha : float
+            The level that is asked for.
+
+        Returns
+        -------
+        Scorer or None
+            An unfitted scorer that learns nothing; None where the scorer itself is
+            trained, on problems that are then missing for calibration.
+        """
+        return None
+
     def columns_read(self) -> tuple[str, ...] | None:
         """Names of the feature columns that `confidence` reads.
 
@@ -291,10 +309,9 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
         form = self.linear_form(batch)
         if form is None:
-            raise ValueError(
-                f"{self!r} is not linear, and no exact Shapley values are known for it: "
-                "skdcf.inspection.permutation_importance works with every scorer"
-            )
+            why = "is not linear, and no exact Shapley values are known for it"
+            other = "skdcf.inspection.permutation_importance works with every scorer"
+            raise ValueError(f"{self!r} {why}: {other}")
         mean = form.values(background.features).mean(axis=0)
         return form.weights * (form.values(batch.features) - mean)
 
@@ -385,10 +402,8 @@ def folds(n, groups, n_folds, rng):
 def need_features(batch):
     """ValueError where the problems have no features yet."""
     if batch.features is None:
-        raise ValueError(
-            "the scorer needs features, but the problems have no features yet: add some "
-            "with skdcf.features"
-        )
+        why = "the problems have no features yet: add some with skdcf.features"
+        raise ValueError(f"the scorer needs features, but {why}")
 
 
 FREQUENCY = "frequency-score"

@@ -191,7 +191,7 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
         Logistic regression, a random forest, boosted trees of scikit-learn or xgboost,
         or a pipeline of a StandardScaler and one of these.
     doubt : float, default=0.0
-        As in `Hazard`.
+        Share of the overall chance of an error in what a forest says.
 
     Returns
     -------

@@ -30,6 +30,7 @@ from .._parameters import HasMethods, Settings, at_least, settings
 from ..graphs import GraphBatch
 from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
+from . import _scorer
 from ._hazards import Gain, NeymanPearsonScorer, PublicPrior, worth_of
 from ._scorer import LinearForm, Scorer, Task, confidence_of_each, folds, need_features
 
@@ -317,6 +318,7 @@ MANY = 1000  # training problems up to which a public prior is worth its time
 FEW = 60  # problems; up to here the weights stay closer together
 N_LEVELS = 9
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
+SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
 LEANING = 0.0, 2.0  # log weights of the default members that keep the same
 
 
@@ -337,7 +339,8 @@ class Selection:
     n_folds : int
         Of that cross-validation; 0 where there was none.
     prior : str, default=""
-        What the public prior did, or why it was left out; empty with members of your own.
+        What the public prior did, why it was left out, or why nothing was trained; empty
+        with members of your own.
     """
 
     alpha: float
@@ -356,6 +359,10 @@ class MixtureScorer(Scorer):
     claims each would keep alone; the weights are a softmax of these numbers. Folds share
     no group.
 
+    Where so few problems are there that all must calibrate, a filter trains nothing: with
+    the default members it takes a `PublicPrior` that was passed, or else the column
+    ``context_trigrams`` where there is one. ``selection_`` of that scorer says so.
+
     Parameters
     ----------
     members : dict of str to Scorer, or None, default=None
@@ -368,7 +375,7 @@ class MixtureScorer(Scorer):
         labels. True does so where it may help: the columns of
         `skdcf.features.reasoning_features` are there, at most 1,000 problems train, none
         of their questions is among those that it was learnt from, and they are not
-        farther from these than the sources are from each other. ``selection_.prior``
+        farther from these than sources with natural errors are. ``selection_.prior``
         says what came of it. A `PublicPrior` is used or refused.
     n_folds : int, default=3
         Of the cross-validation; no more are made than there are groups.
@@ -411,10 +418,8 @@ class MixtureScorer(Scorer):
         super().validate()
         worth_of(self.gain)
         if self.public_prior not in (True, False) and self.members is not None:
-            raise ValueError(
-                "public_prior is set, but only the default members would use it: pass it "
-                "to the NeymanPearsonScorer among your members"
-            )
+            where = "pass it to the NeymanPearsonScorer among them"
+            raise ValueError(f"public_prior is set with members of your own: {where}")
         for name, member in (self.members or {}).items():
             if not isinstance(member, Scorer):
                 raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
@@ -486,15 +491,41 @@ class MixtureScorer(Scorer):
                 print(mixture.selection_)
         return mixtures
 
+    def without_training(self, batch: GraphBatch, alpha: float) -> Scorer | None:
+        """A `PublicPrior` that was passed, or how far a context supports each claim.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        alpha : float
+            The level that is asked for.
+
+        Returns
+        -------
+        Scorer or None
+            With a ``selection_`` that says why; None where there is neither.
+        """
+        asked = self.public_prior not in (True, False)
+        scorer: Any = (
+            clone(self.public_prior) if asked else _scorer.FeatureScorer(SUPPORT)
+        )
+        if self.members or not (asked or SUPPORT in (batch.feature_names or ())):
+            return None
+        said = f"nothing trains, as alpha = {alpha:g} takes all problems to calibrate"
+        one = (str(scorer),), np.ones(1), np.full(1, np.nan)
+        scorer.selection_ = Selection(alpha, *one, n_folds=0, prior=said)
+        return scorer
+
     def _admit_prior(self, batch, task):
         """The public prior to use, or None, with the reason why it is left out."""
         if self.members is not None:
             return None, ""
         if self.public_prior not in (True, False):
             return self.public_prior, ""
-        if not self.public_prior:
-            return None, "left out: turned off"
-        reason = _reason_against(PublicPrior(), batch, task)
+        reason = "turned off"
+        if self.public_prior:
+            reason = _reason_against(PublicPrior(), batch, task)
         return (None, f"left out: {reason}") if reason else (PublicPrior(), "")
 
     def _weigh(self, members, confidences, task, batch, labels, n_folds, prior, said):
@@ -568,10 +599,8 @@ def _reason_against(prior, batch, task):
     except ValueError as error:
         return str(error)
     if distance > prior.farthest_:
-        return (
-            f"the problems are {distance:.2f} deviations from its sources, which are at "
-            f"most {prior.farthest_:.2f} from each other"
-        )
+        bound = f"and those with natural errors at most {prior.farthest_:.2f}"
+        return f"the problems are {distance:.2f} deviations from its sources, {bound}"
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -153,10 +153,10 @@ class CrossScorer(Scorer):
         ValueError
             Always.
         """
-        raise ValueError(
-            'a CrossScorer is made by a filter: pass calibration_size="cross" with the '
-            "scorer that is to be fitted in each fold"
+        how = (
+            'pass calibration_size="cross" with the scorer that is fitted in each fold'
         )
+        raise ValueError(f"a CrossScorer is made by a filter: {how}")
 
     def columns_read(self) -> tuple[str, ...] | None:
         """Names of the columns that any of the scorers reads; None where that is all.
@@ -251,9 +251,9 @@ def _make(scorer, names):
         return FrequencyScorer() if FREQUENCY in names else ClassifierScorer()
     if isinstance(scorer, str) and scorer in NAMED:
         if scorer in names:
+            how = f"pass FeatureScorer({scorer!r}) for the feature, or rename it"
             raise ValueError(
-                f"{scorer!r} is the name of a scorer and of a feature: pass "
-                f"FeatureScorer({scorer!r}) for the feature, or rename it"
+                f"{scorer!r} is the name of a scorer and of a feature: {how}"
             )
         return NAMED[scorer]()
     if isinstance(scorer, (str, Integral)) and not isinstance(scorer, bool):
@@ -283,10 +283,6 @@ def _kind_of(scorer):
     if hasattr(scorer, "fit"):
         return ClassifierScorer if any(hasattr(scorer, n) for n in _SAYS) else None
     return FunctionScorer if callable(scorer) else None
-
-
-if TYPE_CHECKING:
-    from ..graphs import GraphBatch
 
 
 @settings
@@ -362,7 +358,7 @@ class ClassifierScorer(Scorer):
             The scorer itself, fitted.
         """
         _scorer.need_features(batch)
-        target, known = _TARGETS[self.label](labels, batch)
+        target, known = _targets(self.label, labels, batch)
         self._noise = noise_columns(batch.features)
         X = self._informative(batch)
         if not known.all():
@@ -462,23 +458,15 @@ def _is_linear(estimator):
     return estimator is None or linear
 
 
-def _own(labels, batch):
-    """Targets, and where they are known: the claim's own label."""
-    return labels == 1, labels >= 0
-
-
-def _coherent(labels, batch):
-    """Targets, and where they are known: whether it and all its ancestors are true."""
-    target = coherent_labels(labels, batch)
-    return target, target | ~coherent_labels(labels != 0, batch)
-
-
-def _hazard(labels, batch):
-    """Targets, and where they are known: its own label, below true claims alone."""
-    return labels == 1, (labels >= 0) & below_true_claims(labels, batch)
-
-
-_TARGETS = {"own": _own, "coherent": _coherent, "hazard": _hazard}
+def _targets(label, labels, batch):
+    """What a classifier learns of each claim, and where it is known."""
+    target, known = labels == 1, labels >= 0
+    if label == "coherent":  # one known error above is enough to know
+        target = coherent_labels(labels, batch)
+        known = target | ~coherent_labels(labels != 0, batch)
+    return target, known & below_true_claims(
+        labels, batch
+    ) if label == "hazard" else known
 
 
 def logistic():

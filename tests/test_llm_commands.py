@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -50,7 +52,7 @@ def server(monkeypatch):
         yield server
 
 
-def test_from_answers_to_filtered_text(server, tmp_path, capsys):
+def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monkeypatch):
     extract = ["--model", "m", "--base-url", server.url, "--samples", 1]
     extract += ["--features", "frequency", "verify"]
     old, new = (tmp_path / f"{name}.jsonl" for name in ("old", "new"))
@@ -82,7 +84,7 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "ann and bob: kappa 0.9" in shown and "1/0, claim 1: " in shown
 
-    model = tmp_path / "m.skops"
+    model = tmp_path / "filter.skops"
     fit = ["fit", labelled, "-o", model, "--alpha", 0.2, "--scorer", "judge_log_odds"]
     assert run(*fit) == 0
     assert "judged by people (ann " in capsys.readouterr().err
@@ -102,6 +104,13 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys):
     row = json.loads(capsys.readouterr().out)
     assert row["text_promise"] == "claims" and len(row["kept"]) == len(row["claims"])
     assert row["text"].split() == shown.out.split()
+    page = (checkout / "docs/guide/language_models.rst").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    shown = re.findall(r"^   \$ skdcf (answer .*)\n", page, re.MULTILINE)
+    for line in shown:
+        line = re.sub(r"http://127\.0\.0\.1:\d+/v1", server.url, line)
+        assert run(*shlex.split(line)) == 0
+    assert len(shown) == 2 and '"dropped": [["3 + 4 = 8' in capsys.readouterr().out
 
 
 def test_extract_goes_on_where_it_was(server, tmp_path, capsys):

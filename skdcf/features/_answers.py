@@ -455,8 +455,7 @@ def _list_words(text):
 
 def _find_letter(text):
     """The letter that a text concludes with, or None."""
-    answer = find_answer(text)
-    letter = None if answer is None else normalise_answer(answer)
+    letter = normalise_answer(find_answer(text) or "")
     return letter if isinstance(letter, str) and len(letter) == 1 else None
 
 

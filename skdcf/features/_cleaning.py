@@ -142,7 +142,8 @@ def _read_run(run):
 
     The same runs come back in text after text, which is why they are remembered.
     """
-    values = map(read_numeral, _NUMBER.findall(run.decode()))
+    token = run.strip(b".,").decode()
+    values = map(read_numeral, [token] if token.isdigit() else _NUMBER.findall(token))
     return tuple(v for v in values if v == v and v not in IGNORED)
 
 

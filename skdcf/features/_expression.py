@@ -43,6 +43,8 @@ def evaluate(items: list) -> float | None:
 
 def _calculate(items):
     """The value by two stacks, one of numbers and one of symbols that wait for more."""
+    if len(items) == 1 and isinstance(items[0], float):
+        return items[0]
     if len(items) == 3 and items[1] in _FREQUENT:  # by far the most frequent kind
         a, sign, b = items
         both = isinstance(a, float) and isinstance(b, float)
@@ -235,7 +237,7 @@ _DEEPEST = 3  # fractions within fractions
 # "(first day)" between numbers; not the argument of a function
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
-_RELATIONS = frozenset("<>!\\")  # what others begin with
+_RELATIONS = ("<", ">", "!=", "==", "\\")  # what others begin with
 NEVER = "¿"  # stands for every relation that is not an equality
 
 
@@ -266,7 +268,7 @@ def rewrite_plainly(text: str) -> str:
         text = _INSIDE.sub(r" ; \1 ; ", _NOTE.sub("", text))
     if ":" in text:
         text = _CLOCK.sub(NEVER, text)
-    if not text.isascii() or "==" in text or not _RELATIONS.isdisjoint(text):
+    if not text.isascii() or any([sign in text for sign in _RELATIONS]):
         text = _UNEQUAL.sub(NEVER, text)
     return text
 

@@ -56,9 +56,7 @@ class ClaimText:
         text, words = cleaning.clean_words(text)
         self.size = len(text)
         self._head = text[:_HEAD]
-        if self.size > _HEAD:
-            words = self._head.split()
-        self.words = frozenset(words)
+        self.words = frozenset(words if self.size <= _HEAD else self._head.split())
         found = cleaning.find_numbers(text)
         self.n_numerals = len(found)
         self.n_equal = text.count("=")

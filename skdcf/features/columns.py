@@ -9,10 +9,10 @@ are applied one by one, each as if it stood alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pickle import dumps
 from typing import Any, Self
 
 import numpy as np
-from joblib import hash as digest_of
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
@@ -211,9 +211,13 @@ def _is_own(step):
 
 
 def _digest(steps):
-    """The settings of transformers as a short text; None where they cannot be told."""
+    """The settings of transformers as bytes; None where they cannot be told.
+
+    Each prediction asks twice, so that it has to be fast. Equal bytes mean equal settings;
+    should equal settings give other bytes, columns are only made once more.
+    """
     try:
-        return digest_of([(type(step).__name__, step.get_params()) for step in steps])
+        return dumps([(type(step).__name__, step.get_params()) for step in steps])
     except Exception:
         return None
 

@@ -1,27 +1,36 @@
 """Claims per second of the text features, on one core, and of the graph metrics.
 
     python benchmarks/text_speed.py [--problems N] [--data-home FOLDER]
+    python benchmarks/text_speed.py --against CHECKOUT [--rounds 8]
 
 PERL gsm8k + math is repeated up to N problems, in each copy with other short words:
 hardly a text occurs twice, and the arithmetic stays what it is.
 
-Seen: a text that was read before takes a third of the time, one that was not takes as
-long as in commit 9085a2f (48 us a claim of PERL, 50 of ProcessBench), with the same
-columns to the bit. PRMBench, where two thirds of the claims repeat others, takes 0.77
-times as long. Twice as fast for new texts was the aim and is not reached: reading is
-spread over many short calls. Of PERL's time, equalities take two fifths, cleaning, words
-and numbers a quarter, comparing with premises a fifth.
+--against compares with the code of another checkout, in turn: each round starts a process
+for either, which reads some of PERL and then, for the first time, every text of
+ProcessBench gsm8k, as it is loaded and without other answers, and of GSM8K solutions with
+three alternatives. Processor time of one transform of ``reasoning_features`` counts.
 """
 
 import argparse
+import gc
+import json
+import os
 import re
+import subprocess
+import sys
 import time
 import tracemalloc
 
 import numpy as np
 
 from skdcf import GraphBatch
-from skdcf.datasets import fetch_perl, make_reasoning_graphs
+from skdcf.datasets import (
+    fetch_gsm8k_solutions,
+    fetch_perl,
+    fetch_process_bench,
+    make_reasoning_graphs,
+)
 from skdcf.features import GraphFeatures, TextFeatures, reasoning_features
 
 
@@ -79,9 +88,63 @@ def main(n_problems, data_home):
         print(f"metrics of {name} graphs: {graphs.n_claims / wall:,.0f} claims/s")
 
 
+def read_once(data_home):
+    """Print microseconds a claim of each set, whose texts this process has not read."""
+    given = fetch_process_bench("gsm8k", data_home=data_home).graphs
+    bare = GraphBatch.from_arrays(
+        None, given.offsets, given.edges, claims=given.claims, problems=given.problems
+    )
+    solutions = fetch_gsm8k_solutions(data_home=data_home).graphs[:1300]
+    perl = fetch_perl(data_home=data_home).graphs[:100].replace_features(None)
+    timed(reasoning_features(), perl)
+    timed(reasoning_features(), solutions[-100:])
+    half = len(given) // 2  # other texts for each of the two ways
+    for name, batch in (
+        ("ProcessBench", given[:half]),
+        ("ProcessBench without other answers", bare[half:]),
+        ("GSM8K solutions, three alternatives", solutions[:-100]),
+    ):
+        gc.collect()
+        cpu = timed(reasoning_features(), batch.replace_features(None))[1]
+        print(json.dumps([name, 1e6 * cpu / batch.n_claims]))
+
+
+def compare(checkout, n_rounds, data_home):
+    """Print how the code of another checkout and this one compare."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    seconds = {}
+    for k in range(n_rounds):
+        for folder in (checkout, here)[:: 1 if k % 2 else -1]:
+            command = [sys.executable, __file__, "--once"]
+            command += ["--data-home", data_home] if data_home else []
+            environment = os.environ | {"PYTHONPATH": os.path.abspath(folder)}
+            done = subprocess.run(
+                command, env=environment, check=True, capture_output=True, text=True
+            )
+            for line in done.stdout.splitlines():
+                name, took = json.loads(line)
+                seconds.setdefault(name, {checkout: [], here: []})[folder].append(took)
+    for name, took in seconds.items():
+        old, new = np.array(took[checkout]), np.array(took[here])
+        low, middle, high = np.percentile(old / new, [25, 50, 75])
+        print(
+            f"{name}: {np.median(old):.0f} -> {np.median(new):.0f} us a claim (smallest "
+            f"{old.min():.0f} -> {new.min():.0f}), {middle:.2f} times as fast (quartiles "
+            f"{low:.2f} and {high:.2f}, {n_rounds} rounds)"
+        )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--problems", type=int, default=100_000)
     parser.add_argument("--data-home", help="where the data lie")
+    parser.add_argument("--against", help="checkout of other code to compare with")
+    parser.add_argument("--rounds", type=int, default=8, help="of that comparison")
+    parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    main(chosen.problems, chosen.data_home)
+    if chosen.once:
+        read_once(chosen.data_home)
+    elif chosen.against:
+        compare(chosen.against, chosen.rounds, chosen.data_home)
+    else:
+        main(chosen.problems, chosen.data_home)

@@ -198,7 +198,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | new)
 
     def carry_table(
-        self, key: str, features: NDArray, feature_names: tuple[str, ...] | None
+        self, key: bytes, features: NDArray, feature_names: tuple[str, ...] | None
     ) -> GraphBatch:
         """The same problems, which carry other columns besides; so do slices of them.
 

@@ -204,7 +204,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
         Parameters
         ----------
-        key : str
+        key : bytes
             What has made the columns.
         features : ndarray of shape (n_claims, n_columns)
             The columns that are carried.

@@ -59,6 +59,10 @@ UNIT = Number(Real, 0, 1, closed="both")
 COUNT = positive(Integral)
 
 
+#: Methods by which a class learns.
+FITTING = {"fit", "fit_levels"}
+
+
 class Settings(BaseEstimator):
     """A value with parameters, which checks itself.
 
@@ -67,6 +71,12 @@ class Settings(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Forget what a parent class declares of its `fit` where a class has another one."""
+        super().__init_subclass__(**options)
+        if "learns" not in vars(cls) and vars(cls).keys() & FITTING:
+            cls.learns = None  # type: ignore[attr-defined]
 
     @classmethod
     @cache  # it reads signatures, for every clone and every check

@@ -55,6 +55,17 @@ def test_columns_are_those_of_the_claims_so_far():
         assert streamed(cf, graph) == mask.tolist()
 
 
+def test_noise_that_breaks_ties_knows_no_later_claim():
+    """It was a hash of the whole answer: 60 of these 156 decisions came out otherwise."""
+    X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    X = X.replace_features(np.zeros_like(X.features), X.feature_names)
+    cf = HardCF(0, online=True, ties="jitter", alpha=0.15, random_state=0)
+    masks = cf.fit(X[:100], y[:100]).predict(X[100:])
+    for graph, mask in zip(X[100:], masks, strict=True):
+        assert streamed(cf, graph) == mask.tolist()
+    assert 0 < np.concatenate(list(masks)).mean() < 1
+
+
 def test_the_next_claim_is_read_after_the_decision():
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     cf = HardCF(0, online=True).fit(X, y)

@@ -142,9 +142,8 @@ def _remember_features(estimator, batch):
 def _doubt_direction(batch):
     if len(batch.edges) >= 10 and (np.diff(batch.edges) < 0).all():
         warn(
-            "every edge leads from a later claim to an earlier one; an edge is (parent, "
-            "child), and the child builds on the parent. If these are reversed, claims "
-            "are kept or dropped by the wrong ones",
+            "every edge leads from a later claim to an earlier one; in an edge (parent, "
+            "child) the child builds on the parent. Are these reversed?",
             GuaranteeWarning,
         )
 

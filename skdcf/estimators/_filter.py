@@ -252,7 +252,7 @@ class ConformalFilter(Settings):
         claims = guarantee.path_risks(risk, named)
         refuse_dependence(guarantee, named, claims)
         rounding, batches = 0.0, (view.passed, view.seen)
-        if not self.scorer_.exact or self.features is not None:
+        if not self.scorer_.exact or self.features_ is not None:
             alone = self._confidence_alone
             rounding = _repeat.measured_rounding(alone, view.passed, confidence)
         both = steps.position, answers
@@ -450,7 +450,12 @@ class ConformalFilter(Settings):
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
         if self.ties == "jitter":
-            risk = _repeat.jittered(risk, batch, self._seed, steady)
+            # Online, no claim that comes later may enter.
+            parts = _online.prefixes(batch) if self.online else batch
+            last = parts.offsets[1:] - 1 if self.online else slice(None)
+            own = np.zeros(parts.n_claims)
+            own[last] = risk
+            risk = _repeat.jittered(own, parts, self._seed, steady)[last]
         if batch.metadata is None:
             return risk
         return _door.with_missing_verdicts(risk, batch)
@@ -615,8 +620,7 @@ class ConformalFilter(Settings):
             that the claim is never kept.
         """
         claims, view = self._claims(X, accept_origin)
-        levels = self.calibration_.levels(claims, self.ties == "include")
-        return view.shaped(levels)
+        return view.shaped(self.calibration_.levels(claims, self.ties == "include"))
 
     def masks(
         self, X: Problems, alphas: Iterable[float], *, accept_origin: Why = None
@@ -782,9 +786,8 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "nonconformity_scores_")
         if self._settings() != self._calibrated_as:
             both = f"{self._calibrated_as} at calibration and is {self._settings()} now"
-            raise ValueError(
-                f"(edges, online, ties, guarantee) was {both}: call calibrate or fit again"
-            )
+            said = "(edges, online, ties, guarantee, whether edges are read)"
+            raise ValueError(f"{said} was {both}: call calibrate or fit again")
         view = self._look(X, accept_origin, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), self._graphs(view))
@@ -925,7 +928,8 @@ class ConformalFilter(Settings):
     def _settings(self):
         """What has to be as it was at calibration."""
         guarantee = self.guarantee and _repeat.described(self.guarantee)
-        return self.edges, self.online, self.ties, guarantee
+        reads = None if self.features is None else _door.needs_edges(self)
+        return self.edges, self.online, self.ties, guarantee, reads
 
     def _warn(self, calibration, level):
         if level > 0.5 and calibration.guarantee.is_probability:

@@ -261,16 +261,14 @@ def refuse_without_theory(filter):
             refuse_whole_answers(guarantee)
         if filter.ties == "include":
             raise ValueError(
-                f'ties="{filter.ties}" has no guarantee where scores are tied, so that '
-                f"guarantee={guarantee!r} would be an empty promise: leave guarantee at "
-                'None, or choose ties="exclude" or "jitter"'
+                f'ties="include" makes guarantee={guarantee!r} an empty promise where '
+                'scores are tied: leave it at None, or choose ties="exclude" or "jitter"'
             )
     if filter.calibration_size != CROSS:
         return
     if filter.ties != "exclude":
         raise ValueError(
-            f'calibration_size="{CROSS}" counts problems, and has no use for '
-            f"ties={filter.ties!r}: leave ties at its default"
+            f'calibration_size="cross" has no use for ties={filter.ties!r}'
         )
     if guarantee is not None and not guarantee.combines_folds:
         raise ValueError(
@@ -295,9 +293,8 @@ def _refuse_unused(filter, scorer):
             continue
         if not scorer.uses_relaxation:
             raise ValueError(
-                f"{name} is set, but {scorer!r} is not trained through calibration and "
-                f'would ignore it. Leave {name} at None, or choose scorer="auto", '
-                '"linear" or a differentiable model such as MLPScorer()'
+                f"{name} is set, but {scorer!r} would ignore it. Leave {name} at None, or "
+                'choose scorer="auto", "linear" or a model such as MLPScorer()'
             )
         setting.validate()
 
@@ -388,8 +385,7 @@ def warn_of_labels(filter, view):
     if n_unjudged > level * (len(batch) + 1):
         warn(
             f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged. "
-            f"All their claims count as false, and a level of {level:g} allows for fewer "
-            "such problems, so that far less may be kept than the scores deserve. If the "
-            "problems to label were drawn at random, leave the others out",
+            "All their claims count as false, so that far less may be kept than the scores "
+            "deserve. If the problems to label were drawn at random, leave the others out",
             LabelWarning,
         )

@@ -41,9 +41,8 @@ def measured_rounding(confidence_alone, batch, confidence):
 
     Parameters
     ----------
-    confidence_alone : callable or None
-        From a batch to its confidences, columns computed anew; None where these are the
-        same in every batch.
+    confidence_alone : callable
+        From a batch to its confidences, columns computed anew.
     batch : GraphBatch
         Problems as they were passed.
     confidence : ndarray of shape (n_claims,)
@@ -59,9 +58,7 @@ def measured_rounding(confidence_alone, batch, confidence):
     ValueError
         If columns or scorer look at other problems of the batch too.
     """
-    if confidence_alone is None or not len(confidence):
-        return 0.0
-    bound = TOLERATED * max(np.abs(confidence).max(), 1.0)
+    bound = TOLERATED * max(np.abs(confidence).max(initial=0.0), 1.0)
     worst = 0.0
     for rows in _list_batches(len(batch)):
         part = batch[rows]
@@ -169,16 +166,13 @@ def refuse_part(part, filter):
         again = filter.check(batch)  # where a rule gives it edges anew
         now = filter._path_risks_alone(again)
         same = np.array_equal(again.edges, batch.edges)
+        why = None
         if not same or not _alike(now.path_risk, before.path_risk):
-            raise ValueError(
-                "a part was scored with another scorer, whose confidences differ, or with "
-                "other edges: score it again, by calibration_part of this filter"
-            )
-        if now.groups != before.groups or not _alike(now.weights, before.weights):
-            raise ValueError(
-                "a part was made with functions for by or weight that give other groups "
-                "or weights than those of this filter: score it again, by calibration_part"
-            )
+            why = "another scorer, whose confidences differ, or other edges"
+        elif now.groups != before.groups or not _alike(now.weights, before.weights):
+            why = "functions for by or weight that give other groups or weights"
+        if why:
+            raise ValueError(f"a part had {why}: score it again, by calibration_part")
 
 
 def _alike(now, before):

@@ -39,7 +39,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     ----------
     learns : bool or None
         Whether `fit` learns from the problems. None says yes if the class defines a `fit`
-        of its own.
+        of its own. What a class says holds for its own `fit`, and not for that of a subclass.
     reads_edges : bool
         Whether the columns depend on the edges of a problem. A filter with
         ``edges="none"`` then needs problems whose edges are known.

@@ -65,12 +65,14 @@ def learns(transformer: Any) -> bool:
 def requires_fit(step: Any) -> bool:
     """Whether a transformer learns, as its tags say; True where none do.
 
-    A ``FrozenEstimator`` learns nothing: the caller has fitted it, and its own fit does nothing.
+    Tags of a parent class do not speak of a `fit` that the class itself defines. A
+    ``FrozenEstimator`` learns nothing: the caller has fitted it, and its own fit does nothing.
     """
-    try:
-        return get_tags(step).requires_fit and not isinstance(step, FrozenEstimator)
-    except AttributeError:  # no estimator of scikit-learn: nothing is known
+    words = {"fit", "__sklearn_tags__"}
+    first = next(filter(None, (words & vars(c).keys() for c in type(step).__mro__)), ())
+    if "__sklearn_tags__" not in first and not isinstance(step, GraphTransformer):
         return True
+    return get_tags(step).requires_fit and not isinstance(step, FrozenEstimator)
 
 
 def reads_edges(transformer: Any) -> bool:
@@ -161,10 +163,8 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
     """
     steps = list_steps(fitted)
     n_own = _count_own(steps)
-    if n_own and batch.tables:
-        table = batch.tables.get(_digest(steps[:n_own]))
-        if table is not None:
-            batch, steps = batch.replace_features(*table), steps[n_own:]
+    if n_own and batch.tables and (table := batch.tables.get(_digest(steps[:n_own]))):
+        batch, steps = batch.replace_features(*table), steps[n_own:]
     for step in steps:
         batch = _apply(step, batch)
     return batch
@@ -201,8 +201,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
 
 def _count_own(steps):
     """How many steps in front are ours and learn nothing."""
-    own = [_is_own(step) and not learns(step) for step in steps]
-    return own.index(False) if False in own else len(own)
+    return [*(_is_own(step) and not learns(step) for step in steps), False].index(False)
 
 
 def _is_own(step):

@@ -347,8 +347,7 @@ class Controlled(Calibration):
     def shortage(self, level):
         if self.n and not self.weight:
             return (
-                f"all {self.n} calibration problems have weight 0, so that nothing is known "
-                "of the problems to be filtered: nothing can be kept"
+                f"all {self.n} calibration problems have weight 0: nothing can be kept"
             )
         if self.n and self.typical / (self.typical + self.weight) <= level:
             return None
@@ -459,8 +458,7 @@ class Overlapping(Calibration):
     def levels(self, risks, keep_equal=False):
         raise ValueError(
             f"with groups that overlap (by={self.guarantee.by!r}) the smallest alpha of a "
-            "claim is not known: thresholds are solved for, one alpha at a time, and need "
-            "not be nested. Use predict(X, alpha) or masks(X, alphas)"
+            "claim is not known: use predict(X, alpha) or masks(X, alphas)"
         )
 
     def thresholds(self, risks, level):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .._parameters import UNIT, Settings, StrOptions, settings
+from .._parameters import FITTING, UNIT, Settings, StrOptions, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
 
@@ -136,11 +136,11 @@ class Scorer(Settings, metaclass=ABCMeta):
     Attributes
     ----------
     learns : bool or None
-        Whether `fit` learns from the problems. None says yes if the class defines `fit`:
-        also a `fit` that looks at no label follows the problems that it is given. A filter
-        then holds the problems that it calibrates on out of `fit`. False declares that
-        `fit` learns nothing from problems; it then sees all of them, and all labels as
-        unknown.
+        Whether `fit` learns from the problems. None says yes if the class defines `fit`
+        or `fit_levels`: also a `fit` that looks at no label follows the problems that it is
+        given. A filter then holds the problems that it calibrates on out of `fit`. False
+        declares that `fit` learns nothing from problems; it then sees all of them, and all
+        labels as unknown. A subclass with a `fit` of its own has to declare it again.
     exact : bool
         Whether the confidence of a claim is the same to the bit in every batch, as a
         column is. It is not measured then.
@@ -181,7 +181,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         bool
             Whether it does.
         """
-        own = type(self).fit is not Scorer.fit
+        own = any(getattr(type(self), m) is not getattr(Scorer, m) for m in FITTING)
         return own if self.learns is None else self.learns
 
     def without_training(self, batch: GraphBatch, alpha: float) -> Scorer | None:

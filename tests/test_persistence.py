@@ -5,9 +5,11 @@ import json
 import os
 import re
 import stat
+import struct
 import subprocess
 import sys
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -30,13 +32,20 @@ from skdcf import (
     CoherentConformalFilter,
     HardCF,
     IndependentFactuality,
+    ReasoningGraph,
     SingleFeatureCF,
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import SettingWarning
-from skdcf.features import GraphFeatures, GraphUnion, paper_features, reasoning_features
+from skdcf.features import (
+    GraphFeatures,
+    GraphUnion,
+    StepReward,
+    paper_features,
+    reasoning_features,
+)
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.llm import ChatClient, ClaimExtractor
 from skdcf.persistence import (
@@ -388,25 +397,30 @@ def test_trees_of_others_need_trust(tmp_path):
 
 
 def test_members_that_overlap(saved):
-    """Names in the directory of the archive that all mean one stretch of the file."""
-    parts = parts_of(saved) | {"large.npy": bytes(200_000)}
-    about = json.loads(parts.pop("skdcf.json"))
-    whole = _save.build(parts, about["object"])
+    """Each holds the headers of those after it, and all hold one stretch of the file."""
+    whole = saved.read_bytes()
     with zipfile.ZipFile(io.BytesIO(whole)) as archive:
-        end = archive.start_dir
-        infos = archive.infolist()
-        [large] = [i for i in infos if i.filename == "large.npy"]
-    buffer = io.BytesIO(whole)
+        infos, body = archive.infolist(), whole[: archive.start_dir]
+    names = [f"copy{i:02}.npy".encode() for i in range(50)]
+    heads = [
+        struct.pack("<4s5H3L2H", b"PK\3\4", 20, *6 * [0], 0, len(name), 0) + name
+        for name in names
+    ]
+    block = b"".join(heads) + bytes(200_000)
+    for i, name in enumerate(names):
+        info = zipfile.ZipInfo(name.decode())
+        data = block[(i + 1) * len(heads[0]) :]
+        info.header_offset = len(body) + i * len(heads[0])
+        info.file_size, info.compress_size = len(data), len(data)
+        info.CRC = zlib.crc32(data)
+        infos.append(info)
+    buffer = io.BytesIO(body + block)
     with zipfile.ZipFile(buffer, "a") as archive:
-        for i in range(50):
-            copy = zipfile.ZipInfo(f"copy{i}.npy")
-            for field in ("header_offset", "file_size", "compress_size", "CRC"):
-                setattr(copy, field, getattr(large, field))
-            archive.filelist.append(copy)
-            archive.NameToInfo[copy.filename] = copy
+        archive.filelist[:] = infos
         archive._didModify = True
-    assert end and len(buffer.getvalue()) < 2 * len(whole)
     saved.write_bytes(buffer.getvalue())
+    with zipfile.ZipFile(saved) as archive:  # which reads them all
+        assert sum(len(archive.read(name)) for name in archive.namelist()) > 10**7
     with pytest.raises(ValueError, match="members overlap"):
         skdcf.load(saved)
 
@@ -447,6 +461,32 @@ def test_clients_come_without_addresses(tmp_path):
     resealed(path, parts_of(path) | {"schema.json": json.dumps(damaged).encode()})
     with pytest.raises(ValueError, match="cannot be loaded"):
         skdcf.load(path, trusted=re.findall("'(.*?)'", names))
+
+
+def test_rewards_are_asked_for_at_no_address_of_a_file(tmp_path):
+    """No trust was needed, and each question went to the server that the file named."""
+    url = "http://127.0.0.1:9/pooling"
+    texts = [
+        ReasoningGraph(None, (), claims=[f"{i} + 1 = {i + 1}"], problem=f"{i} + 1?")
+        for i in range(30)
+    ]
+    rewards = StepReward(lambda question, claims: [len(c) / 9 for c in claims])
+    cf = HardCF("reward", features=rewards, alpha=0.3).fit(texts, [[1], [0]] * 15)
+    before = cf.set_params(features=StepReward(url)).predict(texts)
+    cf.features_.set_params(source=url)
+    path = skdcf.save(cf, tmp_path / "cf")
+    with pytest.raises(
+        ValueError, match=r"names skdcf\.features\.StepReward"
+    ) as caught:
+        skdcf.load(path)
+    assert f"source='{url}'" in str(caught.value)
+    with pytest.warns(SettingWarning, match="taken out"):
+        back = skdcf.load(path, trusted="skdcf.features.StepReward")
+    assert back.features.source is back.features_.source is None
+    with pytest.raises(ValueError, match="source"):
+        back.predict(texts)
+    back.features_.set_params(source=rewards.source)
+    assert list(map(list, back.predict(texts))) == list(map(list, before))
 
 
 def test_scores_of_no_calibration(tmp_path):

@@ -230,7 +230,8 @@ class StepReward(_ModelColumn):
     Notes
     -----
     ``HardCF("reward", features=StepReward(url))`` learns nothing, so that all labelled
-    problems calibrate. Beside other columns it is one more.
+    problems calibrate. Beside other columns it is one more. `skdcf.load` takes the address
+    out of a file; ``cf.features_.set_params(source=url)`` gives it back to such a filter.
 
     Examples
     --------
@@ -244,6 +245,7 @@ class StepReward(_ModelColumn):
     """
 
     reads_edges = False
+    _opens = ("source",)
     _parameter_constraints = {
         "source": [str, callable],
         "separator": [str],

@@ -10,14 +10,14 @@ above what is allowed by more than four standard errors, or its p-value is below
 of the part "must fail" do what nobody should do: there a row is right if it does fail.
 A row of the part "cross" is allowed 2 alpha.
 
-Finished rows are kept beside the output, and not computed again.
+Finished rows are kept beside the output, and not computed again. Each is told when it is done.
 """
 
 import argparse
 import json
 import os
+import sys
 import warnings
-from copy import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -151,7 +151,7 @@ def fitted(name, kind, ties):
 def measure(name, ties, guarantee, kind, n, alpha, draws, *, truth=None):
     """Loss of each test problem of each draw, shape (draws, N_TEST)."""
     cf, pool, known, risk = fitted(name, kind, ties)
-    filter = copy(cf).set_params(alpha=alpha, guarantee=guarantee)
+    filter = cf.with_alpha(alpha).set_params(guarantee=guarantee)
     filter.calibrate(pool, known)
     part, promise = filter.calibration_part(pool, known), filter.calibration_.guarantee
     flat = np.concatenate(truth or known)
@@ -468,6 +468,7 @@ def run(parts, draws, folder):
                 file.flush()
                 os.fsync(file.fileno())
             done[part, name, draws] = record
+            print(f"{part}: {name}: miss {result['miss']:.4f}", file=sys.stderr)
     return [
         r for (part, _, asked), r in done.items() if part in parts and asked == draws
     ]

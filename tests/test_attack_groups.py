@@ -87,34 +87,36 @@ def test_one_answer_of_a_new_question(n, m, alpha, way, draw):
     assert cf.n_calibration_ <= n
 
 
+@pytest.mark.parametrize("draw", SHARE)
 @pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
-def test_delta_is_the_share_of_calibration_sets_above_alpha(n, m, alpha):
+def test_delta_is_the_share_of_calibration_sets_above_alpha(n, m, alpha, draw):
     delta, above, grid = 0.2, [], np.linspace(0, 1, 501)[:, None]
     for seed in range(100):
         cf = HardCF(0, alpha=alpha, guarantee=NoFalseClaim(delta=delta))
-        X, y, groups = near_copies(n, m, np.random.default_rng(seed))
+        X, y, groups = draw(n, m, np.random.default_rng(seed))
         cf.fit(X, y, groups=groups)
-        above.append(cf.predict(grid).mean() > alpha + 0.002)
+        above.append(SHARE[draw] * cf.predict(grid).mean() > alpha + 0.002)
     assert np.mean(above) < delta + 3 * np.sqrt(delta * (1 - delta) / 100)
 
 
+@pytest.mark.parametrize("draw", SHARE)
 @pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
-def test_each_part_of_by_counts_questions(n, m, alpha):
+def test_each_part_of_by_counts_questions(n, m, alpha, draw):
     def part(batch):
         return batch.features[batch.offsets[:-1], 1]
 
     missed = []
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        own = np.repeat(rng.integers(0, 2, 2 * n), m)
-        x, y, groups = near_copies(2 * n, m, rng)
+        x, y, groups = draw(2 * n, m, rng)
+        own = rng.integers(0, 2, 2 * n)[groups]
         cf = HardCF(0, alpha=alpha, guarantee=NoFalseClaim(by=part, unseen="empty"))
         cf.fit(np.c_[x - 3 * own[:, None], own], y, groups=groups)
         new = np.linspace(0, 1, 301)
         missed.append(
             [
-                cf.predict(np.c_[new - 3 * k, np.full(301, float(k))]).mean()
-                for k in (0, 1)
+                SHARE[draw] * cf.predict(np.c_[new - 3 * k, np.full(301, k)]).mean()
+                for k in (0.0, 1.0)
             ]
         )
     error = np.std(missed, axis=0) / len(missed) ** 0.5

@@ -49,10 +49,11 @@ def test_intervals_over_questions_hold_what_they_say():
     assert np.mean(inside["answers"]) < 0.75
 
 
-def test_leave_one_out_leaves_a_question_out():
+@pytest.mark.parametrize("n", [20, 25])
+def test_leave_one_out_leaves_a_question_out(n):
     """What it reports is what happens to a new question."""
     new = np.linspace(0, 1, 401)[:, None]
-    rng, n, m, repeats, alpha = np.random.default_rng(1), 20, 5, 100, 0.05
+    rng, m, repeats, alpha = np.random.default_rng(1), 5, 100, 0.05
     gap = []
     for _ in range(repeats):
         X, y, groups = near_copies(rng, n, m)

@@ -28,6 +28,7 @@ LAW = (
     "HardCF, frequency | delta .1 | exclude | 200 | 0.25",
     "SingleFeatureCF | no false claim | jitter | 200 | 0.25",
     "IndependentFactuality | delta .1 | exclude | 50 | 0.1",
+    "HardCF, linear | no false claim | exclude | 19 | 0.05",
 )
 MEAN = (
     "tied | by group | jitter | 50 | 0.1",

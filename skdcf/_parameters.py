@@ -73,9 +73,10 @@ class Settings(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Forget what a parent class declares of its `fit` where a class has another one."""
+        """Forget that a parent class declares to learn nothing, where `fit` is another one."""
         super().__init_subclass__(**options)
-        if "learns" not in vars(cls) and vars(cls).keys() & FITTING:
+        own, inherited = vars(cls).keys(), getattr(cls, "learns", True)
+        if own & FITTING and "learns" not in own and inherited is not True:
             cls.learns = None  # type: ignore[attr-defined]
 
     @classmethod

@@ -667,7 +667,7 @@ def page(results):
         "training_sentence": training_sentence(results),
         "folds": FOLDS,
         "draws": results["surrogate"]["draws"],
-        "commit": results["commit"] + results.get("again", ""),
+        "commit": results["commit"],
         "versions": ", ".join(f"{k} {v}" for k, v in results["versions"].items()),
         "tried": tried["settings"],
         "search_draws": tried["draws"],

@@ -61,6 +61,27 @@ def replaced(path, mode="w", **options):
             os.close(lock)
 
 
+def write_text(path, lines):
+    """Write a file of lines, which takes its place once all of them are there.
+
+    Parameters
+    ----------
+    path : path-like
+        Where the name ends in ``.gz``, the file is compressed by gzip.
+    lines : iterable of str
+
+    Returns
+    -------
+    Path
+        The same path.
+    """
+    with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
+        if str(path).endswith(".gz"):  # without a name and a time inside
+            file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+        file.writelines(f"{line}\n".encode() for line in lines)
+    return Path(path)
+
+
 def _new_part(path):
     """An empty file beside ``path``, as private as that one, and what locks it."""
     while True:

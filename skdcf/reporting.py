@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._drawing import CLAIMS_LISTED
-from ._files import replaced
+from ._files import write_text
 from ._html import card, escape, folded, page, table
 from .graphs import Labels, Problems
 from .inspection import explain
@@ -103,9 +103,7 @@ def write_report(
     ]
     title = f"What was kept of {report.n_problems} answers"
     body = f"<h1>{escape(title)}</h1>{''.join(parts)}"
-    with replaced(path, encoding="utf-8") as file:
-        file.write(page(body, title))
-    return Path(path)
+    return write_text(path, [page(body, title)])
 
 
 def _summary(filter, report, own, labels):

@@ -464,10 +464,11 @@ def test_own_keys_other_names_and_compressed_files(files, tmp_path, capsys):
         args = tmp_path / name, "-o", tmp_path / "m", "--scorer", "logistic", *renamed
         assert run("fit", *args) == 0
         assert "fitted on 240 problems of 240 questions" in capsys.readouterr().err
-        kept = tmp_path / "kept.jsonl"
+        kept = tmp_path / "kept.jsonl.gz"
         filter = "filter", tmp_path / "m", tmp_path / name, "-o", kept, *renamed
         assert run(*filter) == 0
-        back = [json.loads(line) for line in kept.read_text().splitlines()]
+        lines = gzip.decompress(kept.read_bytes()).splitlines()
+        back = [json.loads(line) for line in lines]
         assert [row["page"] for row in back] == list(range(240))
         assert (
             back[3]["nested"] == {"a": [1]} and back[3]["claims"] == rows[3]["claims"]

@@ -4,7 +4,11 @@ import re
 
 import pytest
 
-PAGES = ("CONTRIBUTING.md", "docs/development/index.rst")
+PAGES = (
+    "CONTRIBUTING.md",
+    "docs/development/index.rst",
+    "docs/development/referee.rst",
+)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -23,6 +27,18 @@ def test_files_exist(checkout, page):
     named = re.findall(r"`([\w.-]*(?:docs|tests|skdcf|\.ci)/[\w./-]+)`", text)
     assert named
     assert [name for name in named if not (checkout / name).exists()] == []
+
+
+def test_files_of_the_referees_list_exist(checkout):
+    text = (checkout / "docs/development/referee.rst").read_text(encoding="utf-8")
+    files = set(re.findall(r"``([\w./*-]*[./][\w./*-]+|LICENSE)``", text))
+    pages = {f"docs/development/{p}.rst" for p in re.findall(r":doc:`([\w./]+)`", text)}
+    here = {"README.md", "LICENSE", ".github/workflows", "docs/references.bib"}
+    assert here <= files and len(pages) >= 10
+    if not (checkout / ".git").exists():  # a source distribution has no workflows
+        files = {name for name in files if not name.startswith(".github")}
+    assert {name for name in files if not any(checkout.glob(name))} == set()
+    assert {page for page in pages if not (checkout / page).is_file()} == set()
 
 
 def test_ci_runs_targets_that_exist(checkout):

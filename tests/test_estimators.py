@@ -1,6 +1,8 @@
 """The filters as scikit-learn estimators."""
 
+import inspect
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -195,6 +197,31 @@ def test_every_kind_of_scorer(data):
     assert wrapped.threshold_ == trained.threshold_
     unnamed = graphs.replace_features(graphs.features)
     assert isinstance(HardCF().fit(unnamed, y).scorer_, ClassifierScorer)
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [
+        HardCF("frequency-score", calibration_size="cross"),
+        HardCF(ClassifierScorer()),
+        IndependentFactuality("frequency-score"),
+        SingleFeatureCF("frequency-score"),
+        XGBoostCF(),
+        BoostedIndependentFactuality(),
+        CoherentConformalFilter("linear"),
+        CoherentConformalFilter("auto"),
+    ],
+    ids=lambda filter: repr(filter)[:40],
+)
+def test_every_fitted_attribute_is_documented(filter, data):
+    """In the section of its own class; a property has a docstring of its own."""
+    graphs, y = data
+    filter.set_params(random_state=0).fit(graphs[:100], y[:100])
+    for one in (filter, filter.scorer_):
+        fitted = {n for n in vars(one) if n.endswith("_") and n[0] != "_"}
+        described = inspect.getdoc(type(one)).partition("Attributes\n---")[2]
+        described = set(re.findall(r"\w+_\b", described.partition("\n---")[0]))
+        assert fitted - described == set(), type(one).__name__
 
 
 def test_calibrating_again_and_again(data):

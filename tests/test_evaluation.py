@@ -372,6 +372,7 @@ def test_verbose_shows_progress(data, filters, capsys):
     graphs, labels = data
     run = {"alphas": ALPHAS, "cv": 2, "random_state": 0}
     compare_filters(filters, graphs, labels, verbose=1, **run)
-    assert "2/2" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "2/2" in said and "split" in said
     compare_filters(filters, graphs, labels, **run)
     assert capsys.readouterr().err == ""

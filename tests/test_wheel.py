@@ -1,5 +1,7 @@
 """What users install: the wheel, alone, in an environment that holds nothing else."""
 
+import gzip
+import json
 import os
 import shutil
 import subprocess
@@ -106,6 +108,58 @@ def test_wheel_brings_the_command(installed, tmp_path):
     assert "evaluate" in run(installed / "skdcf", "--help", cwd=tmp_path)
     few = ("demo", "--n-problems", "100", "--output", "pictures")
     assert "report.html" in run(installed / "skdcf", *few, cwd=tmp_path)
+
+
+MADE = """
+import gzip, json
+from skdcf.datasets import make_word_problems
+
+def record(number, graph, labels):
+    parents = [[int(u) for u, w in graph.edges if w == v] for v in range(graph.n_claims)]
+    return {"question": graph.problem, "claims": list(graph.claims), "parents": parents,
+            "labels": [int(y) for y in labels], "ticket": f"T-{number}", "by": {"bot": 1}}
+
+for name, n, seed in (("labelled", 120, 0), ("test", 60, 1), ("new", 20, 2)):
+    data = make_word_problems(n, random_state=seed)
+    rows = [record(i, g, y) for i, (g, y) in enumerate(zip(data.graphs, data.labels))]
+    if name == "new":
+        rows = [{k: v for k, v in row.items() if k != "labels"} for row in rows]
+    with gzip.open(f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\\n" for row in rows)
+"""
+
+
+@pytest.mark.wheel
+def test_wheel_goes_from_json_lines_to_a_report(installed, tmp_path):
+    """With ``parents``, compressed, with keys of one's own, and without any extra."""
+    run(installed / "python", "-c", MADE, cwd=tmp_path)
+
+    def skdcf(*words):
+        return run(installed / "skdcf", *words, cwd=tmp_path)
+
+    assert "labelled.jsonl.gz: 120 problems" in skdcf("check", "labelled.jsonl.gz")
+    skdcf("fit", "labelled.jsonl.gz", "-o", "filter.skops", "--alpha", "0.1")
+    skdcf("filter", "filter.skops", "new.jsonl.gz", "-o", "kept.jsonl.gz")
+    texts = "filter", "filter.skops", "new.jsonl.gz", "--text", "--empty", "(nothing)"
+    packed = [(tmp_path / f"{name}.jsonl.gz").read_bytes() for name in ("new", "kept")]
+    lines = [gzip.decompress(one).splitlines() for one in packed]
+    given, kept = ([json.loads(line) for line in file] for file in lines)
+    for before, after in zip(given, kept, strict=True):
+        for key in ("ticket", "by", "claims"):
+            assert after[key] == before[key]
+        mask = after["mask"]
+        assert len(mask) == len(before["claims"])
+        assert all(
+            mask[u] for v, us in enumerate(before["parents"]) if mask[v] for u in us
+        )
+    shown = [row["metadata"]["filtered"]["text"] or "(nothing)" for row in kept]
+    assert skdcf(*texts, "-o", "-").splitlines() == shown
+    levels = "--alphas", "0.1", "0.2"
+    assert "0.100   0.900" in skdcf(
+        "evaluate", "filter.skops", "test.jsonl.gz", *levels
+    )
+    skdcf("report", "filter.skops", "test.jsonl.gz", "-o", "report.html")
+    assert "<html" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_folder_of_the_same_name_does_not_hide_the_package(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .._checks import printable
-from .._files import replaced
+from .._files import write_text
 from ..datasets import read_jsonl
 from ..graphs import question_groups
 
@@ -27,12 +27,11 @@ def check_folder(path):
 
 
 def write_lines(path, lines):
-    """Write a text; a file appears when it is complete."""
+    """Write a text; a file appears when it is complete, compressed if it ends in .gz."""
     if path == STANDARD:
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
-        with replaced(path, encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
+        write_text(path, lines)
 
 
 def renamed(options):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .. import GraphBatch, datasets, labelling, load
 from .._checks import printable
-from .._files import replaced
+from .._files import write_text
 from ._files import check_folder, inform, read_problems
 
 _SHOWN = 20  # disagreements
@@ -130,8 +130,8 @@ def _write(options, store, by, meaning, data):
     if options.csv:
         labelling.exchange.write_csv(options.csv, graphs, out.words)
     if options.label_studio:
-        with replaced(options.label_studio, encoding="utf-8") as file:
-            json.dump(labelling.to_label_studio(graphs, out.words), file)
+        tasks = labelling.to_label_studio(graphs, out.words)
+        write_text(options.label_studio, [json.dumps(tasks)])
     inform(labelling.describe_labels(graphs, out.labels))
     if out.n_corrected and graphs.features is not None:
         inform(f"edges of {out.n_corrected} problems changed: make their columns anew")

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_count
-from .._files import is_plain, iter_objects, name_of, replaced
+from .._files import is_plain, iter_objects, name_of, write_text
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
 from .records import Problem, jsonl_schema
@@ -49,7 +49,7 @@ def write_jsonl(
     Parameters
     ----------
     path : path-like
-        What is there is replaced.
+        What is there is replaced. A name that ends in ``.gz`` compresses the file.
     graphs : iterable of ReasoningGraph
         May be a generator: nothing is held in memory. Texts and ids that are numpy
         scalars are written as the plain values they stand for.
@@ -86,10 +86,7 @@ def write_jsonl(
     True
     """
     lines = format_jsonl(graphs, labels, masks, groups=groups, metadata=metadata)
-    path = Path(path)
-    with replaced(path, encoding="ascii", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
-    return path
+    return write_text(path, lines)
 
 
 def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None):

@@ -96,6 +96,13 @@ class CoherentConformalFilter(ConformalFilter):
         Number of features per claim.
     feature_names_in_ : ndarray of str
         Where the features are named.
+    features_ : transformer, list of transformers, or None
+        What ``features=`` became when it was fitted; one for each fold with
+        ``calibration_size="cross"``.
+    left_over_ : ndarray of int
+        Positions of the problems that were free to calibrate and were not needed.
+    origin_ : dict
+        How the calibration problems were made, and what their labels mean.
 
     References
     ----------
@@ -226,6 +233,13 @@ class HardCF(ConformalFilter):
         Number of features per claim.
     feature_names_in_ : ndarray of str
         Where the features are named.
+    features_ : transformer, list of transformers, or None
+        What ``features=`` became when it was fitted; one for each fold with
+        ``calibration_size="cross"``.
+    left_over_ : ndarray of int
+        Positions of the problems that were free to calibrate and were not needed.
+    origin_ : dict
+        How the calibration problems were made, and what their labels mean.
 
     Notes
     -----
@@ -285,7 +299,9 @@ class IndependentFactuality(_Untrained):
 
     Attributes
     ----------
-    nonconformity_scores_, threshold_, n_calibration_, scorer_
+    nonconformity_scores_, answer_scores_, largest_risks_, threshold_, calibration_
+        As in `HardCF`.
+    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, left_over_, origin_
         As in `HardCF`.
 
     References
@@ -338,7 +354,9 @@ class SingleFeatureCF(_Untrained):
 
     Attributes
     ----------
-    nonconformity_scores_, threshold_, n_calibration_, scorer_
+    nonconformity_scores_, answer_scores_, largest_risks_, threshold_, calibration_
+        As in `HardCF`.
+    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, left_over_, origin_
         As in `HardCF`.
 
     Examples
@@ -398,7 +416,11 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
 
     Attributes
     ----------
-    nonconformity_scores_, threshold_, n_calibration_, scorer_, coef_, loss_curve_
+    coef_, loss_curve_, n_iter_
+        As in `CoherentConformalFilter`.
+    nonconformity_scores_, answer_scores_, largest_risks_, threshold_, calibration_
+        As in `CoherentConformalFilter`.
+    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, left_over_, origin_
         As in `CoherentConformalFilter`.
 
     References
@@ -454,7 +476,9 @@ class XGBoostCF(_Untrained):
 
     Attributes
     ----------
-    nonconformity_scores_, threshold_, n_calibration_, scorer_
+    nonconformity_scores_, answer_scores_, largest_risks_, threshold_, calibration_
+        As in `HardCF`.
+    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, left_over_, origin_
         As in `HardCF`.
 
     Examples

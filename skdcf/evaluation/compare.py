@@ -159,7 +159,7 @@ def compare_filters(
     from tqdm.auto import tqdm
 
     finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
-    shown = {"desc": "splits", "total": len(splits), "disable": not verbose}
+    shown = {"unit": "split", "total": len(splits), "disable": not verbose}
     for number, result in tqdm(finished, initial=len(results), **shown):
         results[number] = result
         if resume is not None:
@@ -198,8 +198,7 @@ def _check_filter(name, filter, alphas, protocol):
     if getattr(inner, "calibration_size", None) == "cross":
         raise ValueError(
             f'filter {name!r} has calibration_size="cross", which calibrates on what it '
-            "trains on, but a comparison calibrates on a part of its own: evaluate it on "
-            "splits of yours, by evaluate_filter"
+            "trains on; a comparison does not: use evaluate_filter on splits of yours"
         )
     return clone(filter)
 
@@ -241,8 +240,7 @@ def _run_filter(filter, data, alphas):
         for i, row in zip(positions, found, strict=True):
             rows[i] = row | {"chosen": settings}
         start = time.perf_counter()
-    order = [rows[i] for i in range(len(alphas))]
-    columns = {key: [row[key] for row in order] for key in COLUMNS[:-1]}
+    columns = {key: [rows[i][key] for i in range(len(alphas))] for key in COLUMNS[:-1]}
     return columns | {"seconds": seconds}
 
 
@@ -380,8 +378,7 @@ def _check_split(parts, number, codes, protocol):
     if len(np.unique(members)) < len(members):
         raise ValueError(
             f"split {number}: answers to one question are in two parts. Leave cv to its "
-            "default or use a splitter that keeps groups together, such as "
-            "GroupShuffleSplit"
+            "default, or use a splitter that keeps groups, such as GroupShuffleSplit"
         )
 
 
@@ -433,7 +430,10 @@ def finished_splits(path, key, names):
         except (ValueError, TypeError, KeyError) as error:
             if isinstance(error, json.JSONDecodeError) and BEGIN.startswith(line[:8]):
                 continue
-            raise ValueError(f"{path} is no file of a comparison") from error
+            raise ValueError(
+                f"{path} is no file of a comparison, or another version wrote it: "
+                f"{error!r}. Pass another path"
+            ) from error
         if its_key != key:
             raise ValueError(
                 f"{path} belongs to a comparison with other inputs. Pass the same ones to "

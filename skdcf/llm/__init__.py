@@ -1,8 +1,8 @@
 """From raw answers to reasoning graphs and back to text, with a language model.
 
 Models are reached through `ChatClient`: any endpoint that speaks the chat-completions
-protocol (hosted, vLLM, Ollama, llama.cpp), or any function. Install ``skdcf[llm]`` for
-endpoints. Keys are read from the environment when calls are made, and stored nowhere.
+protocol (hosted, vLLM, Ollama, llama.cpp), or any function. The extra ``llm`` is
+for endpoints. Keys are read from the environment when calls are made, and stored nowhere.
 """
 
 from ._calls import CallError, EndpointError, Reply, Usage

@@ -93,7 +93,7 @@ class Endpoint:
         try:
             from openai import DefaultAsyncHttpxClient
         except ImportError as error:
-            said = "models are called with the openai client: pip install skdcf[llm]"
+            said = "openai, which calls models, is missing: pip install openai pydantic"
             raise ImportError(said) from error
         self._client = DefaultAsyncHttpxClient(follow_redirects=False, timeout=None)
         for logger in _their_loggers():

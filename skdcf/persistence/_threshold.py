@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_alpha, check_choice
-from .._files import replaced
+from .._files import write_text
 from ._save import own_version
 
 FORMAT = "skdcf threshold 1"
@@ -134,9 +134,7 @@ def save_threshold(
     if math.isinf(value.threshold):  # JSON has no number for it
         record["threshold"] = str(value.threshold)
     text = json.dumps({"format": FORMAT, "skdcf": own_version(), **record}, indent=1)
-    with replaced(path, encoding="ascii") as file:
-        file.write(text + "\n")
-    return Path(path)
+    return write_text(path, [text])
 
 
 def load_threshold(path: str | os.PathLike) -> CalibratedThreshold:

@@ -9,6 +9,7 @@ import argparse
 import csv
 import io
 import json
+import re
 from itertools import pairwise
 from math import hypot, sqrt
 from pathlib import Path
@@ -39,13 +40,16 @@ SHORT = {
     "6 others": "six others",
 }
 KEPT = "True claims kept per answer (false ones in brackets)"
+WRITTEN_LEVELS = ("0.02", "0.05", "0.1", "0.2")  # those of benchmarks/online.py
 CLEAR = 0.05  # p-value below which a change gets its star
 
 
 def read(folder):
-    """Saved experiments by name."""
+    """Saved experiments by name, and what the program of streaming printed."""
     files = folder.glob("*.json")
-    return {path.stem: json.loads(path.read_text("utf-8")) for path in files}
+    saved = {path.stem: json.loads(path.read_text("utf-8")) for path in files}
+    online = folder / "online.txt"
+    return saved | ({"online": online.read_text("utf-8")} if online.exists() else {})
 
 
 def table(title, header, rows):
@@ -368,7 +372,25 @@ def resources_section(results):
     )
 
 
+def written_section(results):
+    """Decisions about whole answers, and while they are written."""
+    if "online" not in results:
+        return
+    first, *lines = results["online"].splitlines()
+    ways, rows, data = {"whole": "whole", "online": "while written"}, [], ""
+    for line in lines:
+        if line.startswith("  "):
+            kept = re.findall(r"[\d.]+ \([\d.]+\)", line)
+            rows.append([f"{data}, {ways[line.split()[0]]}", *kept])
+        else:
+            data = line.partition(":")[0]
+    yield heading("While an answer is written")
+    yield texts.WRITTEN.format(streamed=first)
+    yield table("True claims kept (coverage)", ["answers", *WRITTEN_LEVELS], rows)
+
+
 PRINTED = {
+    "online": "Decisions while an answer is written",
     "edge_cases": "The guarantee at its edges",
     "no_gain": "Where there is nothing to gain",
     "hard_speed": "Speed of filtering",
@@ -440,6 +462,7 @@ def results_page(results):
     alt, caption = texts.FIGURES["labelled"]
     parts.append(figure("retention", *texts.FIGURES["retention"]))
     parts.append(figure("labelled", alt, caption.format(**falls(results))))
+    parts += written_section(results)
     parts.append(conditions(results))
     return joined(parts)
 

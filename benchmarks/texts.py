@@ -57,6 +57,11 @@ SETS = {
     "gsm8k-solutions": ("GSM8K solutions, 5,228", "derived from answers", "natural"),
     "prmbench": ("PRMBench, 3,754", "the model that planted them", "planted"),
 }
+WRITTEN = """\
+With ``online=True`` the risk of a claim is computed from the claims up to it, in calibration
+and in use, so that claims are decided about while the answer is written (:doc:`deploying`).
+What that costs, with the Neyman-Pearson scorer, over new halves; at each level both keep the
+promise. Streamed claim by claim: {streamed}."""
 
 SUMMARY = """\
 ``auto``, the default of
@@ -253,6 +258,8 @@ Further measurements
 What the programs behind other pages print, word for word, folded. Times are of one core."""
 
 MEASURED = {
+    "online": "Streamed decisions of random graphs against ``predict``, their coverage,\n"
+    "and what it costs not to look ahead.",
     "edge_cases": "What users do, and what it does to a coverage of 0.9: as promised, refused, or\n"
     "void where the filter cannot see what was done before it. Since it ran, a column of\n"
     "older numbers was cut and two rows were renamed; the numbers are as printed.",

@@ -77,7 +77,7 @@ ROOMS = {
     "guarantees": 512,
     "inspection": 526,
     "labelling": 735,
-    "llm": 1852,
+    "llm": 1700,
     "metrics": 300,
     "monitoring": 299,
     "ops": 712,
@@ -88,7 +88,7 @@ ROOMS = {
     "service": 250,
     "training": 377,
 }
-WHOLE = 16_972
+WHOLE = 16_820
 
 
 def place(path):

@@ -441,8 +441,8 @@ def test_the_key_is_taken_from_the_variable_that_is_named(monkeypatch):
         decompose(server, ["x"], key_variable="OTHER_KEY")
         monkeypatch.delenv("OPENAI_API_KEY")
         decompose(server, ["x"])  # a model on this machine needs none
-    sent = [headers["authorization"] for _, headers, _ in server.requests]
-    assert sent == ["Bearer k2", "Bearer no-key-needed"]
+    sent = [headers.get("authorization") for _, headers, _ in server.requests]
+    assert sent == ["Bearer k2", None]
 
 
 def test_a_missing_key_is_named(monkeypatch):
@@ -484,6 +484,18 @@ def test_what_is_cached_needs_neither_key_nor_client(tmp_path, monkeypatch):
 def test_wrong_settings_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         ChatClient(**options).validate()
+
+
+def test_endpoints_without_a_key_may_be_anywhere():
+    for url in ("http://ollama:11434/v1", "http://10.0.0.7:8000/v1?api-version=1"):
+        ChatClient(url, key_variable=None).validate()
+
+
+def test_a_folder_is_no_cache(tmp_path):
+    mode = tmp_path.stat().st_mode
+    with pytest.raises(IsADirectoryError):
+        decompose(None, ["x"], ChatClient("http://127.0.0.1:9/v1", cache=tmp_path))
+    assert tmp_path.stat().st_mode == mode
 
 
 def test_a_client_is_a_value():

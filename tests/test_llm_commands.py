@@ -112,6 +112,22 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
         assert run(*shlex.split(line)) == 0
     assert len(shown) == 2 and '"dropped": [["3 + 4 = 8' in capsys.readouterr().out
 
+    # An answer of the user's, with passages, by another model for a reason.
+    passage = tmp_path / "passage.txt"
+    passage.write_text("Sums are sums.")
+    given = [*answer[:4], "-a", "3 + 4 = 7.", "--endpoint", server.url]
+    assert run(*given, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["claims"] == ["3 + 4 = 7."]
+    before = len(server.requests)
+    assert run(*given, "--model", "other") == 2
+    assert "accept" in capsys.readouterr().err
+    assert run(*given, "--model", "other", "--accept-origin", "a trial") == 0
+    assert "other" in {sent["model"] for _, _, sent in server.requests[before:]}
+    before = len(server.requests)
+    run(*given, "--context", passage)  # judged by it or refused: none calibrated
+    sent = [sent["messages"][1]["content"] for _, _, sent in server.requests[before:]]
+    assert any('"context": ["Sums are sums."]' in text for text in sent)
+
 
 def test_extract_goes_on_where_it_was(server, tmp_path, capsys):
     answers = write_answers(tmp_path / "a.jsonl", 6, 3)
@@ -132,9 +148,34 @@ def test_extract_asks_before_it_spends(server, tmp_path, capsys, monkeypatch):
     command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
     command += ["--base-url", server.url, "--prices", 2, 8, "--confirm-above", 0.0001]
     assert run(*command) == 2
-    assert "nothing was called" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "nothing was called" in said and "confirm" not in said.replace(
+        "--confirm", ""
+    )
+    assert "Raise --confirm-above, or pass --yes" in said
     assert not (tmp_path / "o.jsonl").exists() and server.requests == []
     assert run(*command, "--yes") == 0
+
+
+def test_one_answer_that_fails_does_not_lose_the_others(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    answers = write_answers(tmp_path / "a.jsonl", 3, 3)
+    first = json.loads(answers.read_text().splitlines()[1])["answer"]
+
+    def script(request, n):
+        bad = first in json.loads(request["messages"][1]["content"]).get("answer", "")
+        return Status(400) if bad else ScriptedModel()(request, n)
+
+    with ChatServer(script) as server:
+        command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
+        command += ["--base-url", server.url]
+        assert run(*command, "--on-failure", "raise") == 2
+        assert not (tmp_path / "o.jsonl").exists()
+        assert run(*command) == 0
+    assert 'problem "3/1": extraction failed: status 400' in capsys.readouterr().err
+    graphs = read_jsonl(tmp_path / "o.jsonl").graphs
+    assert [g.n_claims > 0 for g in graphs] == [True, False, True]
+    assert graphs[1].metadata["flags"][0].startswith("extraction failed")
 
 
 def test_extract_takes_options_from_a_file(server, tmp_path, capsys):

@@ -36,7 +36,7 @@ from skdcf.llm import (
     Verify,
     split_sentences,
 )
-from skdcf.llm._calls import Answer
+from skdcf.llm._extractor import Answer
 
 TESTS = Path(__file__).parent
 
@@ -152,7 +152,7 @@ def test_answers_in_all_forms():
     ],
 )
 def test_what_is_no_answer_is_refused(bad):
-    with pytest.raises(ValueError, match=r"no list|must be|\['question'\]"):
+    with pytest.raises(ValueError, match=r"no list|must be|expected|\['question'\]"):
         ClaimExtractor(decompose=split_sentences, graph=no_edges).transform(bad)
 
 

@@ -37,7 +37,7 @@ from skdcf.llm import (
     split_sentences,
 )
 from skdcf.llm import _transport as transport_module
-from skdcf.llm._calls import Answer
+from skdcf.llm._extractor import Answer
 
 KEY = 'sk-secret/0123"456789'
 GRAPH = ReasoningGraph(
@@ -327,6 +327,16 @@ def test_keys_that_come_back_are_masked(monkeypatch, caplog):
     assert not any("What is" in r for r in caplog.messages)
 
 
+def test_a_key_with_a_backslash_is_masked_in_all_its_forms(monkeypatch):
+    key = r"sk\/back\"slash-0123"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with ChatServer(lambda request, n: f"It is {key}.") as server:
+        client = ChatClient(server.url)
+        drawn = SampleAnswers(1).apply(["q"], model="m", client=client)
+        server.script = lambda request, n: claims(f"It is {key}.")
+        assert drawn == decompose(server) == [["It is ***."]]
+
+
 # --- 6. falling back
 
 
@@ -384,6 +394,27 @@ def test_samples_that_say_nothing_are_drawn_again(bad, tmp_path):
             drawn = SampleAnswers(2).apply(["q"], model="m", client=client)
             assert drawn == [["It is 3.", "It is 2."]]
     assert len(server.requests) == 3
+
+
+def test_an_answer_that_is_shown_may_be_cut_off_and_says_so():
+    """Asked for by the pipeline, awaited in a loop, with what each answer cost."""
+
+    def script(request, n):
+        return Say("It is 7. And 8.", finish="length")
+
+    extractor = ClaimExtractor(
+        "m", decompose=split_sentences, graph=no_edges, features=[("sure", _sure)]
+    )
+    pipeline = ConformalFactualityPipeline(extractor, HardCF("sure", alpha=0.2))
+    known = [(f"q{i}", "It is 3." if i % 2 else "maybe 5.") for i in range(20)]
+    pipeline.fit(known, [[i % 2] for i in range(20)])
+    with ChatServer(script) as server:
+        extractor.set_params(client=ChatClient(server.url))
+        out = asyncio.run(pipeline.aanswer(["q", ("r", "It is 9.")]))
+        assert [one.text for one in out] == ["It is 7. And 8.", "It is 9."]
+        assert [one.usage.calls for one in out] == [1, 0]
+        assert len(server.requests) == 1
+    assert "the answer was cut off" in out[0].flags[0] and out[1].flags == ()
 
 
 def test_fewer_samples_are_flagged():
@@ -494,7 +525,7 @@ def _sure(graph):
 
 
 def test_a_sentence_stays_only_if_all_of_it_is_kept():
-    from skdcf.llm._calls import cut_answer
+    from skdcf.llm._extractor import cut_answer
 
     answer = "Ann has 3 pens, and Bob has 5.\n- They have 8 together. The end."
     spans = {
@@ -796,10 +827,10 @@ def test_a_function_cannot_wait_for_its_own_client():
 
 
 def test_log_odds_of_a_hand_made_reply():
-    from skdcf.llm._reading import log_odds
+    from skdcf.llm._calls import log_odds
 
     reply = Reply("true", top_logprobs=[{"tr": math.log(0.6), "f": math.log(0.2)}])
-    assert log_odds(reply, ["true"]) == [None]  # the word is not in the tokens
+    assert log_odds(reply, ["true"]) == [1.0]  # the word is not in the tokens
     reply = Reply(
         "true", tokens=["t", "rue"], top_logprobs=[{"t": -0.5, "fal": -1.5}, {"rue": 0}]
     )

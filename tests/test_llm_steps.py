@@ -25,9 +25,8 @@ from skdcf.llm import (
     join_claims,
     split_sentences,
 )
-from skdcf.llm._calls import VERSIONS, load_prompt
-from skdcf.llm._claims import DeducedGraph
-from skdcf.llm._reading import parse_object
+from skdcf.llm._calls import VERSIONS, load_prompt, parse_object
+from skdcf.llm._steps import DeducedGraph
 
 GRAPH = ReasoningGraph.from_parents(
     [[], [0], [0, 1]],
@@ -152,8 +151,8 @@ def test_what_cannot_be_used_is_asked_for_again(bad, complaint):
 
 
 def test_half_characters_and_zeros_do_not_reach_files():
-    model = Model('{"claims": ["a \\ud800 b\\u0000"]}')
-    assert run(Decompose(), "x", None, model=model) == ["a ? b"]
+    model = Model('{"claims": ["a \\ud800 b\\u0000", "c \\\\u0000"]}')
+    assert run(Decompose(), "x", None, model=model) == ["a ? b", "c \\u0000"]
 
 
 @pytest.mark.parametrize(

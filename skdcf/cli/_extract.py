@@ -55,16 +55,17 @@ def answer(options):
         )
     made = json.loads(made[0]) if isinstance(made[0], str) else made[0]
     options.model = options.model or made["model"]
-    extractor = ClaimExtractor.from_description(
-        {**made, "model": options.model}, _client(options, options.cache)
-    )
+    made = {**made, "model": options.model}
+    agreed = (lambda estimate: True) if options.yes else None
+    client = _client(options, options.cache)
+    extractor = ClaimExtractor.from_description(made, client, confirm=agreed)
     pipeline = ConformalFactualityPipeline(extractor, filter)
     pipeline.filter_ = filter
-    item = {"problem": options.question, "answer": options.answer}
-    if options.context:
-        item["context"] = [Path(path).read_text("utf-8") for path in options.context]
+    given = [Path(path).read_text("utf-8") for path in options.context or ()] or None
+    item = {"problem": options.question, "answer": options.answer, "context": given}
     with _own_words():
-        [found] = pipeline.answer([item], alpha=options.alpha)
+        how = {"alpha": options.alpha, "accept_origin": options.accept_origin}
+        [found] = pipeline.answer([item], **how)
     if options.json:
         names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
         row = {name: getattr(found, name) for name in (*names, "text_promise")}
@@ -84,12 +85,11 @@ def _own_words():
 
     try:
         yield
-    except CallError as error:
-        words = {"confirm=": "--yes, or confirm=", "confirm_above": "--confirm-above"}
-        text = str(error)
-        for python, command in words.items():
-            text = text.replace(python, command)
-        raise ValueError(text) from error
+    except (CallError, ValueError) as error:
+        text = str(error).replace("key_variable=None", '--key-variable ""')
+        text = text.replace("confirm_above of the ChatClient", "--confirm-above")
+        text = text.replace("confirm=lambda estimate: True", "--yes")
+        raise ValueError(text.replace("confirm_above=", "--confirm-above ")) from error
 
 
 def _client(options, cache):

@@ -6,11 +6,14 @@ for endpoints. Keys are read from the environment when calls are made, and store
 """
 
 from ._calls import CallError, EndpointError, Reply, Usage
-from ._claims import Decompose, DeduceGraph, SampleAnswers, split_sentences
 from ._client import ChatClient
 from ._extractor import ClaimExtractor
-from ._judges import Frequency, Merge, SemanticJudge, Verify, join_claims, judge_labels
-from ._pipeline import ConformalFactualityPipeline, FilteredAnswer
+from ._pipeline import ConformalFactualityPipeline, FilteredAnswer, Merge
+from ._pipeline import join_claims as join_claims
+from ._pipeline import judge_labels as judge_labels
+from ._steps import Decompose, DeduceGraph, Frequency, SampleAnswers, SemanticJudge
+from ._steps import Verify as Verify
+from ._steps import split_sentences as split_sentences
 
 __all__ = ["CallError", "ChatClient", "ClaimExtractor", "ConformalFactualityPipeline"]
 __all__ += ["Decompose", "DeduceGraph", "EndpointError", "FilteredAnswer", "Frequency"]

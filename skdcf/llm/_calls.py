@@ -1,22 +1,30 @@
-"""Answers, what is asked of a model about them, what comes back, what can go wrong."""
+"""Calls of a model and their replies: what is asked, what comes back, what can go wrong.
+
+What a reply says is data. It may quote the texts that it was asked about, and these may
+hold JSON of their own: so the last object counts, and two that differ are refused.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields, make_dataclass
+from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
 
-from ..graphs import ReasoningGraph
-
-_PROMPTS = files("skdcf.llm").joinpath("prompts")
-_FOUND = (path.name.removesuffix(".txt").rpartition("-") for path in _PROMPTS.iterdir())
+_FILES = files("skdcf.llm").joinpath("prompts").iterdir()
+_TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
+_FOUND = (full.rpartition("-") for full in _TEXTS)
 #: Version of each prompt that is used by default: the newest.
 VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
 
@@ -32,12 +40,12 @@ class EndpointError(CallError):
 class UnreadableError(CallError):
     """The endpoint answers, but not with what was asked for.
 
-    ``data`` is the last object that was found in a reply, None where there was none.
+    ``text`` is the last reply.
     """
 
-    def __init__(self, message: str, data: Any = None):
+    def __init__(self, message: str, text: str = ""):
         super().__init__(message)
-        self.data = data
+        self.text = text
 
 
 class PassingError(Exception):
@@ -58,9 +66,8 @@ class Prompt(NamedTuple):
     text: str
 
 
-@cache
-def load_prompt(name: str) -> Prompt:
-    """Read a prompt of the package, in its newest version.
+def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
+    """Read a prompt of the package, in its newest version, or one of the caller.
 
     A prompt is part of the call, and so of the name under which a reply is kept: another
     prompt, another reply. What is asked about (questions, answers, claims) is never
@@ -71,6 +78,8 @@ def load_prompt(name: str) -> Prompt:
     name : str
         "answer", "decompose", "entailment", "frequency", "graph",
         "labels", "merge", "semantic", "verdict", "verify" or "verify_all".
+    own : str or Path, optional
+        The caller's own prompt for the same: a text, or the path of a file.
 
     Returns
     -------
@@ -83,7 +92,13 @@ def load_prompt(name: str) -> Prompt:
     'merge-2'
     """
     full = f"{name}-{VERSIONS[name]}"
-    return Prompt(full, _PROMPTS.joinpath(f"{full}.txt").read_text("utf-8").strip())
+    if own is None:
+        return Prompt(full, _TEXTS[full].strip())
+    text = (own.read_text("utf-8") if isinstance(own, Path) else own).strip()
+    if not text:
+        raise ValueError(f"the prompt for {name!r} is empty")
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    return Prompt(f"{name}-own-{digest}", text)
 
 
 @dataclass(frozen=True)
@@ -208,193 +223,291 @@ class Usage:
         ndarray of int, shape (3,)
             Their numbers, in this order.
         """
-        paid = self.calls, self.prompt_tokens, self.completion_tokens
-        kept = self.cached, self.cached_prompt_tokens, self.cached_completion_tokens
-        return np.add(paid, kept)
+        calls, cached, _, sent, said, *kept = vars(self).values()
+        return np.add((calls, sent, said), (cached, *kept))
 
     def __iadd__(self, other):
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
+        vars(self).update({n: v + getattr(self, n) for n, v in vars(other).items()})
         return self
 
 
-_SENTENCE_END = re.compile(r"\n\s*|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
-_MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
-_MOST_OUTSIDE = 0.2  # share of an answer that may be in no claim without a flag
-#: What may stand for an answer and what belongs to it.
-_KINDS: dict[str, Any] = {
-    "problem": (str | None, "a text"),
-    "answer": (str | None, "a text"),
-    "id": (str | int | None, "a text or whole number"),
-    "metadata": (Mapping | None, "a dictionary"),
-}
+#: What a value of an unexpected kind raises, wherever it is looked into.
+ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
+_FENCE = re.compile(r"```[a-zA-Z]*\n?")
+_TRAILING_COMMA = re.compile(r",\s*(?=[}\]])")
+_LONGEST = 400_000  # characters of a reply that are read
+_MOST_STARTS = 200  # places where an object may begin
+_THOUGHT = "</think>"  # ends what some servers leave in the reply
+SHORT = 300  # characters of a server's message that are shown
+_PASSING = (408, 409, 425, 429)  # and all from 500 on
+_HOPELESS = (401, 402, 403, 404)
+_FINISHED = ("stop", "length", "content_filter")
+_CERTAIN = 14.0  # log odds beyond which probabilities are rounding
+_KINDS = {str: "string", int: "integer", float: "number"}
+#: Sentences and lines of a text, each with the white space that follows.
+SENTENCE = re.compile(r"(?s).+?(?:\n\s*|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\Z)")
+_VERDICT = re.compile(r'"verdict"\s*:\s*"\W*(true|false)\b', re.IGNORECASE)
+_ZERO = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+_WORD = re.compile(r"\b(true|false)\b", re.IGNORECASE)
 
 
-class Answer(NamedTuple):
-    """An answer to a problem, before anything is known about it.
+def _object(**columns):
+    """The type of an object with these columns; "why" and "span" may be missing."""
+    some = {"why": ("",), "span": ("",)}
+    given = [(name, kind, *some.get(name, ())) for name, kind in columns.items()]
+    rules = {"__pydantic_config__": {"str_strip_whitespace": True}}
+    return make_dataclass("Reply", given, kw_only=len(given) > 1, namespace=rules)
 
-    Parameters
-    ----------
-    problem : str or None
-        The question.
-    answer : str or None
-        None where the model is to be asked, which `ConformalFactualityPipeline` does.
-    id : str or int or None
-        A name for messages and files.
-    alternatives : sequence of str or None
-        Other answers, where there are some already.
-    metadata : dict or None
-        Whatever else belongs to the problem, such as what a guarantee groups by, and
-        ``group``, which names the question.
-    context : str, sequence of str or None
-        Passages that the answer has to be supported by; None where they are not known.
+
+def rows_of(name, **columns):
+    """The type of a reply whose one field lists rows with these columns."""
+    return _object(**{name: list[_object(**columns)]})
+
+
+def verdicts_of(*words: str) -> Any:
+    """The type of a reply that gives each claim one of several words."""
+    return rows_of("verdicts", claim=int, why=str, verdict=Literal[words])
+
+
+Claims = _object(claims=list[_object(span=str, text=str) | str])  # type: ignore[misc]
+Premises = rows_of("premises", claim=int, builds_on=list[int])
+Text = _object(text=str)
+Verdict = _object(why=str, verdict=Literal["true", "false"])
+
+
+def read_object(text, kind):
+    """The reply as the type that was asked for; ValueError says what is wrong with it."""
+    data = parse_object(text, list(kind.__dataclass_fields__)[-1])
+    try:  # zeros and half characters fit into no file
+        raw = _ZERO.sub(r"\1", json.dumps(data, ensure_ascii=False))
+        return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
+    except ValueError as error:  # of pydantic, which lists what is wrong
+        first, *more = error.errors(include_url=False, include_input=False)
+    others = f", and {len(more)} more" if more else ""
+    raise ValueError(f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{others}')
+
+
+@cache
+def _adapter(kind):
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def schema_of(kind: Any, n: int | None = None) -> dict[str, Any]:
+    """JSON schema of a reply; ``n`` is the number of rows that are wanted."""
+    if kind in _KINDS:
+        return {"type": _KINDS[kind]}
+    if get_origin(kind) is Literal:
+        return {"type": "string", "enum": list(get_args(kind))}
+    if get_origin(kind) is list:
+        size = {} if n is None else {"minItems": n, "maxItems": n}
+        return {"type": "array", "items": schema_of(get_args(kind)[0]), **size}
+    if rows := get_args(kind):  # of a row, or a text alone, which is not asked for
+        return schema_of(rows[0])
+    parts = {field.name: schema_of(field.type, n) for field in fields(kind)}
+    required = {"required": list(parts), "additionalProperties": False}
+    return {"type": "object", "properties": parts, **required}
+
+
+def parse_object(text: str, key: str) -> dict[str, Any]:
+    """The last object with that key in a text; ValueError if it is not the only answer."""
+    text = text[:_LONGEST]
+    for candidate in (text, _TRAILING_COMMA.sub("", _FENCE.sub("", text))):
+        found = list(_objects(candidate))
+        cut = _end_of_thought(candidate, found)
+        good = [f for f in found if f[0] >= cut and key in f[2]]
+        opened = re.compile(r'\{[^{}"]*"' + re.escape(key) + r'"\s*:')
+        # What is broken after the last object was to be the answer: mend it, or refuse.
+        if good and not opened.search(candidate, good[-1][1]):
+            break
+    else:
+        raise ValueError(f'it holds no JSON object with "{key}" that can be read')
+    if any(value != good[-1][2] for _, _, value in good):
+        raise ValueError(f'it holds two objects with "{key}" that differ')
+    return good[-1][2]
+
+
+def _objects(text) -> Iterator[tuple[int, int, dict]]:
+    """Start, end and value of the objects in a text, not those inside of others."""
+    refused = int  # which takes neither NaN nor Infinity
+    decoder = json.JSONDecoder(parse_constant=refused, object_hook=_in_lower_case)
+    place = text.find("{")
+    for _ in range(_MOST_STARTS):
+        if place < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, place)
+            yield place, end, value
+        except (ValueError, RecursionError):
+            end = place + 1
+        place = text.find("{", end)
+
+
+def _in_lower_case(row):
+    """An object with its verdict in lower case, also where that is no text."""
+    if isinstance(word := row.get("verdict"), str | bool):
+        row["verdict"] = str(word).strip().lower()
+    return row
+
+
+def _end_of_thought(text, found):
+    """Where the model's thinking ends: not at a "</think>" that an object quotes."""
+    place = text.rfind(_THOUGHT)
+    while place >= 0 and any(start < place < end for start, end, _ in found):
+        place = text.rfind(_THOUGHT, 0, place)
+    return max(place, 0)
+
+
+def read_verdict(text: str) -> str:
+    """ "true" or "false": the verdict of an object, or one word that is not contradicted."""
+    try:
+        return read_object(text, Verdict).verdict
+    except ValueError as error:
+        said = text.rpartition(_THOUGHT)[2]
+        words, first = [w.lower() for w in _WORD.findall(said)], re.search(r"\w+", said)
+        said = first is not None and _WORD.fullmatch(first[0])
+        if "{" in text or not said or len(set(words)) != 1:
+            shown = text.strip()[:50]
+            raise ValueError(f"it is neither true nor false: {shown!r}") from error
+        return words[0]
+
+
+def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
+    """The rows about claims 1 to n, in order; rows that count from 0 are moved by one."""
+    if n and sorted(row.claim for row in rows) == list(range(n)):
+        for row in rows:
+            row.claim += 1
+            row.builds_on = [u + 1 for u in getattr(row, "builds_on", ())]
+    out = {row.claim: row for row in rows}
+    if wrong := [v for v in out if not 1 <= v <= n]:
+        raise ValueError(f'"claim" is {wrong[0]}, but they are numbered from 1 to {n}')
+    if len(out) < len(rows):
+        raise ValueError("it speaks of a claim twice")
+    if missing := [v for v in range(1, n + 1) if v not in out]:
+        raise ValueError(f"it says nothing of claim {missing[0]}")
+    return [out[v] for v in range(1, n + 1)]
+
+
+def read_texts(values: Sequence[str]) -> list[str]:
+    """Texts that are not blank, of which one at least says something."""
+    if not all(values):
+        raise ValueError("one of its texts is empty")
+    if values and not any(c.isalnum() for value in values for c in value):
+        raise ValueError("its texts say nothing")  # such as the "..." of an example
+    return list(values)
+
+
+def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
+    """Log odds of true for each verdict of a reply, in the order of its text.
+
+    They are read where the verdict stands: what is said before it, in thinking or as a
+    reason, speaks of true and false as well. Where that place is not found, or the odds
+    say the opposite of the verdict, they are +1 or -1 by the verdict.
     """
+    rows = reply.top_logprobs
+    tokens = reply.tokens or [max(row, key=row.__getitem__, default="") for row in rows]
+    said = "".join(tokens)
+    found = list(_VERDICT.finditer(said)) or list(_WORD.finditer(said))[-1:]
+    found = found[-len(verdicts) :] if len(found) >= len(verdicts) else []
+    ends = np.cumsum([len(token) for token in tokens])
+    out = [1.0 if verdict == "true" else -1.0 for verdict in verdicts]
+    for i, match in enumerate(found):
+        odds = _odds(rows[np.searchsorted(ends, match.start(1), side="right")])
+        if match[1].lower() == verdicts[i] and odds * out[i] > 0:
+            out[i] = odds
+    return out
 
-    problem: str | None
-    answer: str | None
-    id: Any = None
-    alternatives: Sequence[str] | None = None
-    metadata: Mapping[str, Any] | None = None
-    context: str | Sequence[str] | None = None
+
+def _odds(row):
+    """Log odds of true in the place of a word; 0 where nothing speaks of it."""
+    sides = {"true": 0.0, "false": 0.0}
+    for token, logprob in row.items():
+        word = re.sub(r"\W", "", token).lower()
+        for side in sides:
+            if word and (side.startswith(word) or word.startswith(side)):
+                sides[side] += math.exp(min(logprob, 0.0))
+    true, false = (math.log(max(p, 1e-300)) for p in sides.values())
+    return min(max(true - false, -_CERTAIN), _CERTAIN)
 
 
-@dataclass(frozen=True)
-class Extraction:
-    """What became of one answer.
+def read_reply(body: bytes) -> Reply:
+    """The reply in the body of a response; a fault that may pass where it has none.
 
-    Parameters
-    ----------
-    graph : ReasoningGraph
-    answer : Answer
-    flags : tuple of str
-        What was not as it should be, such as a graph that had to be repaired.
-    usage : Usage
-        What it cost.
+    Its text is all that it needs: what is odd about the rest of a reply that was paid for
+    is no reason to ask again.
     """
+    try:
+        data = json.loads(body)
+        if isinstance(data, dict) and data.get("error") and not data.get("choices"):
+            error = data["error"]
+            code = error.get("code") if isinstance(error, dict) else None
+            raise fault_of(code if isinstance(code, int) else 400, str(error), {})
+        choice = data["choices"][0]
+        text = _joined(choice["message"].get("content"))
+    except ODD as error:
+        problem = f"{type(error).__name__}: {error}"[:SHORT]
+        raise PassingError(f"the response is no chat completion ({problem})") from None
+    reason = choice.get("finish_reason")
+    reason = reason if reason in _FINISHED else "stop"
+    tokens, tops = _logprobs(choice.get("logprobs"))
+    usage = data.get("usage")
+    sent, said = (_count(usage, f"{name}_tokens") for name in ("prompt", "completion"))
+    return Reply(text, reason, tops, sent, said, tokens)
 
-    graph: ReasoningGraph
-    answer: Answer
-    flags: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+
+def _joined(content):
+    """The text of a message, which may come in parts."""
+    if isinstance(content, list):
+        content = "".join(p["text"] for p in content if p.get("type", "text") == "text")
+    if not isinstance(content, str | None):
+        raise TypeError("content is no text")
+    return content or ""
 
 
-def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
-    """What the caller gave, as answers; ValueError names what is none.
+def _count(usage, name):
+    value = usage.get(name) if isinstance(usage, dict) else 0
+    return value if isinstance(value, int) and value >= 0 else 0
 
-    With ``ask``, an answer may be missing, and an item may be a question alone.
+
+def _logprobs(logprobs):
+    """Words and likeliest words of a reply; none where they cannot be read."""
+    try:
+        rows = logprobs["content"]
+        tops = [row["top_logprobs"] for row in rows]
+        tops = [{str(t["token"]): float(t["logprob"]) for t in top} for top in tops]
+        tokens = [str(row["token"]) for row in rows if "token" in row]
+    except ODD:
+        return [], []
+    return (tokens if len(tokens) == len(tops) else []), tops
+
+
+def fault_of(status: int, message: str, headers: dict) -> Exception:
+    """The error that a response stands for."""
+    said, lowered = f"status {status}: {message[:SHORT]}", message.lower()
+    wait = read_retry_after(headers)
+    if 300 <= status < 400:
+        why = "redirects are not followed, since texts and keys would go elsewhere"
+        return EndpointError(f"status {status}: {why}. Change base_url instead")
+    empty = "quota" in lowered and wait is None and "per minute" not in lowered
+    spent = status == 429 and (empty or "insufficient_quota" in lowered)
+    if status in _HOPELESS or spent:
+        return EndpointError(said)
+    if status in _PASSING or status >= 500:
+        return PassingError(said, wait)
+    return UnreadableError(said)
+
+
+def read_retry_after(headers: dict) -> float | None:
+    """Seconds that a server asks to wait for, None where it does not say.
+
+    Names of headers are in lower case, as httpx gives them.
     """
-    if isinstance(X, (str, bytes, Mapping)):
-        raise ValueError(f"a {type(X).__name__} is no list of problems and answers")
-    return [_read_answer(i, item, ask) for i, item in enumerate(X)]
-
-
-def _read_answer(i, item, ask):
-    """All that could be wrong is found before the first call."""
-    names = Answer._fields
-    if isinstance(item, str) and ask:
-        item = {"problem": item}
-    elif isinstance(item, tuple) and 2 <= len(item) <= len(names):
-        item = dict(zip(names, item, strict=False))
-    if not isinstance(item, Mapping):
-        said = 'must be (problem, answer), or a dictionary with "problem" and "answer"'
-        raise ValueError(f"problem {i} is a {type(item).__name__}, but {said}")
-    if unknown := sorted(map(str, item.keys() - {*names, "group"})):
-        said = 'The question is the "problem", and all others go into "metadata"'
-        raise ValueError(f"problem {i}: unknown keys {unknown}, not {names}. {said}")
-    kinds = _KINDS if ask else _KINDS | {"answer": (str, "a text")}
-    for name, (kind, said) in kinds.items():
-        value = item.get(name)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            its = f"problem {i}: its {name} is {value!r}"
-            raise ValueError(f"{its}, but must be {said}")
-    return _made(f"problem {i}: its", item)
-
-
-def _made(its, item):
-    """The answer in a dictionary, without half characters."""
-    answer = Answer(**{name: item.get(name) for name in Answer._fields})
-    if answer.answer is None and not (answer.problem or "").strip():
-        raise ValueError(f"{its} answer is None, and there is no question to ask")
-    passages, metadata = answer.context, answer.metadata
-    passages = (passages,) if isinstance(passages, str) else passages
-    if item.get("group") is not None:
-        metadata = {**(metadata or {}), "group": item["group"]}
-    return answer._replace(
-        problem=whole(answer.problem),
-        answer=whole(answer.answer),
-        alternatives=_texts(f"{its} alternatives", answer.alternatives),
-        metadata=metadata,
-        context=_texts(f"{its} context", passages),
-    )
-
-
-def _texts(name, values):
-    good = values is None or isinstance(values, (list, tuple))
-    if not good or not all(isinstance(text, str) for text in values or ()):
-        raise ValueError(f"{name} must be a list of texts")
-    return None if values is None else tuple(map(whole, values))
-
-
-def whole(text: str | None) -> str | None:
-    """A text whose half characters are joined, or replaced where the other half is lost."""
-    raw = (text or "").encode("utf-16-le", "surrogatepass")
-    return None if text is None else raw.decode("utf-16-le", "replace")
-
-
-def make_graph(answer: Answer, claims: Sequence[str], edges: Any) -> ReasoningGraph:
-    """The graph of an answer, and in its metadata the words that state each claim.
-
-    Words that are the claim's own are left out.
-    """
-    spans = {str(c): getattr(c, "span", c) for c in claims}
-    spans = {claim: span for claim, span in spans.items() if span != claim}
-    metadata = {**(answer.metadata or {}), "answer": answer.answer}
-    metadata |= {"spans": spans} if spans else {}
-    shared = answer._asdict() | {"metadata": metadata}
-    del shared["answer"]
-    return ReasoningGraph(None, edges, claims=[str(c) for c in claims], **shared)
-
-
-def flag_of_text(graph: ReasoningGraph) -> str | None:
-    """A flag where much of an answer is in no claim: it was neither kept nor dropped."""
-    answer, stated = _stated(graph)
-    letters = np.array([c.isalnum() for c in answer], dtype=bool)
-    share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
-    few = share <= _MOST_OUTSIDE
-    return None if few else f"{share:.0%} of the answer's text is in no claim"
-
-
-def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
-    """The answer itself, without the sentences that are not all in words of kept claims.
-
-    Words of a claim that are not found word for word in the answer keep nothing; and
-    where those of a dropped claim are not found, nothing is kept, since it may be stated
-    anywhere.
-    """
-    answer, stated = _stated(graph)
-    mask = np.asarray(kept, dtype=bool)
-    if not stated[~mask].any(axis=1).all():
-        return ""
-    good = stated[mask].any(axis=0) & ~stated[~mask].any(axis=0)
-    text, start = "", 0
-    for end in [*(m.end() for m in _SENTENCE_END.finditer(answer)), len(answer)]:
-        sentence = answer[start:end]
-        said = np.array([not c.isspace() for c in sentence], dtype=bool)
-        for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence
-            said[slice(*match.span())] = False
-        if said.any() and good[start:end][said].all():
-            text += sentence
-        start = end
-    return text.strip()
-
-
-def _stated(graph):
-    """An answer, and for each claim which characters of it are its words."""
-    metadata = graph.metadata or {}
-    answer, spans = metadata.get("answer") or "", metadata.get("spans") or {}
-    stated = np.zeros((graph.n_claims, len(answer)), dtype=bool)
-    for row, claim in zip(stated, graph.claims or (), strict=False):
-        words = map(re.escape, str(spans.get(claim, claim)).split())
-        for match in re.finditer(r"\s+".join(words), answer):
-            row[slice(*match.span())] = True
-    return answer, stated
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            if 0 <= (wait := float(headers.get(name, "")) / per_second) < math.inf:
+                return wait
+    with suppress(ValueError, TypeError, OverflowError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(date.timestamp() - time.time(), 0.0)
+    return None

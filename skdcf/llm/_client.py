@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import inspect
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -20,13 +20,14 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 
 from .._parameters import Number, Settings, positive
-from ._calls import CallError, Prompt, Reply, load_prompt
-from ._reading import number_rows
+from . import _calls as calls
+from ._calls import CallError, Prompt, Reply, number_rows
 from ._session import Engine, ReplyCache, Session, gather_all
-from ._transport import Endpoint, FunctionTransport, find_url
+from ._transport import Endpoint, FunctionTransport
 
+_OPENAI = "https://api.openai.com/v1"
+_UNDERRATED = 20  # times that an estimate may be too low without being looked at again
 _AMOUNT = Number(Real, 0, None, closed="left")
-_LETTERS_PER_TOKEN = 4
 #: What each verdict counts as a number.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
@@ -148,17 +149,16 @@ class ChatClient(Settings):
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
         if self.base_url is self.complete is self.key_variable is None:
-            said = "one that comes from a file has to be told where its model is"
-            set_it = "set_params(base_url=..., key_variable=...)"
-            raise ValueError(f"the client knows no address: {said}, with {set_it}")
+            said = "set_params(base_url=..., key_variable=...) sets it"
+            raise ValueError(f"the client is from a file and knows no address: {said}")
         if self.base_url is not None:
             _check_url(self.base_url)
             if self.complete is not None:
                 raise ValueError("base_url and complete are both given: choose one")
         if taken := _OURS.intersection(self.extra or ()):
             raise ValueError(f"extra holds {sorted(taken)}, which this package sets")
-        named = [name for pair in (self.headers or {}).items() for name in pair]
-        if not all(isinstance(name, str) for name in named):
+        pairs = (self.headers or {}).items()
+        if not all(isinstance(name, str) for pair in pairs for name in pair):
             said = "for each name of a header the environment variable of its value"
             raise ValueError(f"headers is {self.headers!r}, but must give {said}")
         prices = (0, 0) if self.prices is None else self.prices
@@ -171,9 +171,8 @@ class ChatClient(Settings):
 
         With ``show`` the progress is shown, and with ``dry`` the cache alone answers.
         """
-        engine = self._started()
-        session = Session(engine, self.max_tokens, dry)
-        return engine.submit(gather_all(session, items, work, model, show))
+        session = Session(self._started(), self.max_tokens, dry)
+        return session.engine.submit(gather_all(session, items, work, model, show))
 
     async def _later(self, *work, **options):
         """Do work, as `_submit`, while other tasks of the caller's loop go on."""
@@ -207,10 +206,10 @@ class ChatClient(Settings):
         """
         if self.cache is None:
             raise ValueError("this client keeps no replies: its cache is None")
-        age = older_than
-        seconds = age.total_seconds() if isinstance(age, timedelta) else float(age)
+        if isinstance(older_than, timedelta):
+            older_than = older_than.total_seconds()
         with closing(ReplyCache(self.cache)) as cache:
-            return cache.purge(seconds)
+            return cache.purge(older_than)
 
     def close(self) -> None:
         """End connections; the next run opens them again."""
@@ -222,7 +221,8 @@ class ChatClient(Settings):
     def _started(self):
         """The engine for these settings: the one that runs, or a new one."""
         self.validate()
-        settings = self.get_params(deep=False) | {"base_url": find_url(self.base_url)}
+        url = self.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
+        settings = self.get_params(deep=False) | {"base_url": url.rstrip("/")}
         with _LOCK:
             if self._engine is not None:
                 engine, made_with, end = self._engine
@@ -263,10 +263,8 @@ def as_client(client: Any) -> ChatClient:
     ValueError
         If it is something else, such as a client of openai, which would hold a key.
     """
-    if client is None:
-        return ChatClient()
-    if isinstance(client, ChatClient):
-        return client
+    if client is None or isinstance(client, ChatClient):
+        return client or ChatClient()
     if callable(client) and not isinstance(client, type):
         return ChatClient(complete=client)
     said = "a client of openai stores its key: pass ChatClient(..., key_variable=...)"
@@ -317,11 +315,36 @@ class Estimate:
 
     def __str__(self):
         price = "" if self.cost is None else f", costing about {self.cost:.4g}"
-        return (
-            f"{self.n_problems} problems, of which {self.n_done} are in the cache: about "
-            f"{self.calls:,} calls with {self.prompt_tokens:,} tokens of prompts and "
-            f"{self.completion_tokens:,} of replies{price}"
-        )
+        some = f"{self.n_problems} problems, of which {self.n_done} are in the cache"
+        sent = f"{self.prompt_tokens:,} tokens of prompts"
+        said = f"{self.completion_tokens:,} of replies"
+        return f"{some}: about {self.calls:,} calls with {sent} and {said}{price}"
+
+
+def check_budget(client, estimate, confirm, n_done=0):
+    """ValueError if the estimate is above the client's limit and nobody agrees to it.
+
+    Returns
+    -------
+    bool
+        Whether it is below, but might exceed the limit should it be too low.
+    """
+    unit, limit = ("tokens", 1e6) if client.prices is None else ("cost", 1.0)
+    limit = limit if client.confirm_above is None else client.confirm_above
+    amount = getattr(estimate, unit)
+    if amount > limit and not (confirm or _ask)(estimate):
+        begun = f"{n_done} answers are done" if n_done else "nothing was called"
+        said = "Raise confirm_above of the ChatClient, or pass confirm=lambda estimate: True"
+        above = f"above confirm_above={limit:g} ({unit}) and was not agreed to"
+        raise ValueError(f"{begun}: {estimate}. That is {above}. {said}")
+    return limit / _UNDERRATED < amount <= limit
+
+
+def _ask(estimate):
+    """Ask whoever sits at the terminal; without one the answer is no."""
+    if not (sys.stdin and sys.stdin.isatty()):
+        return False
+    return input(f"{estimate}. Go on? [y/N] ").strip().lower() in ("y", "yes")
 
 
 @dataclass(eq=False, repr=False)
@@ -359,10 +382,10 @@ class Step(Settings):
             return self._read(self._reply([]), *item)
 
         def read(reply):
-            return self._read(reply, *item)
+            return self._read(calls.read_object(reply.text, self._reply), *item)
 
-        n = None if rows is None else len(rows)
-        return await chat.ask_object(self.wording(), question, self._reply, read, n)
+        schema = calls.schema_of(self._reply, None if rows is None else len(rows))
+        return await chat.ask(self.wording(), question, read, schema=schema)
 
     def _expect(self, shared, answer, n_claims, n_others):
         """About the calls, tokens of prompts and of replies on a problem.
@@ -384,14 +407,7 @@ class Step(Settings):
         Prompt
             Its name and its text: the package's own, or that of the caller.
         """
-        name, own = self._prompt_name, self.prompt
-        if own is None:
-            return load_prompt(name)
-        text = own.read_text("utf-8") if isinstance(own, Path) else own
-        if not text.strip():
-            raise ValueError(f"the prompt for {name!r} is empty")
-        digest = hashlib.sha256(text.strip().encode()).hexdigest()[:8]
-        return Prompt(f"{name}-own-{digest}", text.strip())
+        return calls.load_prompt(self._prompt_name, self.prompt)
 
     def apply(self, *columns: Sequence[Any], model: str, client: Any = None) -> list:
         """Do the step alone, for many problems.
@@ -417,10 +433,8 @@ class Step(Settings):
         """
         self.validate()
 
-        async def work(chat, item):
-            return await call_step(self, chat, *item)
-
-        return run_all(client, list(zip(*columns, strict=True)), work, model)[0]
+        items = list(zip(*columns, strict=True))
+        return run_all(client, items, lambda c, x: call_step(self, c, *x), model)[0]
 
 
 def check_step(name: str, step: Any, model: str | None) -> None:
@@ -445,16 +459,15 @@ def run_all(client: Any, items: Sequence[Any], *work: Any, **options: Any) -> An
 def raise_first(results: Sequence[Any]) -> None:
     """CallError if there is one among the results."""
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
-    if failed:
-        i, error = failed[0]
-        kept = "With a cache nothing else is asked for again"
-        said = f"problems failed, the first is problem {i}: {error}. {kept}"
-        raise CallError(f"{len(failed)} of {len(results)} {said}") from error
+    for i, error in failed[:1]:
+        some = f"{len(failed)} of {len(results)} problems failed"
+        said = f"{some}, the first is problem {i}: {error}"
+        raise CallError(f"{said}. With a cache only these are asked again") from error
 
 
 def count_tokens(text: str | None) -> int:
     """About how many tokens a text has: one in four characters."""
-    return len(text or "") // _LETTERS_PER_TOKEN + 1
+    return len(text or "") // 4 + 1
 
 
 async def call_step(step: Any, chat: Any, *item: Any) -> Any:

@@ -2,31 +2,185 @@
 
 from __future__ import annotations
 
-import json
-import sys
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from importlib import import_module
-from itertools import compress
-from types import FunctionType
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
 
 from .._parameters import Settings, StrOptions
 from ..graphs import GraphBatch, ReasoningGraph
-from . import _calls as calls
 from . import _client as clients
-from ._calls import CallError, Extraction, Usage
-from ._claims import Decompose, DeducedGraph, DeduceGraph, SampleAnswers
+from . import _steps
+from ._calls import SENTENCE, CallError, Usage
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
-from ._judges import Verify
 from ._session import gather_steps
+from ._steps import Decompose, DeducedGraph, DeduceGraph, SampleAnswers, Verify
+
+_MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
+_MOST_OUTSIDE = 0.2  # share of an answer that may be in no claim without a flag
+
+
+class Answer(NamedTuple):
+    """An answer to a problem, before anything is known about it.
+
+    Parameters
+    ----------
+    problem : str or None
+        The question.
+    answer : str or None
+        None where the model is to be asked, which `ConformalFactualityPipeline` does.
+    id : str or int or None
+        A name for messages and files.
+    alternatives : sequence of str or None
+        Other answers, where there are some already.
+    metadata : dict or None
+        Whatever else belongs to the problem, such as what a guarantee groups by, and
+        ``group``, which names the question.
+    context : str, sequence of str or None
+        Passages that the answer has to be supported by; None where they are not known.
+    """
+
+    problem: str | None
+    answer: str | None
+    id: Any = None
+    alternatives: Sequence[str] | None = None
+    metadata: Mapping[str, Any] | None = None
+    context: str | Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What became of one answer.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+    answer : Answer
+    flags : tuple of str
+        What was not as it should be, such as a graph that had to be repaired.
+    usage : Usage
+        What it cost.
+    """
+
+    graph: ReasoningGraph
+    answer: Answer
+    flags: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
+    """What the caller gave, as answers; ValueError names what is none.
+
+    With ``ask``, an answer may be missing, and an item may be a question alone.
+    """
+    if isinstance(X, (str, bytes, Mapping)):
+        raise ValueError(f"a {type(X).__name__} is no list of problems and answers")
+    return [_read_answer(i, item, ask) for i, item in enumerate(X)]
+
+
+def _read_answer(i, item, ask):
+    """All that could be wrong is found before the first call."""
+    names = Answer._fields
+    if isinstance(item, str) and ask:
+        item = {"problem": item}
+    elif isinstance(item, tuple) and 2 <= len(item) <= len(names):
+        item = dict(zip(names, item, strict=False))
+    if not isinstance(item, Mapping):
+        said = 'must be (problem, answer), or a dictionary with "problem" and "answer"'
+        raise ValueError(f"problem {i} is a {type(item).__name__}, but {said}")
+    if unknown := sorted(map(str, item.keys() - {*names, "group"})):
+        said = 'The question is the "problem", and all others go into "metadata"'
+        raise ValueError(f"problem {i}: unknown keys {unknown}, not {names}. {said}")
+    group = {} if item.get("group") is None else {"group": item["group"]}
+    try:
+        return _checked(ask, group, **{n: _whole(item.get(n)) for n in names})
+    except ValueError as error:
+        raise ValueError(f"problem {i}: {error}") from error
+
+
+def _checked(ask, group, answer, id, context, **others):
+    """An answer whose parts are what they have to be."""
+    context = (context,) if isinstance(context, str) else context
+    graph = ReasoningGraph(None, (), claims=(), context=context, **others)
+    if not isinstance(id, str | int | None) or isinstance(id, bool):
+        raise ValueError(f"its id is {id!r}, but must be a text or whole number")
+    asked = answer is None and ask and (graph.problem or "").strip()
+    if not (isinstance(answer, str) or asked):
+        said = "must be a text, unless a pipeline has a question to ask"
+        raise ValueError(f"its answer is {answer!r}, but {said}")
+    metadata = {**(graph.metadata or {}), **group} or None
+    more = graph.alternatives, metadata, graph.context
+    return Answer(graph.problem, answer, id, *more)
+
+
+def _whole(value):
+    """Texts whose half characters are joined, or replaced where the other one is lost."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return [_whole(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
+    """The graph of an answer, and in its metadata the words that state each claim.
+
+    Words that are the claim's own are left out.
+    """
+    spans = {str(c): c.span for c in claims if getattr(c, "span", c) not in ("", c)}
+    metadata = {**(answer.metadata or {}), "answer": answer.answer}
+    metadata |= {"spans": spans} if spans else {}
+    shared = answer._asdict() | {"metadata": metadata}
+    del shared["answer"]
+    return ReasoningGraph(None, edges, claims=[str(c) for c in claims], **shared)
+
+
+def flag_of_text(graph: ReasoningGraph) -> str | None:
+    """A flag where much of an answer is in no claim: it was neither kept nor dropped."""
+    answer, stated = _stated(graph)
+    letters = np.array([c.isalnum() for c in answer], dtype=bool)
+    share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
+    few = share <= _MOST_OUTSIDE
+    return None if few else f"{share:.0%} of the answer's text is in no claim"
+
+
+def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
+    """The answer itself, without the sentences that are not all in words of kept claims.
+
+    Words of a claim that are not found word for word in the answer keep nothing; and
+    where those of a dropped claim are not found, nothing is kept, since it may be stated
+    anywhere.
+    """
+    answer, stated = _stated(graph)
+    mask = np.asarray(kept, dtype=bool)
+    if not stated[~mask].any(axis=1).all():
+        return ""
+    good = stated[mask].any(axis=0) & ~stated[~mask].any(axis=0)
+    text = ""
+    for place in SENTENCE.finditer(answer):
+        sentence, stated_by_kept = place[0], good[slice(*place.span())]
+        said = np.array([not c.isspace() for c in sentence], dtype=bool)
+        for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence
+            said[slice(*match.span())] = False
+        if said.any() and stated_by_kept[said].all():
+            text += sentence
+    return text.strip()
+
+
+def _stated(graph):
+    """An answer, and for each claim which characters of it are its words."""
+    metadata = graph.metadata or {}
+    answer, spans = metadata.get("answer") or "", metadata.get("spans") or {}
+    stated = np.zeros((graph.n_claims, len(answer)), dtype=bool)
+    for row, claim in zip(stated, graph.claims or (), strict=False):
+        words = map(re.escape, str(spans.get(claim, claim)).split())
+        for match in re.finditer(r"\s+".join(words), answer):
+            row[slice(*match.span())] = True
+    return answer, stated
+
 
 _FIRST = 20  # answers from which the cost of the others is learnt
-_OF_FUNCTIONS = "skdcf.edges", "skdcf.llm"  # whose functions a description may name
-_UNDERRATED = 20  # times that an estimate may be too low without being looked at again
 
 
 @dataclass(eq=False, repr=False)
@@ -152,9 +306,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         ValueError
             If a step used a prompt or a function that is not in this package.
         """
-        made = {name: rebuild_step(s) for name, s in description["steps"].items()}
-        names = sorted(made, key=lambda name: (len(name), name))  # [2] before [10]
-        names = [name for name in names if name.startswith("features")]
+        made = {name: _steps.rebuild(s) for name, s in description["steps"].items()}
+        # A file may have sorted them: [2] comes before [10].
+        names = sorted((n for n in made if n.startswith("features")), key=len)
         columns = [made.pop(name) for name in names] or None
         return cls(description["model"], client, features=columns, **made, **settings)
 
@@ -247,9 +401,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         self.validate()
         bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
-        work = self._enrich, self.model
-        found, usage = clients.run_all(self.client, bare, *work, show=self.verbose)
-        self.usage_ = usage
+        work = self.client, bare, self._enrich, self.model
+        found, self.usage_ = clients.run_all(*work, show=self.verbose)
         return GraphBatch.pack(found)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
@@ -266,7 +419,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             Calls, tokens and, where prices are known, the cost.
         """
         self.validate()
-        client, answers = clients.as_client(self.client), calls.read_answers(X)
+        client, answers = clients.as_client(self.client), read_answers(X)
         return clients.finish(self._estimating(ChatClient._now, client, answers))
 
     def feature_names(self) -> list[str]:
@@ -287,11 +440,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         dict
             From the name of each step to the step.
         """
-        named = {
-            "decompose": Decompose() if self.decompose is None else self.decompose,
-            "graph": DeduceGraph() if self.graph is None else self.graph,
-            "sample": self.sample,
-        }
+        named: dict[str, Any] = {"decompose": self.decompose or Decompose()}
+        named |= {"graph": self.graph or DeduceGraph(), "sample": self.sample}
         named |= {f"features[{i}]": s for i, (_, s) in enumerate(self._columns())}
         return {name: step for name, step in named.items() if step is not None}
 
@@ -305,10 +455,10 @@ class ClaimExtractor(TransformerMixin, Settings):
             ``steps`` for each step its settings and the name of its prompt, or the name
             of its function.
         """
-        described = {name: describe_step(step) for name, step in self.steps().items()}
-        for i, (columns, step) in enumerate(self._columns()):
-            if not isinstance(step, Step):
-                described[f"features[{i}]"]["column"] = columns[0]
+        described = {name: _steps.describe(step) for name, step in self.steps().items()}
+        for i, (names, _) in enumerate(self._columns()):
+            if "function" in (told := described[f"features[{i}]"]):
+                told["column"] = names[0]
         n = getattr(self.sample, "n", None)
         return {"model": self.model, "samples": n, "steps": described}
 
@@ -322,8 +472,8 @@ class ClaimExtractor(TransformerMixin, Settings):
                 case (str() as name, function):
                     out.append(((name,), function))
                 case _:
-                    said = "a step such as Frequency(), or (name, function of a graph)"
-                    raise ValueError(f"features[{i}] is {step!r}, but must be {said}")
+                    said = "no step such as Frequency(), and no (name, function)"
+                    raise ValueError(f"features[{i}] is {step!r}, {said}")
         return out
 
     async def _extract(self, chat, answer):
@@ -336,8 +486,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         if isinstance(edges, DeducedGraph):
             chat.flag(edges.flag)
             edges = edges.edges
-        graph = await self._enrich(chat, calls.make_graph(answer, claims, edges))
-        chat.flag(calls.flag_of_text(graph))
+        graph = await self._enrich(chat, make_graph(answer, claims, edges))
+        chat.flag(flag_of_text(graph))
         return self._told(graph, answer, chat.flags, chat.usage)
 
     async def _enrich(self, chat, graph):
@@ -355,8 +505,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         missing = np.flatnonzero(np.isnan(table[:, judged]).any(axis=1)).tolist()
         table[:, judged] = np.nan_to_num(table[:, judged])
         metadata = {**(graph.metadata or {}), "no_verdict": missing}
-        if not missing:
-            del metadata["no_verdict"]
+        metadata = {k: v for k, v in metadata.items() if v or k != "no_verdict"}
         names = self.feature_names()
         return graph.replace(features=table, feature_names=names, metadata=metadata)
 
@@ -364,21 +513,20 @@ class ClaimExtractor(TransformerMixin, Settings):
         """The graph with metadata that say how it was made, and what became of it."""
         metadata = {**(graph.metadata or {}), "extraction": self.describe()}
         metadata |= {"flags": list(flags)} if flags else {}
-        graph = graph.replace(metadata=metadata)
-        return Extraction(graph, answer, tuple(flags), usage)
+        return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
 
     async def _extracting(self, run, X, on_failure):
         """What `extract` returns; ``run`` is one of a client's ways to do work."""
         self.validate()
-        client, answers = clients.as_client(self.client), calls.read_answers(X)
+        client, answers = clients.as_client(self.client), read_answers(X)
         estimate = await self._estimating(run, client, answers)
-        unsure = check_budget(client, estimate, self.confirm)
+        unsure = clients.check_budget(client, estimate, self.confirm)
         spent, done = Usage(), []
         first = _FIRST if unsure else len(answers)
         for part in filter(None, (answers[:first], answers[first:])):
             if done:  # what the first ones needed says what the others will
-                estimate = self._estimated(client, part, part, self._learnt(done))
-                check_budget(client, estimate, self.confirm, len(done))
+                estimate = self._estimated(client, part, part, done)
+                clients.check_budget(client, estimate, self.confirm, len(done))
             asked = client, part, self._extract, self.model
             some, usage = await run(*asked, show=self.verbose)
             done += some
@@ -390,18 +538,18 @@ class ClaimExtractor(TransformerMixin, Settings):
         return [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
 
     async def _estimating(self, run, client, answers):
-        todo, learnt = answers, 1.0
+        todo, found = answers, []
         if client.cache is not None:
             found, _ = await run(client, answers, self._extract, self.model, dry=True)
-            failed = [isinstance(e, CallError) for e in found]
-            todo, learnt = list(compress(answers, failed)), self._learnt(found)
-        return self._estimated(client, answers, todo, learnt)
+            pairs = zip(answers, found, strict=True)
+            todo = [answer for answer, e in pairs if isinstance(e, CallError)]
+        return self._estimated(client, answers, todo, found)
 
-    def _estimated(self, client, answers, todo, learnt):
-        total = sum(map(self._expect, todo), np.zeros(3)) * learnt
+    def _estimated(self, client, answers, todo, done):
+        total = sum(map(self._expect, todo), np.zeros(3)) * self._learnt(done)
         cost = None if client.prices is None else total[1:] @ client.prices / 1e6
         n = len(answers)
-        return Estimate(n, n - len(todo), *map(round, total.tolist()), cost)
+        return Estimate(n, n - len(todo), *map(round, total), cost)
 
     def _expect(self, answer):
         """About what one answer will cost."""
@@ -425,76 +573,14 @@ class ClaimExtractor(TransformerMixin, Settings):
         """A graph without claims, of which nothing can be kept, and why there are none."""
         if self.sample is not None and not answer.alternatives:
             answer = answer._replace(alternatives=())
-        graph = calls.make_graph(answer, [], ())
-        if names := self.feature_names():
-            table = np.zeros((0, len(names)))
-            graph = graph.replace(features=table, feature_names=names)
+        names = self.feature_names() or None
+        table = None if names is None else np.zeros((0, len(names)))
+        graph = make_graph(answer, [], ()).replace(features=table, feature_names=names)
         return self._told(graph, answer, [f"extraction failed: {error}"], Usage())
 
 
 def _as_columns(table, names, graph):
     table, n = np.asarray(table, dtype=float), graph.n_claims
     if table.shape not in ((n,), (n, len(names))):
-        shape = f"an array of shape {table.shape} for {n} claims"
-        raise ValueError(f"the step for {names[0]!r} gives {shape}")
+        raise ValueError(f"step {names[0]!r} gives shape {table.shape} for {n} claims")
     return table.reshape(n, len(names))
-
-
-def check_budget(client, estimate, confirm, n_done=0):
-    """ValueError if the estimate is above the client's limit and nobody agrees to it.
-
-    Returns
-    -------
-    bool
-        Whether it is below, but might exceed the limit should it be too low.
-    """
-    unit, limit = ("tokens", 1e6) if client.prices is None else ("cost", 1.0)
-    limit = limit if client.confirm_above is None else client.confirm_above
-    amount = getattr(estimate, unit)
-    if amount > limit and not (confirm or _ask)(estimate):
-        begun = f"{n_done} answers are done" if n_done else "nothing was called"
-        said = "Raise confirm_above of the ChatClient, or pass confirm=lambda estimate: True"
-        above = f"above confirm_above={limit:g} ({unit}) and was not agreed to"
-        raise ValueError(f"{begun}: {estimate}. That is {above}. {said}")
-    return limit / _UNDERRATED < amount <= limit
-
-
-def _ask(estimate):
-    """Ask whoever sits at the terminal; without one the answer is no."""
-    if not (sys.stdin and sys.stdin.isatty()):
-        return False
-    return input(f"{estimate}. Go on? [y/N] ").strip().lower() in ("y", "yes")
-
-
-def describe_step(step: Any) -> dict[str, Any]:
-    """What a step is, for files: its class, prompt and settings, or its function."""
-    if not isinstance(step, Step):
-        name = getattr(step, "__qualname__", type(step).__name__)
-        module = getattr(step, "__module__", None) or ""
-        module = "skdcf.llm" if module.startswith("skdcf.llm.") else module
-        return {"function": f"{module}.{name}"}
-    settings = step.get_params(deep=False) | {"prompt": step.wording().name}
-    plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
-    return {"step": type(step).__name__, **plain}
-
-
-def rebuild_step(described: Mapping[str, Any]) -> Any:
-    """Inverse of `describe_step`, for what is in this package; ValueError otherwise."""
-    settings = dict(described)
-    path = settings.get("function") or f"skdcf.llm.{settings.pop('step')}"
-    module, _, name = path.rpartition(".")
-    known = module in _OF_FUNCTIONS
-    made = getattr(import_module(module), name, None) if known else None
-    if isinstance(made, FunctionType):
-        return (settings["column"], made) if "column" in settings else made
-    if not (isinstance(made, type) and issubclass(made, Step)):
-        said = "which is not in this package: build the extractor yourself"
-        raise ValueError(f"the problems were extracted with {path!r}, {said}")
-    prompt = settings.pop("prompt")
-    step = made(**settings)
-    if step.wording().name != prompt:
-        said = (
-            f"{name} has {step.wording().name!r}: build the extractor with prompt=..."
-        )
-        raise ValueError(f"problems were extracted with the prompt {prompt!r}; {said}")
-    return step

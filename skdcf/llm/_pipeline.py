@@ -2,26 +2,238 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
 from .._parameters import HasMethods, Settings
 from ..graphs import GraphBatch, Labels, ReasoningGraph
 from ..inspection import explain
+from ..labelling.sources import LabelSource, set_label_sources
+from . import _calls as calls
 from . import _client as clients
-from ._calls import Usage, cut_answer, read_answers
-from ._claims import SampleAnswers
-from ._client import ChatClient, Step
-from ._extractor import ClaimExtractor
-from ._judges import ABSTENTION, Merge, MergedText, join_claims
+from ._calls import Usage
+from ._client import ChatClient, Step, number_texts
+from ._extractor import ClaimExtractor, cut_answer, read_answers
+from ._steps import SampleAnswers
+
+ABSTENTION = "I have no statement on this question that I can stand behind."
+_ENTAILED = calls.verdicts_of("entailed", "not entailed")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+#: What begins with a capital within a sentence.
+_NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
+
+
+class _Label(Step):
+    """One call per problem: a verdict on each claim, which may be "unsure"."""
+
+    _prompt_name = "labels"
+    _reply = calls.verdicts_of("true", "false", "unsure")
+
+
+def judge_labels(
+    graphs: Sequence[ReasoningGraph],
+    model: str,
+    client: Any = None,
+    *,
+    prompt: str | Path | None = None,
+) -> Bunch:
+    """Let a model propose labels, marked as a model's.
+
+    A help for people who label, and a stopgap. Filters that calibrate on such labels
+    alone warn: what they promise then is about the model's verdicts.
+    `skdcf.labelling.agreement` compares them with people's.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph
+        With claims. Where a graph has a context, a claim is true if that supports it, and
+        the metadata say so (``label_meaning``).
+    model : str
+        Name of the judge; had best be another model than the one that answered.
+    client : ChatClient or callable, optional
+        None is ``ChatClient()``.
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "labels".
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch, with the source of each label in its metadata) and
+        ``labels`` (list of int arrays: 1 true, 0 false, -1 where the model is unsure).
+
+    Raises
+    ------
+    CallError
+        If calls failed; replies to the others are in the client's cache.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.llm import judge_labels
+    >>> def complete(messages):
+    ...     return '{"verdicts": [{"claim": 1, "verdict": "false"}]}'
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 5"])
+    >>> judge_labels([graph], "any", complete).labels
+    [array([0])]
+    """
+    step, graphs = _Label(prompt), list(graphs)
+    labels = step.apply(graphs, model=model, client=client)
+    source = LabelSource.now("model", model, step.wording().name)
+    marked = []
+    for graph, row in zip(graphs, labels, strict=True):
+        meant = {"label_meaning": "supported"} if graph.context else {}
+        graph = graph.replace(metadata={**meant, **(graph.metadata or {})})
+        sources = [source if label >= 0 else None for label in row]
+        marked.append(set_label_sources(graph, sources))
+    return Bunch(graphs=GraphBatch.pack(marked), labels=labels)
+
+
+class MergedText(NamedTuple):
+    """The text of the kept claims.
+
+    Parameters
+    ----------
+    text : str
+    refused : tuple of str
+        Sentences of a model's text that the claims do not entail. If there are any, the
+        text is not the model's but the claims as they stand.
+    flag : str or None
+        Why the text is not a model's, where it was to be one.
+    """
+
+    text: str
+    refused: tuple[str, ...] = ()
+    flag: str | None = None
+
+
+def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
+    """The claims as they stand, one after the other: no model, nothing added.
+
+    The only text for which a filter's promise holds.
+
+    Parameters
+    ----------
+    claims : sequence of str
+        Texts of the claims, in their order.
+    problem : str, optional
+        Not looked at.
+
+    Returns
+    -------
+    str
+        The claims as sentences of one line.
+
+    Examples
+    --------
+    >>> from skdcf.llm import join_claims
+    >>> join_claims(["2 + 2 = 4", "So it is even."])
+    '2 + 2 = 4. So it is even.'
+    """
+    texts = (text.strip() for text in claims)
+    return " ".join(t if t.endswith((".", "!", "?")) else f"{t}." for t in texts if t)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Merge(Step):
+    """Write kept claims as fluent text, by a model, and check that nothing was added.
+
+    Nothing is promised for such a text: a model writes it, and a model checks it. Every
+    sentence has to be entailed by the claims, to state none of the dropped ones, and to
+    hold no number and no name that the claims or the question do not hold. If one does
+    not, the claims are given as they stand, and the sentence is reported. No claims give
+    the text for abstention, and a single claim is itself. `apply` takes lists of claims
+    and problems, and, if there are some, of dropped claims, and returns a ``MergedText`` for
+    each.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "merge".
+    model : str, optional
+        Another model than that of the other steps.
+    abstention : str, optional
+        The text where no claim is kept.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Examples
+    --------
+    >>> import json
+    >>> from skdcf.llm import Merge
+    >>> def complete(messages):
+    ...     if "sentences" not in messages[1]["content"]:
+    ...         return '{"text": "As 2 + 2 = 4, it is even. It is prime."}'
+    ...     words = ["entailed", "not entailed"]
+    ...     rows = [{"claim": i + 1, "verdict": word} for i, word in enumerate(words)]
+    ...     return json.dumps({"verdicts": rows})
+    >>> claims = ["2 + 2 = 4", "4 is even"]
+    >>> merged = Merge().apply([claims], [None], model="any", client=complete)[0]
+    >>> merged.text, merged.refused
+    ('2 + 2 = 4. 4 is even.', ('It is prime.',))
+    """
+
+    _prompt_name, _written, _reply = "merge", 45, calls.Text
+    _parameter_constraints = clients.COMMON | {"abstention": [str]}
+
+    abstention: str = ABSTENTION
+
+    def _question(self, claims, problem):
+        return {"question": problem, "claims": list(claims)}
+
+    def _read(self, reply, claims, problem):
+        return calls.read_texts([reply.text])[0]
+
+    async def _run(self, chat, claims, problem, dropped=()):
+        if len(claims) < 2:
+            return MergedText(join_claims(claims) or self.abstention)
+        try:
+            text = await super()._run(chat, claims, problem)
+            refused = await self._refused(chat, claims, problem, dropped, text)
+        except calls.CallError as error:
+            return MergedText(join_claims(claims), flag=f"not merged: {error}")
+        if refused:
+            flag = f"not merged: {len(refused)} sentences added something"
+            return MergedText(join_claims(claims), tuple(refused), flag)
+        return MergedText(text)
+
+    async def _refused(self, chat, claims, problem, dropped, text):
+        """Sentences of a text that are not entailed, or add a number or a name."""
+        sentences = [part.strip() for part in calls.SENTENCE.findall(text)]
+        n, known = len(sentences), " ".join([*claims, problem or ""])
+        given = {"claims": list(claims), "sentences": number_texts(sentences)}
+        given |= {"dropped": list(dropped)}
+
+        def read(reply):
+            found = calls.read_object(reply.text, _ENTAILED)
+            rows = calls.number_rows(found.verdicts, n)
+            pairs = zip(sentences, rows, strict=True)
+            return [s for s, r in pairs if r.verdict != "entailed" or _adds(s, known)]
+
+        prompt, schema = calls.load_prompt("entailment"), calls.schema_of(_ENTAILED, n)
+        return await chat.ask(prompt, given, read, schema=schema)
+
+
+def _adds(sentence, known):
+    """Whether a sentence holds a number or a name that is not known."""
+    numbers = set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(known))
+    words = {word.lower() for word in re.findall(r"\w+", known)}
+    names = {name.lower() for name in _NAME.findall(sentence)}
+    return bool(numbers or names - words)
 
 
 @dataclass(frozen=True)
@@ -181,9 +393,7 @@ class ConformalFactualityPipeline(Settings):
         """
         self.validate()
         batch = self._admit(X, accept_origin)
-        more = {"groups": groups, "accept_origin": accept_origin}
-        more = {name: value for name, value in more.items() if value is not None}
-        self.filter_ = clone(self.filter).fit(batch, y, **more)
+        self.filter_ = clone(self.filter).fit(batch, y, groups, accept_origin)
         return self
 
     def _admit(self, X, accept_origin):
@@ -194,17 +404,15 @@ class ConformalFactualityPipeline(Settings):
         made = [(graph.metadata or {}).get("extraction") for graph in graphs]
         other = [m for m in made if m is not None and m != own]
         if other and accept_origin is None:
-            many = f"{len(other)} of {len(graphs)} problems were extracted with other models"
-            said = "the promise may not hold. If it does, say why: accept_origin=..."
-            how = f"prompts or settings, {other[0]}, than new ones will be, {own}"
-            raise ValueError(f"{many}, {how}: {said}")
+            many = f"{len(other)} of {len(graphs)} problems were extracted with other steps"
+            how = f"{other[0]}, than new ones will be, {own}: the promise may not hold"
+            raise ValueError(f"{many}, {how}. If it does, say why: accept_origin=...")
         if wanted and all(graph.features is None for graph in graphs):
             return self.extractor.add_features(graphs)
         found = list(graphs[0].feature_names or ())
         if found != wanted:
-            said = "what calibrates has to be measured as what is filtered later"
             columns = f"columns {found}, but the extractor makes {wanted}"
-            raise ValueError(f"the problems have the {columns}: {said}")
+            raise ValueError(f"the problems have the {columns}: both have to be alike")
         return GraphBatch.pack(graphs)
 
     def answer(
@@ -296,17 +504,13 @@ class ConformalFactualityPipeline(Settings):
         async def each(items, work):
             done, _ = await run(client, items, work, self.extractor.model)
             clients.raise_first(done)
-            return zip(*done, strict=True)
+            return done
 
-        asked, chats = await each(items, self._ask)
+        asked, chats = zip(*await each(items, self._ask), strict=True)
         found = await self.extractor._extracting(run, asked, "abstain")
-        graphs = [one.graph for one in found]
-        batch = GraphBatch.pack(graphs)
+        batch = GraphBatch.pack([one.graph for one in found])
         shown = explain(self.filter_, batch, alpha=alpha, accept_origin=accept_origin)
-        kept = [(g, e.kept) for g, e in zip(graphs, shown, strict=True)]
-        texts, usages = await each(kept, self._write)
-        parts = zip(found, shown, texts, usages, chats, strict=True)
-        return [self._finished(*part) for part in parts]
+        return await each(list(zip(chats, found, shown, strict=True)), self._finish)
 
     async def _ask(self, chat, item):
         """The item with its answer, for which the model is asked if it is missing."""
@@ -316,38 +520,24 @@ class ConformalFactualityPipeline(Settings):
             item = item._replace(answer=await step._answer(chat, item.problem))
         return item, chat
 
-    async def _write(self, chat, item):
-        """The text of what is kept of an answer, and what it cost."""
-        graph, mask = item
-        merge = join_claims if self.merge is None else self.merge
-        claims, dropped = (list(compress(graph.claims, m)) for m in (mask, ~mask))
-        more = [dropped] if isinstance(merge, Merge) else []
-        text = ABSTENTION
-        if claims or more:
-            text = await clients.call_step(merge, chat, claims, graph.problem, *more)
-        made = text if isinstance(text, MergedText) else MergedText(text)
-        return made, chat.usage
-
-    def _finished(self, one, shown, text, usage, asked):
+    async def _finish(self, chat, item):
+        """The text of what is kept of an answer, and all that is told of it."""
+        asked, one, shown = item
         graph, mask = one.graph, shown.kept
-        kept = graph.subgraph(mask)
-        usage += one.usage
-        usage += asked.usage
-        plain = text.text == join_claims(kept.claims) or not mask.any()
-        refused = [f"refused: {sentence}" for sentence in text.refused]
-        return FilteredAnswer(
-            text=text.text,
-            graph=kept,
-            original=graph,
-            kept=mask,
-            claim_alpha=shown.smallest_alpha,
-            alpha=shown.alpha,
-            dropped=tuple((graph.claims[v], why) for v, why in shown.reasons.items()),
-            flags=(*asked.flags, *one.flags, *filter(None, [text.flag]), *refused),
-            text_promise="claims" if plain else "none",
-            excerpt=cut_answer(graph, mask),
-            usage=usage,
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "filter_")
+        kept, lost = graph.subgraph(mask), graph.subgraph(~mask)
+        merge = join_claims if self.merge is None else self.merge
+        more = [list(lost.claims)] if isinstance(merge, Merge) else []
+        text = ABSTENTION
+        if mask.any() or more:
+            given = list(kept.claims), graph.problem, *more
+            text = await clients.call_step(merge, chat, *given)
+        made = text if isinstance(text, MergedText) else MergedText(text)
+        refused = [f"refused: {sentence}" for sentence in made.refused]
+        flags = (*asked.flags, *one.flags, *filter(None, [made.flag]), *refused)
+        dropped = tuple((graph.claims[v], why) for v, why in shown.reasons.items())
+        about = graph, mask, shown.smallest_alpha, shown.alpha, dropped, flags
+        plain = made.text == join_claims(kept.claims) or not mask.any()
+        chat.usage += one.usage
+        chat.usage += asked.usage
+        more = "claims" if plain else "none", cut_answer(graph, mask), chat.usage
+        return FilteredAnswer(made.text, kept, *about, *more)

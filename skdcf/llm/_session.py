@@ -19,30 +19,23 @@ import sqlite3
 import threading
 import time
 from contextlib import suppress
-from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tqdm.auto import tqdm
 
 from ._calls import Call, CallError, EndpointError, Reply, UnreadableError, Usage
-from ._reading import read_object, reply_schema
 
-_PROBLEMS_PER_CALL = 2  # problems at work, for each call that may be in flight
 _MOST_ASKS = 3
 _SHOWN_BACK = 4000  # characters of a reply that could not be read
 _LOG = logging.getLogger("skdcf.llm")
 
 
-_PATIENCE = 60  # seconds for which another program may hold the file
-_TABLE = """
-PRAGMA journal_mode=WAL;
-PRAGMA synchronous=NORMAL;
-CREATE TABLE IF NOT EXISTS replies (
-    key TEXT PRIMARY KEY, reply TEXT NOT NULL, prompt TEXT NOT NULL, time REAL NOT NULL
-)
-"""
+#: For as many seconds another program may hold the file.
+_SHARED = {"timeout": 60, "check_same_thread": False, "isolation_level": None}
+_TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
+prompt TEXT NOT NULL, time REAL NOT NULL)"""
 
 
 class ReplyCache:
@@ -52,17 +45,26 @@ class ReplyCache:
     users stand in it, though never a key.
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path):
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(0o600)  # SQLite's other files follow it
+        path.open("ab").close()  # a folder is refused here, before its mode is changed
         path.chmod(0o600)
-        try:
-            self._db = _open(path)
-        except sqlite3.DatabaseError as error:
-            said = f"cache {os.fspath(path)!r} cannot be used ({error})"
-            raise ValueError(f"{said}: name another file, or remove it") from error
-        self.close = self._db.close
+        end = time.monotonic() + _SHARED["timeout"]
+        while True:
+            self._db = sqlite3.connect(path, **_SHARED)
+            self.close = self._db.close
+            try:
+                self._db.executescript(_TABLE)
+                return
+            except sqlite3.DatabaseError as error:
+                self.close()
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    said = f"cannot be used ({error}): name another file, or remove it"
+                    raise ValueError(f"cache {os.fspath(path)!r} {said}") from error
+            time.sleep(0.02)  # SQLite does not wait while the kind of journal changes
 
     def get(self, key: str) -> tuple[str, str] | None:
         """The reply to a call, as JSON, and the name of its prompt; None without one."""
@@ -71,36 +73,15 @@ class ReplyCache:
 
     def __setitem__(self, key: str, reply: tuple[str, str]):
         row = key, *reply, time.time()
-        with self._db:
-            self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
+        self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def purge(self, seconds: float) -> int:
         """Remove replies that are older, from the disk as well; how many there were."""
-        with self._db:
-            query = "DELETE FROM replies WHERE time <= ?"
-            count = self._db.execute(query, (time.time() - seconds,)).rowcount
+        query = "DELETE FROM replies WHERE time <= ?"
+        count = self._db.execute(query, (time.time() - seconds,)).rowcount
         self._db.execute("VACUUM")
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return count
-
-
-def _open(path):
-    """The file with its table, once no other program is making that.
-
-    SQLite waits for locks by itself, but not while the kind of journal is changed.
-    """
-    end = time.monotonic() + _PATIENCE
-    while True:
-        db = sqlite3.connect(path, timeout=_PATIENCE, check_same_thread=False)
-        try:
-            db.executescript(_TABLE)
-            return db
-        except sqlite3.Error as error:
-            db.close()
-            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-            if not busy or time.monotonic() > end:
-                raise
-            time.sleep(0.02)
 
 
 class Engine:
@@ -109,7 +90,7 @@ class Engine:
     def __init__(self, transport, cache, in_flight):
         self.transport, self.cache, self.in_flight = transport, cache, in_flight
         self.free = asyncio.Semaphore(in_flight)
-        self.asked: dict[str, list[Any]] = {}  # key: task, how many wait for it
+        self.asked = {}  # key: task, how many wait for it
         self.process = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._turn, daemon=True)
@@ -173,30 +154,29 @@ class Session:
         if key not in engine.asked:  # the same call twice at once is made once
             task = asyncio.create_task(self._converse(key, call, read, again, usage))
             engine.asked[key] = [task, 0]
-            task.add_done_callback(lambda task: _forget(engine.asked, key, task))
         shared = engine.asked[key]
         shared[1] += 1
         try:
             return await asyncio.shield(shared[0])
         finally:
             shared[1] -= 1
-            if not shared[1]:
-                shared[0].cancel()  # nobody waits for it any more
+            if not shared[1]:  # nobody waits for it any more
+                del engine.asked[key]
+                shared[0].cancel()
 
     async def _converse(self, key, call, read, again, usage):
-        first, data = call, None
+        first = call
         for _ in range(_MOST_ASKS):
             reply = await self._fetch(call, usage)
             try:
                 value = read(reply)
             except ValueError as error:
-                problem, data = str(error), getattr(error, "data", None)
-                call = again(first, reply, problem)
-                continue
-            self._known[key] = json.dumps(asdict(reply)), call.prompt
-            return value
+                call = again(first, reply, problem := str(error))
+            else:
+                self._known[key] = json.dumps(asdict(reply)), call.prompt
+                return value
         said = f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}"
-        raise UnreadableError(said, data)
+        raise UnreadableError(said, reply.text)
 
     async def _fetch(self, call, usage):
         async with self.engine.free:
@@ -219,50 +199,36 @@ class Session:
             return reply
 
 
-def _forget(asked, key, task):
-    asked.pop(key, None)
-    if not task.cancelled():
-        task.exception()  # looked at, so that Python does not complain
-
-
+@dataclass
 class Chat:
     """A session together with the model that is asked in it for one problem.
 
     ``usage`` counts what the problem cost, and ``flags`` says what was not as it should be.
     """
 
-    def __init__(self, session, model):
-        self.session, self.model = session, model
-        self.usage, self.flags = Usage(), []
+    session: Session
+    model: str | None
+    usage: Usage = field(default_factory=Usage)
+    flags: list[str] = field(default_factory=list)
 
     def of(self, model: str | None) -> Chat:
         """The same problem with another model; None is this one."""
-        other = copy(self)
-        other.model = self.model if model is None else model
-        return other
+        return replace(self, model=self.model if model is None else model)
 
     def flag(self, text: str | None) -> None:
         """Note something that is not as it should be, once; None is nothing."""
         if text is not None and text not in self.flags:
             self.flags.append(text)
 
-    async def ask(self, prompt, content, read, again=None, max_tokens=None, **options):
+    async def ask(self, prompt, content, read, again=None, schema=None, **options):
         """What ``read`` makes of the reply to a text, or to an object."""
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)
         messages = (("system", prompt.text), ("user", content))
-        options |= {"max_tokens": max_tokens or self.session.max_tokens}
+        options["schema"] = json.dumps(schema) if schema else None
+        options["max_tokens"] = options.get("max_tokens") or self.session.max_tokens
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
         return await self.session.ask(call, read, again or _complain, self.usage)
-
-    async def ask_object(self, prompt, payload, kind, read, n=None):
-        """What ``read`` makes of a reply of a type, with ``n`` rows where that is known."""
-
-        def understood(reply):
-            return read_object(reply.text, kind, read)
-
-        schema = reply_schema(kind, n)
-        return await self.ask(prompt, payload, understood, schema=schema)
 
 
 def _complain(call, reply, problem):
@@ -288,8 +254,7 @@ async def gather_all(session, items, work, model, show=False):
     usage : Usage
         What they cost.
     """
-    results: list[Any] = [None] * len(items)
-    todo = iter(enumerate(items))
+    results, todo = [None] * len(items), iter(enumerate(items))
 
     async def worker():
         for i, item in todo:
@@ -304,13 +269,13 @@ async def gather_all(session, items, work, model, show=False):
                 session.usage += chat.usage
             bar.update()
 
-    n = min(len(items), _PROBLEMS_PER_CALL * session.engine.in_flight)
+    n = min(len(items), 2 * session.engine.in_flight)  # at work, more than can ask
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
         await gather_steps(*(worker() for _ in range(n)))
     return results, session.usage
 
 
-async def gather_steps(*work: Any) -> list[Any]:
+async def gather_steps(*work):
     """Results of several things at once; the first error ends the others."""
     tasks = [asyncio.ensure_future(w) for w in work]
     try:

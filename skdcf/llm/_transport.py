@@ -6,8 +6,6 @@ one deadline that includes its body. Of the environment nothing is sent but what
 caller names, and no redirect is followed: texts and keys stay with the host they are for.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json
@@ -22,14 +20,12 @@ from urllib.parse import urlsplit
 
 from .._checks import is_loopback, warn
 from ..exceptions import SettingWarning
+from . import _calls as calls
 from ._calls import CallError, EndpointError, PassingError, Reply
-from ._reading import ODD, fault_of, read_reply
 
-_OPENAI = "https://api.openai.com/v1"
 _LONGEST_WAIT = 120.0  # seconds that a server may ask for before a call is given up
 _MOST_BYTES = 32 * 2**20  # of one reply
 _MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
-_SHORT = 300  # characters of an error that are shown
 #: What not every model takes, and words by which a refusal speaks of it.
 _OPTIONAL = {
     "system": ("system role", "system message", "role 'system'", 'role "system"'),
@@ -39,7 +35,6 @@ _OPTIONAL = {
     "temperature": ("temperature",),
     "seed": ("seed",),
 }
-_NO_KEY = "no-key-needed"
 _SHORTEST_SECRET = 8  # letters; "none" and the like, for servers without keys, are none
 
 
@@ -47,13 +42,12 @@ class FunctionTransport:
     """A function of the caller's in the place of an endpoint."""
 
     def __init__(self, settings):
-        function, kinds = settings["complete"], []
-        self._function = function
-        module = getattr(function, "__module__", "")
+        self._function = function = settings["complete"]
+        module, named = getattr(function, "__module__", ""), {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
         with suppress(ValueError):  # of a function that is not written in Python
-            kinds = [p.kind for p in inspect.signature(function).parameters.values()]
-        self._takes_options = inspect.Parameter.VAR_KEYWORD in kinds
+            named = inspect.signature(function).parameters
+        self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
 
     async def complete(self, call, usage):
         """What the function returns: a text or a Reply, at once or to be awaited."""
@@ -77,24 +71,27 @@ class Endpoint:
         self._settings, self._parts = settings, urlsplit(url)
         #: Endpoint and extras as they stand in the names of replies.
         self.identity = [url, self._extra] if self._extra else url
+        #: For each model the first way in which each of its parameters is sent.
         self._ways, self._resume, self._client = {}, 0.0, None
 
     def _connect(self):
         """Read keys; what is in the cache needs neither a key nor the client."""
-        variables = self._settings["headers"] or {}
-        headers = {name.lower(): self._read_key(v) for name, v in variables.items()}
-        if (key := self._find_key()) is not None:
-            headers = {"authorization": f"Bearer {key}", **headers}
+        named = self._settings["headers"] or {}
+        variable = self._settings["key_variable"]
+        headers = {name.lower(): self._read_key(v) for name, v in named.items()}
+        there = os.environ.get(variable or "", "").strip()
+        if variable is not None and (there or not is_loopback(self._parts.hostname)):
+            headers = {"authorization": f"Bearer {self._read_key(variable)}", **headers}
         self._headers = {**headers, "content-type": "application/json"}
-        sent = {key or _NO_KEY, *headers.values()} - {_NO_KEY}
-        self._secrets = [secret for secret in sent if len(secret) >= _SHORTEST_SECRET]
+        sent = [value.removeprefix("Bearer ") for value in headers.values()]
+        long = [re.escape(secret) for secret in sent if len(secret) >= _SHORTEST_SECRET]
+        self._secrets = re.compile("|".join(sorted(long, key=len)[::-1]) or "(?!)")
         if self._client is not None:
             return
         try:
             from openai import DefaultAsyncHttpxClient
         except ImportError as error:
-            said = "openai, which calls models, is missing: pip install openai pydantic"
-            raise ImportError(said) from error
+            raise ImportError("no openai: pip install openai pydantic") from error
         self._client = DefaultAsyncHttpxClient(follow_redirects=False, timeout=None)
         for logger in _their_loggers():
             logger.addFilter(self._mask_record)
@@ -117,11 +114,8 @@ class Endpoint:
         """A text without keys, also where JSON escapes letters of them."""
         plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
         plain = re.sub(r'\\(["\\/])', r"\1", plain)
-        if any(secret in plain for secret in self._secrets):
-            text = plain
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        masked = self._secrets.sub("***", plain)
+        return self._secrets.sub("***", text) if masked == plain else masked
 
     async def complete(self, call, usage):
         """The reply to a call; CallError where there is none after all attempts."""
@@ -153,20 +147,18 @@ class Endpoint:
         """One request; without what the model refuses, which is finite, another one."""
         while True:
             ways = _ways_of(call)
-            steps = {name: self._ways.get((call.model, name), 0) for name in ways}
-            used = {name: min(steps[name], len(w) - 1) for name, w in ways.items()}
-            sent = {"model": call.model}
-            for name, way in used.items():
-                sent |= ways[name][way]
+            begin = self._ways.setdefault(call.model, dict.fromkeys(ways, 0))
+            left = {name: w[begin[name] :] or w[-1:] for name, w in ways.items()}
+            sent = {k: v for way, *_ in left.values() for k, v in way.items()}
             status, body, headers = await self._send(sent | self._extra)
             if 200 <= status < 300:
-                return read_reply(body)
+                return calls.read_reply(body)
             message = self._message(body)
-            left = {name for name, w in ways.items() if used[name] < len(w) - 1}
-            name = _refused(status, body, message.lower(), left)
+            more = {name for name, w in left.items() if len(w) > 1}
+            name = _refused(status, body, message.lower(), more)
             if name is None:
-                raise fault_of(status, message, headers)
-            self._step_down(call.model, name, used[name], message.lower())
+                raise calls.fault_of(status, message, headers)
+            _step_down(begin, name, len(ways[name]) - len(left[name]), message.lower())
 
     async def _send(self, body):
         """Status, body and headers of one request."""
@@ -178,18 +170,9 @@ class Endpoint:
             async with asyncio.timeout(self._settings["timeout"]), stream as response:
                 return await _read(response)
         except Exception as error:  # of whichever HTTP library the client uses
-            problem = f"{type(error).__name__} ({str(error)[:_SHORT]})"
+            problem = f"{type(error).__name__} ({str(error)[: calls.SHORT]})"
         # Outside of "except": the client's errors hold the request with its key.
         raise PassingError(self.mask(problem))
-
-    def _step_down(self, model, name, way, message):
-        """Send a parameter in its next way from now on, calls in flight or not."""
-        following = 2 if name == "max_tokens" and "context" in message else way + 1
-        before = self._ways.get((model, name), 0)
-        self._ways[model, name] = max(before, following)
-        if before == 0 and name in ("temperature", "seed", "logprobs"):
-            said = f"the endpoint refuses {name!r}: replies are asked for without it"
-            warn(said, SettingWarning)
 
     def _message(self, body):
         """What a server says of an error, in one line and without keys."""
@@ -198,38 +181,27 @@ class Endpoint:
             text = json.dumps(json.loads(text), ensure_ascii=False)
         return " ".join(self.mask(text).split())
 
-    def _find_key(self):
-        """The key, which is nowhere but in the environment; None: none is to be sent."""
-        variable = self._settings["key_variable"]
-        there = variable is None or os.environ.get(variable, "").strip()
-        if not there and is_loopback(self._parts.hostname):
-            return _NO_KEY
-        return None if variable is None else self._read_key(variable)
-
     def _read_key(self, variable):
         value = os.environ.get(variable, "").strip()
         named = f"the environment variable {variable}"
         if not value:
-            key = f"the key for {self._parts.hostname}"
-            said = "Where none is needed, pass key_variable=None"
-            raise EndpointError(f"{named} is not set: it has to hold {key}. {said}")
+            said = f"{named} is not set, and {self._parts.hostname} may ask for a key"
+            raise EndpointError(f"{said}: set it, or pass key_variable=None for none")
         if not (value.isascii() and value.isprintable() and " " not in value):
-            said = "line ends, spaces or letters that no header can hold"
-            raise EndpointError(f"{named} holds {said}: it is not sent")
+            raise EndpointError(f"{named} holds letters that no header can hold")
         return value
 
 
 async def _read(response):
     """A response as far as it is of use."""
     body, most = b"", _MOST_BYTES if response.is_success else _MOST_OF_ERROR
-    try:
+    with suppress(
+        *() if response.is_success else (Exception,)
+    ):  # of an error, a part will do
         async for part in response.aiter_bytes():
             body += part
             if len(body) > most:
                 break
-    except Exception:
-        if response.is_success:  # of an error, what came is enough
-            raise
     if response.is_success and len(body) > most:
         raise PassingError(f"the response is longer than {most} bytes")
     return response.status_code, body[:most], dict(response.headers)
@@ -246,7 +218,7 @@ def _refused(status, body, message, left):
     """Name of a parameter that the endpoint does not take, or None."""
     if status not in (400, 422, 500, 501):
         return None
-    with suppress(*ODD):
+    with suppress(*calls.ODD):
         named = json.loads(body)["error"]["param"]
         message = named.lower() if isinstance(named, str) and named else message
     if status >= 500:  # may pass, but for what a template of the server says
@@ -255,6 +227,14 @@ def _refused(status, body, message, left):
         if name in left and any(word in message for word in words):
             return name
     return None
+
+
+def _step_down(begin, name, way, message):
+    """Send a parameter in its next way from now on, calls in flight or not."""
+    if begin[name] == 0 and name in ("temperature", "seed", "logprobs"):
+        warn(f"the endpoint refuses {name!r}: it is sent no more", SettingWarning)
+    following = 2 if name == "max_tokens" and "context" in message else way + 1
+    begin[name] = max(begin[name], following)
 
 
 def _back_off(attempt):
@@ -272,19 +252,14 @@ def _ways_of(call):
     merged = [{"role": "user", "content": both}, *messages[2:]]
     form = {"name": "reply", "strict": True, "schema": json.loads(call.schema or "{}")}
     forms = {"type": "json_schema", "json_schema": form}, {"type": "json_object"}
-    asked = forms if call.schema else ()
     limits = "max_tokens", "max_completion_tokens"
-    seeded, limited = call.seed is not None, call.max_tokens is not None
     return {
+        "model": [{"model": call.model}],
         "system": [{"messages": messages}, {"messages": merged}],
-        "response_format": [{"response_format": f} for f in asked] + [{}],
+        "response_format": [{"response_format": f} for f in forms if call.schema]
+        + [{}],
         "logprobs": [{"logprobs": True, "top_logprobs": 5}] * call.logprobs + [{}],
-        "max_tokens": [{name: call.max_tokens} for name in limits if limited] + [{}],
+        "max_tokens": [{n: call.max_tokens} for n in limits if call.max_tokens] + [{}],
         "temperature": [{"temperature": call.temperature}, {}],
-        "seed": [{"seed": call.seed}] * seeded + [{}],
+        "seed": [{"seed": call.seed}] * (call.seed is not None) + [{}],
     }
-
-
-def find_url(base_url: str | None) -> str:
-    """The address that is given, or that of the environment, or OpenAI's."""
-    return (base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI).rstrip("/")

@@ -8,7 +8,7 @@ and where it matters each problem is filtered by itself, as answers come in.
 
 A line is "ok" if its coverage is at least 0.9, or below it by no more than two standard
 errors; "void" marks what nobody should do, and what to do instead stands below it.
-It takes some five minutes.
+It takes some four minutes of one core.
 """
 
 import argparse
@@ -323,16 +323,16 @@ COVERAGES = [
     ("model set anew after fit", 50, set_after_fit),
     (
         "void: GridSearchCV.fit, n = 50",
-        15,
+        12,
         partial(choose_among_noise, n=50, valid=False),
     ),
-    ("  CalibratedSearch", 20, partial(choose_among_noise, n=50, valid=True)),
+    ("  CalibratedSearch", 16, partial(choose_among_noise, n=50, valid=True)),
     (
         "void: GridSearchCV.fit, n = 300",
-        15,
+        12,
         partial(choose_among_noise, n=300, valid=False),
     ),
-    ("  CalibratedSearch", 25, partial(choose_among_noise, n=300, valid=True)),
+    ("  CalibratedSearch", 16, partial(choose_among_noise, n=300, valid=True)),
     (
         "void: LDA, frozen, before the filter",
         200,

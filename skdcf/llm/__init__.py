@@ -5,7 +5,7 @@ protocol (hosted, vLLM, Ollama, llama.cpp), or any function. The extra ``llm`` i
 for endpoints. Keys are read from the environment when calls are made, and stored nowhere.
 """
 
-from ._calls import CallError, EndpointError, Reply, Usage
+from ._calls import Answer, CallError, EndpointError, Reply, Usage
 from ._claims import Decompose, DeduceGraph, SampleAnswers, split_sentences
 from ._client import ChatClient
 from ._extractor import ClaimExtractor
@@ -15,4 +15,4 @@ from ._pipeline import ConformalFactualityPipeline, FilteredAnswer
 __all__ = ["CallError", "ChatClient", "ClaimExtractor", "ConformalFactualityPipeline"]
 __all__ += ["Decompose", "DeduceGraph", "EndpointError", "FilteredAnswer", "Frequency"]
 __all__ += ["Merge", "Reply", "SampleAnswers", "SemanticJudge", "Usage", "Verify"]
-__all__ += ["join_claims", "judge_labels", "split_sentences"]
+__all__ += ["Answer", "join_claims", "judge_labels", "split_sentences"]

@@ -338,7 +338,7 @@ def _compare_made(name, text, values, known, accept):
     other = [v for v in values if v is not None and v not in allowed]
     if other and accept is None:
         raise ValueError(
-            f"{name} ({text}) is {_told(other[0])}, and was {_told(first[0])} for those "
+            f"{name} ({text}) is {_shown(other[0])}, and was {_shown(first[0])} for those "
             "that came before. The promise is about problems that are made alike: fit or "
             'calibrate again, or say why it may be overlooked, accept_origin="reason"'
         )
@@ -346,14 +346,14 @@ def _compare_made(name, text, values, known, accept):
     if first and not other and here != there and (here or values):
         warn(
             f"{name} ({text}) is {'un' * here}known for some of these problems, and "
-            f"{'un' * there}known for those that calibrate: it is {_told(first[0])} where "
+            f"{'un' * there}known for those that calibrate: it is {_shown(first[0])} where "
             "it is known, and whether all were made alike cannot be checked",
             GuaranteeWarning,
         )
-    return [f"{name}: {_told(v)} beside {_told(first[0])} ({accept})" for v in other]
+    return [f"{name}: {_shown(v)} beside {_shown(first[0])} ({accept})" for v in other]
 
 
-def _told(value):
+def _shown(value):
     return value if isinstance(value, str) else json.dumps(value)
 
 

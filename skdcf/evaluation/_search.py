@@ -173,7 +173,7 @@ def search_in(model):
 
 def check_search(search):
     """ValueError unless what a search chooses among can be compared by its score."""
-    if search_in(search) is not search:
+    if search_in(search) is not search or not hasattr(search.estimator, "check"):
         raise ValueError(
             f"search is {search!r}: a search of scikit-learn around a filter is expected, "
             "such as GridSearchCV(HardCF(...), {...})"

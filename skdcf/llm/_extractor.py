@@ -338,7 +338,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             edges = edges.edges
         graph = await self._enrich(chat, calls.make_graph(answer, claims, edges))
         chat.flag(calls.flag_of_text(graph))
-        return self._told(graph, answer, chat.flags, chat.usage)
+        return self._annotate(graph, answer, chat.flags, chat.usage)
 
     async def _enrich(self, chat, graph):
         """The graph with other answers and feature columns."""
@@ -360,7 +360,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         names = self.feature_names()
         return graph.replace(features=table, feature_names=names, metadata=metadata)
 
-    def _told(self, graph, answer, flags, usage):
+    def _annotate(self, graph, answer, flags, usage):
         """The graph with metadata that say how it was made, and what became of it."""
         metadata = {**(graph.metadata or {}), "extraction": self.describe()}
         metadata |= {"flags": list(flags)} if flags else {}
@@ -429,7 +429,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         if names := self.feature_names():
             table = np.zeros((0, len(names)))
             graph = graph.replace(features=table, feature_names=names)
-        return self._told(graph, answer, [f"extraction failed: {error}"], Usage())
+        return self._annotate(graph, answer, [f"extraction failed: {error}"], Usage())
 
 
 def _as_columns(table, names, graph):

@@ -211,10 +211,10 @@ class Session:
                 self._errors.append(str(error))
                 raise
             finally:
-                told = call.model, call.prompt, reply.finish_reason
+                about = call.model, call.prompt, reply.finish_reason
                 spent = reply.prompt_tokens, reply.completion_tokens
                 said = "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d"
-                _LOG.info(said, *told, time.monotonic() - begin, *spent)
+                _LOG.info(said, *about, time.monotonic() - begin, *spent)
             usage.add(reply)
             return reply
 

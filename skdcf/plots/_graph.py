@@ -106,7 +106,7 @@ class ReasoningGraphDisplay:
     @classmethod
     def from_estimator(
         cls,
-        filter: Any,
+        estimator: Any,
         graph: ReasoningGraph,
         labels: ArrayLike | None = None,
         *,
@@ -117,7 +117,7 @@ class ReasoningGraphDisplay:
 
         Parameters
         ----------
-        filter : fitted filter
+        estimator : fitted filter
             The filter that decides.
         graph : ReasoningGraph
             The problem.
@@ -134,7 +134,7 @@ class ReasoningGraphDisplay:
         """
         from ..inspection import explain
 
-        found = explain(filter, graph, labels, alpha=alpha)
+        found = explain(estimator, graph, labels, alpha=alpha)
         what = {"labels": found.labels, "reasons": found.reasons}
         return cls(found.graph, kept=found.kept, **what).plot(ax=ax)
 

@@ -274,7 +274,8 @@ def _make(scorer, names):
 
 def _kind_of(scorer):
     """What makes a scorer of an object, or None where nothing does."""
-    if isinstance(scorer, type):
+    # What scikit-learn's get_scorer and make_scorer return judges predictions.
+    if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None
     if isinstance(scorer, Scorer):
         return clone

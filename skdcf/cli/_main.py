@@ -24,7 +24,7 @@ OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input or output.
 Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
-#: What to install for modules that only some commands need.
+#: Extras to install for modules that only some commands need.
 _PACKAGES = ("matplotlib", "openai pydantic", "narwhals pandas", "starlette uvicorn")
 _PACKAGES += ("xgboost",)
 

@@ -64,7 +64,7 @@ _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False
 
 #: Gives a function all options of `Options`.
 fetcher = partial(spread, Options, **_DEFAULTS)
-#: What annotations call one or several names, and a rule for edges.
+#: Annotations of one or several names, and of a rule for edges.
 Names = str | Sequence[str]
 Rule = str | Callable
 

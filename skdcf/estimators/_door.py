@@ -1,4 +1,4 @@
-"""What is done to problems at every door of a filter.
+"""The checks and changes of problems at every door of a filter.
 
 A promise is about problems like those that calibrated. What cannot be told from numbers is
 compared here: whether edges, alternatives and contexts are there, what extracted the claims,
@@ -22,7 +22,7 @@ from ..graphs.labels import LABELS, read_column
 from ..graphs.problems import pack_graphs
 from ..graphs.ragged import ranges
 
-#: What to do with a claim whose path risk equals the threshold: drop it, keep it as
+#: Ways to treat a claim whose path risk equals the threshold: drop it, keep it as
 #: published code does, which loses the guarantee where scores are tied, or break ties by
 #: a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
@@ -232,7 +232,7 @@ def needs_edges(filter):
 
 
 def origin_of(filter, batch, labelled):
-    """What is known of how problems were made: a list of values for each name."""
+    """List what is known of how problems were made, by name."""
     reads, several = needs_edges(filter), batch.sizes > 1  # one claim needs no edges
     found = {"edges": _present(batch.edges_known[several]) if reads else []}
     for name in ("alternatives", "context"):

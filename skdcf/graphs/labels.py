@@ -12,7 +12,7 @@ from ._batch import GraphBatch
 from ._inputs import NO_LISTS, has_masked, show
 
 _NUMBERS = "biuf"  # kinds of numpy's types: booleans, integers, floats
-LABELS = (0, 1)  # what means false, and what true
+LABELS = (0, 1)  # false, and true
 #: Words that people and programs use for labels. Of no other word is the meaning guessed.
 WORDS = {
     1: "1 true t yes y correct right ok valid accurate supported support entailed "
@@ -229,7 +229,7 @@ def read_column(
 
 
 def _meaning_of(found):
-    """Which of the distinct values means false, and which true."""
+    """Tell which of the distinct values means false, and which true."""
     if found in ([0], [False], [0, 1], [-1, 0], [-1, 0, 1]) or found[0] is True:
         return LABELS
     if len(found) == 1:
@@ -289,7 +289,7 @@ def _join_arrays(rows):
         return None
     try:
         flat = np.concatenate(rows)
-    except ValueError:  # of several numbers of axes
+    except ValueError:  # the arrays have different numbers of axes
         return None
     return flat if _is_plain(flat) else None
 

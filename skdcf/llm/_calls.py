@@ -45,7 +45,7 @@ class PassingError(Exception):
 
 
 class Prompt(NamedTuple):
-    """What a model is told.
+    """A prompt: the text that a model is told.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said.
+    """The reply of a model.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Reply:
 
 @dataclass
 class Usage:
-    """What was spent.
+    """The calls and tokens that were spent.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class Usage:
 _SENTENCE_END = re.compile(r"\n\s*|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
 _MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
 _MOST_OUTSIDE = 0.2  # share of an answer that may be in no claim without a flag
-#: What may stand for an answer and what belongs to it.
+#: Types of the keys of a dictionary that stands for an answer.
 _KINDS: dict[str, Any] = {
     "problem": (str | None, "a text"),
     "answer": (str | None, "a text"),
@@ -260,7 +260,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Extraction:
-    """What became of one answer.
+    """The graph that became of one answer.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ class Extraction:
 
 
 def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
-    """What the caller gave, as answers; ValueError names what is none.
+    """Read answers from what the caller gave; ValueError names what is none.
 
     With ``ask``, an answer may be missing, and an item may be a question alone.
     """

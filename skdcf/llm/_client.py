@@ -27,10 +27,10 @@ from ._transport import Endpoint, FunctionTransport, find_url
 
 _AMOUNT = Number(Real, 0, None, closed="left")
 _LETTERS_PER_TOKEN = 4
-#: What each verdict counts as a number.
+#: The number that each verdict counts as.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
-#: What the parameters that all steps have may be.
+#: Allowed values of the parameters that all steps have.
 COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
 _LOCK = threading.Lock()  # while an engine is made
 _SECRET_WORDS = ("key", "token", "secret", "password", "sig", "auth")
@@ -248,7 +248,7 @@ def finish(work: Any) -> Any:
 
 
 def as_client(client: Any) -> ChatClient:
-    """What the caller gave for a client, as a ChatClient.
+    """Make a ChatClient of whatever the caller gave for a client.
 
     Parameters
     ----------
@@ -330,14 +330,14 @@ class Step(Settings):
 
     Subclasses name their prompt and the type of its reply, which is a list where there
     may be nothing to ask. They define ``_question``, what a model is asked about one
-    problem, and ``_read``, what its reply means; as they stand here, both are those of a
-    verdict on each claim of a graph. Those that ask more than once define ``_run``.
+    problem, and ``_read``, what its reply means; here both are written for a verdict on
+    each claim of a graph. Steps that ask more than once define ``_run``.
     """
 
     _prompt_name: ClassVar[str] = ""
     _reply: ClassVar[Any]
     _written: ClassVar[int] = 37  # tokens that a reply has for each claim
-    per = "answer"  # what has a call of its own: answer, claim or alternative
+    per = "answer"  # each answer, claim or alternative has a call of its own
     _parameter_constraints = COMMON
 
     prompt: str | Path | None = None

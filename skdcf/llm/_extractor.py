@@ -25,7 +25,7 @@ from ._judges import Verify
 from ._session import gather_steps
 
 _FIRST = 20  # answers from which the cost of the others is learnt
-_OF_FUNCTIONS = "skdcf.edges", "skdcf.llm"  # whose functions a description may name
+_OF_FUNCTIONS = "skdcf.edges", "skdcf.llm"  # a description may name their functions
 _UNDERRATED = 20  # times that an estimate may be too low without being looked at again
 
 
@@ -296,7 +296,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return {name: step for name, step in named.items() if step is not None}
 
     def describe(self) -> dict[str, Any]:
-        """With which models and prompts graphs are made, and no address.
+        """Describe the models and prompts that make graphs, without any address.
 
         Returns
         -------
@@ -368,7 +368,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return Extraction(graph, answer, tuple(flags), usage)
 
     async def _extracting(self, run, X, on_failure):
-        """What `extract` returns; ``run`` is one of a client's ways to do work."""
+        """Make what `extract` returns; ``run`` is one of a client's ways to do work."""
         self.validate()
         client, answers = clients.as_client(self.client), calls.read_answers(X)
         estimate = await self._estimating(run, client, answers)
@@ -376,7 +376,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         spent, done = Usage(), []
         first = _FIRST if unsure else len(answers)
         for part in filter(None, (answers[:first], answers[first:])):
-            if done:  # what the first ones needed says what the others will
+            if done:  # the others will need as much as the first ones
                 estimate = self._estimated(client, part, part, self._learnt(done))
                 check_budget(client, estimate, self.confirm, len(done))
             asked = client, part, self._extract, self.model
@@ -467,7 +467,7 @@ def _ask(estimate):
 
 
 def describe_step(step: Any) -> dict[str, Any]:
-    """What a step is, for files: its class, prompt and settings, or its function."""
+    """Describe a step for files: its class, prompt and settings, or its function."""
     if not isinstance(step, Step):
         name = getattr(step, "__qualname__", type(step).__name__)
         module = getattr(step, "__module__", None) or ""

@@ -1,4 +1,4 @@
-"""What a model judges: frequency score, ratings, verdicts, labels, its own text."""
+"""Steps in which a model judges: frequency, ratings, verdicts, labels, its own text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._calls import CallError, UnreadableError, load_prompt
 from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._session import gather_steps
 
-#: What is rated, from the smallest to the largest value.
+#: The qualities that are rated, each from its smallest to its largest value.
 _RATINGS = {
     "coherent_to_ancestors": (0, 1),
     "inference_gap_size": (0, 5),
@@ -317,7 +317,7 @@ ABSTENTION = "I have no statement on this question that I can stand behind."
 _ENTAILED = reading.verdicts_of("entailed", "not entailed")
 _SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-#: What begins with a capital within a sentence.
+#: A word that begins with a capital within a sentence.
 _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
 
 

@@ -26,7 +26,7 @@ from ._judges import ABSTENTION, Merge, MergedText, join_claims
 
 @dataclass(frozen=True)
 class FilteredAnswer:
-    """What can be trusted of one answer, and what happened to the rest.
+    """The part of one answer that can be trusted, and what happened to the rest.
 
     Parameters
     ----------

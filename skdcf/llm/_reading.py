@@ -21,7 +21,7 @@ import numpy as np
 
 from ._calls import EndpointError, PassingError, Reply, UnreadableError
 
-#: What a value of an unexpected kind raises, wherever it is looked into.
+#: Errors that a value of an unexpected kind raises, wherever it is looked into.
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 _FENCE = re.compile(r"```[a-zA-Z]*\n?")
 _TRAILING_COMMA = re.compile(r",\s*(?=[}\]])")
@@ -73,7 +73,7 @@ def read_object(text: str, kind: Any, read: Callable[[Any], Any] | None = None) 
 def _check(data, kind):
     try:
         return _adapter(kind).validate_json(json.dumps(_completed(data)))
-    except ValueError as error:  # of pydantic, which lists what is wrong
+    except ValueError as error:  # pydantic lists what is wrong
         first, *more = error.errors(include_url=False, include_input=False)
     others = f", and {len(more)} more" if more else ""
     raise ValueError(f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{others}')
@@ -131,7 +131,7 @@ def parse_object(text: str, key: str) -> dict[str, Any]:
         cut = _end_of_thought(candidate, found)
         good = [f for f in found if f[0] >= cut and key in f[2]]
         opened = re.compile(r'\{[^{}"]*"' + re.escape(key) + r'"\s*:')
-        # What is broken after the last object was to be the answer: mend it, or refuse.
+        # A broken object after the last whole one was to be the answer: mend it, or refuse.
         if good and not opened.search(candidate, good[-1][1]):
             break
     else:
@@ -143,7 +143,7 @@ def parse_object(text: str, key: str) -> dict[str, Any]:
 
 def _objects(text) -> Iterator[tuple[int, int, dict]]:
     """Start, end and value of the objects in a text, not those inside of others."""
-    decoder = json.JSONDecoder(parse_constant=int)  # which refuses NaN and Infinity
+    decoder = json.JSONDecoder(parse_constant=int)  # it refuses NaN and Infinity
     place = text.find("{")
     for _ in range(_MOST_STARTS):
         if place < 0:

@@ -104,7 +104,7 @@ def _open(path):
 
 
 class Engine:
-    """What a client keeps between its runs."""
+    """All that a client keeps between its runs."""
 
     def __init__(self, transport, cache, in_flight):
         self.transport, self.cache, self.in_flight = transport, cache, in_flight
@@ -152,10 +152,10 @@ class Session:
     def __init__(self, engine, max_tokens, dry):
         self.engine, self.max_tokens, self._dry = engine, max_tokens, dry
         self._known = {} if engine.cache is None else engine.cache
-        self.usage, self._errors = Usage(), []  # of the last calls, where all failed
+        self.usage, self._errors = Usage(), []  # since the last call that succeeded
 
     async def ask(self, call, read, again, usage):
-        """What ``read`` makes of the reply to a call, from the cache where it is known.
+        """Return what ``read`` makes of the reply to a call, which may be in the cache.
 
         Where ``read`` raises ValueError, ``again(call, reply, problem)`` is asked; the
         reply that is read at last is kept under the name of the first call.
@@ -247,7 +247,7 @@ class Chat:
             self.flags.append(text)
 
     async def ask(self, prompt, content, read, again=None, max_tokens=None, **options):
-        """What ``read`` makes of the reply to a text, or to an object."""
+        """Return what ``read`` makes of the reply to a text, or to an object."""
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)
         messages = (("system", prompt.text), ("user", content))
@@ -256,7 +256,7 @@ class Chat:
         return await self.session.ask(call, read, again or _complain, self.usage)
 
     async def ask_object(self, prompt, payload, kind, read, n=None):
-        """What ``read`` makes of a reply of a type, with ``n`` rows where that is known."""
+        """Return what ``read`` makes of a reply of a type, with ``n`` rows if that is known."""
 
         def understood(reply):
             return read_object(reply.text, kind, read)

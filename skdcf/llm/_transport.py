@@ -27,10 +27,10 @@ from ._reading import ODD, fault_of, read_reply
 
 _OPENAI = "https://api.openai.com/v1"
 _LONGEST_WAIT = 120.0  # seconds that a server may ask for before a call is given up
-_MOST_BYTES = 32 * 2**20  # of one reply
+_MOST_BYTES = 32 * 2**20  # a reply may not be longer
 _MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
 _SHORT = 300  # characters of an error that are shown
-#: What not every model takes, and words by which a refusal speaks of it.
+#: Options that not every model takes, and words by which a refusal speaks of them.
 _OPTIONAL = {
     "system": ("system role", "system message", "role 'system'", 'role "system"'),
     "response_format": ("schema", "response_format", "structured", "json_object"),
@@ -51,12 +51,12 @@ class FunctionTransport:
         self._function = function
         module = getattr(function, "__module__", "")
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
-        with suppress(ValueError):  # of a function that is not written in Python
+        with suppress(ValueError):  # a function may not be written in Python
             kinds = [p.kind for p in inspect.signature(function).parameters.values()]
         self._takes_options = inspect.Parameter.VAR_KEYWORD in kinds
 
     async def complete(self, call, usage):
-        """What the function returns: a text or a Reply, at once or to be awaited."""
+        """Call the function, which returns a text or a Reply, at once or to be awaited."""
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
         out = self._function(_messages_of(call), **options)
@@ -177,7 +177,7 @@ class Endpoint:
         try:
             async with asyncio.timeout(self._settings["timeout"]), stream as response:
                 return await _read(response)
-        except Exception as error:  # of whichever HTTP library the client uses
+        except Exception as error:  # whichever HTTP library the client uses
             problem = f"{type(error).__name__} ({str(error)[:_SHORT]})"
         # Outside of "except": the client's errors hold the request with its key.
         raise PassingError(self.mask(problem))
@@ -192,7 +192,7 @@ class Endpoint:
             warn(said, SettingWarning)
 
     def _message(self, body):
-        """What a server says of an error, in one line and without keys."""
+        """Say in one line, without keys, what a server says of an error."""
         text = body.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
             text = json.dumps(json.loads(text), ensure_ascii=False)
@@ -228,7 +228,7 @@ async def _read(response):
             if len(body) > most:
                 break
     except Exception:
-        if response.is_success:  # of an error, what came is enough
+        if response.is_success:  # an error may be cut off
             raise
     if response.is_success and len(body) > most:
         raise PassingError(f"the response is longer than {most} bytes")
@@ -266,7 +266,7 @@ def _messages_of(call):
 
 
 def _ways_of(call):
-    """In which ways each part of a call can be sent, the one that says most first."""
+    """List the ways to send each part of a call, the one that says most first."""
     messages = _messages_of(call)
     both = "\n\n".join(message["content"] for message in messages[:2])
     merged = [{"role": "user", "content": both}, *messages[2:]]

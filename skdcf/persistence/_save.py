@@ -76,7 +76,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
         schema = with_public_names(json.loads(parts[_SCHEMA]))
         parts[_SCHEMA] = json.dumps(schema).encode()
         content = build(parts, f"{schema['__module__']}.{schema['__class__']}")
-        # What was just made here may be made again here; what cannot be is found now.
+        # Objects made here may be made again here; those that cannot be are found now.
         io.loads(content, trusted=io.get_untrusted_types(data=content))
     except Exception as error:
         raise ValueError(
@@ -266,8 +266,8 @@ def _check_sums(sums, parts):
 
 
 PACKAGE = __name__.partition(".")[0]
-_INSIDE = ("cli", "estimators", "graphs", "ops")  # what users take from elsewhere
-_OUTWARD = ("skdcf.labelling.", "skdcf.llm.")  # what opens connections and paths
+_INSIDE = ("cli", "estimators", "graphs", "ops")  # users import from elsewhere
+_OUTWARD = ("skdcf.labelling.", "skdcf.llm.")  # these open connections and paths
 
 #: Classes and harmless functions, beside what skops trusts by itself.
 _KNOWN = (
@@ -278,7 +278,7 @@ _KNOWN = (
     "sklearn.metrics._scorer._PassthroughScorer",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Where everything is known.
+#: Modules and classes of which every name is known.
 _KNOWN_INSIDE = (
     "skdcf.edges.",
     "sklearn.model_selection._split.",
@@ -291,7 +291,7 @@ _UNCHECKED = (
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
 )
-#: What skops writes for None.
+#: Skops writes this for None.
 _NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
 _NULL |= {"__module__": "builtins", "__loader__": "JsonNode"}
 #: Where versions of Python keep what they all give from elsewhere.

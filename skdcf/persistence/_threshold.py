@@ -20,7 +20,7 @@ FORMAT = "skdcf threshold 1"
 
 @dataclass(frozen=True)
 class CalibratedThreshold:
-    """What is needed to filter where the path risks are already known.
+    """All that filtering needs where the path risks are already known.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class CalibratedThreshold:
             raise ValueError(f"n_calibration is {n!r}, but must be a whole number")
 
     def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
-        """Which claims are kept.
+        """Decide which claims are kept.
 
         Parameters
         ----------

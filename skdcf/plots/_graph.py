@@ -237,7 +237,7 @@ class AxesPen:
         self.ax, self.scale, self.above = ax, scale, 1
 
     def _add(self, patch, fill, outline, width, **more):
-        self.above += 1  # what is drawn later covers what is there
+        self.above += 1  # a later mark covers an earlier one
         width *= self.scale
         patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
         self.ax.add_patch(patch)

@@ -217,7 +217,7 @@ class _Service:
         self.paces.append((perf_counter() - begin) / size)
         return graph.claims, found.kept, found.alpha, reasons
 
-    def _note(self, claims, kept, alpha):
+    def _told(self, claims, kept, alpha):
         """Mask, text and id of an answer, once the journal holds them."""
         name, mask = secrets.token_hex(12), kept.tolist()
         entry = {"id": name, "mask": "".join("01"[keep] for keep in mask)}

@@ -87,6 +87,8 @@ class ConformalFilter(Settings):
         "verbose": ["verbose"],
     }
 
+    __reduce__ = _door.reduced
+
     def _wanted_scorer(self, batch):
         """The scorer to use; presets make it of parameters of their own."""
         return self.scorer

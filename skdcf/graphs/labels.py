@@ -83,7 +83,8 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     """
     flat = values if _is_plain(values) else _column(values)
     if flat.dtype == object:
-        right = np.fromiter(map(_is_label, flat), dtype=bool, count=len(flat))
+        known = (isinstance(v, (Real, np.bool_)) and v in (-1, 0, 1) for v in flat)
+        right = np.fromiter(known, dtype=bool, count=len(flat))
     else:
         right = (flat == 1) | (flat == 0) | (flat == -1)
     if not right.all():
@@ -243,10 +244,6 @@ def _meaning_of(found):
             "the larger means true (and beside 0 and 1, -1 for unknown)"
         )
     return tuple(found)
-
-
-def _is_label(value):
-    return isinstance(value, (Real, np.bool_)) and value in (-1, 0, 1)
 
 
 def _flat_labels(y, batch):

@@ -40,7 +40,7 @@ class CalibratedSearch(BaseEstimator):
 
     ``search.fit(X, y)`` by itself is not valid: it chooses among settings by how they do
     on problems that the chosen filter is then calibrated on. With few problems and many
-    settings it kept a false claim in 18 % of the problems where 10 % were promised. Here
+    settings it kept a false claim in 14 % of the problems where 10 % were promised. Here
     the problems are divided first, by question: one part is for the search and for the
     training of the best filter, and the other part calibrates it.
 

@@ -168,3 +168,13 @@ def warn_of_versions(name, there):
     if there != (here := versions()):
         found = {"current_sklearn_version": here, "original_sklearn_version": there}
         warn(Kind(estimator_name=name, **found), Kind)
+
+
+def reduced(filter):
+    """Take a filter apart for a pickle, with the versions that made it."""
+    return _made_anew, (type(filter), versions()), filter.__getstate__()
+
+
+def _made_anew(kind, there):
+    warn_of_versions(kind.__name__, there)
+    return kind.__new__(kind)

@@ -288,8 +288,7 @@ def _renamed(record, rename):
 
 def _check_near(key, record, warned):
     """Warn or raise ValueError where a key may be a slip."""
-    near = _near(key)
-    if near is None:
+    if (near := _near(key)) is None:
         return
     slip = f'the key "{printable(key)}" is not known: did you mean "{near}"?'
     if _SAME.get(near, near) not in {_SAME.get(k, k) for k in record}:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from .._checks import versions, warn, warn_of_versions
+from .._checks import warn
 from ..exceptions import GuaranteeWarning
 from ..features.columns import carry_columns, reads_edges
 from ..graphs import GraphBatch, pack_labels
@@ -393,13 +393,3 @@ def confidence_of(scorer, batch):
         said = f"the scorer's confidence of {batch.locate(row)} is {confidence[row]}"
         raise ValueError(f"{said}: confidences must be finite")
     return confidence
-
-
-def reduced(filter):
-    """Take a filter apart for a pickle, with the versions that made it."""
-    return _made_anew, (type(filter), versions()), filter.__getstate__()
-
-
-def _made_anew(kind, there):
-    warn_of_versions(kind.__name__, there)
-    return kind.__new__(kind)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_alpha, check_choice, check_weights, warn
+from .._checks import check_alpha, check_choice, check_weights, reduced, warn
 from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settings
 from ..exceptions import CalibrationWarning, SettingWarning
 from ..features.columns import apply_columns
@@ -87,7 +87,7 @@ class ConformalFilter(Settings):
         "verbose": ["verbose"],
     }
 
-    __reduce__ = _door.reduced
+    __reduce__ = reduced
 
     def _wanted_scorer(self, batch):
         """The scorer to use; presets make it of parameters of their own."""

@@ -786,10 +786,9 @@ class ConformalFilter(Settings):
     def _claims(self, X, accept_origin, y=None):
         """Return what the calibration looks at, and the problems."""
         check_is_fitted(self, "nonconformity_scores_")
-        if self._settings() != self._calibrated_as:
-            both = f"{self._calibrated_as} at calibration and is {self._settings()} now"
-            said = "(edges, online, ties, guarantee, whether edges are read)"
-            raise ValueError(f"{said} was {both}: call calibrate or fit again")
+        if (now := self._settings()) != (was := self._calibrated_as):
+            said = f"(edges, online, ties, guarantee, whether edges are read) was {was}"
+            raise ValueError(f"{said} and is {now} now: call calibrate or fit again")
         view = self._look(X, accept_origin, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), self._graphs(view))

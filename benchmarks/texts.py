@@ -261,8 +261,7 @@ MEASURED = {
     "online": "Streamed decisions of random graphs against ``predict``, their coverage,\n"
     "and what it costs not to look ahead.",
     "edge_cases": "What users do, and what it does to a coverage of 0.9: as promised, refused, or\n"
-    "void where the filter cannot see what was done before it. Since it ran, a column of\n"
-    "older numbers was cut and two rows were renamed; the numbers are as printed.",
+    "void where the filter cannot see what was done before it, or was told to accept it.",
     "no_gain": "Five kinds of generated data on which learning has little to learn from.",
     "hard_speed": "From scores to masks, for a million answers.",
     "relaxation_speed": "A loss with its gradient, and how time grows with the data.",

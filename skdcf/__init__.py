@@ -6,7 +6,7 @@ Everything is imported when it is first used, so that the command line answers a
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # what editors and type checkers read
+if TYPE_CHECKING:  # editors and type checkers read this
     from . import (  # noqa: F401
         adapters,
         datasets,

@@ -147,10 +147,34 @@ def is_loopback(host):
 def warn(message, category):
     """Warn at the line of the caller's own code, however deep in ours it was noticed."""
     frame, level = sys._getframe(1), 2
-    while frame is not None and _is_between(frame):
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
-def _is_between(frame):
-    return frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN
+def versions():
+    """The versions by which it is told whether something was made by another one."""
+    import sklearn
+
+    from . import __version__
+
+    return f"{sklearn.__version__} (with skdcf {__version__})"
+
+
+def warn_of_versions(name, there):
+    """Warn where another skdcf or scikit-learn made a file or a pickle."""
+    from sklearn.exceptions import InconsistentVersionWarning as Kind
+
+    if there != (here := versions()):
+        found = {"current_sklearn_version": here, "original_sklearn_version": there}
+        warn(Kind(estimator_name=name, **found), Kind)
+
+
+def reduced(filter):
+    """Take a filter apart for a pickle, with the versions that made it."""
+    return _made_anew, (type(filter), versions()), filter.__getstate__()
+
+
+def _made_anew(kind, there):
+    warn_of_versions(kind.__name__, there)
+    return kind.__new__(kind)

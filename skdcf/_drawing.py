@@ -27,7 +27,7 @@ RADIUS = 12
 STEP = 40  # between two claims of a row
 MARGIN = 20
 TALL, LOW = 50, 37  # between two rows: in small drawings, and at least
-HEIGHT = 950  # that large drawings try to keep to
+HEIGHT = 950  # large drawings try to keep to it
 CLEAR = 4  # between a claim and where edges may turn
 WIDEST = 8  # claims in one row
 SWEEPS = 12
@@ -227,7 +227,7 @@ class Shown(NamedTuple):
 
     @property
     def words(self):
-        """What the claim is, as text: "kept, false"."""
+        """Say in words what the claim is: "kept, false"."""
         known = self.look.word if self.look is not LOOKS[None] else ""
         return ", ".join(word for word in (known, self.mark) if word)
 

@@ -201,7 +201,7 @@ def iter_objects(path, start=0, stop=math.inf, first_line=1, *, nan=False):
 
 
 def name_of(path):
-    """What messages call a file or stream."""
+    """Name a file or stream as messages call it."""
     return getattr(path, "name", "a stream") if hasattr(path, "read") else path
 
 
@@ -214,7 +214,7 @@ def is_plain(path):
 @contextlib.contextmanager
 def _opened(path, start):
     """The lines of a file, or of a stream that somebody else opened and will close."""
-    path = getattr(path, "buffer", path)  # of standard input, which is text
+    path = getattr(path, "buffer", path)  # standard input is text
     with contextlib.ExitStack() as stack:
         file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
         if isinstance(file, io.TextIOBase):

@@ -19,7 +19,7 @@ _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e
 _DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;
 --rule:#6f7b8a;--quote:#232d3a;--square:#2c3542;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
 
-# What says that the surroundings are dark: the documentation, Jupyter, VS Code, `page`.
+# Signs that the surroundings are dark: the documentation, Jupyter, VS Code, `page`.
 STYLE = (
     f".skdcf{{{_LIGHT}}}"
     'html[data-theme="dark"] .skdcf,[data-jp-theme-light="false"] .skdcf,'

@@ -21,7 +21,7 @@ _STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
 _BEARS = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE)
 _CITES = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE)
 _CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
-# What stands between the characters of a number or symbol but means nothing: LaTeX
+# Marks between the characters of a number or symbol that mean nothing: LaTeX
 # brackets and spaces, and the braces in 1{,}200.
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
 # 1,200.50 is one number, but "1,2" and "2, 3" are two.

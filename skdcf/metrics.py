@@ -198,7 +198,7 @@ def mean_interval(losses, probability, n_problems, confidence=0.95):
     Clopper-Pearson's for questions of which each is lost or not. Where several answers to
     a question were averaged, it is Clopper-Pearson's for the number of problems that would
     vary as much if they were independent (Korn and Graubard 1998). For other losses it is
-    Student's.
+    Student's interval.
     """
     from scipy.stats import t
 
@@ -364,7 +364,7 @@ class FilterReport(Table):
 
     @property
     def warning(self) -> str:
-        """What to say of problems that the filter has seen before; empty without any."""
+        """Words about problems that the filter has seen before; empty without any."""
         said = [
             f"{n} of these problems {word} the filter"
             for n, word in zip(self.seen, ("trained", "calibrated"), strict=True)

@@ -54,7 +54,7 @@ def waiting(t):
 
 @settings
 class BettingMonitor(Settings):
-    """What monitors share that bet: the wealth, its history and the alarm."""
+    """The wealth, its history and the alarm, which all monitors share that bet."""
 
     _: KW_ONLY
     delta: float = 0.05
@@ -67,7 +67,7 @@ class BettingMonitor(Settings):
 
     @property
     def wealth(self) -> float:
-        """What a wealth of 1 has become; large values speak against the null."""
+        """The wealth that 1 has become; large values speak against the null."""
         return float(np.exp(min(self._log_wealth[-1], LARGEST)))
 
     @property
@@ -88,11 +88,11 @@ class BettingMonitor(Settings):
 
     @property
     def _log_wealth(self):
-        """Of 0, 1, 2, ... problems."""
+        """Log wealth after 0, 1, 2, ... problems."""
         return np.append(0.0, self.log_wealth_)
 
     def summary(self) -> dict[str, Any]:
-        """How things stand.
+        """Summarise how things stand.
 
         Returns
         -------
@@ -470,7 +470,7 @@ class CoverageMonitor(BettingMonitor):
         self.n_calibrations_ += 1
         self.groups_, self.urns_, n = list(urns), list(urns.values()), len(urns)
         self.calibration_, self.counts_ = now, np.zeros((n, 2), dtype=np.int64)
-        self.group_wealth_, self.states_ = np.zeros(n), [None] * n  # logarithms
+        self.group_wealth_, self.states_ = np.zeros(n), [None] * n  # log wealth
 
     def _take(self, g, errors):
         """Bet on problems of group ``g``, some of them errors."""
@@ -493,7 +493,7 @@ class CoverageMonitor(BettingMonitor):
         self.n_errors_ += int(errors.sum())
 
     def cannot_see(self) -> list[str]:
-        """What no alarm of this monitor can tell, as sentences.
+        """Say, as sentences, what no alarm of this monitor can tell.
 
         Returns
         -------
@@ -514,7 +514,7 @@ class CoverageMonitor(BettingMonitor):
         return out
 
     def summary(self) -> dict[str, Any]:
-        """How things stand.
+        """Summarise how things stand.
 
         Returns
         -------
@@ -539,7 +539,7 @@ class CoverageMonitor(BettingMonitor):
 
 
 def _urns(filter, level) -> dict[Any, tuple[int, int, float]]:
-    """Of each group that can err: number and rank of its scores, and the threshold."""
+    """Number and rank of the scores of each group that can err, and the threshold."""
     calibration, urns = filter.calibration_, {}
     parts = {None: calibration}
     if isinstance(calibration, PerGroup):
@@ -561,7 +561,7 @@ def _urns(filter, level) -> dict[Any, tuple[int, int, float]]:
 
 
 def _keys(filter, seen) -> tuple[list, NDArray[np.bool_]]:
-    """By what each answer is known again, and whether it calibrated the filter.
+    """Keys by which answers are known again, and whether each calibrated the filter.
 
     An answer without a question is known by its content, unless copies are usual: then
     some of those that calibrated are copies too.

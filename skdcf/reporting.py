@@ -23,7 +23,7 @@ from .metrics import coverage_band, evaluate_filter
 __all__ = ["write_report"]
 
 _MISSED = 20  # answers with a false claim that was kept
-_CLAIMS = 4000  # of the answers that are shown, in each of two lists
+_CLAIMS = 4000  # the answers shown in each of two lists may have so many
 
 
 def write_report(

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import get_scorer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
@@ -425,6 +426,7 @@ def test_alpha_outside(problems, alpha):
         (HardCF(1.5), "scorer is 1.5, but must be None, one of ['auto', 'linear'"),
         (HardCF(True), "scorer is True, but must be None"),
         (HardCF(GaussianNB), "scorer is <class"),
+        (HardCF(get_scorer("accuracy")), "scorer is make_scorer(accuracy_score"),
         (HardCF(StandardScaler()), "a classifier with decision_function or predict"),
         (SingleFeatureCF("a", beta_mix=2), "'beta_mix' parameter of FrequencyScorer"),
         (SingleFeatureCF("a", over="parents"), "'over' parameter of FrequencyScorer"),

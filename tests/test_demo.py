@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from skdcf.cli import main
-from skdcf.cli._demo import SOURCES
 
 
 @pytest.mark.parametrize("source", ["words", "math", "felm"])
@@ -36,9 +35,11 @@ def test_demo_without_data_says_so(tmp_path, monkeypatch, capsys):
     def offline(*_):
         raise OSError("offline")
 
-    monkeypatch.setitem(SOURCES, "perl", offline)
+    monkeypatch.setattr("sklearn.datasets.fetch_file", offline)
+    monkeypatch.setenv("SKDCF_DATA", str(tmp_path))
     assert main(["demo", "--data", "perl"]) == 2
-    assert "skdcf demo: offline" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("skdcf demo: https://") and "(offline)" in said
 
 
 def test_help_runs_as_a_module():

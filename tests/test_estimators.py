@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -28,6 +29,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import skdcf
 from skdcf import (
     BoostedIndependentFactuality,
     CoherentConformalFilter,
@@ -318,6 +320,15 @@ def test_clone_pickle_refit(filter, data):
     first = fitted.threshold_
     assert fitted.fit(graphs, y).threshold_ == first
     assert vars(clone(fitted)) == vars(clone(filter))
+
+
+def test_a_pickle_of_another_version_warns(data, monkeypatch):
+    fitted = HardCF("frequency-score").fit(*data)
+    made = pickle.dumps(fitted)
+    monkeypatch.setattr(skdcf, "__version__", "99.0")
+    with pytest.warns(InconsistentVersionWarning, match=r"HardCF .* 99\.0"):
+        assert pickle.loads(made).threshold_ == fitted.threshold_
+    pickle.loads(pickle.dumps(fitted))  # made by this one
 
 
 def test_groups_stay_together(data):

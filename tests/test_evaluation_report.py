@@ -9,7 +9,6 @@ import pytest
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import ComparisonReport, compare_filters
-from skdcf.evaluation._report import corrected_error, mean_band
 
 ALPHAS = [0.1, 0.15, 0.3]
 
@@ -33,12 +32,13 @@ def filters():
 
 def test_errors_by_hand():
     values = np.array([[[1.0], [2.0], [3.0], [4.0]]])  # variance 5/3 over 4 splits
-    sizes = np.array([[70, 15, 15]] * 4)
+    folds = report_of(np.ones((1, 4, 1)), values, sizes=(70, 15, 15))
     # (1/4 + 15/70) 5/3 = 65/84
-    assert corrected_error(values, sizes)[0, 0] == pytest.approx(math.sqrt(65 / 84))
-    halves = np.array([[50, 50]] * 4)
-    assert corrected_error(values, halves)[0, 0] == pytest.approx(math.sqrt(25 / 12))
-    assert np.isnan(corrected_error(values[:, :1], sizes[:1])).all()
+    assert folds.retention_error[0, 0] == pytest.approx(math.sqrt(65 / 84))
+    halves = report_of(np.ones((1, 4, 1)), values, sizes=(50, 50))
+    assert halves.retention_error[0, 0] == pytest.approx(math.sqrt(25 / 12))
+    single = report_of(np.ones((1, 1, 1)), values[:, :1])
+    assert np.isnan(single.retention_error).all()
 
 
 def report_of(coverage, retention, alpha=(0.1,), sizes=(70, 15, 15), **changes):
@@ -96,10 +96,12 @@ def test_band_of_the_mean_by_simulation():
     cut = np.sort(rng.random((repeats * J, n)))[:, 2]  # k = floor(0.1 * 32) = 3
     covered = (rng.random((repeats * J, m)) >= cut[:, None]).mean(axis=1)
     mean = covered.reshape(repeats, J).mean(axis=1)
-    low, high = mean_band(n, 0.1, m, J)
+    report = report_of(np.ones((1, J, 1)), np.ones((1, J, 1)), sizes=(70, n, m))
+    low, high = report.coverage_band[0]
     assert np.mean(mean < low) == pytest.approx(0.025, abs=0.01)
     assert np.mean(mean > high) == pytest.approx(0.025, abs=0.01)
-    assert mean_band(8, 0.1, 30, 20) == (1.0, 1.0)
+    few = report_of(np.ones((1, J, 1)), np.ones((1, J, 1)), sizes=(70, 8, m))
+    assert few.coverage_band.tolist() == [[1.0, 1.0]]
 
 
 def test_coverage_is_in_its_band():

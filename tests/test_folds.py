@@ -19,7 +19,6 @@ from skdcf.scorers import (
     Task,
     _hazards,
 )
-from skdcf.scorers._scorer import folds
 from skdcf.scorers._tables import as_table, join
 
 BATCH, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
@@ -52,6 +51,16 @@ class Restless(Scorer):
 
     def confidence(self, batch):
         return batch.features[:, 0] + self.numbers_[-1]
+
+
+class Folds(Restless):
+    """Writes down which problem a mixture has put into which fold."""
+
+    seen = []
+
+    def fit_folds(self, batch, labels, tasks, fold_of):
+        self.seen.append(fold_of)
+        return super().fit_folds(batch, labels, tasks, fold_of)
 
 
 SCORERS = {
@@ -88,7 +97,9 @@ def test_what_the_mixture_weighs_is_out_of_fold(monkeypatch):
 
     original = MixtureScorer._weigh
     monkeypatch.setattr(MixtureScorer, "_weigh", weigh)
-    fold_of = folds(90, None, 3, np.random.RandomState(0))
+    MixtureScorer({"a": Folds()}).fit(BATCH, LABELS, tasks(0.1)[0])
+    fold_of = Folds.seen.pop()
+    seen.clear()
     MixtureScorer().fit(BATCH, LABELS, tasks(0.1)[0])
     for fold in range(3):
         labels, rows = with_other_labels(fold, fold_of)

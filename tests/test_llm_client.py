@@ -29,7 +29,6 @@ from skdcf.llm import (
     SampleAnswers,
 )
 from skdcf.llm import _transport as transport_module
-from skdcf.llm._session import ReplyCache
 
 KEY = "sk-secret-0123456789-abcdef"
 
@@ -587,8 +586,16 @@ def test_a_cache_that_another_program_is_making_is_waited_for(tmp_path):
     other.execute("CREATE TABLE theirs (a)")
     other.execute("BEGIN IMMEDIATE")
     threading.Timer(0.2, other.execute, ["COMMIT"]).start()
-    cache = ReplyCache(path)
-    cache["key"] = "reply", "prompt"
-    assert cache.get("key") == ("reply", "prompt")
-    cache.close()
+    calls = []
+
+    def complete(messages):
+        calls.append(messages)
+        return '{"claims": ["a"]}'
+
+    client = ChatClient(complete=complete, cache=path)
+    for _ in range(2):
+        [claims] = Decompose().apply(["x"], [None], model="m", client=client)
+        assert [str(claim) for claim in claims] == ["a"]
+    assert len(calls) == 1  # the second one comes from the cache
+    client.close()
     other.close()

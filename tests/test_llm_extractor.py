@@ -26,6 +26,7 @@ from skdcf import HardCF
 from skdcf.edges import chain_edges, no_edges
 from skdcf.features import reasoning_features
 from skdcf.llm import (
+    Answer,
     CallError,
     ChatClient,
     ClaimExtractor,
@@ -36,7 +37,6 @@ from skdcf.llm import (
     Verify,
     split_sentences,
 )
-from skdcf.llm._extractor import Answer
 
 TESTS = Path(__file__).parent
 

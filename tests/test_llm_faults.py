@@ -20,6 +20,7 @@ from skdcf.edges import chain_edges, no_edges
 from skdcf.exceptions import SettingWarning
 from skdcf.guarantees import NoFalseClaim
 from skdcf.llm import (
+    Answer,
     CallError,
     ChatClient,
     ClaimExtractor,
@@ -37,7 +38,6 @@ from skdcf.llm import (
     split_sentences,
 )
 from skdcf.llm import _transport as transport_module
-from skdcf.llm._extractor import Answer
 
 KEY = 'sk-secret/0123"456789'
 GRAPH = ReasoningGraph(

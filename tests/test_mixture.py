@@ -23,8 +23,6 @@ from skdcf.scorers import (
     Scorer,
     Task,
 )
-from skdcf.scorers._scorer import folds
-from skdcf.scorers._trained import _retention
 from skdcf.training import SoftTraining
 from skdcf.training.loop import train
 
@@ -40,8 +38,11 @@ def fit(batch, labels, alphas, seed=0, scorer=None, groups=None):
     return (scorer or MixtureScorer()).fit_levels(batch, labels, tasks)
 
 
-def kept_by_hand(confidence, batch, labels, alpha):
-    """True claims per problem with every problem calibrated on all others, slowly."""
+def kept_by_hand(confidence, batch, labels, *alphas):
+    """True claims per problem with every problem calibrated on all others, slowly.
+
+    The mean over the levels.
+    """
     n = len(batch)
     risks = []
     for graph, own in zip(batch, batch.split(-confidence), strict=True):
@@ -52,10 +53,26 @@ def kept_by_hand(confidence, batch, labels, alpha):
     total = 0
     for i in range(n):
         others = sorted(scores[:i] + scores[i + 1 :])
-        k = int(np.floor(alpha * n + 1e-9))
-        threshold = others[k - 1] if k else -np.inf
-        total += (truth[i] & (risks[i] < threshold)).sum()
-    return total / n
+        for alpha in alphas:
+            k = int(np.floor(alpha * n + 1e-9))
+            threshold = others[k - 1] if k else -np.inf
+            total += (truth[i] & (risks[i] < threshold)).sum()
+    return total / n / len(alphas)
+
+
+def kept_around(confidence, batch, labels, alpha):
+    """The mean over nine levels around alpha."""
+    n = len(batch)
+    levels = np.geomspace(max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n), 9)
+    return kept_by_hand(confidence, batch, labels, *levels)
+
+
+def retention(confidence, batch, labels, alpha):
+    """What a mixture says that its only member keeps, which learns nothing."""
+    column = batch.replace_features(confidence[:, None])
+    mixture = MixtureScorer({"it": FeatureScorer(0)})
+    [scorer] = fit(column, labels, [alpha], scorer=mixture)
+    return scorer.selection_.retention[0]
 
 
 def test_a_member_alone_is_what_its_own_training_gives():
@@ -94,7 +111,7 @@ def test_confidence_is_the_weighted_sum_of_standardised_members():
         expected = weights[0] * parts[0] + weights[1] * parts[1]
         np.testing.assert_allclose(scorer.confidence(fresh), expected, atol=1e-12)
         kept = [
-            _retention(batch.features[:, j], batch, labels, scorer.selection_.alpha)
+            kept_around(batch.features[:, j], batch, labels, scorer.selection_.alpha)
             for j in (0, 1)
         ]
         np.testing.assert_allclose(scorer.selection_.retention, kept)
@@ -260,12 +277,9 @@ def test_few_problems_keep_the_weights_together():
 
 def test_retention_is_that_of_leave_one_out_on_unseen_problems():
     batch, labels = problems(60, 3)
-    alpha, n = 0.1, 60
     confidence = np.random.RandomState(0).normal(size=batch.n_claims)
-    levels = np.geomspace(max(0.06, 1.5 / n), max(0.16, 6.5 / n), 9)
-    expected = np.mean([kept_by_hand(confidence, batch, labels, a) for a in levels])
-    found = _retention(confidence, batch, labels, alpha)
-    assert found == pytest.approx(expected)
+    found = retention(confidence, batch, labels, 0.1)
+    assert found == pytest.approx(kept_around(confidence, batch, labels, 0.1))
 
 
 def test_out_of_fold_confidences_do_not_know_the_problem():
@@ -277,9 +291,9 @@ def test_out_of_fold_confidences_do_not_know_the_problem():
     scorer = fit(noise, labels, [0.1])[0]
     flat = noise.replace_features(np.zeros((noise.n_claims, 1)))
     constant = NeymanPearsonScorer().fit(flat, labels).confidence(flat)
-    by_chance = _retention(constant, noise, labels, 0.1)
+    by_chance = retention(constant, noise, labels, 0.1)
     seen = [
-        _retention(member.confidence(noise), noise, labels, 0.1)
+        retention(member.confidence(noise), noise, labels, 0.1)
         for member in scorer.members_.values()
     ]
     assert max(scorer.selection_.retention) < by_chance + 0.15
@@ -296,13 +310,30 @@ def test_levels_share_what_knows_no_alpha():
         assert np.array_equal(alone.confidence(batch), scorer.confidence(batch))
 
 
+class Folds(Recording):
+    """Writes down which problem the mixture has put into which fold."""
+
+    folds = []
+
+    def fit_folds(self, batch, labels, tasks, fold_of):
+        self.folds.append(fold_of)
+        return super().fit_folds(batch, labels, tasks, fold_of)
+
+
+def folds_of(n, groups):
+    batch, labels = problems(n)
+    mixture = MixtureScorer({"a": Folds()}, n_folds=5)
+    fit(batch, labels, [0.1], scorer=mixture, groups=groups)
+    return Folds.folds.pop()
+
+
 def test_groups_share_a_fold():
     groups = np.repeat(np.arange(23), [1, 2, 3, 4, 5] * 4 + [6, 7, 8])
-    fold = folds(len(groups), groups, 5, np.random.RandomState(0))
+    fold = folds_of(len(groups), groups)
     assert sorted(set(fold)) == [0, 1, 2, 3, 4]
     for i in range(23):
         assert len(set(fold[groups == i])) == 1
-    single = folds(40, None, 5, np.random.RandomState(0))
+    single = folds_of(40, None)
     assert np.bincount(single).tolist() == [8] * 5
 
 
@@ -325,7 +356,7 @@ def test_not_worse_than_its_members_by_much_and_better_than_the_linear_one():
     fresh, truth = problems(1000, 11)
     scorer = fit(train_set, labels, [0.1])[0]
     kept = {
-        name: _retention(member.confidence(fresh), fresh, truth, 0.1)
+        name: retention(member.confidence(fresh), fresh, truth, 0.1)
         for name, member in (scorer.members_ | {"auto": scorer}).items()
     }
     assert kept["auto"] > 1.02 * kept["linear"]

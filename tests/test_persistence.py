@@ -241,7 +241,7 @@ def test_refused_at_saving(tmp_path):
     with pytest.raises(ValueError, match="is no filter"):
         skdcf.save({"a": 1}, path)
     cf = fitted("hard")
-    cf.extra_ = _save.json.JSONEncoder()  # not ours, and nothing private of ours
+    cf.extra_ = json.JSONEncoder()  # not ours, and nothing private of ours
     skdcf.save(cf, path)
     with pytest.raises(ValueError, match="JSONEncoder, which skdcf does not know"):
         skdcf.load(path)

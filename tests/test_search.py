@@ -18,6 +18,7 @@ from sklearn.model_selection import (
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
 
 from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
@@ -387,6 +388,11 @@ def test_too_few_problems_and_bad_sizes():
         CalibratedSearch(search).fit(GRAPHS, Y, np.zeros(N))
     with pytest.raises(ValueError, match="a search of scikit-learn around a filter"):
         CalibratedSearch(HardCF()).fit(GRAPHS, Y)
+    around = GridSearchCV(
+        make_pipeline(GraphFeatures(), HardCF()), {"hardcf__alpha": [1]}
+    )
+    with pytest.raises(ValueError, match="a search of scikit-learn around a filter"):
+        CalibratedSearch(around).fit(GRAPHS, Y)
 
 
 def test_too_few_for_the_level_are_told():

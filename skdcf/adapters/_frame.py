@@ -20,7 +20,7 @@ from ..datasets.records import build_dataset, plain, spread
 from ..edges import no_edges
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
 
-#: What annotations call a rule for edges, labels, and what to put for missing scores.
+#: Annotations of a rule for edges, of labels, and of ways to fill missing scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
 Labels = Sequence[ArrayLike]
 Missing = str | float
@@ -43,7 +43,7 @@ def may_be_feature(name):
 _NAMES = "text question alternatives context group metadata parents label"
 _RESERVED = ["problem", "claim", *_NAMES.split()]
 _OF_PROBLEMS = ["question", "alternatives", "context", "group", "metadata"]
-#: What stands in the cells of parents where nobody knows them.
+#: Text in the cells of parents where nobody knows them.
 _UNKNOWN = "?"
 
 

@@ -79,7 +79,7 @@ def read_score(value, name, place):
     if is_missing(value):
         return math.nan
     if np.ndim(value) == 0 and hasattr(value, "item"):
-        value = value.item()  # of a tensor
+        value = value.item()  # a tensor's
     if not _frame.is_number(value):
         raise ValueError(f"{place}: {name!r} is {value!r}, but must be a number")
     try:

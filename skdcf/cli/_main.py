@@ -24,7 +24,7 @@ OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input or output.
 Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
-#: What to install for modules that only some commands need.
+#: Extras to install for modules that only some commands need.
 _PACKAGES = ("matplotlib", "openai pydantic", "narwhals pandas", "starlette uvicorn")
 _PACKAGES += ("xgboost",)
 
@@ -78,9 +78,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"skdcf {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    told = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
-    arguments = told["arguments"]
-    for command, about in told["commands"].items():
+    tables = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
+    arguments = tables["arguments"]
+    for command, about in tables["commands"].items():
         about = {"description": about["help"].capitalize() + ".", **about}
         words = {key: about[key] for key in ("help", "description")}
         sub = commands.add_parser(

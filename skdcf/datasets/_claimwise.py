@@ -20,14 +20,14 @@ _VERSIONS = {
 }
 #: Scores of both sets, of which higher means more confident.
 _SCORES = ("frequency-score", "gpt-score")
-#: What the authors count as true and as false; other numbers are slips of the annotator.
+#: Numbers that the authors count as true and as false; others are annotator's slips.
 _VERDICTS = {
     "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
     "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},
 }
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 _DOMAINS = ("math", "reasoning", "science", "wk")
-#: What files of a setting begin with: where its questions come from.
+#: Files of a setting begin with the source of its questions.
 _STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
 _NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
 _ENTAILED = {"Entailment": 1, "Neutral": -1, "Contradiction": 0}

@@ -28,10 +28,10 @@ CLEAN, PARTIAL, HALLUCINATED = range(3)
 DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 
 
-#: What problems are drawn with; triples are for clean, partial and hallucinated ones.
+#: Settings of the draws; triples are for clean, partial and hallucinated problems.
 _SETTINGS = {
     "math": {
-        "share": (0.812, 0.118, 0.07),  # of problems
+        "share": (0.812, 0.118, 0.07),  # shares of the problems
         "extra_claims": (5.7, 4.6, 3.0),  # mean number beyond the first two
         "source": (0.11, 0.20, 0.50),  # probability that a claim builds on nothing
         "more_parents": 0.17,  # chance of each of two further parents

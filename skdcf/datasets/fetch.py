@@ -64,7 +64,7 @@ _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False
 
 #: Gives a function all options of `Options`.
 fetcher = partial(spread, Options, **_DEFAULTS)
-#: What annotations call one or several names, and a rule for edges.
+#: Annotations of one or several names, and of a rule for edges.
 Names = str | Sequence[str]
 Rule = str | Callable
 
@@ -238,8 +238,8 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
     records = dict(records)
     others = [None] * len(records)
     if answer is not None and records:
-        told = (_told(record, answer) for record in records.values())
-        others = other_answers(*zip(*told, strict=True))
+        found = (_pick(record, answer) for record in records.values())
+        others = other_answers(*zip(*found, strict=True))
 
     def line(pair):
         record, alternatives = pair
@@ -257,7 +257,7 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
     )
 
 
-def _told(record, fields):
+def _pick(record, fields):
     *question, key, text = (record[field] for field in fields)
     return tuple(question), key, "\n".join(text) if isinstance(text, list) else text
 

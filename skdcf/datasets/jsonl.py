@@ -29,7 +29,7 @@ __all__ += ["read_jsonl", "write_jsonl"]
 
 _END = object()
 
-#: What there is one of per problem, in the order of the fields of `Problem`.
+#: Lists with one entry per problem, in the order of the fields of `Problem`.
 _COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")
 
 

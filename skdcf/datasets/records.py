@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cache, lru_cache, wraps
 from importlib.resources import files
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -49,7 +49,9 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
         Of the options; None where none is said.
     """
 
-    hints = options if isinstance(options, dict) else get_type_hints(options)
+    given = options if isinstance(options, dict) else options.__annotations__
+    # The names that a reader knows, such as Labels, and not what these stand for.
+    hints = {name: getattr(h, "__forward_arg__", h) for name, h in given.items()}
 
     def decorate(function):
         signature = inspect.signature(function)
@@ -286,8 +288,7 @@ def _renamed(record, rename):
 
 def _check_near(key, record, warned):
     """Warn or raise ValueError where a key may be a slip."""
-    near = _near(key)
-    if near is None:
+    if (near := _near(key)) is None:
         return
     slip = f'the key "{printable(key)}" is not known: did you mean "{near}"?'
     if _SAME.get(near, near) not in {_SAME.get(k, k) for k in record}:

@@ -1,4 +1,4 @@
-"""What is done to problems at every door of a filter.
+"""The checks and changes of problems at every door of a filter.
 
 A promise is about problems like those that calibrated. What cannot be told from numbers is
 compared here: whether edges, alternatives and contexts are there, what extracted the claims,
@@ -22,7 +22,7 @@ from ..graphs.labels import LABELS, read_column
 from ..graphs.problems import pack_graphs
 from ..graphs.ragged import ranges
 
-#: What to do with a claim whose path risk equals the threshold: drop it, keep it as
+#: Ways to treat a claim whose path risk equals the threshold: drop it, keep it as
 #: published code does, which loses the guarantee where scores are tied, or break ties by
 #: a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
@@ -232,7 +232,7 @@ def needs_edges(filter):
 
 
 def origin_of(filter, batch, labelled):
-    """What is known of how problems were made: a list of values for each name."""
+    """List what is known of how problems were made, by name."""
     reads, several = needs_edges(filter), batch.sizes > 1  # one claim needs no edges
     found = {"edges": _present(batch.edges_known[several]) if reads else []}
     for name in ("alternatives", "context"):
@@ -338,7 +338,7 @@ def _compare_made(name, text, values, known, accept):
     other = [v for v in values if v is not None and v not in allowed]
     if other and accept is None:
         raise ValueError(
-            f"{name} ({text}) is {_told(other[0])}, and was {_told(first[0])} for those "
+            f"{name} ({text}) is {_shown(other[0])}, and was {_shown(first[0])} for those "
             "that came before. The promise is about problems that are made alike: fit or "
             'calibrate again, or say why it may be overlooked, accept_origin="reason"'
         )
@@ -346,14 +346,14 @@ def _compare_made(name, text, values, known, accept):
     if first and not other and here != there and (here or values):
         warn(
             f"{name} ({text}) is {'un' * here}known for some of these problems, and "
-            f"{'un' * there}known for those that calibrate: it is {_told(first[0])} where "
+            f"{'un' * there}known for those that calibrate: it is {_shown(first[0])} where "
             "it is known, and whether all were made alike cannot be checked",
             GuaranteeWarning,
         )
-    return [f"{name}: {_told(v)} beside {_told(first[0])} ({accept})" for v in other]
+    return [f"{name}: {_shown(v)} beside {_shown(first[0])} ({accept})" for v in other]
 
 
-def _told(value):
+def _shown(value):
     return value if isinstance(value, str) else json.dumps(value)
 
 

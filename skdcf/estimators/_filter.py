@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_alpha, check_choice, check_weights, warn
+from .._checks import check_alpha, check_choice, check_weights, reduced, warn
 from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settings
 from ..exceptions import CalibrationWarning, SettingWarning
 from ..features.columns import apply_columns
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Level: TypeAlias = float | None
 Why: TypeAlias = str | None
-PLAIN = NoFalseClaim()  # what guarantee=None stands for
+PLAIN = NoFalseClaim()  # guarantee=None stands for it
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 
@@ -87,8 +87,10 @@ class ConformalFilter(Settings):
         "verbose": ["verbose"],
     }
 
+    __reduce__ = reduced
+
     def _wanted_scorer(self, batch):
-        """What to score with; presets make it of parameters of their own."""
+        """The scorer to use; presets make it of parameters of their own."""
         return self.scorer
 
     def _resolved(self):
@@ -226,7 +228,7 @@ class ConformalFilter(Settings):
             return self
 
     def _labelled_part(self, X, y, groups, accept_origin):
-        """What calibrates, of problems that come in by the door of `calibrate`."""
+        """Make the calibration part of problems that come in by `calibrate`."""
         view = self._look(X, accept_origin, y=y, new=True)
         rows = _fit.rows_that_count(view.passed, view.labels)
         view, seen = view.take(rows), Seen.of(view.passed, groups)[rows]
@@ -235,7 +237,7 @@ class ConformalFilter(Settings):
         return self._part(view, seen)
 
     def _part(self, view, seen):
-        """What calibrates, lowered by more than the scorer's rounding."""
+        """Make the calibration part, lowered by more than the scorer's rounding."""
         guarantee, labels, offsets = self._resolved(), view.labels, view.passed.offsets
         confidence = self._confidence(view)
         risk = self._risk(confidence, view.passed, steady=True)
@@ -263,7 +265,7 @@ class ConformalFilter(Settings):
         return CalibrationPart(steps, answers, *about, largest=largest)
 
     def _store(self, part, fewest):
-        guarantee = deepcopy(self._resolved())  # what the caller holds may change
+        guarantee = deepcopy(self._resolved())  # the caller's own may change
         level = self._level(None)
         rows, self.left_over_ = part.choose(guarantee, level, fewest)
         part = part[rows] if self.ties == "include" else part[rows].below_copies()
@@ -300,7 +302,7 @@ class ConformalFilter(Settings):
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None, accept_origin: Why = None
     ) -> CalibrationPart:
-        """What calibration needs of some problems, to be used later or elsewhere.
+        """Compute what calibration needs of some problems, to be used later or elsewhere.
 
         Parameters
         ----------
@@ -319,7 +321,7 @@ class ConformalFilter(Settings):
             For `calibrate_parts`. It takes some 50 bytes per problem, and holds a few of
             the problems, by which scorers are compared.
         """
-        door = copy(self)  # which takes note of the origin
+        door = copy(self)  # the copy takes note of the origin
         batch = self.check(X)
         part = door._labelled_part(batch, y, groups, accept_origin)
         probes = _repeat.probes_of(batch, self._path_risks_alone)
@@ -365,7 +367,7 @@ class ConformalFilter(Settings):
             return self._store(part, fewest=True)
 
     def _take_scorer(self, scorer, trained):
-        """What a fit leaves behind, apart from the calibration."""
+        """Take over what a fit leaves behind, apart from the calibration."""
         self.scorer_, self._trained = scorer, trained.sorted()
         self._alpha_of_fit = self.alpha if scorer.uses_alpha else None
 
@@ -378,7 +380,7 @@ class ConformalFilter(Settings):
     def check(self, X: Problems, y: Labels) -> tuple[GraphBatch, NDArray[np.int8]]: ...
 
     def check(self, X, y=None):
-        """What `fit` and all other methods do first, by itself.
+        """Check problems and labels, as `fit` and all other methods do first.
 
         Parameters
         ----------
@@ -532,7 +534,7 @@ class ConformalFilter(Settings):
     def seen(
         self, X: Problems, groups: Groups = None
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which problems trained the filter, and which calibrated it.
+        """Tell which problems trained the filter, and which calibrated it.
 
         Problems are compared by hashes of their question and of their content.
 
@@ -582,7 +584,7 @@ class ConformalFilter(Settings):
     def predict(
         self, X: Problems, alpha: Level = None, *, accept_origin: Why = None
     ) -> NDArray:
-        """Which claims are kept.
+        """Decide which claims are kept.
 
         Parameters
         ----------
@@ -625,7 +627,7 @@ class ConformalFilter(Settings):
     def masks(
         self, X: Problems, alphas: Iterable[float], *, accept_origin: Why = None
     ) -> NDArray[np.bool_]:
-        """Which claims are kept at several levels, from one look at the problems.
+        """Decide which claims are kept at several levels, from one look at the problems.
 
         Parameters
         ----------
@@ -763,7 +765,7 @@ class ConformalFilter(Settings):
         return self._margin(claims, view, level), view
 
     def _at_level(self, X, alpha, accept_origin, y=None):
-        """What the calibration looks at, the problems, and the level in force."""
+        """Return what the calibration looks at, the problems, and the level in force."""
         claims, view = self._claims(X, accept_origin, y)
         level = self._level(alpha)
         self._warn(self.calibration_, level)
@@ -782,12 +784,11 @@ class ConformalFilter(Settings):
         return margin
 
     def _claims(self, X, accept_origin, y=None):
-        """What the calibration looks at, and the problems."""
+        """Return what the calibration looks at, and the problems."""
         check_is_fitted(self, "nonconformity_scores_")
-        if self._settings() != self._calibrated_as:
-            both = f"{self._calibrated_as} at calibration and is {self._settings()} now"
-            said = "(edges, online, ties, guarantee, whether edges are read)"
-            raise ValueError(f"{said} was {both}: call calibrate or fit again")
+        if (now := self._settings()) != (was := self._calibrated_as):
+            said = f"(edges, online, ties, guarantee, whether edges are read) was {was}"
+            raise ValueError(f"{said} and is {now} now: call calibrate or fit again")
         view = self._look(X, accept_origin, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), self._graphs(view))
@@ -926,7 +927,7 @@ class ConformalFilter(Settings):
         return self._resolved().level(alpha, self.alpha)
 
     def _settings(self):
-        """What has to be as it was at calibration."""
+        """The settings that have to be as they were at calibration."""
         guarantee = self.guarantee and _repeat.described(self.guarantee)
         reads = None if self.features is None else _door.needs_edges(self)
         return self.edges, self.online, self.ties, guarantee, reads

@@ -35,7 +35,7 @@ SMALL = 200_000  # claims times features: below, threads only get in each other'
 
 @dataclass
 class _Fit:
-    """What filters that differ in their level alone have in common.
+    """The parts of a fit that filters share which differ in their level alone.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class _Fit:
         return question_hashes(self.view.passed)
 
     def task(self, filter, rows, rng):
-        """What a filter tells its scorer about the problems in some rows."""
+        """The task of a scorer for the problems in some rows."""
         least = max(filter.alpha, 1e-9)  # below, training could only overflow
         alone = len(self.code) == self.code.max() + 1
         groups = None if alone else self.code[rows]
@@ -138,7 +138,7 @@ def _n_held(filter, code):
 
 
 def _take_over(filters, first):
-    """What the door has left on one filter, for the others too."""
+    """Give the other filters what the door has left on the first one."""
     names = "n_features_in_", "feature_names_in_", "_label_values", "origin_", "_seed"
     names += "features_", "_columns_out"
     left = {name: vars(first)[name] for name in names if name in vars(first)}
@@ -242,11 +242,11 @@ def _fit_cross(filters, fit):
 
 
 def _part_of_counts(scores):
-    """What calibrates the counts: the k-th smallest count that is not allowed is k."""
+    """The part that calibrates counts: the k-th smallest count not allowed is k."""
     scores = np.concatenate(scores)
     counts = np.arange(1.0, len(scores) + 1)
     counts[np.isfinite(scores).sum() :] = np.inf
-    # What makes an answer risky is not known over folds: as risky as can be.
+    # No one scorer says over all folds how risky an answer is: as risky as can be.
     answers = np.full(len(scores), -np.inf)
     seen = Seen.alone(len(scores))
     return CalibrationPart(Steps.of_scores(counts), answers, seen=seen)
@@ -351,7 +351,7 @@ def few_threads(batch):
 
 @lru_cache(1)
 def _controller(n_modules):
-    """Of the libraries that are loaded now; looked for again when modules were imported."""
+    """The controller of loaded libraries; found anew when modules were imported."""
     return ThreadpoolController()
 
 

@@ -1,4 +1,4 @@
-"""What decides about claims: of whole answers, and of answers that are being written.
+"""Decisions about claims: of whole answers, and of answers that are being written.
 
 While an answer is written, the risk of a claim is computed from the claims up to it.
 """
@@ -97,7 +97,7 @@ def _graph_of(rows, edges, about):
 
 
 class Decision(NamedTuple):
-    """What decides which claims are kept; every array has one entry per claim.
+    """All that decides which claims are kept; every array has one entry per claim.
 
     Attributes
     ----------

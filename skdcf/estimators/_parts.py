@@ -1,4 +1,4 @@
-"""What is kept of problems that were scored for calibration, so that they may come in parts.
+"""Parts of a calibration: what is kept of problems that were scored for it.
 
 Problems are known again by hashes of their question and of their content.
 """
@@ -21,7 +21,7 @@ from ..graphs.sources import iterate_sources
 from ..guarantees import PathRisks
 from ..ops.conformal import Steps
 
-#: What is compared, in the order of ``made_as``.
+#: Names of what is compared, in the order of ``made_as``.
 MADE_AS = "edges", "online", "ties", "guarantee", "scorer"
 MADE_AS += "functions (by what they do)", "random_state"
 # The resolution of scores that were computed in float32, or from such features.
@@ -60,12 +60,12 @@ class Seen:
 
     @classmethod
     def alone(cls, n: int) -> Seen:
-        """Of n problems of which nothing is known."""
+        """The hashes of n problems of which nothing is known."""
         return cls(-1 - np.arange(n), np.zeros(n, np.uint64), np.zeros(n, bool))
 
     @classmethod
     def join(cls, several: list[Seen]) -> Seen:
-        """Of the problems of several parts; each answer that stands alone still does."""
+        """The hashes of several parts; each answer that stands alone still does."""
         question, content, asked = (
             np.concatenate([getattr(one, name) for one in several])
             for name in ("question", "content", "asked")
@@ -109,7 +109,7 @@ class Seen:
         return {"question": question, "content": _sort_distinct(self.content)}
 
     def among(self, kept: dict[str, NDArray]) -> NDArray[np.bool_]:
-        """Which of the problems are among those that were kept."""
+        """Tell which of the problems are among those that were kept."""
         known = (self.question >= 0) & np.isin(self.question, kept["question"])
         return known | np.isin(self.content, kept["content"])
 
@@ -172,7 +172,7 @@ def mix(x):
 
 
 def single_columns(table):
-    """Which columns hold float32 numbers that are not all round, such as 3 or 0.25."""
+    """Tell which columns hold float32 numbers that are not all round, as 3 or 0.25."""
     some = table[:100_000]
     with np.errstate(over="ignore"):
         single = (some == some.astype(np.float32)).all(axis=0)
@@ -181,7 +181,7 @@ def single_columns(table):
 
 @dataclass(frozen=True)
 class CalibrationPart:
-    """What is left of problems once they have been scored for calibration.
+    """All that is left of problems once they have been scored for calibration.
 
     Made by ``calibration_part`` of a filter, for ``calibrate_parts`` of the same one.
 
@@ -280,7 +280,7 @@ class CalibrationPart:
         return PathRisks(none, bounds, self.weights, self.groups)
 
     def choose(self, guarantee, level, fewest):
-        """Which problems calibrate, and which are left over.
+        """Choose the problems that calibrate; the others are left over.
 
         Of each question one answer calibrates, in each group that the guarantee is made
         for. With ``fewest``, no more questions calibrate than it takes for the rank of
@@ -426,7 +426,7 @@ def _below_copies(scores):
     """
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
     size = 1 + np.abs(scores)
-    with np.errstate(invalid="ignore"):  # of infinite ones
+    with np.errstate(invalid="ignore"):  # infinite scores
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
     out, copied = scores.copy(), broken & (count[code] > 1)
     out[copied] -= COPIED * size[copied]

@@ -26,12 +26,12 @@ from ..ops.hard import segment_sum
 from ._parts import Seen, hash_text, mix, refuse_other_settings, single_columns
 
 LARGEST = 512  # problems that are looked at
-SIZES = (*8 * (1,), 7, 60)  # of batches, before a third of the problems and the rest
-TOLERATED = 1e-5  # of the largest confidence, or of 1: float32 comes out near 1e-6
+SIZES = (*8 * (1,), 7, 60)  # then a third of the problems, and the rest
+TOLERATED = 1e-5  # beside the largest confidence, or 1: float32 comes out near 1e-6
 MARGIN = 10.0  # by which the measured difference may be exceeded elsewhere
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-SCALE = 1e-8  # of the noise: far above what thresholds are lowered by for rounding
-BITS = 10  # of a feature that enter the hash, counted from the problem's largest
+SCALE = 1e-8  # the noise's: far above what thresholds are lowered by for rounding
+BITS = 10  # bits of a feature in the hash, counted from the problem's largest
 LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
 N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
 
@@ -185,7 +185,7 @@ def _alike(now, before):
 
 
 def part_settings(filter):
-    """What has to be as it was when a part was scored."""
+    """The settings that have to be as they were when a part was scored."""
     guarantee = filter._resolved()
     functions = tuple(map(code_of, guarantee.functions))
     text = described(guarantee, LEVELS), described_scorer(filter.scorer_)
@@ -224,7 +224,7 @@ def code_of(function):
 
 
 def _text(value):
-    """As ``repr``, but the same in every session: without places, lines and hashes."""
+    """``repr`` without places, lines and hashes: the same in every session."""
     if hasattr(value, "co_code"):
         return _text((value.co_code, value.co_names, value.co_consts))
     if isinstance(value, np.ndarray) and value.dtype != object:  # prints show the ends

@@ -34,7 +34,7 @@ from ._search import as_groups, check_search, fit_each, numbered, search_in
 
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
-BEGIN = b'{"key": '  # of each line of a file of results
+BEGIN = b'{"key": '  # so begins each line of a file of results
 METRICS = ("coverage", "retention", "false_kept", "abstention", "n_calibration")
 COLUMNS = (*METRICS, "chosen", "seconds")
 
@@ -137,7 +137,7 @@ def compare_filters(
     filters = check_filters(filters, levels, protocol)
     plain = list(_plain_filters(filters))
     batch, labels = plain[0].check(X, y)
-    for one in plain[1:]:  # slices carry the columns of all filters that learn none
+    for one in plain[1:]:  # slices carry the columns that need no learning
         batch = one.check(batch)
     questions = numbered(question_groups(batch, groups))
     data = batch, batch.split(labels), questions

@@ -32,7 +32,7 @@ _LONGEST = 200  # characters of an answer
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
-_MARK_WORDS = ("\\boxed", "####", "answer", "choice")  # what a mark begins with
+_MARK_WORDS = ("\\boxed", "####", "answer", "choice")  # a mark begins with one of these
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _ENDED = re.compile(r"[.;!?](?= |$)")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
@@ -132,7 +132,7 @@ _AGREEMENT = list_names(
 # Share of right answers, and true claims kept at alpha 0.05 with two others over without.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.465, 1.85), (0.6, 2.4))
 _NEUTRAL = 0.5  # share of alternatives where there is nothing to compare
-_MOST_SENTENCES = 200  # of one alternative
+_MOST_SENTENCES = 200  # more of an alternative are not read
 _REMEMBERED = 1024  # texts: alternatives to one answer are often those to another
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
@@ -246,11 +246,11 @@ class AgreementFeatures(OptionalColumns):
 
 
 class AgreementWorth(NamedTuple):
-    """What other answers to a question can be expected to be worth."""
+    """An estimate of what other answers to a question are worth."""
 
-    n_answers: int  # whose labels say whether they are right
-    share_right: float  # of these, without a false claim
-    interval: tuple[float, float]  # of that share, 95 %
+    n_answers: int  # their labels say whether they are right
+    share_right: float  # the share of these without a false claim
+    interval: tuple[float, float]  # 95 %, for that share
     factor: tuple[float, float]  # true claims kept at alpha 0.05, at its two ends
 
     def __str__(self) -> str:
@@ -321,7 +321,7 @@ def _conclude(text, answer):
 
 
 class _Reading:
-    """What an alternative says."""
+    """The contents of an alternative."""
 
     __slots__ = ("answer", "numbers", "results", "sentences")
 
@@ -356,7 +356,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Mean share of the sets that hold a value, share that hold all, any value."""
+    """Mean share of sets that hold a value; share that hold all; is there any value?"""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     held = [len(values & some) / len(values) for some in sets]

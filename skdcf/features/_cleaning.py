@@ -14,7 +14,7 @@ _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
 )
-_LABELS = frozenset("#-*+>•s0123456789")  # what a label begins with
+_LABELS = frozenset("#-*+>•s0123456789")  # a label begins with one of these
 # "by steps 2 and 3" refers to claims: these are no quantities.
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
 # ".5" is written as "0.5".
@@ -24,7 +24,7 @@ NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
 # Bytes of UTF-8, of which all but digits, commas and points become blanks.
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
-_OTHER_DIGIT = re.compile(r"[^\D0-9]")  # of another script
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
 _WORD = re.compile(r"[a-z]+")
 _REMEMBERED = 10_000  # characters; numbers of longer texts are not kept in mind
 LONGEST_NUMBER = 30  # characters; more is not a quantity
@@ -52,7 +52,7 @@ _PARTS |= {word + "s": n for word, n in _PARTS.items()}
 _PARTS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
 _SCALES = {"hundred": 100, "thousand": 1000}
 NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _PARTS).items()}
-_SCALED = NUMBER_WORDS.keys() - _SCALES  # what "hundred" and "thousand" may follow
+_SCALED = NUMBER_WORDS.keys() - _SCALES  # "hundred" and "thousand" may follow these
 
 
 def clean(text: str) -> str:

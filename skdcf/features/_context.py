@@ -17,8 +17,8 @@ from ._transformers import OptionalColumns
 
 _LONGEST = 2_000_000  # characters of one context: a few seconds, some 200 MB
 _REMEMBERED = 10_000  # characters; of longer passages nothing is kept in mind
-_MOST_WORDS = 1000  # of one claim
-_MOST_SENTENCES = 10_000  # of one passage
+_MOST_WORDS = 1000  # more of a claim are not read
+_MOST_SENTENCES = 10_000  # more of a passage are not read
 # A sentence ends at a full stop before a blank, at a blank line, or before a mark of a list.
 _END = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
@@ -137,7 +137,7 @@ class ContextFeatures(OptionalColumns):
 
 
 class _Passage:
-    """What a passage holds."""
+    """The contents of a passage."""
 
     __slots__ = ("numbers", "pairs", "sentences", "text", "triples", "words")
 
@@ -167,7 +167,7 @@ class _Passage:
         return longest
 
     def _slide(self, words):
-        """As `find_longest_run` where each three words in a row are there."""
+        """The longest run where every three words in a row stand in the passage."""
         start, size = 0, 3
         while start + size < len(words):
             if self._holds(words[start : start + size + 1]):
@@ -237,7 +237,7 @@ class Support(NamedTuple):
     passage: int  # number of the passage, from 0
     start: int  # the sentence is context[passage][start:stop]
     stop: int
-    share: float  # of the claim's different words that it holds
+    share: float  # it holds this share of the claim's different words
 
 
 def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:

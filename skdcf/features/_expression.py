@@ -201,7 +201,7 @@ def _is_decimal(item):
 
 
 def _find_last_place(value):
-    """What one unit of the last written digit is worth; 1 for whole numbers."""
+    """Worth of one unit of the last written digit; 1 for whole numbers."""
     digits = repr(value).partition(".")[2]
     return 1.0 if digits == "0" or "e" in digits else 10.0 ** -len(digits)
 

@@ -22,7 +22,7 @@ from ._transformers import GraphTransformer, check_known
 
 _WEB = ("http://", "https://")
 _N_PROBED = 8  # pairs that are asked for twice, in another order
-_TOLERANCE = 1e-3  # of numbers that padding may change
+_TOLERANCE = 1e-3  # padding may change numbers by so much
 
 
 class _ModelColumn(GraphTransformer):
@@ -55,7 +55,7 @@ class _ModelColumn(GraphTransformer):
 
 @settings
 class PairFeature(_ModelColumn):
-    """What a model says of pairs of a text and a claim, such as entailment.
+    """Columns that a model computes from pairs of a text and a claim, as entailment.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class PairFeature(_ModelColumn):
 
 @settings
 class StepReward(_ModelColumn):
-    """What a process-reward model says of each claim, one request an answer.
+    """A column of what a process-reward model says of claims, one request an answer.
 
     Parameters
     ----------

@@ -226,7 +226,7 @@ class FrequencyFeature(_GivenColumns):
 
 @settings
 class SemanticFeatures(_GivenColumns):
-    """What a judge, human or model, says about each claim; taken from the data.
+    """Ratings of each claim by a judge, human or model, taken from the data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a claim's text says, read against the question, its parents and the answer.
+"""Columns from a claim's text, read against question, parents and answer.
 
 Every column is a formula over texts and edges: no model, no label, nothing learned.
 The first part reads a text alone; the second compares a claim with its premises.
@@ -50,7 +50,7 @@ LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class ClaimText:
-    """What can be read from the text of a claim alone."""
+    """All that can be read from the text of a claim alone."""
 
     def __init__(self, text: str):
         text, words = cleaning.clean_words(text)
@@ -86,7 +86,7 @@ def find_quantities(words):
 
 
 def read_claim(text: str) -> ClaimText:
-    """What a text says; short ones are remembered, as each split transforms them again."""
+    """Read a text; short ones are remembered, as each split transforms them again."""
     return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
 
 
@@ -204,7 +204,7 @@ _COUNTED = cleaning.list_names(
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# What the columns of the whole answer need of each claim.
+# Of each claim, the columns of the whole answer need these.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
@@ -212,7 +212,7 @@ _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
     "underived_numbers arithmetic_wrong_above log_magnitude"
 )
-_MOST_PARENTS = 64  # of one claim
+_MOST_PARENTS = 64  # more parents of a claim are not read
 
 
 class TextFeatures(GraphTransformer):

@@ -237,7 +237,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         ValueError
             As in `from_arrays`.
         """
-        # What is worked out from the edges is left behind: only declared fields go on.
+        # Results worked out from the edges stay behind: only declared fields go on.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
         fields = {name: self.__dict__[name] for name in declared}
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
@@ -324,7 +324,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
 
 def _edge_fields(edges, known, names):
-    """What a `GraphBatch` keeps of its edges: the depths where they are at hand, too."""
+    """The edges as a `GraphBatch` keeps them, with the depths where these are at hand."""
     pairs, depth = _inputs.check_edges(edges, names.offsets, names)
     fields = {"edges": pairs} | ({} if depth is None else {"depth": depth})
     fields["edge_offsets"] = read_only(np.searchsorted(pairs[:, 1], names.offsets))
@@ -421,7 +421,7 @@ def _take(batch, rows):
 
 
 def _positions(batch, key):
-    """Which problems a slice, a mask or an array of whole numbers means."""
+    """Positions of the problems that a slice, a mask or an array of numbers means."""
     if not isinstance(key, slice):
         key = np.asarray(key)
         if key.size == 0 and key.dtype != bool:

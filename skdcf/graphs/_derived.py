@@ -1,4 +1,4 @@
-"""What a batch knows from offsets and edges alone, worked out when it is asked for."""
+"""Properties of a batch that follow from offsets and edges, computed when asked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .ragged import Level, Step, find_levels, find_steps, offsets_of, ranges
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
 # the lists of all problems at once.
 SMALL = 64
-MOST_PAIRS = 50_000_000  # of claim and ancestor, in one problem: 0.4 GB
+MOST_PAIRS = 50_000_000  # pairs of claim and ancestor in one problem: 0.4 GB
 DENSE = 8  # edges a claim; above, few are needed where an ancestor may count twice
 
 
@@ -379,7 +379,7 @@ def find_cycle(edges, depth):
     walk therefore comes back to where it was before: O(claims + edges).
     """
     stuck = depth < 0
-    # Of several parents the first, which is the last here.
+    # The first of several parents counts, which is the last here.
     parent_of = dict(edges[stuck[edges].all(axis=1)][::-1, ::-1].tolist())
     place: dict[int, int] = {}
     v = min(parent_of)

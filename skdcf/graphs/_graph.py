@@ -23,7 +23,7 @@ from .sources import cut_metadata
 
 _LISTS = ("claims", "alternatives", "context", "feature_names")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
-_OF_GRAPH = _FIELDS[3:]  # of the graph as a whole
+_OF_GRAPH = _FIELDS[3:]  # they belong to the graph as a whole
 
 
 class ReasoningGraph:
@@ -323,7 +323,7 @@ class ReasoningGraph:
 
     @classmethod
     def from_networkx(cls, graph: Any, **fields: Any) -> ReasoningGraph:
-        """From a directed networkx graph with edges parent -> child.
+        """Make a graph from a directed networkx graph with edges parent -> child.
 
         Parameters
         ----------
@@ -358,7 +358,7 @@ class ReasoningGraph:
         features: ArrayLike | None = None,
         **fields: Any,
     ) -> ReasoningGraph:
-        """From the list of direct parents of each claim.
+        """Make a graph from the list of direct parents of each claim.
 
         Parameters
         ----------
@@ -398,7 +398,7 @@ class ReasoningGraph:
         orientation: Literal["child_row", "parent_row"] = "child_row",
         **fields: Any,
     ) -> ReasoningGraph:
-        """From a square 0/1 matrix.
+        """Make a graph from a square 0/1 matrix.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What makes a problem wrong, found before anything is computed from it.
+"""Checks that find what is wrong with a problem before anything is computed from it.
 
 The first part says how messages name problems and claims, and show what users wrote.
 """

@@ -35,7 +35,7 @@ class Lineage:
     def __init__(self, edges, rank):
         self.rank, self.n_claims = rank, len(rank)
         self.ends = _sort(*rank[edges.T], self.n_claims)
-        # Of the edges as they were given: how sums are added up must not change later.
+        # The edges as they were given: how sums are added up must not change later.
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
     def reversed(self):

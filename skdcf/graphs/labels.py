@@ -12,7 +12,7 @@ from ._batch import GraphBatch
 from ._inputs import NO_LISTS, has_masked, show
 
 _NUMBERS = "biuf"  # kinds of numpy's types: booleans, integers, floats
-LABELS = (0, 1)  # what means false, and what true
+LABELS = (0, 1)  # false, and true
 #: Words that people and programs use for labels. Of no other word is the meaning guessed.
 WORDS = {
     1: "1 true t yes y correct right ok valid accurate supported support entailed "
@@ -83,7 +83,8 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     """
     flat = values if _is_plain(values) else _column(values)
     if flat.dtype == object:
-        right = np.fromiter(map(_is_label, flat), dtype=bool, count=len(flat))
+        known = (isinstance(v, (Real, np.bool_)) and v in (-1, 0, 1) for v in flat)
+        right = np.fromiter(known, dtype=bool, count=len(flat))
     else:
         right = (flat == 1) | (flat == 0) | (flat == -1)
     if not right.all():
@@ -229,7 +230,7 @@ def read_column(
 
 
 def _meaning_of(found):
-    """Which of the distinct values means false, and which true."""
+    """Tell which of the distinct values means false, and which true."""
     if found in ([0], [False], [0, 1], [-1, 0], [-1, 0, 1]) or found[0] is True:
         return LABELS
     if len(found) == 1:
@@ -243,10 +244,6 @@ def _meaning_of(found):
             "the larger means true (and beside 0 and 1, -1 for unknown)"
         )
     return tuple(found)
-
-
-def _is_label(value):
-    return isinstance(value, (Real, np.bool_)) and value in (-1, 0, 1)
 
 
 def _flat_labels(y, batch):
@@ -289,7 +286,7 @@ def _join_arrays(rows):
         return None
     try:
         flat = np.concatenate(rows)
-    except ValueError:  # of several numbers of axes
+    except ValueError:  # the arrays have different numbers of axes
         return None
     return flat if _is_plain(flat) else None
 

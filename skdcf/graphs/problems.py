@@ -75,7 +75,7 @@ def _is_table(X):
 
 
 def _advise(X):
-    """What to do with something else than problems."""
+    """Advise what to do with something else than problems."""
     lazy = hasattr(X, "collect")
     first = "This table is read lazily: call its collect() first. " if lazy else ""
     if lazy or hasattr(X, "columns"):
@@ -281,7 +281,7 @@ def _check_shared(texts, keys, batch):
 
 
 SEVERAL = (list, set, frozenset)
-EXTREME = 1e100  # of a weight, either way
+EXTREME = 1e100  # bounds a weight, either way
 
 
 def read_groups(by, batch):
@@ -389,14 +389,14 @@ def _check_known(values, by, batch):
 
 
 def _names(several):
-    """What each entry of a list is called; those called alike are numbered."""
+    """Name each entry of a list; those called alike are numbered."""
     names = [_name(by) for by in several]
     alike = {name for name in names if names.count(name) > 1}
     return [f"{name} {k}" if name in alike else name for k, name in enumerate(names)]
 
 
 def _name(by):
-    """What an entry is called, in a copy and in another session too."""
+    """Name an entry, alike in a copy and in another session."""
     text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
     return without_places(text)
 
@@ -413,7 +413,7 @@ def as_one(group):
 
 
 def read_weights(weight, batch):
-    """What ``weight`` gives for each problem, or ValueError."""
+    """Read the weight that ``weight`` gives to each problem, or raise ValueError."""
     values = np.asarray(weight(batch), dtype=np.float64)
     if values.shape != (len(batch),):
         raise ValueError(

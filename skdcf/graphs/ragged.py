@@ -171,8 +171,8 @@ def find_levels(edges, rank):
 def find_steps(edges, rank, offsets):
     """Levels, walks and paths that visit all edges, parents first.
 
-    ``rank``, of the child of each edge, grows along every path. Neighbouring narrow
-    levels are taken together. ``offsets`` are those of the problems' claims.
+    ``rank`` is that of the child of each edge, and grows along every path. Neighbouring
+    narrow levels are taken together. ``offsets`` are those of the problems' claims.
     """
     if not len(edges):
         return []

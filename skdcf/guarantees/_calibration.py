@@ -1,4 +1,4 @@
-"""What calibration leaves behind: from path risks to levels and thresholds.
+"""The results of a calibration: from path risks to levels and thresholds.
 
 Groups of problems have thresholds of their own, whether they overlap or not.
 """
@@ -81,7 +81,7 @@ class PathRisks:
 
 
 class Calibration(metaclass=ABCMeta):
-    """What is known once calibration problems were seen.
+    """All that is known once calibration problems were seen.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Calibration(metaclass=ABCMeta):
         return np.nan
 
     def describe(self, level: float) -> str:
-        """What is proven at a level, as a sentence, for reports.
+        """Say in a sentence, for reports, what is proven at a level.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a guarantee is, and the two promises: few false claims with a probability, or in the mean.
+"""The protocol of guarantees, and two promises: few false claims, likely or in the mean.
 
 The second one is conformal risk control. Groups and weights that look at the other problems
 of a batch are refused.
@@ -33,7 +33,7 @@ from ._calibration import Calibration, PathRisks, rows_of_groups
 
 @settings
 class Guarantee(Settings, metaclass=ABCMeta):
-    """What a filter promises about the problems that it filters.
+    """A promise of a filter about the problems that it filters.
 
     A guarantee of your own says by `scores` how large the threshold of a problem may be,
     and by `loss` when the promise was broken. It has the promise that the mean loss of
@@ -121,7 +121,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def loss(self, labels: NDArray, kept: NDArray, offsets: NDArray) -> NDArray:
-        """What each problem lost: 1 where the promise is broken, 0 where it is kept.
+        """Loss of each problem: 1 where the promise is broken, 0 where it is kept.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return self
 
     def path_risks(self, path_risk: NDArray, batch: GraphBatch) -> PathRisks:
-        """What calibration and prediction look at.
+        """Prepare what calibration and prediction look at.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return [f for f in every if isinstance(f, FunctionType)]
 
     def calibrate(self, steps: Steps, risks: PathRisks) -> Calibration:
-        """What the calibration problems say.
+        """Calibrate on problems.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @property
     def scope(self) -> str:
-        """For which new answers the promise is made, as the end of a sentence."""
+        """Say, as the end of a sentence, for which new answers the promise is made."""
         if self.by is not None:
             return f", in every group by {self.by!r}"
         if self.weight is not None:
@@ -340,7 +340,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return ", for new answers that are drawn like those that calibrated"
 
     def needed(self, n: int, level: float) -> str:
-        """What to tell about n calibration problems that are too few.
+        """Say how many calibration problems are needed where n are too few.
 
         Parameters
         ----------
@@ -420,7 +420,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
 
 LARGEST = 512  # problems that are looked at
-TOLERATED = 1e-5  # of the largest weight
+TOLERATED = 1e-5  # as a share of the largest weight
 
 
 def refuse_dependence(guarantee, batch, risks):
@@ -860,7 +860,7 @@ class ExpectedFalse(Guarantee):
         return clone(self).set_params(bound=None)
 
     def largest_loss(self, path_risk: NDArray, offsets: NDArray) -> NDArray | float:
-        """The number of claims kept; 1 for the share.
+        """The number of claims kept, or 1 where the loss is a share.
 
         Parameters
         ----------

@@ -26,14 +26,14 @@ from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
 from ..scorers import LinearForm
 
-TABLES = 20  # of contributions
+TABLES = 20  # more contributions are not shown as tables
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
 DIGITS = (4, 6, 9)  # to tell a risk from a threshold
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Table):
-    """What a filter did to one answer; prints as sentences, shows as HTML.
+    """Account of what a filter did to one answer; prints as sentences, shows as HTML.
 
     Arrays are in the order of the claims, and sentences count claims from 1.
 

@@ -1,7 +1,7 @@
 """The paper's analyses: separation of scores, single features, soft against hard.
 
 How far apart the scores of true and of false claims are, what a feature keeps alone, and
-how faithful the relaxation is that a filter was trained by.
+how faithful the relaxation is with which a filter was trained.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
 TEST_SIZE = 0.15
 GRID = 2001  # points at which densities are compared
-BEYOND = 0.25  # of the range, on both sides, for the tails of the densities
+BEYOND = 0.25  # this share of the range on both sides is for the tails of the densities
 
 
 @dataclass(frozen=True, eq=False, repr=False)

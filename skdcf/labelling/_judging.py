@@ -318,9 +318,9 @@ def _to_judge(labels, risk, score, threshold):
 
 
 class Order(Protocol):
-    """What a labelling page asks for, and in what order."""
+    """The claims that a labelling page asks for, and their order."""
 
-    #: What the page says when nothing is left to ask for.
+    #: Text of the page when nothing is left to ask for.
     done: str
     #: Whether nothing else is asked of a problem once one of its claims is false.
     one_false_ends: bool

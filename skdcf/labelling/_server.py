@@ -26,7 +26,7 @@ from .sources import LabelStore
 _LONGEST = 2**20  # bytes of a request
 _PATIENCE = 20.0  # seconds that a connection may take from beginning to end
 _MOST = 64  # connections at a time; one more ends the oldest
-#: What a label says, on the page.
+#: The question on the page, for each meaning of a label.
 MEANINGS = {
     "true": "Is the claim true, given the question and the claims that it builds on? What "
     "follows rightly from a false claim is true, and is dropped with it.",
@@ -177,7 +177,7 @@ class LabelServer(ThreadingHTTPServer):
         """
 
     def problems(self) -> dict[str, Any]:
-        """What the page shows: problems, judgements, and the version of these.
+        """Return what the page shows: problems, judgements, and the version of these.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class LabelServer(ThreadingHTTPServer):
         return {**about, "version": version, "problems": rows}
 
     def asked(self) -> dict[str, Any]:
-        """What to judge next, if there is an order that says so.
+        """Return what to judge next, if there is an order that says so.
 
         Returns
         -------

@@ -27,7 +27,7 @@ from .._files import append_journal, open_journal
 from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ..graphs.sources import KINDS, SOURCES, iterate_sources, read_sources
 
-#: What a person can say of a claim; None takes it back.
+#: Judgements that a person can give of a claim; None takes one back.
 WORDS = {"true": 1, "false": 0, "unsure": -1, None: None}
 _LONGEST_NOTE = 10_000
 _HOW = {"human": "by people", "model": "by models", "derived": "derived"}
@@ -369,7 +369,7 @@ class LabelStore:
             self._apply(event)
 
     def said(self, problem: int, by: str) -> list[str | None]:
-        """What somebody said of the claims of a problem.
+        """Return what somebody said of the claims of a problem.
 
         Parameters
         ----------
@@ -407,7 +407,7 @@ class LabelStore:
         return [event.get("note", "") for event in self._events("note", problem, by)]
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
-        """What builds on what, as somebody corrected it, or as it was.
+        """Return which claims build on which, as somebody corrected it, or as it was.
 
         Parameters
         ----------
@@ -425,7 +425,7 @@ class LabelStore:
         return self._last.get(("edges", by, self.digest(problem), None), own)["edges"]
 
     def annotators(self) -> list[str]:
-        """Who has said something.
+        """List who has said something.
 
         Returns
         -------

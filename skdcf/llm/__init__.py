@@ -7,7 +7,7 @@ for endpoints. Keys are read from the environment when calls are made, and store
 
 from ._calls import CallError, EndpointError, Reply, Usage
 from ._client import ChatClient
-from ._extractor import ClaimExtractor
+from ._extractor import Answer, ClaimExtractor
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer, Merge
 from ._pipeline import join_claims as join_claims
 from ._pipeline import judge_labels as judge_labels
@@ -18,4 +18,4 @@ from ._steps import split_sentences as split_sentences
 __all__ = ["CallError", "ChatClient", "ClaimExtractor", "ConformalFactualityPipeline"]
 __all__ += ["Decompose", "DeduceGraph", "EndpointError", "FilteredAnswer", "Frequency"]
 __all__ += ["Merge", "Reply", "SampleAnswers", "SemanticJudge", "Usage", "Verify"]
-__all__ += ["join_claims", "judge_labels", "split_sentences"]
+__all__ += ["Answer", "join_claims", "judge_labels", "split_sentences"]

@@ -238,7 +238,7 @@ def _adds(sentence, known):
 
 @dataclass(frozen=True)
 class FilteredAnswer:
-    """What can be trusted of one answer, and what happened to the rest.
+    """The part of one answer that can be trusted, and what happened to the rest.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-MOST_STEPS = 50_000_000  # of one problem: some ten seconds
+MOST_STEPS = 50_000_000  # a problem may need: some ten seconds
 _BLOCK = 2_000_000  # steps worked on together: some 200 MB
 
 
@@ -120,7 +120,7 @@ def _cluster(batch):
     return triangles / np.maximum(degree * (degree - 1), 1)
 
 
-#: What computes a metric; None for those of shortest paths, which are computed together.
+#: The function of each metric; those of shortest paths are computed together: None.
 METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
     "nx_in_degree": _count_parents,
     "nx_out_degree": _count_children,

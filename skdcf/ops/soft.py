@@ -32,7 +32,7 @@ def sigmoid(x):
 def log_sigmoid(x):
     """``log(1 / (1 + exp(-x)))``, linear in x far below 0.
 
-    `numpy.logaddexp` says the same to the last bits, but takes four times as long.
+    `numpy.logaddexp` gives the same to the last bits, but takes four times as long.
     """
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import warn
+from .. import __version__
+from .._checks import warn, warn_of_versions
 from .._files import replaced
 from ..exceptions import SettingWarning
 
@@ -76,7 +76,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
         schema = with_public_names(json.loads(parts[_SCHEMA]))
         parts[_SCHEMA] = json.dumps(schema).encode()
         content = build(parts, f"{schema['__module__']}.{schema['__class__']}")
-        # What was just made here may be made again here; what cannot be is found now.
+        # Objects made here may be made again here; those that cannot be are found now.
         io.loads(content, trusted=io.get_untrusted_types(data=content))
     except Exception as error:
         raise ValueError(
@@ -140,7 +140,8 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
         said = str(error) if isinstance(error, ValueError) else ""
         reason = said or f"it is damaged ({type(error).__name__}: {error})"
         raise ValueError(f"{path} cannot be loaded: {reason}") from error
-    warn_of_versions(about)
+    there = about["written_with"].get("scikit-learn"), about["skdcf"]
+    warn_of_versions(about["object"], "{} (with skdcf {})".format(*there))
     if closed:
         said = f"{path} would open {', '.join(closed)}: taken out, so set it again"
         warn(said, SettingWarning)
@@ -161,18 +162,11 @@ def _check_loaded(loaded, about):
         raise ValueError("its nonconformity scores are not those of a calibration")
 
 
-def own_version():
-    """Version of this package, which is not whole yet while its modules are imported."""
-    from .. import __version__
-
-    return __version__
-
-
 def build(members, kind):
     """The archive as bytes; ``members`` are bytes by name."""
     about = {
         "format": FORMAT,
-        "skdcf": own_version(),
+        "skdcf": __version__,
         "object": kind,
         "written_with": {
             "python": platform.python_version(),
@@ -237,24 +231,12 @@ def _check_about(about):
     if about["format"] > FORMAT:
         raise ValueError(
             f"its format is {about['format']}, written by skdcf {about.get('skdcf')}; this "
-            f"is skdcf {own_version()}, which reads format {FORMAT} and older: update skdcf"
+            f"is skdcf {__version__}, which reads format {FORMAT} and older: update skdcf"
         )
     known = all(isinstance(about.get(key), str) for key in ("skdcf", "object"))
     known &= all(isinstance(about.get(key), dict) for key in ("sha256", "written_with"))
     if about["format"] < 1 or not known:
         raise ValueError("what it says about itself is damaged")
-
-
-def warn_of_versions(about):
-    """Warn where another skdcf or scikit-learn wrote the file."""
-    here = version("scikit-learn"), own_version()
-    there = about["written_with"].get("scikit-learn"), about["skdcf"]
-    if here != there:
-        texts = [f"{sklearn} (with skdcf {skdcf})" for sklearn, skdcf in (here, there)]
-        names = "current_sklearn_version", "original_sklearn_version"
-        versions = dict(zip(names, texts, strict=True))
-        kind = InconsistentVersionWarning
-        warn(kind(estimator_name=about["object"], **versions), kind)
 
 
 def _check_sums(sums, parts):
@@ -266,8 +248,8 @@ def _check_sums(sums, parts):
 
 
 PACKAGE = __name__.partition(".")[0]
-_INSIDE = ("cli", "estimators", "graphs", "ops")  # what users take from elsewhere
-_OUTWARD = ("skdcf.labelling.", "skdcf.llm.")  # what opens connections and paths
+_INSIDE = ("cli", "estimators", "graphs", "ops")  # users import from elsewhere
+_OUTWARD = ("skdcf.labelling.", "skdcf.llm.")  # these open connections and paths
 
 #: Classes and harmless functions, beside what skops trusts by itself.
 _KNOWN = (
@@ -278,7 +260,7 @@ _KNOWN = (
     "sklearn.metrics._scorer._PassthroughScorer",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Where everything is known.
+#: Modules and classes of which every name is known.
 _KNOWN_INSIDE = (
     "skdcf.edges.",
     "sklearn.model_selection._split.",
@@ -291,7 +273,7 @@ _UNCHECKED = (
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
 )
-#: What skops writes for None.
+#: Skops writes this for None.
 _NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
 _NULL |= {"__module__": "builtins", "__loader__": "JsonNode"}
 #: Where versions of Python keep what they all give from elsewhere.

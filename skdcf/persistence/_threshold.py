@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import __version__
 from .._checks import check_alpha, check_choice
 from .._files import write_text
-from ._save import own_version
 
 FORMAT = "skdcf threshold 1"
 
 
 @dataclass(frozen=True)
 class CalibratedThreshold:
-    """What is needed to filter where the path risks are already known.
+    """All that filtering needs where the path risks are already known.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class CalibratedThreshold:
             raise ValueError(f"n_calibration is {n!r}, but must be a whole number")
 
     def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
-        """Which claims are kept.
+        """Decide which claims are kept.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ def save_threshold(
     record = asdict(value)
     if math.isinf(value.threshold):  # JSON has no number for it
         record["threshold"] = str(value.threshold)
-    text = json.dumps({"format": FORMAT, "skdcf": own_version(), **record}, indent=1)
+    text = json.dumps({"format": FORMAT, "skdcf": __version__, **record}, indent=1)
     return write_text(path, [text])
 
 
@@ -182,7 +182,7 @@ def _of_record(record):
         raise ValueError("it was not written by save_threshold")
     if record.pop("format") != FORMAT:
         raise ValueError(
-            f"its format is none that skdcf {own_version()} reads, which is {FORMAT!r}; it "
+            f"its format is none that skdcf {__version__} reads, which is {FORMAT!r}; it "
             f"was written by skdcf {record.get('skdcf')}"
         )
     record.pop("skdcf", None)

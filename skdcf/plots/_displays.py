@@ -257,7 +257,7 @@ class ReportDisplay(Display):
 
 
 def _lines(report):
-    """By name the columns of a report in the order of its levels, with errors and bands."""
+    """Columns of a report by name, in the order of its levels, with errors and bands."""
     lines = {}
     if isinstance(report, ComparisonReport):  # a mean over splits has fewer errors
         table = report._values()

@@ -106,7 +106,7 @@ class ReasoningGraphDisplay:
     @classmethod
     def from_estimator(
         cls,
-        filter: Any,
+        estimator: Any,
         graph: ReasoningGraph,
         labels: ArrayLike | None = None,
         *,
@@ -117,7 +117,7 @@ class ReasoningGraphDisplay:
 
         Parameters
         ----------
-        filter : fitted filter
+        estimator : fitted filter
             The filter that decides.
         graph : ReasoningGraph
             The problem.
@@ -134,7 +134,7 @@ class ReasoningGraphDisplay:
         """
         from ..inspection import explain
 
-        found = explain(filter, graph, labels, alpha=alpha)
+        found = explain(estimator, graph, labels, alpha=alpha)
         what = {"labels": found.labels, "reasons": found.reasons}
         return cls(found.graph, kept=found.kept, **what).plot(ax=ax)
 
@@ -237,7 +237,7 @@ class AxesPen:
         self.ax, self.scale, self.above = ax, scale, 1
 
     def _add(self, patch, fill, outline, width, **more):
-        self.above += 1  # what is drawn later covers what is there
+        self.above += 1  # a later mark covers an earlier one
         width *= self.scale
         patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
         self.ax.add_patch(patch)

@@ -1,4 +1,4 @@
-"""What a relaxation is, and the path relaxation of the closed form.
+"""The protocol of relaxations, and the path relaxation of the closed form.
 
 The latter has a soft maximum over ancestors, a soft order statistic and a sigmoid.
 

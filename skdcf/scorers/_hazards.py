@@ -31,7 +31,7 @@ FORMAT = "skdcf public prior 2"
 # The weights of own and public log odds are pulled here. The public ones are the mean of
 # several classifiers, and a mean of unsure ones is less sure than it could be.
 PULL = np.array([0.5, 1.0])
-STRENGTH = 30.0  # of the pull: some 100 claims of one's own move the weights little
+STRENGTH = 30.0  # the pull's: some 100 claims of one's own move the weights little
 
 
 @settings
@@ -158,7 +158,7 @@ class PublicPrior(Scorer):
         return self.columns_
 
     def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Which problems have a question that the prior was learnt from.
+        """Find the problems with a question that the prior was learnt from.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class PublicPrior(Scorer):
 
 @cache
 def read(path: Path) -> dict[str, Any]:
-    """What a file of a prior holds, as attributes, or ValueError with the reason."""
+    """Read the attributes of a prior from its file, or raise ValueError with the reason."""
     try:
         return attributes_of(json.loads(path.read_bytes()))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -237,7 +237,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def mean_log_odds(tables: tuple[HazardTable, ...], X: NDArray) -> NDArray[np.float64]:
-    """What the classifiers of all sources say of rows of columns, on average."""
+    """Average the log odds that the classifiers of all sources give to rows of columns."""
     total = np.sum([table.read(X)[0] for table in tables], axis=0)
     return total / sum(table.n_hazards for table in tables)
 
@@ -285,7 +285,7 @@ def blend(own, public, false):
     return found
 
 
-N_FOLDS = 3  # of the own hazards that a public prior is weighed against
+N_FOLDS = 3  # for the own hazards that a public prior is weighed against
 MOST_KEPT = 1000  # claims up to which a gain is looked at
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
 # many of the others, and the trees of all folds together are the forest.
@@ -559,7 +559,7 @@ class NeymanPearsonScorer(Scorer):
         return task.rng if self.random_state is None else self.random_state
 
     def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Which problems the public prior was learnt from, as in `Scorer.saw`.
+        """Find the problems that the public prior was learnt from, as in `Scorer.saw`.
 
         Parameters
         ----------
@@ -626,5 +626,5 @@ class _Evidence(NamedTuple):
 
 
 def _share(flags):
-    """With half a claim more of each kind: not certain, whatever was seen."""
+    """Share with half a claim more of each kind, so that it is never 0 or 1."""
     return (flags.sum() + 0.5) / (len(flags) + 1)

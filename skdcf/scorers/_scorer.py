@@ -1,4 +1,4 @@
-"""What a scorer is, what a filter tells it, and the scorers that learn nothing."""
+"""The protocol of scorers, the task a filter gives them, and those that learn nothing."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class LinearForm:
 
 @dataclass(frozen=True)
 class Task:
-    """What a filter tells its scorer about the fit.
+    """The task that a filter gives its scorer in a fit.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         return None
 
     def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Which problems the scorer knew before `fit`, as a public prior may.
+        """Find the problems that the scorer knew before `fit`, as a public prior may.
 
         They cannot calibrate a filter, and do not show what it is worth.
 
@@ -285,7 +285,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         return None
 
     def shap_values(self, batch: GraphBatch, background: GraphBatch) -> NDArray:
-        """What each feature adds to each confidence, against that of the background.
+        """Compute how much each feature adds to each confidence, beside the background.
 
         Exact Shapley values of a linear score: weight times the distance of the value
         from the mean over the background.
@@ -539,7 +539,7 @@ class FrequencyScorer(FeatureScorer):
         return np.where(np.isnan(below), own, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """As of `FeatureScorer`, where no other claim enters.
+        """The form of `FeatureScorer`, where no other claim enters.
 
         Parameters
         ----------

@@ -92,7 +92,7 @@ class HazardTable:
         yield np.isfinite(self.offset) and self.n_hazards > 0
 
     def read(self, X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What the classifiers say of rows of columns.
+        """Compute the log odds that the classifiers give to rows of columns.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ def _xgboosted(estimator):
             return None
         names = "left_children", "right_children", "split_indices"
         number = np.array(tree["split_conditions"], dtype=np.float32)
-        # What equals the condition goes right, which here is left of it.
+        # A category that equals the condition goes right, which here is left of it.
         threshold = _largest_left(np.nextafter(number, np.float32(-np.inf)))
         value = number.astype(np.float64)  # where it is a leaf
         nodes.append((*(np.array(tree[name]) for name in names), threshold, value))

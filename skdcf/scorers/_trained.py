@@ -570,7 +570,7 @@ class MixtureScorer(Scorer):
         raise AttributeError("loss_curve_: no member is trained step by step")
 
     def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Which problems some member knew before, as in `Scorer.saw`.
+        """Find the problems that some member knew before, as in `Scorer.saw`.
 
         Parameters
         ----------
@@ -606,7 +606,7 @@ def _reason_against(prior, batch, task):
 
 def _fit_member(member, batch, labels, tasks, fold_of):
     """One fitted member per level, and its confidences out of fold where there are any."""
-    with warnings.catch_warnings():  # of a fold without errors, say: it weighs less
+    with warnings.catch_warnings():  # a fold without errors, say, weighs less
         warnings.simplefilter("ignore", ConvergenceWarning)
         if fold_of.any():
             return member.fit_folds(batch, labels, tasks, fold_of)
@@ -615,7 +615,7 @@ def _fit_member(member, batch, labels, tasks, fold_of):
 
 
 def _retention(confidence, batch, labels, alpha, worth=np.positive):
-    """What is kept per problem is worth, by leave-one-out, averaged over levels."""
+    """Worth of the claims kept per problem, by leave-one-out, averaged over levels."""
     n, true = len(batch), labels == 1
     risk = path_risk(-confidence, batch)
     scores = nonconformity_scores(risk, labels, batch.offsets)

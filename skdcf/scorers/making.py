@@ -1,4 +1,4 @@
-"""What filters make scorers of: what a user writes for ``scorer=``, and those of folds."""
+"""Make scorers from whatever a user writes for ``scorer=``, and from those of folds."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class CrossScorer(Scorer):
         return tuple(dict.fromkeys(name for names in read for name in names))
 
     def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Which problems some of the scorers knew before, as in `Scorer.saw`.
+        """Find the problems that some scorers knew before, as in `Scorer.saw`.
 
         Parameters
         ----------
@@ -273,8 +273,9 @@ def _make(scorer, names):
 
 
 def _kind_of(scorer):
-    """What makes a scorer of an object, or None where nothing does."""
-    if isinstance(scorer, type):
+    """Find the class that makes a scorer of an object, or None where nothing does."""
+    # Scikit-learn's get_scorer and make_scorer return objects that judge predictions.
+    if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None
     if isinstance(scorer, Scorer):
         return clone
@@ -416,7 +417,7 @@ class ClassifierScorer(Scorer):
         return form if np.allclose(*found, rtol=1e-6, atol=1e-6) else None
 
     def shap_values(self, batch: GraphBatch, background: GraphBatch) -> NDArray:
-        """What each feature adds to the confidence.
+        """Compute how much each feature adds to the confidence.
 
         Those of a linear classifier as in `Scorer.shap_values`. Those of xgboost's trees
         are its own, of the log odds and against the problems that it was trained on; a

@@ -126,7 +126,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.asked, self.reply, self.down = [], None, False
+        self.asked, self.reply, self.status = [], None, 200
         self.url = f"http://127.0.0.1:{self.server_port}/pooling"
 
 
@@ -140,7 +140,16 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.reply is not None:
             reply = self.server.reply
         content = json.dumps(reply).encode()
-        self.send_response(503 if self.server.down else 200)
+        self.send_response(self.server.status)
+        self.send_header("Location", self.server.url + "/elsewhere")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def do_GET(self):  # a redirected request comes back like this, without its texts
+        self.server.asked.append(self.path)
+        content = json.dumps({"data": [{"data": [[0, 1], [0, 1]]}]}).encode()
+        self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
@@ -178,10 +187,10 @@ def test_a_server_that_fails_names_the_problem_and_loses_nothing(server):
     graphs = [graph_of(["a"]), graph_of(["b"], id="x")]
     transformer = StepReward(server.url).fit(graphs)
     transformer.transform(graphs[:1])
-    server.down = True
+    server.status = 503
     with pytest.raises(ConnectionError, match=r'problem 1 \("x"\): the reward .*503'):
         transformer.transform(graphs)
-    server.down = False
+    server.status = 200
     assert transformer.transform(graphs).features[:, 0].tolist() == [0.01, 0.01]
     assert [body["messages"][1]["content"][0] for body in server.asked] == [
         "a",
@@ -205,6 +214,14 @@ def test_replies_that_are_no_rewards_are_refused(server, reply):
     server.reply = reply
     with pytest.raises(ValueError, match="problem 0: the reward model"):
         column(StepReward(server.url), graph_of(["a", "b"]))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_reward_server_sends_nobody_elsewhere(server, status):
+    server.status = status
+    with pytest.raises(ConnectionError, match=f"failed \\(HTTP Error {status}"):
+        column(StepReward(server.url), graph_of(["a", "b"]))
+    assert len(server.asked) == 1
 
 
 def test_no_server_and_wrong_settings(server):

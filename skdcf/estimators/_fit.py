@@ -268,7 +268,7 @@ def refuse_without_theory(filter):
         return
     if filter.ties != "exclude":
         raise ValueError(
-            f'calibration_size="cross" has no use for ties={filter.ties!r}'
+            f'leave ties out: calibration_size="cross" has no use for {filter.ties!r}'
         )
     if guarantee is not None and not guarantee.combines_folds:
         raise ValueError(

@@ -9,7 +9,7 @@ from itertools import chain
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,14 @@ from ._transformers import GraphTransformer, check_known
 _WEB = ("http://", "https://")
 _N_PROBED = 8  # pairs that are asked for twice, in another order
 _TOLERANCE = 1e-3  # padding may change numbers by so much
+_LONGEST = 2**24  # bytes of a reply; what lies beyond is not read
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Take a redirect for an error: texts stay with the host that the caller named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 class _ModelColumn(GraphTransformer):
@@ -322,19 +330,15 @@ class StepReward(_ModelColumn):
                     f"{self.separator!r}, so that rewards could not be told apart"
                 )
         steps = "".join(claim + self.separator for claim in claims)
-        body = {
-            "messages": [
-                {"role": "user", "content": question},
-                {"role": "assistant", "content": steps},
-            ]
-        }
+        said = (("user", question), ("assistant", steps))
+        body = {"messages": [{"role": role, "content": text} for role, text in said]}
         body |= {k: v for k in ("model", "task") if (v := getattr(self, k)) is not None}
         request = Request(
             self.source, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
         try:
-            with urlopen(request, timeout=self.timeout) as reply:
-                content = reply.read()
+            with build_opener(_NoRedirects).open(request, None, self.timeout) as reply:
+                content = reply.read(_LONGEST)
         except OSError as error:
             said = error.read(200) if isinstance(error, HTTPError) else b""
             raise ConnectionError(

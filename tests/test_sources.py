@@ -14,6 +14,7 @@ MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve", "yaml", "_pickl
 #: Functions of other packages that unpickle or evaluate, by their last name.
 FUNCTIONS = {"literal_eval", "read_pickle", "to_pickle", "sympify", "parse_expr"}
 LOADERS = {"joblib", "torch", "yaml", "pickle"}  # whose ``load`` unpickles
+WRITES = {"dumps"}  # makes bytes, and reads none
 SHELL = {"system", "popen", "getoutput", "getstatusoutput"}
 
 
@@ -23,7 +24,7 @@ def faults(source):
             yield from (a.name for a in node.names if root(a.name) in MODULES)
         elif isinstance(node, ast.ImportFrom):
             names = {alias.name for alias in node.names}
-            if root(node.module or "") in MODULES:
+            if root(node.module or "") in MODULES and not names <= WRITES:
                 yield node.module
             yield from names & (FUNCTIONS | RUNS_TEXT)
             if node.module in LOADERS:
@@ -77,6 +78,7 @@ def test_nothing_is_evaluated_or_unpickled(path):
         "exec(text)",
         "import pickle",
         "from pickle import loads",
+        "from pickle import dumps, loads",
         "import yaml",
         "np.load(path, allow_pickle=True)",
         "np.load(path, allow_pickle=flag)",
@@ -100,6 +102,7 @@ def test_the_checker_sees(source):
     [
         "np.load(p, allow_pickle=False)",
         "skdcf.load(path)",
+        "from pickle import dumps",
         "model.eval()",
         "re.compile(t)",
     ],

@@ -141,23 +141,24 @@ def promised(results):
     """Promised and observed coverage of every set, and what fixed thresholds leave."""
     rows = results["observed"]["rows"]
     names = list(dict.fromkeys(row["data"] for row in rows))
-    figure, axes = plt.subplots(1, 2, figsize=(10, 3.9), sharey=True)
-    axes[0].plot([0.75, 1], [0.75, 1], color="0.7", lw=1)
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.9))
     for i, name in enumerate(names):
         mine = {row["way"]: row for row in rows if row["data"] == name}
         n = next(iter(mine.values()))["n_questions"]
         levels = {1 - float(k): v["safe"] for k, v in mine.items() if k[0] == "0"}
-        x, y = np.array([*levels]), np.array([*levels.values()])
-        error = 2 * np.sqrt(y * (1 - y) / n)
-        shift = 0.0015 * (i - len(names) / 2)
-        axes[0].errorbar(x + shift, y, error, fmt="o", color="#1b7f5c", ms=3, lw=0.8)
+        for colour, (level, safe) in enumerate(sorted(levels.items())):
+            error = 2 * np.sqrt(safe * (1 - safe) / n)
+            axes[0].errorbar(i, safe, error, fmt="o", color=f"C{colour}", ms=4, lw=1)
+            axes[0].axhline(level, color=f"C{colour}", lw=0.8, alpha=0.6)
         axes[1].plot(i, mine["fixed"]["safe"], "s", color="#c0392b")
         axes[1].plot(i, mine["all"]["safe"], "x", color="#7f7f7f")
-    axes[0].set(xlabel="promised", ylabel="answers without a false claim")
-    axes[0].set_title("default, calibrated", fontsize=10)
-    axes[1].set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
+    axes[0].set_ylabel("answers without a false claim")
+    axes[0].set_title("default, calibrated; lines are what was promised", fontsize=10)
+    axes[0].set_ylim(0.7, 1.005)
     axes[1].set_title("chance above 1/2 (squares), everything (crosses)", fontsize=10)
-    axes[0].set_ylim(0, 1.02)
+    axes[1].set_ylim(0, 1.02)
+    for ax in axes:
+        ax.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
     figure.tight_layout()
     return figure
 

@@ -126,6 +126,7 @@ def main(n_problems, n_plain):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n-problems", type=int, default=1_000_000)
-    parser.add_argument("--n-plain", type=int, default=3000)
+    # 2,999 reach the rank of 3,000 at 0.1, of which the filter would leave one out.
+    parser.add_argument("--n-plain", type=int, default=2999)
     options = parser.parse_args()
     main(options.n_problems, options.n_plain)

@@ -1,5 +1,6 @@
 """Cells of experiments are computed once, and the pages say what the files hold."""
 
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -164,3 +165,16 @@ def test_more_labels_keep_no_less_by_the_rule_of_the_filters():
     results = json.loads((BENCHMARKS / "results" / "few-ranks.json").read_text())
     for pair in [pair for found in results.values() for pair in found["pairs"]]:
         assert pair["change"] == 0 if pair["rule"] == "fewest" else pair["change"] < 0
+
+
+@pytest.mark.parametrize(
+    "name, sizes, says",
+    [
+        ("hard_speed", (300, 299), "times the plain way"),
+        ("scorer_speed", ([100], [1, 2]), "100"),
+    ],
+)
+def test_programs_that_time_run_in_miniature(name, sizes, says, capsys):
+    """They compare what they time with something plain, and nobody else runs them."""
+    importlib.import_module(name).main(*sizes)
+    assert says in capsys.readouterr().out

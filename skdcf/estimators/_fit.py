@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -345,8 +345,9 @@ def few_threads(batch):
     finally:
         with _lock:
             limit = _limited.pop()
-            if not _limited:
-                limit.restore_original_limits()
+            # The end of a limit restores, and lets other threads set limits again.
+            with nullcontext() if _limited else limit:
+                pass
 
 
 @lru_cache(1)

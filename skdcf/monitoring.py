@@ -414,7 +414,7 @@ class CoverageMonitor(BettingMonitor):
         places = {name: g for g, name in enumerate(self.groups_)}
         rows_of = [[] for _ in places]
         keys, known = _keys(filter, part.seen)
-        order = np.lexsort((part.seen.order(), part.seen.question_order()))
+        order = np.lexsort(part.seen.orders())
         for row in order.tolist():
             g, key = places.get(names[row]), keys[row]
             if g is None:

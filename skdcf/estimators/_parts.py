@@ -77,11 +77,13 @@ class Seen:
     def __getitem__(self, rows) -> Seen:
         return Seen(self.question[rows], self.content[rows], self.asked[rows])
 
-    def order(self) -> NDArray[np.uint64]:
-        """A fixed hash of question and content, by which answers are chosen.
+    def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Fixed hashes by which answers are chosen, and by which questions are.
 
         Copies get hashes of their own: an answer that a model gives in nine of ten samples
-        is chosen for nine of ten questions.
+        is chosen for nine of ten questions. The hash of a question does not know its
+        answers: of several hashes the smallest is smaller, so that questions with many
+        answers would come first.
         """
         with np.errstate(over="ignore"):
             out = mix(mix(np.maximum(self.question, -1).view(np.uint64)) + self.content)
@@ -91,17 +93,8 @@ class Seen:
             copy = place - np.maximum.accumulate(np.where(new, place, 0))
             again = by[copy > 0]
             out[again] = mix(out[again] + copy[copy > 0].astype(np.uint64))
-        return out
-
-    def question_order(self) -> NDArray[np.uint64]:
-        """A fixed hash by which questions are chosen; it does not know their answers.
-
-        Of several hashes the smallest is smaller, so that questions with many answers
-        would come first.
-        """
-        out, several = self.order(), self.question >= 0
-        out[several] = mix(~self.question[several].view(np.uint64))
-        return out
+            asked = mix(~self.question.view(np.uint64))
+        return out, np.where(self.question >= 0, asked, out)
 
     def sorted(self) -> dict[str, NDArray]:
         """The hashes as they are kept: sorted, each once."""
@@ -143,7 +136,8 @@ def _hash_numbers(batch):
     out = batch.sizes.astype(np.uint64)
     claim = np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]
     with np.errstate(over="ignore"):
-        rows = mix(claim.astype(np.uint64))
+        mixed = mix(np.arange(1 + batch.sizes.max(initial=0), dtype=np.uint64))
+        rows = mixed[claim]
         if batch.features is not None:
             number = np.arange(1, 1 + batch.n_features, dtype=np.uint64)
             odd = mix(number) | np.uint64(1)
@@ -152,9 +146,9 @@ def _hash_numbers(batch):
                 rows += (bits ^ (bits >> np.uint64(29))) * factor
         np.add.at(out, batch.problem_of, mix(rows))
         if len(batch.edges):
-            parent, child = claim[batch.edges].T.astype(np.uint64)
+            parent, child = claim[batch.edges].T
             problem = batch.problem_of[batch.edges[:, 1]]
-            np.add.at(out, problem, mix(parent + mix(child + np.uint64(1))))
+            np.add.at(out, problem, mix(parent.astype(np.uint64) + mixed[child + 1]))
         return mix(out)
 
 
@@ -302,19 +296,18 @@ class CalibrationPart:
         """
         groups, number = self.groups or (), {}
         overlap = any(isinstance(group, frozenset) for group in groups)
-        part_of = np.zeros(len(self), dtype=np.int64)
+        part_of, taken = np.zeros(len(self), np.int64), np.zeros(len(self), bool)
         if groups and not overlap:
             part_of[:] = [number.setdefault(group, len(number)) for group in groups]
-        rows = _choose_one_each(self.seen.question, self.seen.order(), part_of)
+        order, by_question = self.seen.orders()
+        rows = _choose_one_each(self.seen.question, order, part_of)
         if overlap or not fewest:
             return rows, rows[:0]
-        order, chosen = self.seen.question_order(), [rows[:0]]
         for part in np.unique(part_of):
             own = rows[part_of[rows] == part]
             count = guarantee.fewest(len(own), level)
-            chosen.append(own[np.argsort(order[own], kind="stable")[:count]])
-        first = np.sort(np.concatenate(chosen))
-        return first, np.setdiff1d(rows, first)
+            taken[own[np.argsort(by_question[own], kind="stable")[:count]]] = True
+        return np.flatnonzero(taken), rows[~taken[rows]]
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
@@ -382,6 +375,8 @@ def _choose_one_each(groups, order, part_of):
     -------
     ndarray of int, sorted
     """
+    if (np.diff(groups, prepend=0) < 0).all():  # each stands alone
+        return np.arange(len(groups))
     by = np.lexsort((order, groups, part_of))
     new = np.append(True, np.diff(groups[by]).astype(bool) | (np.diff(part_of[by]) > 0))
     return np.sort(by[new[: len(by)]])

@@ -22,10 +22,12 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
+    "glossary_links",
     "headline",
     "mathml",
     "public_names",
     "showcase",
+    "whole_numbers",
 ]
 # What is copied are commands and code, without prompts and what was printed.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

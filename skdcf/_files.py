@@ -11,7 +11,6 @@ import io
 import json
 import math
 import os
-import stat
 import uuid
 import zlib
 from pathlib import Path
@@ -33,8 +32,9 @@ def replaced(path, mode="w", **options):
     Parameters
     ----------
     path : path-like
-        A symbolic link is followed. Who may read and write the file stays as it was.
-        What is no file, such as ``/dev/null``, is written to as it is.
+        A symbolic link is followed. Who may read and write the file stays as it was, and
+        one that may not be written is refused. What is no file, such as ``/dev/null``, is
+        written to as it is.
     mode : {"w", "wb"}
     **options
         As for ``open``.
@@ -44,6 +44,8 @@ def replaced(path, mode="w", **options):
         with open(path, mode, **options) as file:
             yield file
         return
+    if path.exists():
+        path.open("ab").close()  # a file that nobody may write is not replaced, either
     _remove_parts(path)
     part, lock = _new_part(path)
     try:
@@ -96,7 +98,7 @@ def _new_part(path):
                 os.close(lock)
                 continue
         if old:
-            os.chmod(part, stat.S_IMODE(path.stat().st_mode))
+            part.chmod(path.stat().st_mode)
         if fcntl is None:
             os.close(lock)
         return part, None if fcntl is None else lock

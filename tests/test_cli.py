@@ -66,6 +66,20 @@ def test_fit_says_what_it_promises(files, tmp_path, capsys):
     assert f"alpha = {1 / (model.n_calibration_ + 1):.3g} on" in said
 
 
+def test_fit_shows_where_somebody_watches_how_long_it_takes(
+    files, tmp_path, monkeypatch
+):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        model = tmp_path / "m.skops"
+        assert run("fit", files / "old.jsonl", "-o", model, "--scorer", "logistic") == 0
+        assert ("fitting on 240 problems ... 00:" in stream.getvalue()) == shown
+
+
 def test_filter_writes_what_the_library_keeps(files, tmp_path, capsys):
     assert (
         run("filter", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "k") == 0
@@ -109,6 +123,22 @@ def test_text_from_standard_input_to_standard_output(files, monkeypatch, capsys)
         for graph, mask in zip(new, model.predict(new), strict=True)
     ]
     assert lines == [*expected, ""]
+
+
+def test_a_pipe_that_knows_the_letters_of_one_region_gets_all(files, monkeypatch):
+    """On Windows a pipe has its code page, and one arrow ended the command."""
+    line = json.loads((files / "new.jsonl").read_text().splitlines()[0])
+    text = "one \u2264 two \u2192 done"
+    line["claims"] = [text] * len(line["claims"])
+    problem = io.BytesIO(json.dumps(line).encode())
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(problem, "cp1252"))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, "cp1252"))
+    assert (
+        run("filter", files / "m.skops", "-", "-o", "-", "--text", "--empty", text) == 0
+    )
+    sys.stdout.flush()
+    assert text in out.getvalue().decode("utf-8")
 
 
 def test_problems_through_a_pipe_of_two_programs(files):

@@ -187,6 +187,12 @@ def test_hostile_text_shows_as_text(browser, tmp_path):
     assert store.export(HOSTILE[1]).labels[0].tolist() == [0, -1, -1, -1, -1]
 
 
+def test_a_port_that_is_taken_is_an_error(store):
+    """Windows would give it to both, if they asked for an address to be used again."""
+    with LabelServer(store, "ann") as server, pytest.raises(OSError):
+        LabelServer(store, "ben", server.server_address[1])
+
+
 @pytest.mark.parametrize("width", [1200, 420])
 def test_it_fits_wide_and_narrow_windows(store, browser, tmp_path, width):
     """The pictures are looked at by people; here: nothing sticks out, nothing is hidden."""

@@ -88,7 +88,7 @@ LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 ROOMS = {
     "_drawing": 272,
     "adapters": 530,
-    "cli": 762,
+    "cli": 770,
     "datasets": 1184,
     "estimators": 1545,
     "evaluation": 620,
@@ -96,7 +96,7 @@ ROOMS = {
     "graphs": 1571,
     "guarantees": 512,
     "inspection": 526,
-    "labelling": 735,
+    "labelling": 731,
     "llm": 1700,
     "metrics": 300,
     "monitoring": 299,
@@ -105,7 +105,7 @@ ROOMS = {
     "plots": 436,
     "relaxation": 498,
     "scorers": 1116,
-    "service": 250,
+    "service": 246,
     "training": 377,
 }
 WHOLE = 16_819

@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 import time
+from concurrent.futures import Future, wait
 from contextlib import closing
 from email.utils import formatdate
 
@@ -55,6 +56,29 @@ def question_of(request):
 
 
 # --- the protocol
+
+
+def test_ctrl_c_is_seen_while_replies_are_waited_for(monkeypatch):
+    """Windows shows it between two waits only: one without an end hides it till the end."""
+    waiting, result = threading.Event(), Future.result
+
+    def checked(future, timeout=None):
+        assert timeout is not None or future.done()
+        return result(future, timeout)
+
+    def wait_shortly(futures, timeout):
+        waiting.set()
+        assert timeout <= 1
+        return wait(futures, timeout)
+
+    def complete(messages):
+        assert waiting.wait(60)
+        return claims("one")
+
+    monkeypatch.setattr(Future, "result", checked)
+    monkeypatch.setattr("skdcf.llm._client.wait", wait_shortly)
+    found = decompose(None, ["One."], client=ChatClient(complete=complete))
+    assert found[0] == ["one"]
 
 
 def test_one_call_says_all_that_the_protocol_asks_for():

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from itertools import islice
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import beta, sem
 from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit
 from tqdm import tqdm
@@ -60,9 +60,9 @@ def fit(options):
     more = {"edges": "none" if options.no_edges else "given", "alpha": options.alpha}
     more["calibration_size"] = int(size) if size is not None and size >= 1 else size
     more["features"] = wanted_features(options, graphs)
-    model = make_filter(options.scorer, options, **more)
-    model.fit(graphs, data.labels)
     n, alone = len(graphs), "" if len(graphs.edges) else ", without edges"
+    with files.clock(f"fitting on {n} problems"):
+        model = make_filter(options.scorer, options, **more).fit(graphs, data.labels)
     questions = files.count_questions(graphs)
     files.inform(f"fitted on {n} problems of {questions} questions{alone}")
     return _save(model, data, options)
@@ -81,12 +81,10 @@ def calibrate(options):
 
 def _save(filter, data, options):
     """Save what can keep something, and say what it promises."""
-    n = filter.n_calibration_
-    files.inform(
-        f"labels: {labelling.describe_labels(data.graphs, data.labels)}",
-        f"promise: {filter.describe()}",
-        f"{n} answers calibrated; they allow levels from alpha = {1 / (n + 1):.3g} on",
-    )
+    n, low = filter.n_calibration_, 1 / (filter.n_calibration_ + 1)
+    files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
+    files.inform(f"promise: {filter.describe()}")
+    files.inform(f"{n} answers calibrated; they allow levels from alpha = {low:.3g} on")
     for reason in filter.origin_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
     if np.all(np.isneginf(filter.threshold())) and not options.force:
@@ -285,16 +283,13 @@ def _kept(n, data, options):
                 return {}
             found = metrics.evaluate_filter(model, *held, [options.alpha])
             kept.append([found.retention[0], found.false_kept[0]])
-    (true, false), error = np.mean(kept, axis=0), np.std(kept, axis=0, ddof=1)[0]
-    error /= np.sqrt(len(kept))
+    (true, false), error = np.mean(kept, axis=0), sem(kept)[0]
     return {"kept": float(true), "kept_error": float(error), "false_kept": float(false)}
 
 
 def _planned(rows, needed, options):
-    yield (
-        f"At alpha = {options.alpha:g} nothing is kept before {needed} answers calibrate. "
-        "Draw the answers to judge at random."
-    )
+    yield f"At alpha = {options.alpha:g} nothing is kept before {needed} answers calibrate."
+    yield "Draw the answers to judge at random."
     if options.delta is not None:
         yield f"So many are needed to be sure of it with probability {1 - options.delta:g}."
     yield "answers   if all calibrate, coverage is (90 %)   true, false claims kept if they train"

@@ -52,8 +52,9 @@ def demo(options):
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     report = write_report(folder / "report.html", filters[LEARNT], *held, alphas=alphas)
-    text = "what came out, and why claims were dropped; for a browser"
-    print(f"\nwrote {report}: {text}")
+    print(
+        f"\nwrote {report}, a page that shows what came out, and why claims were dropped"
+    )
 
 
 def sentences(reports, alpha):

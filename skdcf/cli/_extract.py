@@ -54,8 +54,7 @@ def answer(options):
             "extracted them: fit it on a file that skdcf extract wrote"
         )
     made = json.loads(made[0]) if isinstance(made[0], str) else made[0]
-    options.model = options.model or made["model"]
-    made = {**made, "model": options.model}
+    made = made | {"model": options.model or made["model"]}
     agreed = (lambda estimate: True) if options.yes else None
     client = _client(options, options.cache)
     extractor = ClaimExtractor.from_description(made, client, confirm=agreed)

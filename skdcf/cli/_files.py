@@ -2,9 +2,13 @@
 
 import json
 import sys
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
 from .._checks import printable
 from .._files import write_text
@@ -55,9 +59,21 @@ def read_problems(options, *, labelled=False):
             f'{path}: no line has "labels". They are one number per claim: 1 true, 0 '
             "false, -1 where nobody judged it"
         )
-    if sys.stderr.isatty():  # somebody waits for what may take long
-        inform(f"{len(data.graphs)} problems read; working on them ...")
     return data
+
+
+@contextmanager
+def clock(work):
+    """Show, where somebody watches, for how long the work has gone on."""
+
+    def tick():
+        while not bar.disable:  # as it is at the end, and where nobody watches
+            bar.refresh()
+            time.sleep(0.5)
+
+    with tqdm(desc=work, bar_format="{desc} ... {elapsed}", disable=None) as bar:
+        threading.Thread(target=tick, daemon=True).start()
+        yield
 
 
 def count_questions(graphs):

@@ -13,7 +13,7 @@ import threading
 import tomllib
 import warnings
 from collections.abc import Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -44,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         few labels to keep anything; 2 if something was wrong with the command line or the
         data; 130 after an interruption.
     """
+    # As in files: a pipe on Windows has letters of one region only.
+    with suppress(AttributeError):  # a stream that somebody put in its place
+        sys.stdout.reconfigure(encoding="utf-8")
     try:
         options = make_parser().parse_args(argv)
         with _short_warnings():
@@ -83,9 +86,8 @@ def make_parser() -> argparse.ArgumentParser:
     for command, about in tables["commands"].items():
         about = {"description": about["help"].capitalize() + ".", **about}
         words = {key: about[key] for key in ("help", "description")}
-        sub = commands.add_parser(
-            command, epilog=f"Example: {about['example']}", **words
-        )
+        words["epilog"] = f"Example: {about['example']}"
+        sub = commands.add_parser(command, **words)
         for name in about["arguments"]:
             _add(sub, name, arguments.get(f"{command} {name}") or arguments[name])
         sub.set_defaults(run=about["run"])

@@ -181,15 +181,11 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     """
     m, h, problem = _side_by_side(model, human)
     false, true, n = int((h == 0).sum()), int((h == 1).sum()), len({*problem[h >= 0]})
-    return ModelAgreement(  # type: ignore[call-arg]
-        _cohen_kappa(m, h, problem),
-        *_share(int(((h == 0) & (m != 1)).sum()), false),
-        *_share(int(((h == 1) & (m == 0)).sum()), true),
-        false,
-        true,
-        *_share(len(np.unique(problem[(h == 0) & (m == 1)])), n),
-        n,
-    )
+    found = _share(int(((h == 0) & (m != 1)).sum()), false)
+    alarms = _share(int(((h == 1) & (m == 0)).sum()), true)
+    missed = _share(len(np.unique(problem[(h == 0) & (m == 1)])), n)
+    kappa = _cohen_kappa(m, h, problem)
+    return ModelAgreement(kappa, *found, *alarms, false, true, *missed, n)  # type: ignore[call-arg]
 
 
 def _share(k, n):

@@ -91,6 +91,8 @@ class LabelServer(ThreadingHTTPServer):
     """
 
     daemon_threads, request_queue_size = True, 128
+    # On Windows two servers could have one port, and requests would reach either.
+    allow_reuse_address = not hasattr(socket, "SO_EXCLUSIVEADDRUSE")
 
     def __init__(
         self,
@@ -260,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_OPTIONS(self):
         """No other origin may send anything."""
-        self._refuse("no other origin is accepted")
+        self._send(403, "text/plain", b"no other origin is accepted")
 
     def _admitted(self, changes=False):
         """Tell whether the request comes from our own page; answer it where it does not."""
@@ -279,11 +281,9 @@ class _Handler(BaseHTTPRequestHandler):
             "only JSON is accepted": not changes or kind == "application/json",
         }
         reason = next((text for text, is_so in wanted.items() if not is_so), None)
-        return reason is None or self._refuse(reason)
-
-    def _refuse(self, reason):
-        self._send(403, "text/plain", reason.encode())
-        return False
+        if reason:
+            self._send(403, "text/plain", reason.encode())
+        return not reason
 
     def _body(self):
         length = int(self.headers.get("Content-Length", 0))

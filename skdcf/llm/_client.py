@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import wait
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
@@ -182,6 +183,9 @@ class ChatClient(Settings):
         """Do work, as `_submit`, and wait for it, so that no loop is needed: `finish`."""
         future = self._submit(*work, **options)
         try:
+            # On Windows a program sees Ctrl-C between waits only.
+            while not wait([future], 0.5).done:
+                pass
             return future.result()
         finally:
             future.cancel()  # where the wait was interrupted, as by Ctrl-C

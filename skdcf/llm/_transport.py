@@ -155,8 +155,7 @@ class Endpoint:
                 return calls.read_reply(body)
             message = self._message(body)
             more = {name for name, w in left.items() if len(w) > 1}
-            name = _refused(status, body, message.lower(), more)
-            if name is None:
+            if (name := _refused(status, body, message.lower(), more)) is None:
                 raise calls.fault_of(status, message, headers)
             _step_down(begin, name, len(ways[name]) - len(left[name]), message.lower())
 
@@ -195,9 +194,8 @@ class Endpoint:
 async def _read(response):
     """A response as far as it is of use."""
     body, most = b"", _MOST_BYTES if response.is_success else _MOST_OF_ERROR
-    with suppress(
-        *() if response.is_success else (Exception,)
-    ):  # of an error, a part will do
+    # Of an error, a part will do.
+    with suppress(*() if response.is_success else (Exception,)):
         async for part in response.aiter_bytes():
             body += part
             if len(body) > most:

@@ -275,10 +275,8 @@ class _Service:
         """What runs here."""
         told = {"status": "ok", "alpha": self.alpha, "alarm": self.monitor.alarm}
         told |= {"promise": self.filter.describe(), "filter": self.digest}
-        told |= {
-            "n_calibration": self.filter.n_calibration_,
-            "calibrated": self.calibrated,
-        }
+        told |= {"n_calibration": self.filter.n_calibration_}
+        told |= {"calibrated": self.calibrated}
         return told | {"origin": getattr(self.filter, "origin_", None)}
 
     async def metrics(self, _):
@@ -288,10 +286,8 @@ class _Service:
         rows |= {f'claims_total{{was="{was}"}}': n for was, n in self.claims.items()}
         rows |= {"answers_judged_total": found["n_problems"], "alpha": self.alpha}
         rows |= {"answers_with_error_total": found["n_errors"], "waiting": self.waiting}
-        rows |= {
-            "monitor_wealth": found["wealth"],
-            "monitor_alarm": int(found["alarm"]),
-        }
+        rows |= {"monitor_wealth": found["wealth"]}
+        rows |= {"monitor_alarm": int(found["alarm"])}
         return "".join(f"skdcf_{name} {value}\n" for name, value in rows.items())
 
 

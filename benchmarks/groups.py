@@ -25,7 +25,7 @@ from skdcf.features import reasoning_features
 from skdcf.graphs.problems import read_groups
 from skdcf.guarantees import NoFalseClaim
 from skdcf.metrics import mean_interval
-from skdcf.ops.conformal import conformal_rank
+from skdcf.ops.conformal import conformal_rank, fewest_of_rank
 
 ALPHA = 0.1
 HEAD = """\
@@ -39,10 +39,13 @@ interval  95 %, Clopper-Pearson's for as many independent answers as would give 
           the same variance. That is taken over questions, and the number is never larger
           than that of the answers, so that the interval is cautious: a loss that is a mean
           over divisions varies less than one that is 0 or 1.
-theory    Mean of 1 - k/(n + 1), where n answers of the group calibrate and k is the integer
-          part of alpha (n + 1): the least coverage by group, where no two answers of a group
-          are to the same question; more only where scores tie, or few answers have an error.
-minus     Coverage by group minus theory, mean and standard error over the divisions.
+theory    Mean of 1 - k/(n + 1), where n questions of the group calibrate and k is the integer
+          part of alpha (n + 1): the least coverage by group; more only where scores tie, or
+          few answers have an error. Of each question one answer calibrates, and no more
+          questions than reach the rank of all of them.
+minus     Coverage by group minus theory, mean and standard error over the divisions. Which
+          questions are left over is fixed by their hashes, whatever the division, so that
+          the mean varies by more than this error.
 missed    The interval lies below 0.9: by one threshold ("one"), by one per group ("BY").
 p         Of all groups being covered alike by one threshold (Wald's test, by question)."""
 
@@ -107,8 +110,14 @@ def summarise(covered, kept, questions):
     return 1 - losses.mean(), low, high, true.mean()
 
 
+def count_questions(calibrated, questions):
+    """How many questions calibrate in each division: the fewest of the same rank."""
+    asked = (len(np.unique(questions[those])) for those in calibrated)
+    return [fewest_of_rank(n, ALPHA) for n in asked]
+
+
 def against_theory(covered, n):
-    """Theory for n calibration problems; what was seen minus that, and its error."""
+    """Theory for n calibration questions; what was seen minus that, and its error."""
     law = np.array([1 - conformal_rank(k, ALPHA) / (k + 1) for k in n])
     excess = np.nanmean(covered, axis=1) - law
     return law.mean(), excess.mean(), excess.std(ddof=1) / np.sqrt(len(n))
@@ -139,7 +148,8 @@ def table(names, questions, calibrated, one, own):
         line = f"{name:37} {len(rows):7}"
         line += "".join("  {:.3f} ({:.3f}-{:.3f}){:6.2f}".format(*way) for way in both)
         if g >= 0:
-            theory = against_theory(own[0][:, rows], calibrated[:, rows].sum(axis=1))
+            asked = count_questions(calibrated[:, rows], questions[rows])
+            theory = against_theory(own[0][:, rows], asked)
             missed.append([high < 1 - ALPHA for _, _, high, _ in both])
             line += "   {:.3f}  {:+.4f} +- {:.4f}  ".format(*theory)
             line += "one " * missed[-1][0] + "BY" * missed[-1][1]

@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # As in files: a pipe on Windows has letters of one region only.
     with suppress(AttributeError):  # a stream that somebody put in its place
-        sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:
         options = make_parser().parse_args(argv)
         with _short_warnings():

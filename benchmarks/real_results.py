@@ -108,7 +108,7 @@ def gsm8k(chosen):
         "agreement alone, ties jittered": HardCF("answer_agreement", **TIES),
     }
     entries |= entries_of(more, alone, ", 3 others")
-    compare(name, data, entries, STRICT, 4, chosen)
+    compare(name, data, entries, STRICT, 10, chosen)
 
 
 def perl(chosen):

@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import re
-from itertools import pairwise
+from itertools import combinations
 from math import hypot, sqrt
 from pathlib import Path
 
@@ -423,15 +423,34 @@ def first_table(results):
 
 def falls(results):
     """The largest fall with more labels, in errors of the difference."""
-    lines, worst = {}, 0.0
+    lines, worst = {}, {"fall": 0.0}
     for row in results["labels"]["rows"]:
         lines.setdefault((row["data"], row["filter"]), []).append(row)
     for line in lines.values():
-        for few, more in pairwise(line):
+        for few, more in combinations(line, 2):
             error = hypot(few["retention_error"], more["retention_error"])
-            worst = max(worst, (few["retention"] - more["retention"]) / error)
+            found = {
+                "fall": (few["retention"] - more["retention"]) / error,
+                "few": f"{few['coverage']:.3f} with {few['n']:,}",
+                "more": f"{more['coverage']:.3f} with {more['n']:,}",
+            }
+            worst = max(worst, found, key=lambda one: one["fall"])
     draws = sorted({row["draws"] for row in results["labels"]["rows"]})
-    return {"fall": worst, "draws": " to ".join(map(str, draws[:1] + draws[1:][-1:]))}
+    asked = results["prmbench"]["data"]["n_questions"]
+    draws = " to ".join(map(str, draws[:1] + draws[1:][-1:]))
+    return worst | {"draws": draws, "asked": asked}
+
+
+def spread(results):
+    """The largest difference of coverage between filters at one level, and where it is."""
+    found = {}
+    for name, (title, *_) in texts.SETS.items():
+        for row in results[name]["rows"] if name in results else ():
+            if not row["filter"].startswith("agreement alone"):  # ties keep it above
+                found.setdefault((title, row["alpha"]), []).append(row["coverage"])
+    place = max(found, key=lambda key: max(found[key]) - min(found[key]))
+    width = 100 * (max(found[place]) - min(found[place]))
+    return {"spread": width, "where": f"{place[0]} answers, alpha {place[1]:g}"}
 
 
 def shortfall(results):
@@ -469,7 +488,7 @@ def results_page(results):
 
 def tables_page(results):
     """The appendix with every table."""
-    parts = [texts.TABLES, texts.READING]
+    parts = [texts.TABLES, texts.READING.format(**spread(results))]
     for section in (
         planted_section,
         natural_sections,

@@ -1,14 +1,15 @@
 """Columns against passages: what they keep on QAGS, and how fast they are.
 
-    python benchmarks/context.py [--splits 40] [--speed | --weights]
+    python benchmarks/context.py [--splits 40] [--speed | --weights [--labels 120]]
 
 QAGS (Wang, Cho, Lewis, 2020): summaries of news, each sentence judged by three people, with
 the article as context. One random half trains, each summary of the other half is filtered
 with the threshold from all others of that half. Articles are distinct, so that each is a
 group of its own. --speed times passages of 600 words, three claims to a passage, made from
 words drawn at random, once read anew and once read before. --weights compares the default
-mixture, trained on some hundred answers, with its members, with another seed, and with weights
-that stay closer together, on sets with and without context.
+mixture, trained on --labels answers and without a public prior, with its members, with another
+seed, with weights that follow the folds as they do from 121 answers on, and with weights that
+stay closer together still, on sets with and without context.
 """
 
 import argparse
@@ -33,6 +34,14 @@ from skdcf.ops.hard import nonconformity_scores, path_risk
 from skdcf.scorers import MixtureScorer, Task
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3)
+WEIGHED = (
+    "qags-xsum",
+    "qags-cnndm",
+    "felm",
+    "perl-natural",
+    "mr-ben",
+    "mr-ben-chemistry",
+)
 
 
 def entries(graphs):
@@ -82,7 +91,7 @@ def mixed(mixture, alpha, n, floor):
     return softmax(np.array([0.0, 2.0]) + kept / (temperature * kept.max()))
 
 
-def weights(name, n_splits, n=120):
+def weights(name, n_splits, n):
     """Print what members keep, and changes of the default with paired naive errors."""
     data = load(name)
     X = reasoning_features().fit_transform(with_alternatives(data.graphs, 0))
@@ -99,7 +108,8 @@ def weights(name, n_splits, n=120):
                 Task(a, groups[first], np.random.RandomState(seed + more))
                 for a in ALPHAS
             ]
-            fits.append(MixtureScorer().fit_levels(X[first], y, tasks))
+            mixture = MixtureScorer(public_prior=False)
+            fits.append(mixture.fit_levels(X[first], y, tasks))
         found = {}
         for alpha, one, other in zip(ALPHAS, *fits, strict=True):
             said = {k: m.confidence(X[second]) for k, m in one.members_.items()}
@@ -107,7 +117,7 @@ def weights(name, n_splits, n=120):
                 :, None
             ]
             said |= {
-                "weights closer": mixed(one, alpha, len(first), 1) @ units,
+                "weights apart": mixed(one, alpha, len(first), 0) @ units,
                 "closer still": mixed(one, alpha, len(first), 2) @ units,
                 "another seed": other.confidence(X[second]),
                 "auto": one.confidence(X[second]),
@@ -171,13 +181,14 @@ if __name__ == "__main__":
     parser.add_argument("--splits", type=int, default=40)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--weights", action="store_true")
+    parser.add_argument("--labels", type=int, default=120)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", CalibrationWarning)
     if chosen.speed:
         speed(400)
     elif chosen.weights:
-        for name in ("qags-xsum", "qags-cnndm", "refchecker", "felm", "perl-natural"):
-            weights(name, chosen.splits)
+        for name in WEIGHED:
+            weights(name, chosen.splits, chosen.labels)
     else:
         for name in ("cnndm", "xsum"):
             keep(name, chosen.splits)

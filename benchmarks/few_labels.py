@@ -108,9 +108,9 @@ def one_draw(X, labels, groups, path, n, seed):
     return out
 
 
-def by_itself(path, X, labels, groups, n, seed):
+def by_itself(confidence, X, labels, groups, n, seed):
     """The same of the prior as it is, which trains nothing, for each level."""
-    confidence, out = PublicPrior(path).fit(X, labels).confidence(X), {}
+    out = {}
     for alpha in ALPHAS:
         splits = split(groups, NoFalseClaim().fewest(n, alpha), seed)
         out[str(alpha)] = {AS_IS: tried(confidence, X, labels, splits, alpha)}
@@ -173,6 +173,7 @@ def main():
     for name in chosen.only:
         X, labels, groups = read(name)
         path, rows = prior_file(chosen.work, TRIED[name][0]), []
+        public = PublicPrior(path).fit(X, labels).confidence(X)
         short = slug(name)
         for n in (n for n in chosen.sizes if n <= 0.7 * len(np.unique(groups))):
             found = []
@@ -182,7 +183,7 @@ def main():
                     draw = one_draw(X, labels, groups, path, n, seed)
                     file.write_text(json.dumps(draw), encoding="ascii")
                 draw = json.loads(file.read_text())
-                alone = by_itself(path, X, labels, groups, n, seed)
+                alone = by_itself(public, X, labels, groups, n, seed)
                 found.append({level: draw[level] | alone[level] for level in draw})
             rows += [
                 summary(name, n, a, [one[str(a)] for one in found]) for a in ALPHAS

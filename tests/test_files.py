@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_a_file_that_may_not_be_written_is_refused(tmp_path):
     else:
         with pytest.raises(PermissionError) as error:
             write_jsonl(path, GRAPHS, Y)
-        assert error.value.filename == str(path)
+        assert Path(error.value.filename).name == "file"
         assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]  # no half file beside it
     path.chmod(0o644)  # Windows removes no file that is protected

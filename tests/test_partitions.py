@@ -150,7 +150,7 @@ def test_features_are_the_same_in_parts(features):
 
 
 DASK = """
-    import os, signal, sys, warnings
+    import os, sys, warnings
     import joblib, numpy as np
     from dask.distributed import Client, LocalCluster
     from sklearn.model_selection import GridSearchCV
@@ -171,7 +171,7 @@ DASK = """
                 os.close(os.open(self.mark, os.O_CREAT | os.O_EXCL))
             except FileExistsError:
                 return self.part.read()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), 9)  # SIGKILL, which has no name on Windows
 
     def scored(cf, part):
         data = part.read()

@@ -5,15 +5,20 @@ This is the only place that reads JSON Lines.
 
 import codecs
 import contextlib
+import errno
 import glob
 import gzip
 import io
 import json
 import math
 import os
+import threading
 import uuid
 import zlib
 from pathlib import Path
+
+from ._checks import warn
+from .exceptions import LabelWarning
 
 try:
     import fcntl
@@ -138,20 +143,64 @@ def open_journal(path):
     return lines
 
 
-def append_journal(path, entry, *, sync=True):
-    """Write a line of JSON; it is on disk, or with the system, before this returns.
+def read_journal(path, take):
+    """Take in the entries of a file that only grows, which is made if there is none.
+
+    A last line that was cut off, of a process that was killed, is removed from the file.
 
     Parameters
     ----------
-    path : path-like or int
-        A file, or the number of one that is open, and stays so.
+    path : path-like
+    take : callable
+        ``take(entry)`` for each line, in their order. ValueError, LookupError, TypeError or
+        AttributeError say that the entry is none.
+
+    Raises
+    ------
+    ValueError
+        On any other line that is no entry; it names the line.
+    """
+    lines, size = open_journal(path), 0
+    for number, line in enumerate(lines, start=1):
+        place = f"{path}, line {number}"
+        try:
+            if line:
+                take(json.loads(line))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            whole = number < len(lines) or not line.startswith(b"{")
+            if whole or not isinstance(error, json.JSONDecodeError):
+                told = f"{place} does not belong there ({error.args[-1]})"
+                advice = "take this line out, or name another journal"
+                raise ValueError(f"{told}: {advice}") from error
+            os.truncate(path, size)
+            warn(f"{place}, the last, was cut off and is removed", LabelWarning)
+        size += len(line) + 1
+
+
+_APPENDING = threading.Lock()  # half a line is taken back before another one follows
+
+
+def append_journal(path, entry, *, sync=True):
+    """Write a line of JSON; it is on disk, or with the system, before this returns.
+
+    Where there is no room for all of the line, nothing of it stays, and OSError is raised.
+
+    Parameters
+    ----------
+    path : path-like or None
+        None keeps nothing.
     entry : dict
     sync : bool
         Whether it has to outlive the machine, and not this process alone.
     """
-    with open(path, "ab", closefd=not isinstance(path, int)) as file:
-        file.write(json.dumps(entry).encode("ascii") + b"\n")
-        file.flush()
+    if path is None:
+        return
+    line = json.dumps(entry).encode("ascii") + b"\n"
+    with open(path, "ab", 0) as file:
+        with _APPENDING:
+            if (n := file.write(line)) < len(line):
+                file.truncate(file.tell() - n)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
         if sync:
             os.fsync(file.fileno())
 
@@ -250,9 +299,8 @@ def _check_form(line, name):
     text = line if isinstance(line, str) else line.decode("latin-1")
     if text[:1] == "[" or text == "{":
         found, path = _FORMS[text[0]]
-        raise ValueError(
-            f"{name} holds {found}, but one object per line is needed: jq -c {path} {name}"
-        )
+        needed = f"one object per line is needed: jq -c {path} {name}"
+        raise ValueError(f"{name} holds {found}, but {needed}")
 
 
 def _decoded(line, parse_constant):
@@ -260,9 +308,8 @@ def _decoded(line, parse_constant):
     try:
         record = json.loads(line.rstrip(), parse_constant=parse_constant)
     except json.JSONDecodeError as error:
-        return ValueError(
-            f"not a JSON object on one line: {error.msg} at character {error.pos + 1}"
-        )
+        told = f"{error.msg} at character {error.pos + 1}"
+        return ValueError(f"not a JSON object on one line: {told}")
     except RecursionError:
         return ValueError("its brackets are nested too deeply")
     except ValueError as error:

@@ -478,7 +478,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(
     monkeypatch.setattr("skdcf.cli._files.read_problems", missing)
     assert run("features", files / "new.jsonl", "-o", "-") == 2
     said = capsys.readouterr().err
-    assert f"openai is missing: {sys.executable} -m pip install openai pydantic" in said
+    assert f'is missing: {sys.executable} -m pip install "skdcf[llm]"' in said
 
 
 def test_own_keys_other_names_and_compressed_files(files, tmp_path, capsys):

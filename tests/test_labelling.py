@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -64,7 +65,9 @@ def test_a_program_killed_while_it_writes_loses_that_line_only(tmp_path, cut):
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - cut])
     left = ["true", "false" if cut == 1 else None]  # without its end the line is whole
-    again = LabelStore(GRAPHS, path)
+    said = nullcontext() if cut == 1 else pytest.warns(UserWarning, match="was cut off")
+    with said:
+        again = LabelStore(GRAPHS, path)
     assert again.said(0, "ann") == left
     again.label(1, 0, "true", by="ann")
     last = LabelStore(GRAPHS, path)
@@ -116,9 +119,14 @@ def test_annotators_do_not_disturb_each_other(tmp_path):
 def test_what_is_no_journal_is_refused(tmp_path):
     path = tmp_path / "diary.txt"
     path.write_text("Dear diary,\n")
-    with pytest.raises(ValueError, match=r"diary\.txt, line 1 is no judgement"):
+    with pytest.raises(ValueError, match=r"diary\.txt, line 1 does not belong there"):
         LabelStore(GRAPHS, path)
     assert path.read_text() == "Dear diary,\n"
+    for own in ('{"claims": ["a"]}', "Dear diary,", '{\n "claims": []\n}'):
+        path.write_text(own)  # without an end of line
+        with pytest.raises(ValueError, match="name another journal"):
+            LabelStore(GRAPHS, path)
+        assert path.read_text().strip("\n") == own
     with pytest.raises(ValueError, match="problem 0 has no claim texts"):
         LabelStore([ReasoningGraph([[1.0]], [])], tmp_path / "journal")
 

@@ -88,7 +88,7 @@ LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 ROOMS = {
     "_drawing": 272,
     "adapters": 530,
-    "cli": 770,
+    "cli": 762,
     "datasets": 1184,
     "estimators": 1545,
     "evaluation": 620,
@@ -96,8 +96,8 @@ ROOMS = {
     "graphs": 1571,
     "guarantees": 512,
     "inspection": 526,
-    "labelling": 731,
-    "llm": 1700,
+    "labelling": 720,
+    "llm": 1688,
     "metrics": 300,
     "monitoring": 299,
     "ops": 712,
@@ -105,10 +105,10 @@ ROOMS = {
     "plots": 436,
     "relaxation": 498,
     "scorers": 1116,
-    "service": 246,
+    "service": 248,
     "training": 377,
 }
-WHOLE = 16_819
+WHOLE = 16_815
 
 
 def place(path):

@@ -199,7 +199,7 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
     ("line", "message"),
     [
         ("{", "line 2: "),
-        ('{"problem": "q"}', 'line 2: an object with a text called "answer"'),
+        ('{"problem": "q"}', 'line 2: there is no text called "answer"'),
         ("[]", "line 2: a list instead of an object"),
     ],
 )

@@ -22,6 +22,7 @@ from skdcf.datasets import (
     make_reasoning_graphs,
 )
 from skdcf.datasets.jsonl import format_jsonl
+from skdcf.inspection import explain
 from skdcf.monitoring import CoverageMonitor
 from skdcf.service import create_app
 
@@ -54,7 +55,11 @@ def body_of(graph):
 
 
 def call(app, path, content=b"", method="POST", **headers):
-    """Status, headers and body; no lifespan is ever sent."""
+    return asyncio.run(reply_of(app, path, content, method, **headers))
+
+
+async def reply_of(app, path, content=b"", method="POST", **headers):
+    """Status, body and headers; no lifespan is ever sent."""
     headers = {"host": "127.0.0.1:1", "content_type": "application/json", **headers}
     pairs = [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]
     pieces = [content[k : k + 65536] for k in range(0, len(content), 65536)] or [b""]
@@ -82,7 +87,7 @@ def call(app, path, content=b"", method="POST", **headers):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    await app(scope, receive, send)
     raw = b"".join(m.get("body", b"") for m in sent[1:])
     head = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
     text = raw.decode()
@@ -110,6 +115,87 @@ def test_answers_are_those_of_the_filter(fitted):
         _, reply, _ = call(app, "/v1/filter", json.dumps(other, indent=1).encode())
         assert reply["mask"] == less.tolist() and reply["alpha"] == 0.1
     assert len(names) == 20
+
+
+async def replies_of(app, contents):
+    """Replies to requests that all wait at the same time, without their ids."""
+    asked = (reply_of(app, "/v1/filter", content) for content in contents)
+    found = [(status, reply) for status, reply, _ in await asyncio.gather(*asked)]
+    ids = [reply.pop("id") for status, reply in found if status == 200]
+    assert len(set(ids)) == len(ids)
+    return found
+
+
+def changed(i, **other):
+    return json.dumps(json.loads(body_of(GRAPHS[i])) | other).encode()
+
+
+BESIDE = [  # what waits beside answers as they should be
+    changed(301, feature_names=[f"x{j}" for j in range(len(GRAPHS[0].feature_names))]),
+    changed(302, features=None, feature_names=None),
+    changed(303, claims=None),
+    changed(304, edges=None),
+    changed(305, context=["a passage"]),
+    changed(306, alpha=0.1),
+    changed(307, alpha=0.05),
+    changed(308, alpha="0.1"),
+    changed(309, alpha=0.2, claims=[1]),
+    changed(310, metadata={"label_meaning": "supported"}),
+    b'{"claims": [], "features": [], "parents": []}',
+    b"{",
+]
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.GuaranteeWarning")
+@pytest.mark.parametrize("kind", ["frequency", "linear", "online"])
+def test_requests_that_wait_are_decided_together_as_each_by_itself(
+    kind, fitted, online, monkeypatch
+):
+    if kind == "linear":
+        cf = skdcf.CoherentConformalFilter("linear", alpha=0.2, random_state=0)
+        fitted = cf.fit(GRAPHS[:200], Y[:200])
+    filter, sizes = online if kind == "online" else fitted, []
+    contents = [body_of(graph) for graph in GRAPHS[200:240]]
+    for k, other in enumerate(BESIDE):
+        contents.insert(3 * k, other)
+
+    def counted(filter, graphs, **options):
+        sizes.append(len(graphs))
+        return explain(filter, graphs, **options)
+
+    monkeypatch.setattr("skdcf.service._app.explain", counted)
+    app = create_app(filter)
+    for _ in range(2):  # each time in a loop of its own
+        together = asyncio.run(replies_of(app, contents))
+        assert max(sizes) >= 8
+    sizes.clear()
+    alone = [asyncio.run(replies_of(app, [content]))[0] for content in contents]
+    assert max(sizes) == 1
+    assert together == alone
+    assert {status for status, _ in alone} == {200, 400}
+    masks = filter.predict(GRAPHS[200:240])
+    good = [
+        r["mask"] for (_, r), c in zip(alone, contents, strict=True) if c not in BESIDE
+    ]
+    assert good == [mask.tolist() for mask in masks]
+
+
+def test_a_fault_of_one_answer_is_not_that_of_others(fitted, monkeypatch):
+    def broken(filter, graphs, **options):
+        if any(graph.problem == "broken" for graph in graphs):
+            raise RuntimeError("a scorer fails")
+        return explain(filter, graphs, **options)
+
+    monkeypatch.setattr("skdcf.service._app.explain", broken)
+    contents = [body_of(graph) for graph in GRAPHS[200:220]]
+    contents[7] = changed(207, problem="broken")
+    contents.append(changed(220, problem="long", context=["x" * 20_000]))
+    found = asyncio.run(replies_of(create_app(fitted), contents))
+    assert [i for i, (status, _) in enumerate(found) if status == 500] == [7]
+    good = [*range(200, 207), *range(208, 220)]
+    masks = fitted.predict([GRAPHS[i] for i in good])
+    shown = [reply["mask"] for status, reply in found if status == 200]
+    assert shown == [mask.tolist() for mask in masks]
 
 
 def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp_path):
@@ -151,6 +237,76 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
     assert "claim" not in content
     if os.name == "posix":
         assert (tmp_path / "journal.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+ANSWER = {"id": "a", "mask": "10", "filter": "x", "alpha": 0.2}
+JUDGED = {"id": "a", "labels": [1, 0], "drawn": True}
+
+
+@pytest.mark.parametrize(
+    ("lines", "number"),
+    [
+        ([ANSWER, JUDGED | {"id": "b"}], 2),
+        ([JUDGED, ANSWER], 1),
+        ([ANSWER, JUDGED | {"labels": [1]}, ANSWER | {"id": "c"}], 2),
+        ([ANSWER, JUDGED, JUDGED | {"labels": [0, 0]}], 3),
+        ([ANSWER, {"id": "b", "mask": "1"}, JUDGED], 2),
+        ([ANSWER, [1], JUDGED], 2),
+        ([ANSWER, "half", JUDGED], 2),
+    ],
+)
+def test_a_journal_that_does_not_fit_is_refused_with_its_line(
+    fitted, model, tmp_path, capsys, lines, number
+):
+    path = tmp_path / "journal.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=rf"journal\.jsonl, line {number} .*take this"):
+        create_app(fitted, folder=tmp_path)
+    assert main(["serve", str(model), "--folder", str(tmp_path)]) == 2
+    assert f"line {number} does not belong there" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_what_was_cut_off_at_the_end_of_a_journal_is_removed(fitted, tmp_path):
+    path = tmp_path / "journal.jsonl"
+    whole = b"".join(json.dumps(x).encode() + b"\n" for x in (ANSWER, JUDGED, JUDGED))
+    for cut in range(2, 40, 4):
+        path.write_bytes(whole[:-cut])
+        with pytest.warns(UserWarning, match=r"line 3, the last, was cut off"):
+            create_app(fitted, folder=tmp_path)
+        assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:2])
+        app = create_app(fitted, folder=tmp_path)  # without a warning
+    said = {"id": "a", "labels": [1, 0], "drawn": "random"}
+    assert (
+        b"were known"
+        in json.dumps(call(app, "/v1/labels", json.dumps(said).encode())[1]).encode()
+    )
+    path.write_bytes(whole[:-1])  # an editor took the end of the line away
+    call(create_app(fitted, folder=tmp_path), "/v1/filter", GOOD)
+    assert path.read_bytes().startswith(whole)
+    assert len(create_app(fitted, folder=tmp_path).answers) == 2
+
+
+def test_a_full_disk_leaves_no_half_line(fitted, tmp_path, caplog):
+    resource = pytest.importorskip("resource", reason="limits of POSIX")
+    app, path = create_app(fitted, folder=tmp_path), tmp_path / "journal.jsonl"
+    _, reply, _ = call(app, "/v1/filter", GOOD)
+    said = {"id": reply["id"], "labels": [1] * len(reply["mask"])}
+    before, (soft, hard) = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    content = json.dumps(said).encode()
+    for room in (0, 20):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + room, hard))
+        try:
+            found = [call(app, "/v1/filter", GOOD), call(app, "/v1/labels", content)]
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        assert [status for status, *_ in found] == [500, 500]
+        assert path.read_bytes() == before
+    assert "No space left" in caplog.text
+    assert call(app, "/v1/labels", content)[1]["said"] == "saved"
+    again = create_app(fitted, folder=tmp_path)
+    assert "were known" in call(again, "/v1/labels", content)[1]["said"]
 
 
 GOOD = body_of(GRAPHS[200])

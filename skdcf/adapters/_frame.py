@@ -255,7 +255,7 @@ def _narwhals():
     try:
         import narwhals as nw
     except ImportError as error:
-        raise ImportError("tables need narwhals: pip install narwhals") from error
+        raise ImportError('no narwhals: pip install "skdcf[frame]"') from error
     return nw
 
 

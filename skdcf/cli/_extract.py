@@ -94,14 +94,9 @@ def _own_words():
 def _client(options, cache):
     from ..llm import ChatClient
 
-    return ChatClient(
-        options.base_url,
-        key_variable=options.key_variable or None,
-        cache=cache,
-        in_flight=options.in_flight,
-        prices=options.prices,
-        confirm_above=options.confirm_above,
-    )
+    limits = {n: getattr(options, n) for n in ("in_flight", "prices", "confirm_above")}
+    key = options.key_variable or None
+    return ChatClient(options.base_url, key_variable=key, cache=cache, **limits)
 
 
 def _extractor(options):
@@ -144,9 +139,7 @@ def _read(path):
         if isinstance(record, ValueError):
             raise ValueError(f"{path}, line {number}: {record}") from record
         if not isinstance(record.get("answer"), str):
-            raise ValueError(
-                f'{path}, line {number}: an object with a text called "answer" is expected'
-            )
+            raise ValueError(f'{path}, line {number}: there is no text called "answer"')
         yield record, record.pop("group", None)
 
 

@@ -25,8 +25,9 @@ _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input o
 Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
 #: Extras to install for modules that only some commands need.
-_PACKAGES = ("matplotlib", "openai pydantic", "narwhals pandas", "starlette uvicorn")
-_PACKAGES += ("xgboost",)
+#: Each extra, and the packages that it brings.
+_EXTRAS = ("plot matplotlib", "llm openai pydantic", "frame narwhals pandas")
+_EXTRAS += ("serve starlette uvicorn", "xgboost", "dask distributed")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -153,9 +154,9 @@ def _sentence(error):
     cause = error
     while cause is not None:
         missing = (getattr(cause, "name", None) or "").partition(".")[0]
-        wanted = [names for names in _PACKAGES if missing in names.split()]
+        wanted = [names.split()[0] for names in _EXTRAS if missing in names.split()]
         if isinstance(cause, ModuleNotFoundError) and wanted:
-            python = sys.executable or "python"
-            return f"{missing} is missing: {python} -m pip install {wanted[0]}"
+            pip = f"{sys.executable or 'python'} -m pip"
+            return f'{missing} is missing: {pip} install "skdcf[{wanted[0]}]"'
         cause = cause.__cause__
     return error

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from .._checks import check_choice
-from .._files import append_journal, open_journal
+from .._files import append_journal, read_journal
 from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ..graphs.sources import KINDS, SOURCES, iterate_sources, read_sources
 
@@ -242,19 +242,7 @@ class LabelStore:
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
         #: Grows with every change, so that a page knows whether it is up to date.
         self.version = 0
-        for number, line in enumerate(open_journal(self.path), start=1):
-            if line:
-                self._read(line, number)
-
-    def _read(self, line, number):
-        try:
-            event = json.loads(line)
-            self._apply(event)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            if not line.startswith(b"{"):
-                raise ValueError(
-                    f"{self.path}, line {number} is no judgement: name another journal"
-                ) from None
+        read_journal(self.path, self._apply)
 
     def _apply(self, event):
         kind = next((k for k in ("edges", "note") if k in event), "label")

@@ -330,8 +330,8 @@ def parse_object(text: str, key: str) -> dict[str, Any]:
 
 def _objects(text) -> Iterator[tuple[int, int, dict]]:
     """Start, end and value of the objects in a text, not those inside of others."""
-    refused = int  # which takes neither NaN nor Infinity
-    decoder = json.JSONDecoder(parse_constant=refused, object_hook=_in_lower_case)
+    # int takes neither NaN nor Infinity.
+    decoder = json.JSONDecoder(parse_constant=int, object_hook=_in_lower_case)
     place = text.find("{")
     for _ in range(_MOST_STARTS):
         if place < 0:

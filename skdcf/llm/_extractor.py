@@ -262,9 +262,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     _parameter_constraints = {
         "model": [str, None],
         "client": [ChatClient, callable, None],
-        "decompose": [Step, callable, None],
-        "graph": [Step, callable, None],
-        "sample": [Step, callable, None],
+        **{key: [Step, callable, None] for key in ("decompose", "graph", "sample")},
         "features": ["array-like", None],
         "on_failure": [StrOptions({"raise", "abstain"})],
         "confirm": [callable, None],
@@ -495,8 +493,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         if graph.alternatives is None and self.sample is not None:
             others = await call_step(self.sample, chat, graph.problem)
             graph = graph.replace(alternatives=others)
-        columns = self._columns()
-        if not columns:
+        if not (columns := self._columns()):
             return graph
         tables = await gather_steps(*(call_step(s, chat, graph) for _, s in columns))
         pairs = zip(tables, columns, strict=True)

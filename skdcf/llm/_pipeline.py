@@ -535,9 +535,11 @@ class ConformalFactualityPipeline(Settings):
         refused = [f"refused: {sentence}" for sentence in made.refused]
         flags = (*asked.flags, *one.flags, *filter(None, [made.flag]), *refused)
         dropped = tuple((graph.claims[v], why) for v, why in shown.reasons.items())
-        about = graph, mask, shown.smallest_alpha, shown.alpha, dropped, flags
         plain = made.text == join_claims(kept.claims) or not mask.any()
         chat.usage += one.usage
         chat.usage += asked.usage
-        more = "claims" if plain else "none", cut_answer(graph, mask), chat.usage
-        return FilteredAnswer(made.text, kept, *about, *more)
+        told = {"text": made.text, "graph": kept, "original": graph, "kept": mask}
+        told |= {"alpha": shown.alpha, "claim_alpha": shown.smallest_alpha}
+        told |= {"dropped": dropped, "flags": flags, "excerpt": cut_answer(graph, mask)}
+        told |= {"text_promise": "claims" if plain else "none", "usage": chat.usage}
+        return FilteredAnswer(**told)

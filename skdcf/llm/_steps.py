@@ -104,9 +104,8 @@ class Decompose(Step):
         claims = await super()._run(chat, answer, problem)
         if len(claims) <= self.max_claims:
             return claims
-        return [
-            c for half in _halves(answer) for c in await self._run(chat, half, problem)
-        ]
+        halves = [await self._run(chat, half, problem) for half in _halves(answer)]
+        return [claim for half in halves for claim in half]
 
 
 def _halves(answer):
@@ -291,11 +290,9 @@ class SampleAnswers(Step):
     """
 
     _prompt_name, _written = "answer", 15
-    _parameter_constraints = COMMON | {
-        "n": [positive(Integral)],
-        "temperature": [Number(Real, 0, 2, closed="both")],
-        "max_tokens": [positive(Integral), None],
-    }
+    _parameter_constraints = COMMON | {"n": [positive(Integral)]}
+    _parameter_constraints |= {"temperature": [Number(Real, 0, 2, closed="both")]}
+    _parameter_constraints |= {"max_tokens": [positive(Integral), None]}
 
     n: int = 5
     _: KW_ONLY
@@ -392,10 +389,8 @@ class Frequency(Step):
 
     async def _run(self, chat, graph):
         if graph.alternatives is None:
-            said = "frequency needs other answers, which sample=SampleAnswers() draws"
-            raise ValueError(
-                f"{graph.id or graph.problem!r} has no alternatives: {said}"
-            )
+            why = "frequency needs other answers, which sample=SampleAnswers() draws"
+            raise ValueError(f"{graph.id or graph.problem!r} lacks alternatives: {why}")
         others, run = graph.alternatives if graph.n_claims else (), super()._run
         votes = await gather_steps(*(run(chat, graph, other) for other in others))
         return sum(votes, np.zeros(graph.n_claims))[:, None]
@@ -483,11 +478,8 @@ class Verify(Step):
     """
 
     _reply = calls.verdicts_of("true", "false")
-    _parameter_constraints = COMMON | {
-        "log_odds": ["boolean"],
-        "per": [StrOptions({"claim", "answer"})],
-        "why": ["boolean"],
-    }
+    _parameter_constraints = COMMON | {"log_odds": ["boolean"], "why": ["boolean"]}
+    _parameter_constraints |= {"per": [StrOptions({"claim", "answer"})]}
 
     log_odds: bool = True
     per: str = "claim"
@@ -501,13 +493,9 @@ class Verify(Step):
 
     @property
     def _prompt_name(self):
-        return (
-            "verify_all"
-            if self.per == "answer"
-            else "verify"
-            if self.why
-            else "verdict"
-        )
+        if self.per == "answer":
+            return "verify_all"
+        return "verify" if self.why else "verdict"
 
     @property
     def _written(self):

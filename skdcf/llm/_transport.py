@@ -91,7 +91,7 @@ class Endpoint:
         try:
             from openai import DefaultAsyncHttpxClient
         except ImportError as error:
-            raise ImportError("no openai: pip install openai pydantic") from error
+            raise ImportError('no openai: pip install "skdcf[llm]"') from error
         self._client = DefaultAsyncHttpxClient(follow_redirects=False, timeout=None)
         for logger in _their_loggers():
             logger.addFilter(self._mask_record)
@@ -254,8 +254,10 @@ def _ways_of(call):
     return {
         "model": [{"model": call.model}],
         "system": [{"messages": messages}, {"messages": merged}],
-        "response_format": [{"response_format": f} for f in forms if call.schema]
-        + [{}],
+        "response_format": [
+            *({"response_format": f} for f in forms if call.schema),
+            {},
+        ],
         "logprobs": [{"logprobs": True, "top_logprobs": 5}] * call.logprobs + [{}],
         "max_tokens": [{n: call.max_tokens} for n in limits if call.max_tokens] + [{}],
         "temperature": [{"temperature": call.temperature}, {}],

@@ -9,8 +9,7 @@ import logging
 import os
 import secrets
 import threading
-import weakref
-from collections import Counter, deque
+from collections import Counter
 from contextlib import suppress
 from itertools import compress
 from time import perf_counter
@@ -18,18 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from .._files import append_journal, open_journal
+from .._checks import is_loopback
+from .._files import append_journal, read_journal
 from ..datasets.records import BROKEN, read_problem
 from ..inspection import explain
 from ..monitoring import CoverageMonitor
 
-_LONGEST = 8 * 2**20  # bytes of a request
-_IDLE = 600  # seconds between two claims of an answer that is being written
+_LONGEST, _IDLE = 8 * 2**20, 600  # bytes of a request; seconds between two claims
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _WAITING = 4000  # requests; one more is asked to come again later
-_SMALL = 4096  # bytes; shorter requests take as long
+_TOGETHER, _LARGE = 32, 2**14  # requests that are decided in one go, each of few bytes
 _QUICK = 0.02  # seconds that other requests may well wait
-_HERE = ("127.0.0.1", "localhost", "[::1]")
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
 _KIND = [(b"content-type", _LINES.encode())]
 _START = {"type": "http.response.start", "status": 200, "headers": _KIND}
@@ -56,7 +54,7 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     Returns
     -------
     callable
-        An ASGI application, which works with and without a lifespan.
+        An ASGI application, which needs no lifespan.
 
     Raises
     ------
@@ -84,7 +82,7 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     return _Service(filter, token, folder)
 
 
-class _RefusedError(Exception):
+class _RefusedError(ValueError):
     """What is answered instead: a status and a sentence."""
 
 
@@ -100,9 +98,9 @@ class _Service:
 
         self.read, self.write = requests.Request, responses.Response
         self.filter, self.token = filter, token
-        self.waiting, self.calibrated = 0, None
+        self.waiting, self.calibrated, self.queue = 0, None, (None, None, None)
+        self.pace = 1.0  # seconds for each of the answers that were decided last
         self.requests, self.claims = Counter(), Counter(kept=0, dropped=0)
-        self.paces = deque([1.0] * 5, 5)  # seconds per byte of the latest requests
         post = {"/v1/filter": self.filter_one, "/v1/labels": self.label}
         get = {"/health": self.health, "/metrics": self.metrics}
         self.works, self.routes = {"POST": post, "GET": get, "HEAD": get}, {*post, *get}
@@ -111,26 +109,21 @@ class _Service:
         self.digest = hashlib.sha256(told + scores).hexdigest()[:16]
         self.guarantee = filter.calibration_.guarantee
         self.alpha = self.guarantee.level(None, filter.alpha)
-        self.monitor, self.watches = CoverageMonitor(filter), False
-        with suppress(ValueError):  # where errors have no known law, nothing is watched
-            self.monitor.update_errors([])
-            self.watches = True
-        self.answers, self.lock, self.file = {}, threading.Lock(), None
+        self.monitor, self.lock = CoverageMonitor(filter), threading.Lock()
+        self.answers, self.journal = {}, None
         if folder is not None:
-            path = os.path.join(folder, "journal.jsonl")
-            for line in open_journal(path):
-                with suppress(json.JSONDecodeError):  # half written when it was killed
-                    self._take(json.loads(line))
-            self.file = os.open(path, os.O_WRONLY | os.O_APPEND)
-            weakref.finalize(self, os.close, self.file)
+            read_journal(path := os.path.join(folder, "journal.jsonl"), self._take)
+            self.journal = path
+
+    def _take(self, entry):
+        """Take in an answer, or its labels, as the journal has them."""
+        if "labels" in entry:
+            return self._save(entry)
+        name, *_ = [entry[key] for key in ("id", "mask", "filter", "alpha")]
+        self.answers[name] = entry
 
     async def __call__(self, scope, receive, send):
         """Answer one request, as any ASGI server asks for it."""
-        if scope["type"] == "lifespan":
-            for step in ("startup", "shutdown"):
-                await receive()
-                await send({"type": f"lifespan.{step}.complete"})
-            return
         request, begun, status, reply = self.read(scope, receive), False, 200, None
         route = scope["path"].removeprefix(scope.get("root_path", ""))
         self.waiting += 1
@@ -145,30 +138,24 @@ class _Service:
             else:
                 reply = await work(b"".join([part async for part in _chunks(request)]))
         except Exception as error:
-            status, reply = _fault(route, error)
+            status, told = _fault(route, error)
+            reply = {"error": told}
         finally:
             self.waiting -= 1
-        if route in self.routes:
-            self.requests[route, status] += 1
+        self.requests[route if route in self.routes else "other", status] += 1
         if not begun:
-            return await self._reply(status, reply)(scope, receive, send)
+            text = isinstance(reply, str)
+            kind, content = ("text/plain", reply) if text else (_JSON, _SAY(reply))
+            response = self.write(content, status, _ALSO.get(status), kind)
+            return await response(scope, receive, send)
         if status != 200:
-            await send(_part({"error": reply}))
+            await send(_part(reply))
         await send({"type": "http.response.body", "body": b""})
-
-    def _reply(self, status, content):
-        """A response: text as it is, else JSON; what is no success is an error."""
-        if status == 200 and isinstance(content, str):
-            return self.write(content, media_type="text/plain")
-        said = content if status == 200 else {"error": content}
-        return self.write(_SAY(said), status, _ALSO.get(status), _JSON)
 
     async def _decide(self, lines):
         """A decision for each claim, and at the end what is kept of all."""
         head, coming, mask, texts = await anext(lines, {}), [], [], []
-        alpha = head.pop("alpha", None)
-        level = self.guarantee.level(alpha, self.filter.alpha)
-        known = _graph_of(head | {"claims": []})
+        alpha, level, known = self._read_one(head | {"claims": []})
         about = {name: getattr(known, name) for name in _ABOUT}
         decisions = self.filter.stream(iter(coming.pop, None), alpha, **about)
         while (claim := await asyncio.wait_for(anext(lines, None), _IDLE)) is not None:
@@ -176,55 +163,89 @@ class _Service:
             mask.append(await asyncio.to_thread(next, decisions))
             texts.append(claim.get("text"))
             yield {"claim": len(mask) - 1, "keep": mask[-1]}
-        claims = texts if mask and texts[0] is not None else None
-        yield self._told(claims, np.array(mask, bool), level)
+        yield self._told(texts, np.array(mask, bool), level)
 
     def _admit(self, request, route):
         """What does the work, and the kind of content; or the request is refused."""
         headers, work = request.headers, self.works.get(request.method, {}).get(route)
-        if self.waiting > _WAITING:
-            raise _RefusedError(503, "too many requests are waiting: come again later")
-        if "origin" in headers:
-            raise _RefusedError(403, "pages of a browser are not answered")
         host = headers.get("host", "").rpartition(":")
-        if self.token is None and (host[0] or host[2]) not in _HERE:
-            raise _RefusedError(403, "without a token only this machine is answered")
+        here = self.token is not None or is_loopback((host[0] or host[2]).strip("[]"))
         given = headers.get("authorization", "").encode("utf-8")
         good = secrets.compare_digest(given, f"Bearer {self.token}".encode())
-        if not (good or self.token is None or route == "/health"):
-            raise _RefusedError(401, "the token is missing or wrong")
-        if work is None:
-            status = 404 + (route in self.routes)  # 405: with another method there is
-            raise _RefusedError(status, "there is nothing to do here")
+        good |= self.token is None or route == "/health"
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if route.startswith("/v1/") and kind not in (_JSON, _LINES):
-            raise _RefusedError(415, f"the content type must be {_JSON}")
+        fits = kind in (_JSON, _LINES) or not route.startswith("/v1/")
+        for wrong, status, told in (
+            (self.waiting > _WAITING, 503, "too many requests wait: come again later"),
+            ("origin" in headers, 403, "pages of a browser are not answered"),
+            (not here, 403, "without a token only this machine is answered"),
+            (not good, 401, "the token is missing or wrong"),
+            (work is None, 404 + (route in self.routes), "there is nothing to do here"),
+            (not fits, 415, f"the content type must be {_JSON}"),
+        ):
+            if wrong:
+                raise _RefusedError(status, told)
         return work, kind
 
     async def filter_one(self, body):
         """What is kept of one answer, why the rest was dropped, and an id for labels."""
-        size, decide = _SMALL + len(body), self._decide_whole
-        quick = size * sorted(self.paces)[2] < _QUICK  # a thread would add its own time
-        found = decide(body, size) if quick else asyncio.to_thread(decide, body, size)
-        *found, reasons = found if quick else await found
-        return self._told(*found) | {"reasons": reasons}
+        if len(body) > _LARGE:  # others do not wait for it
+            found = await asyncio.to_thread(lambda: [*self._read_one(_object(body))])
+            await asyncio.to_thread(self._explain, [found])
+        else:
+            found, loop = [*self._read_one(_object(body))], asyncio.get_running_loop()
+            if self.queue[0] is not loop:
+                self.queue = loop, asyncio.Lock(), []
+            _, turn, coming = self.queue
+            coming.append(found)
+            async with turn:
+                while len(found) == 3:  # nobody has decided about it with others
+                    await asyncio.sleep(0)  # for those that come at the same time
+                    # The time hardly grows with their number; a thread adds its own.
+                    some, begin = coming[:_TOGETHER], perf_counter()
+                    if self.pace * len(some) < _QUICK:
+                        self._explain(some)
+                    else:
+                        await asyncio.to_thread(self._explain, some)
+                    self.pace = (perf_counter() - begin) / len(some)
+                    del coming[: len(some)]
+        _, level, graph, *_, told = found
+        if isinstance(told, Exception):
+            raise told
+        return self._told(graph.claims, told[0], level) | {"reasons": told[1]}
 
-    def _decide_whole(self, body, size):
-        begin, record = perf_counter(), _object(body)
-        alpha, graph = record.pop("alpha", None), _graph_of(record)
-        found = explain(self.filter, graph, alpha=alpha)
-        reasons = {str(v): reason for v, reason in found.reasons.items()}
-        self.paces.append((perf_counter() - begin) / size)
-        return graph.claims, found.kept, found.alpha, reasons
+    def _read_one(self, record):
+        """The alpha that is asked for, the level that it means, and the graph."""
+        alpha = record.pop("alpha", None)
+        level = self.guarantee.level(alpha, self.filter.alpha)
+        try:
+            return alpha, level, read_problem(record).graph
+        except BROKEN as error:
+            raise ValueError(str(error)) from error
+
+    def _explain(self, some):
+        """Add mask and reasons to each request, or the error that it meets by itself."""
+        try:
+            [alpha] = {found[0] for found in some}
+            told = explain(self.filter, [found[2] for found in some], alpha=alpha)
+            told = [(one.kept, one.reasons) for one in told]
+            for found, one in zip(some, told, strict=True):
+                found.append(one)
+        except Exception as error:
+            if len(some) == 1:
+                return some[0].append(error)
+            self._explain(some[::2])
+            self._explain(some[1::2])
 
     def _told(self, claims, kept, alpha):
         """Mask, text and id of an answer, once the journal holds them."""
         name, mask = secrets.token_hex(12), kept.tolist()
         entry = {"id": name, "mask": "".join("01"[keep] for keep in mask)}
         entry |= {"filter": self.digest, "alpha": alpha}
-        self._take(entry, sync=False)
+        append_journal(self.journal, entry, sync=False)
+        self.answers[name] = entry
         self.claims.update(kept=sum(mask), dropped=mask.count(False))
-        text = "\n".join(compress(claims, mask)) if claims else None
+        text = None if None in (claims or [None]) else "\n".join(compress(claims, mask))
         told = {"id": name, "alpha": alpha, "mask": mask, "text": text}
         return told | {"text_promise": "claims"}
 
@@ -250,26 +271,16 @@ class _Service:
                 return "these labels were known"
             if "labels" in answer:
                 raise _RefusedError(409, "this answer has other labels")
-            self._take(entry, sync=True)
+            append_journal(self.journal, entry)
+            answer |= entry
+            ours = answer["filter"] == self.digest and answer["alpha"] == self.alpha
+            if ours and entry["drawn"]:
+                mask = np.array([bit == "1" for bit in answer["mask"]], dtype=bool)
+                ends = np.array([0, len(mask)])
+                lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)
+                with suppress(ValueError):  # errors without a known law are not watched
+                    self.monitor.update_errors(lost > 0)
             return "saved"
-
-    def _take(self, entry, *, sync=None):
-        """Take in an answer or its labels, once they are on disk."""
-        if self.file is not None and sync is not None:
-            append_journal(self.file, entry, sync=sync)
-        if "labels" in entry:
-            self._judge(entry)
-        else:
-            self.answers[entry["id"]] = entry
-
-    def _judge(self, entry):
-        (answer := self.answers[entry["id"]]).update(entry)
-        ours = answer["filter"] == self.digest and answer["alpha"] == self.alpha
-        if ours and entry["drawn"] and self.watches:
-            mask = np.array([bit == "1" for bit in answer["mask"]], dtype=bool)
-            ends = np.array([0, len(mask)])
-            lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)
-            self.monitor.update_errors(lost > 0)
 
     async def health(self, _):
         """What runs here."""
@@ -286,8 +297,7 @@ class _Service:
         rows |= {f'claims_total{{was="{was}"}}': n for was, n in self.claims.items()}
         rows |= {"answers_judged_total": found["n_problems"], "alpha": self.alpha}
         rows |= {"answers_with_error_total": found["n_errors"], "waiting": self.waiting}
-        rows |= {"monitor_wealth": found["wealth"]}
-        rows |= {"monitor_alarm": int(found["alarm"])}
+        rows |= {"monitor_wealth": found["wealth"], "monitor_alarm": +found["alarm"]}
         return "".join(f"skdcf_{name} {value}\n" for name, value in rows.items())
 
 
@@ -300,15 +310,8 @@ def _fault(route, error):
     if isinstance(error, TimeoutError):
         return 408, f"no claim came for {_IDLE} seconds"
     # Its message may hold texts.
-    _LOG.error("%s failed: %s", route, type(error).__name__)
+    _LOG.error("%s: %s", route, getattr(error, "strerror", type(error).__name__))
     return 500, "the service failed; its log says where"
-
-
-def _graph_of(record):
-    try:
-        return read_problem(record).graph
-    except BROKEN as error:
-        raise ValueError(str(error)) from error
 
 
 def _part(line):
@@ -329,11 +332,10 @@ async def _lines(request):
     """The object of each line, as soon as its end has come in."""
     rest = b""
     async for chunk in _chunks(request):
-        *whole, rest = (rest + chunk).split(b"\n")
+        # The end comes as an empty piece, whether or not the last line has one.
+        *whole, rest = (rest + (chunk or b"\n")).split(b"\n")
         for line in filter(bytes.strip, whole):
             yield _object(line)
-    if rest.strip():
-        yield _object(rest)
 
 
 def _object(content):

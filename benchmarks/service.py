@@ -7,11 +7,13 @@ that stays open to a service in a process of its own. They take turns, answer by
 that a busy machine is busy for all of them. An application that answers at once, and one that
 makes a plain call first, show behind the same server what connection and operating system
 take by themselves. One at a time, a request should add at most one plain
-call; at once, at least half as many a second should be filtered as by plain calls.
+call; at once, at least half as many a second should be filtered as by plain calls. At once
+they come twice: on connections that are open already, and each on a new one.
 """
 
 import argparse
 import asyncio
+import selectors
 import socket
 import sys
 import tempfile
@@ -107,16 +109,37 @@ def report_at_once(plain, port, options):
     many = [CONTENTS[i % len(CONTENTS)] for i in range(options.n_at_once)]
     rates = []
     for _ in range(max(3, options.n_rounds // 2)):
-        before = 1 / np.mean([timed(plain, graph, None) for graph in GRAPHS[200:400]])
+        one = np.mean([timed(plain, graph, None) for graph in GRAPHS[200:400]])
+        with ExitStack() as stack:
+            links = [stack.enter_context(linked(port)) for _ in many]
+            kept = timed(all_on, links, many)
         begin = time.perf_counter()
         replies = asyncio.run(at_once(port, many))
-        rates.append([before, len(many) / (time.perf_counter() - begin)])
+        anew = time.perf_counter() - begin
+        rates.append([1 / one, len(many) / kept, len(many) / anew])
         assert all(status == 200 for status, _ in replies)
-    one, together = np.transpose(rates)
-    print(
-        f"plain calls {np.median(one):.0f}/s; {len(many)} at once "
-        f"{np.median(together):.0f}/s: {shown(together / one)}"
-    )
+    one, *together = np.transpose(rates)
+    print(f"plain calls {np.median(one):.0f}/s")
+    for name, found in zip(("open", "new"), together, strict=True):
+        print(
+            f"{len(many)} at once on {name} connections {np.median(found):.0f}/s: "
+            f"{shown(found / one)}"
+        )
+
+
+def all_on(links, contents):
+    """Send a request on each connection, and then read all replies as they come."""
+    begun, waiting = {}, selectors.DefaultSelector()
+    for link, content in zip(links, contents, strict=True):
+        link.sendall(request_of(content))
+        waiting.register(link, selectors.EVENT_READ)
+    while len(waiting.get_map()):
+        for key, _ in waiting.select():
+            link = key.fileobj
+            begun[link] = begun.get(link, b"") + link.recv(65536)
+            if (whole := body_in(begun[link])) is not None:
+                assert begun[link].startswith(b"HTTP/1.1 200"), whole
+                waiting.unregister(link)
 
 
 def shown(values):
@@ -144,26 +167,39 @@ def inside(app):
 
 def over_http(stack, serving):
     """A function that sends a request over a connection that stays open."""
-    link = socket.create_connection((HOST, serving.port), timeout=60)
-    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    stack.enter_context(link)
+    link = stack.enter_context(linked(serving.port))
     return lambda _, content: ask(link, content)
+
+
+def linked(port):
+    """An open connection."""
+    link = socket.create_connection((HOST, port), timeout=60)
+    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return link
+
+
+def request_of(content):
+    """A request to filter an answer."""
+    return (
+        b"POST /v1/filter HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (HOST, len(content), content)
+    )
+
+
+def body_in(reply):
+    """The body of a reply, or None as long as some of it is missing."""
+    head, end, body = reply.partition(b"\r\n\r\n")
+    length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+    return body if end and len(body) >= int(length) else None
 
 
 def ask(link, content):
     """Send a request and read the whole reply."""
-    link.sendall(
-        b"POST /v1/filter HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
-        b"Content-Length: %d\r\n\r\n%s" % (HOST, len(content), content)
-    )
+    link.sendall(request_of(content))
     reply = b""
-    while not reply.partition(b"\r\n\r\n")[1]:
+    while body_in(reply) is None:
         reply += link.recv(65536)
-    head, _, body = reply.partition(b"\r\n\r\n")
-    length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
-    while len(body) < length:
-        body += link.recv(65536)
-    assert head.startswith(b"HTTP/1.1 200"), body
+    assert reply.startswith(b"HTTP/1.1 200"), reply
 
 
 if __name__ == "__main__":

@@ -484,6 +484,12 @@ def test_paths_and_methods_that_there_are_none(fitted):
             create_app(fitted, token=bad)
 
 
+def test_without_starlette_the_extra_is_named(fitted, monkeypatch):
+    monkeypatch.setitem(sys.modules, "starlette", None)
+    with pytest.raises(ImportError, match=r'pip install "skdcf\[serve\]"'):
+        create_app(fitted)
+
+
 def test_too_many_requests_are_asked_to_come_later(fitted, monkeypatch):
     monkeypatch.setattr("skdcf.service._app._WAITING", 0)
     status, reply, head = call(create_app(fitted), "/v1/filter", GOOD)

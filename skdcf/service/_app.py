@@ -94,12 +94,14 @@ class _Service:
     """
 
     def __init__(self, filter, token, folder):
-        from starlette import requests, responses
-
+        try:
+            from starlette import requests, responses
+        except ImportError as error:
+            raise ImportError('no starlette: pip install "skdcf[serve]"') from error
         self.read, self.write = requests.Request, responses.Response
-        self.filter, self.token = filter, token
+        # The pace is in seconds for each of the answers that were decided last.
+        self.filter, self.token, self.pace = filter, token, 1.0
         self.waiting, self.calibrated, self.queue = 0, None, (None, None, None)
-        self.pace = 1.0  # seconds for each of the answers that were decided last
         self.requests, self.claims = Counter(), Counter(kept=0, dropped=0)
         post = {"/v1/filter": self.filter_one, "/v1/labels": self.label}
         get = {"/health": self.health, "/metrics": self.metrics}
@@ -180,7 +182,7 @@ class _Service:
             ("origin" in headers, 403, "pages of a browser are not answered"),
             (not here, 403, "without a token only this machine is answered"),
             (not good, 401, "the token is missing or wrong"),
-            (work is None, 404 + (route in self.routes), "there is nothing to do here"),
+            (work is None, 404 + (route in self.routes), "no such path or method"),
             (not fits, 415, f"the content type must be {_JSON}"),
         ):
             if wrong:

@@ -203,7 +203,7 @@ class _Service:
             async with turn:
                 while len(found) == 3:  # nobody has decided about it with others
                     await asyncio.sleep(0)  # for those that come at the same time
-                    # The time hardly grows with their number; a thread adds its own.
+                    # Together they take less time; a thread would add its own.
                     some, begin = coming[:_TOGETHER], perf_counter()
                     if self.pace * len(some) < _QUICK:
                         self._explain(some)

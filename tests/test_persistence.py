@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -419,7 +420,8 @@ def test_members_that_overlap(saved):
         archive.filelist[:] = infos
         archive._didModify = True
     saved.write_bytes(buffer.getvalue())
-    with zipfile.ZipFile(saved) as archive:  # which reads them all
+    # It reads them all, unless it is of a Python that refuses them by itself.
+    with zipfile.ZipFile(saved) as archive, suppress(zipfile.BadZipFile):
         assert sum(len(archive.read(name)) for name in archive.namelist()) > 10**7
     with pytest.raises(ValueError, match="members overlap"):
         skdcf.load(saved)

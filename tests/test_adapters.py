@@ -707,7 +707,7 @@ def test_frame_infinite_features(library):
 
 def test_frames_without_narwhals(monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals", None)
-    with pytest.raises(ImportError, match="pip install narwhals"):
+    with pytest.raises(ImportError, match=r"pip install \"skdcf\[frame\]\""):
         to_frame([ReasoningGraph([[1.0]], [])])
 
 

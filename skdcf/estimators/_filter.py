@@ -29,7 +29,7 @@ from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
 from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_sum
 from ..training import SoftTraining
 from . import _door, _fit, _online, _repeat
-from ._parts import CalibrationPart, Seen, lowered, name_errors
+from ._parts import CalibrationPart, Seen, lowered, name_errors, raised
 
 if TYPE_CHECKING:
     from ..relaxation import Relaxation
@@ -451,6 +451,8 @@ class ConformalFilter(Settings):
 
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
+        if not (steady or batch.features is None or self.ties == "include"):
+            risk = raised(risk, batch.features)
         if self.ties == "jitter":
             # Online, no claim that comes later may enter.
             parts = _online.prefixes(batch) if self.online else batch

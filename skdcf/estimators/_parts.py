@@ -167,10 +167,24 @@ def mix(x):
 
 def single_columns(table):
     """Tell which columns hold float32 numbers that are not all round, as 3 or 0.25."""
-    some = table[:100_000]
+    single, broken = _compare_single(table[:100_000])
+    return single.all(axis=0) & broken.any(axis=0)
+
+
+def raised(risk, table):
+    """Risks in use, higher where a row holds a float32 number that is not round.
+
+    The same problem may have calibrated in float64: 0.6 is 6e-8 less there, and copies of
+    a false claim would slip below their own score.
+    """
+    single, broken = _compare_single(table)
+    return risk + SINGLE * (1 + np.abs(risk)) * (single & broken).any(axis=1)
+
+
+def _compare_single(table):
+    """Which numbers float32 can hold, and which are not round."""
     with np.errstate(over="ignore"):
-        single = (some == some.astype(np.float32)).all(axis=0)
-        return single & (some * 1024 % 1 != 0).any(axis=0)
+        return table == table.astype(np.float32), table * 1024 % 1 != 0
 
 
 @dataclass(frozen=True)
@@ -241,15 +255,10 @@ class CalibrationPart:
     def __getitem__(self, rows: slice | NDArray) -> CalibrationPart:
         """The same of some of the problems."""
         rows = np.arange(len(self))[rows]
-        return replace(
-            self,
-            steps=self.steps[rows],
-            answers=self.answers[rows],
-            weights=None if self.weights is None else self.weights[rows],
-            groups=None if self.groups is None else [self.groups[i] for i in rows],
-            seen=self.seen[rows],
-            largest=None if self.largest is None else self.largest[rows],
-        )
+        groups = self.groups and [self.groups[i] for i in rows]
+        names = ("steps", "answers", "weights", "seen", "largest")
+        cut = {n: v if (v := getattr(self, n)) is None else v[rows] for n in names}
+        return replace(self, groups=groups, **cut)
 
     def below_copies(self) -> CalibrationPart:
         """The same, with scores lowered that several problems share.
@@ -356,12 +365,10 @@ def _joined(parts, name):
 
 def _joined_origin(parts):
     known = [part.origin for part in parts if part.origin is not None]
-    if not known:
-        return None
     joined: dict[str, dict] = {}
     for name, values in (item for origin in known for item in origin.items()):
         joined.setdefault(name, {}).update(dict.fromkeys(values))
-    return {name: list(values) for name, values in joined.items()}
+    return {name: list(values) for name, values in joined.items()} or None
 
 
 def _choose_one_each(groups, order, part_of):

@@ -177,14 +177,15 @@ def raised(risk, table):
     The same problem may have calibrated in float64: 0.6 is 6e-8 less there, and copies of
     a false claim would slip below their own score.
     """
-    single, broken = _compare_single(table)
-    return risk + SINGLE * (1 + np.abs(risk)) * (single & broken).any(axis=1)
+    broken = _compare_single(table)[1].any(axis=1)
+    return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
 
 
 def _compare_single(table):
-    """Which numbers float32 can hold, and which are not round."""
+    """Which numbers float32 can hold, and which of these are not round."""
     with np.errstate(over="ignore"):
-        return table == table.astype(np.float32), table * 1024 % 1 != 0
+        single, rest = table == table.astype(np.float32), np.zeros(table.shape)
+        return single, np.remainder(table * 1024, 1, out=rest, where=single) != 0
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ def test_other_inputs_are_refused(data, tmp_path, change):
 def test_files_that_cannot_be_used(data, filters, tmp_path):
     graphs, labels = data
     path = tmp_path / "something.json"
-    for content in ('{"a": 1}', "not json", "[]"):
+    for content in ('{"a": 1}', "not json", "[]", '{"split": 1e999}'):
         path.write_text(content)
         with pytest.raises(ValueError, match="no file of a comparison"):
             compare_filters(

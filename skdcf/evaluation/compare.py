@@ -427,7 +427,7 @@ def finished_splits(path, key, names):
             number, result, its_key = int(entry["split"]), entry["result"], entry["key"]
             if its_key == key:
                 found[number] = {n: {c: result[n][c] for c in COLUMNS} for n in names}
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             if isinstance(error, json.JSONDecodeError) and BEGIN.startswith(line[:8]):
                 continue
             raise ValueError(

@@ -184,8 +184,8 @@ def raised(risk, table):
 def _compare_single(table):
     """Which numbers float32 can hold, and which of these are not round."""
     with np.errstate(over="ignore"):
-        single, rest = table == table.astype(np.float32), np.zeros(table.shape)
-        return single, np.remainder(table * 1024, 1, out=rest, where=single) != 0
+        single, scaled = table == table.astype(np.float32), table * 1024
+        return single, single & (scaled != np.floor(scaled))
 
 
 @dataclass(frozen=True)

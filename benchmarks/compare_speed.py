@@ -5,7 +5,8 @@
 With the folder of an older checkout, the same comparison runs there too, in turns with
 this one, and the ratio of the fastest runs is printed.
 
-Seen, on a machine that was busy: 0.17 s, and 4.7 times that before (commit 9085a2f).
+Seen: 1.8 s, where commit 7265a4a takes 0.45 s on the same machine: since then questions are
+counted and copies looked for at each level of each split.
 """
 
 import argparse

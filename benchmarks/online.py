@@ -65,9 +65,11 @@ def compare_stream(n):
     law = betabinom(n, cf.n_calibration_ + 1 - k, k)
     low, high = law.ppf([0.005, 0.995]) / n
     print(
-        f"{n} problems, {sum(map(len, masks))} claims: {differ} differ from predict; "
-        f"coverage {coverage_score(labels, streamed):.4f}, band {low:.4f} to {high:.4f} "
-        f"(99 %), with {cf.n_calibration_} that calibrate"
+        f"of {n:,} random graphs with {sum(map(len, masks)):,} claims, {differ} are "
+        f"decided otherwise than by predict, and {coverage_score(labels, streamed):.1%} "
+        f"have no false claim, where {1 - alpha:.0%} was promised (with "
+        f"{cf.n_calibration_} that calibrate, 99 % of such shares lie between {low:.1%} "
+        f"and {high:.1%})"
     )
 
 

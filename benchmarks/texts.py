@@ -61,7 +61,7 @@ WRITTEN = """\
 With ``online=True`` the risk of a claim is computed from the claims up to it, in calibration
 and in use, so that claims are decided about while the answer is written (:doc:`deploying`).
 What that costs, with the Neyman-Pearson scorer, over new halves; at each level both keep the
-promise. Streamed claim by claim: {streamed}."""
+promise. When claims are passed one by one, {streamed}."""
 
 SUMMARY = """\
 ``auto``, the default of
@@ -120,9 +120,9 @@ How to read the tables
 One random half of the questions trains. Each answer of the other half is filtered with the
 threshold from all *others* of that half (`skdcf.metrics.leave_one_out`). Where a question has
 one answer, every filter then has exactly the same coverage. Where it has several, one of them
-calibrates, chosen by a fixed hash, and all are counted: filters of one table then differ by up
-to {spread:.1f} percentage points of coverage
-({where}), which is the luck of what was chosen.
+calibrates, drawn anew for each half, and all are counted: filters of one table then differ by
+up to {spread:.1f} percentage points of coverage
+({where}), which is the luck of these draws.
 
 Retention is the number of true claims kept per answer; the largest of a column is bold. Below
 stand changes in percent with their *corrected* standard errors (Nadeau and Bengio, 2003), which

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from ._checks import check_alpha, check_alphas, check_groups, check_weights
 from ._html import Table
@@ -562,6 +563,7 @@ def leave_one_out(
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
     *,
     groups: ArrayLike | Literal[False] | None = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> FilterReport:
     """Exact leave-one-out evaluation of a fitted filter's scorer, by question.
 
@@ -582,6 +584,10 @@ def leave_one_out(
         The levels to report on.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `evaluate_filter`.
+    random_state : int, RandomState or None, default=None
+        Draws the answer by which each question calibrates, so that a mean over several
+        seeds does not hang on one choice. By default it is the answer that `fit` would
+        take.
 
     Returns
     -------
@@ -612,6 +618,9 @@ def leave_one_out(
         raise ValueError("leave-one-out evaluation needs at least two questions")
     guarantee = filter.calibration_.guarantee
     part = filter.calibration_part(batch, labels, groups)
+    if random_state is not None:
+        drawn = check_random_state(random_state).permutation(len(part)).astype("u8")
+        part = replace(part, seen=replace(part.seen, content=drawn))
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
     chosen, _ = part.choose(guarantee, alphas[0], fewest=False)
     risks = guarantee.path_risks(risk, batch)

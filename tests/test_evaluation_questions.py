@@ -1,5 +1,7 @@
 """Several answers to one question count as one, in every number that is reported."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -91,6 +93,47 @@ def test_leave_one_out_by_question_equals_refitting():
         filter.calibrate_parts([part])
         kept.append(filter.predict(X[~rest]).mean())
     assert report.coverage[0] == pytest.approx(1 - np.mean(kept))
+
+
+def test_seeds_of_leave_one_out_draw_the_answer_that_calibrates():
+    """Their mean is that over all choices of one answer to each question."""
+    rng, n, m, alpha = np.random.default_rng(3), 5, 2, 0.2
+    X, y, groups = near_copies(rng, n, m, noise=1.0)
+    filter, every = HardCF(0, alpha=alpha).fit(X, y, groups), []
+    for choice in product(range(m), repeat=n):
+        kept = []
+        for question in range(n):
+            chosen = [q * m + one for q, one in enumerate(choice) if q != question]
+            filter.calibrate(X[chosen], y[chosen], False)
+            kept.append(filter.predict(X[groups == question]).mean())
+        every.append(1 - np.mean(kept))
+    assert np.std(every) > 0.05
+
+    def covered(seed):
+        report = leave_one_out(filter, X, y, [alpha], groups=groups, random_state=seed)
+        return report.coverage[0]
+
+    drawn = np.array([covered(seed) for seed in range(400)])
+    assert np.isclose(drawn[:, None], every).any(axis=1).all()
+    assert abs(drawn.mean() - np.mean(every)) < 4 * drawn.std() / np.sqrt(len(drawn))
+    assert covered(7) == covered(7) and covered(None) == covered(None)
+
+
+def test_a_comparison_draws_who_calibrates_anew_in_each_split():
+    n = 40
+    X, y, groups = near_copies(np.random.default_rng(0), n, 2, noise=1.0)
+    same = np.arange(10), np.arange(10, 2 * n)
+    report = compare_filters(
+        {"one": HardCF(0, alpha=0.2)},
+        X,
+        y,
+        [0.2],
+        protocol="leave-one-out",
+        cv=[same] * 20,
+        groups=groups,
+        random_state=0,
+    )
+    assert len(np.unique(report.coverage)) > 1
 
 
 def answers(n, m, seed=0):

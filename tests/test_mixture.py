@@ -117,13 +117,18 @@ def test_confidence_is_the_weighted_sum_of_standardised_members():
         np.testing.assert_allclose(scorer.selection_.retention, kept)
 
 
-def test_weights_are_a_softmax_of_what_members_keep():
-    batch, labels = problems(120)
+@pytest.mark.parametrize(
+    ("n", "temperature"), [(60, 1 / 6), (120, 1 / 12), (130, 0.05)]
+)
+def test_weights_are_a_softmax_of_what_members_keep(n, temperature):
+    """Up to 120 problems they stay the closer together the fewer there are."""
+    batch, labels = problems(n)
     for members, before in ((PLAIN, [0, 0]), (None, [0, 2])):
         mixture = MixtureScorer(members, n_folds=2)
         [scorer] = fit(batch, labels, [0.1], scorer=mixture)
         chosen = scorer.selection_
-        expected = softmax(before + chosen.retention / (0.05 * chosen.retention.max()))
+        of_best = chosen.retention / chosen.retention.max()
+        expected = softmax(before + of_best / temperature)
         np.testing.assert_allclose(chosen.weights, expected)
         assert chosen.n_folds == 2 and len(chosen.members) == 2
 

@@ -24,8 +24,7 @@ OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input or output.
 Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
-#: Extras to install for modules that only some commands need.
-#: Each extra, and the packages that it brings.
+#: Each extra that only some commands need, and the packages that it brings.
 _EXTRAS = ("plot matplotlib", "llm openai pydantic", "frame narwhals pandas")
 _EXTRAS += ("serve starlette uvicorn", "xgboost", "dask distributed")
 

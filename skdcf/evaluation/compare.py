@@ -222,21 +222,21 @@ def run_split(number, parts, seed, filters, batch, labels, questions, alphas):
         warnings.simplefilter("ignore", CalibrationWarning)
         for name, filter in filters.items():
             try:
-                out[name] = _run_filter(seeded(filter, seed), data, alphas)
+                out[name] = _run_filter(seeded(filter, seed), data, alphas, seed)
             except Exception as error:
                 error.add_note(f"(filter {name!r}, split {number})")
                 raise
     return number, out
 
 
-def _run_filter(filter, data, alphas):
+def _run_filter(filter, data, alphas, seed):
     rows, start, seconds = {}, time.perf_counter(), 0.0
     (X, y, groups), *rest = data
     fits = fit_each(filter, X, y, alphas, groups, calibration_size=1)
     for fitted, positions, chosen in fits:
         seconds += time.perf_counter() - start
         settings = {key: _plain(value) for key, value in chosen.items()}
-        found = _evaluate(fitted, rest, [alphas[i] for i in positions])
+        found = _evaluate(fitted, rest, [alphas[i] for i in positions], seed)
         for i, row in zip(positions, found, strict=True):
             rows[i] = row | {"chosen": settings}
         start = time.perf_counter()
@@ -250,16 +250,16 @@ def _plain(value):
     return value if isinstance(value, (int, float, str)) else repr(value)
 
 
-def _evaluate(fitted, data, alphas):
+def _evaluate(cf, data, alphas, seed):
     """One dict of numbers per level."""
-    X, y, groups = data[-1]
+    *new, groups = data[-1]
     if len(data) == 1:
-        reports = [leave_one_out(fitted, X, y, alphas, groups=groups)]
+        reports = [leave_one_out(cf, *new, alphas, groups=groups, random_state=seed)]
     else:  # the level says how many of the problems calibrate
-        part = fitted.calibration_part(*data[0])
-        filters = [fitted.with_alpha(a).calibrate_parts([part]) for a in alphas]
+        part = cf.calibration_part(*data[0])
+        filters = [cf.with_alpha(a).calibrate_parts([part]) for a in alphas]
         levels = zip(filters, alphas, strict=True)
-        reports = [evaluate_filter(f, X, y, [a], groups=groups) for f, a in levels]
+        reports = [evaluate_filter(f, *new, [a], groups=groups) for f, a in levels]
     return [
         r | {"n_calibration": one.n_calibration} for one in reports for r in one.rows()
     ]

@@ -315,7 +315,7 @@ class ConformalScorer(Scorer):
 
 
 MANY = 1000  # training problems up to which a public prior is worth its time
-FEW = 60  # problems; up to here the weights stay closer together
+FEW = 120  # problems; up to here the weights stay closer together
 N_LEVELS = 9
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
 SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
@@ -356,8 +356,9 @@ class MixtureScorer(Scorer):
     """Weighted sum of scorers, each in units of its own deviation.
 
     The members' confidences on problems that they were not trained on say how many true
-    claims each would keep alone; the weights are a softmax of these numbers. Folds share
-    no group.
+    claims each would keep alone; the weights are a softmax of these numbers. Up to 120
+    problems, which tell little about that, they stay closer together. Folds share no
+    group.
 
     Where so few problems are there that all must calibrate, a filter trains nothing: with
     the default members it takes a `PublicPrior` that was passed, or else the column

@@ -120,8 +120,8 @@ How to read the tables
 One random half of the questions trains. Each answer of the other half is filtered with the
 threshold from all *others* of that half (`skdcf.metrics.leave_one_out`). Where a question has
 one answer, every filter then has exactly the same coverage. Where it has several, one of them
-calibrates, drawn anew for each half, and all are counted: filters of one table then differ by
-up to {spread:.1f} percentage points of coverage
+calibrates (numbers are means over ten draws of it), and all are counted: filters of one table
+then differ by up to {spread:.1f} percentage points of coverage
 ({where}), which is the luck of these draws.
 
 Retention is the number of true claims kept per answer; the largest of a column is bold. Below

@@ -119,21 +119,32 @@ def test_seeds_of_leave_one_out_draw_the_answer_that_calibrates():
     assert covered(7) == covered(7) and covered(None) == covered(None)
 
 
-def test_a_comparison_draws_who_calibrates_anew_in_each_split():
-    n = 40
-    X, y, groups = near_copies(np.random.default_rng(0), n, 2, noise=1.0)
-    same = np.arange(10), np.arange(10, 2 * n)
+def test_a_comparison_is_the_mean_of_ten_draws_of_who_calibrates():
+    n, m = 40, 2
+    X, y, groups = near_copies(np.random.default_rng(0), n, m, noise=1.0)
+    parts = np.arange(10 * m), np.arange(10 * m, n * m)
+    cf = HardCF(0, alpha=0.2)
     report = compare_filters(
-        {"one": HardCF(0, alpha=0.2)},
+        {"one": cf},
         X,
         y,
-        [0.2],
+        [0.1, 0.2],
         protocol="leave-one-out",
-        cv=[same] * 20,
+        cv=[parts],
         groups=groups,
         random_state=0,
     )
-    assert len(np.unique(report.coverage)) > 1
+    cf.fit(X[parts[0]], y[parts[0]], groups[parts[0]])
+    test = X[parts[1]], y[parts[1]]
+    several = [
+        leave_one_out(cf, *test, [0.1, 0.2], groups=groups[parts[1]], random_state=s)
+        for s in range(300)
+    ]
+    drawn = np.array([one.coverage for one in several])
+    found = report.coverage[0, 0]
+    assert not np.isclose(found, drawn).all(axis=1).any()  # more than one draw
+    assert (abs(found - drawn.mean(axis=0)) < 4 * drawn.std(axis=0) / 10**0.5).all()
+    assert report.n_calibration[0, 0].tolist() == [29, 29]
 
 
 def answers(n, m, seed=0):

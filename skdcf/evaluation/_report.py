@@ -155,8 +155,7 @@ class ComparisonReport(LevelTable):
         if self.protocol == "leave-one-out":
             n = self.n_questions[:, 1]
             misses = [[conformal_rank(m - 1, a) / m for m in n] for a in self.alpha]
-            value = 1 - np.mean(misses, axis=1)
-            return np.stack([value, value], axis=1)
+            return np.repeat(1 - np.mean(misses, axis=1), 2).reshape(-1, 2)
         m, splits = round(self.n_questions[:, -1].mean()), len(self.sizes)
         n = self.n_calibration.mean(axis=(0, 1)).round().astype(int).tolist()
         pairs = zip(n, self.alpha, strict=True)

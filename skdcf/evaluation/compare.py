@@ -10,6 +10,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import partial
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -32,6 +33,7 @@ from ..metrics import evaluate_filter, leave_one_out
 from ._report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, numbered, search_in
 
+DRAWS = 10  # of the answers by which questions calibrate, where they have several
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
 BEGIN = b'{"key": '  # so begins each line of a file of results
@@ -71,7 +73,8 @@ def compare_filters(
         "folds": each split has 70 % of the problems to train on, 15 % to calibrate on
         and 15 % to test on. "leave-one-out": each split has one half to train on; each
         problem of the other half is filtered with the threshold from all others of that
-        half.
+        half. Where a question has several answers, one of them calibrates, and numbers
+        are means over ten draws of it.
     cv : int, splitter or iterable, optional
         An int is the number of random splits; None is 20 folds or 40 halves. Else a
         scikit-learn splitter, or tuples of problem numbers: (train, calibration, test),
@@ -254,15 +257,17 @@ def _evaluate(cf, data, alphas, seed):
     """One dict of numbers per level."""
     *new, groups = data[-1]
     if len(data) == 1:
-        reports = [leave_one_out(cf, *new, alphas, groups=groups, random_state=seed)]
+        rng = np.random.RandomState(seed)
+        draw = partial(leave_one_out, cf, *new, groups=groups, random_state=rng)
+        reports = [draw(alphas) for _ in range(DRAWS if np.ndim(groups) else 1)]
     else:  # the level says how many of the problems calibrate
         part = cf.calibration_part(*data[0])
         filters = [cf.with_alpha(a).calibrate_parts([part]) for a in alphas]
         levels = zip(filters, alphas, strict=True)
         reports = [evaluate_filter(f, *new, [a], groups=groups) for f, a in levels]
-    return [
-        r | {"n_calibration": one.n_calibration} for one in reports for r in one.rows()
-    ]
+    rows = [np.broadcast_arrays(*[getattr(r, m) for m in METRICS]) for r in reports]
+    means = np.hstack(rows).reshape(len(METRICS), -1, len(alphas)).mean(axis=1)
+    return [dict(zip(METRICS, row, strict=True)) for row in means.T.tolist()]
 
 
 def _warn_of_abstention(filters, questions, splits, alphas):

@@ -22,7 +22,14 @@ from real_data import NATURAL, with_alternatives
 from scipy.stats import beta
 
 from skdcf import GraphBatch
-from skdcf.datasets import fetch_felm, fetch_mr_ben, fetch_perl, fetch_process_bench
+from skdcf.datasets import (
+    fetch_felm,
+    fetch_gsm8k_solutions,
+    fetch_mr_ben,
+    fetch_perl,
+    fetch_prmbench,
+    fetch_process_bench,
+)
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
@@ -40,6 +47,8 @@ TRIED = {
     "Mr-Ben biology": ("mr-ben", lambda: fetch_mr_ben("biology")),
     "Mr-Ben chemistry": ("mr-ben", lambda: fetch_mr_ben("chemistry")),
     "FELM": ("felm", fetch_felm),
+    "GSM8K solutions": ("gsm8k-solutions", fetch_gsm8k_solutions),
+    "PRMBench, planted errors": ("prmbench", lambda: fetch_prmbench("train")),
 }
 WITH, WITHOUT, AS_IS = "with prior", "without", "prior as it is"
 OWN = "without, linear member left out"

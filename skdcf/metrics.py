@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ._checks import check_alpha, check_alphas, check_groups, check_weights
+from ._checks import (
+    check_alpha,
+    check_alphas,
+    check_count,
+    check_groups,
+    check_weights,
+)
 from ._html import Table
 from .graphs import Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
@@ -419,8 +425,9 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
     guarantee : Guarantee
         It says what is lost.
     counted : tuple of ndarray
-        Levels, (n_alphas,); kept claims, (n_alphas, n_claims); their labels, and the
-        offsets of problems; the question that each problem answers, (n_problems,).
+        Levels, (n_alphas,); kept claims, (n_alphas, n_claims), or (n_draws, n_alphas,
+        n_claims), of which means are reported; their labels, and the offsets of problems;
+        the question that each problem answers, (n_problems,).
     parts : dict of ndarray of int, optional
         Problems of each group, by its name.
     laws : list of length n_alphas, optional
@@ -432,13 +439,13 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
     """
     alphas, kept, labels, offsets, questions = counted
     true, unknown, n = labels == 1, [None] * len(alphas), len(offsets) - 1
-    counts = [  # loss, retention, false claims kept, abstention
-        [guarantee.loss(labels, k, offsets) for k in kept],
-        [segment_sum(k & true, offsets) for k in kept],
-        [segment_sum(k & ~true, offsets) for k in kept],
-        [segment_sum(k, offsets) == 0 for k in kept],
-    ]
-    counts = np.array(counts, float)
+
+    def count(mask):  # loss, retention, false claims kept, abstention
+        sums = [segment_sum(mask & who, offsets) for who in (true, ~true, mask)]
+        return [guarantee.loss(labels, mask, offsets), *sums[:2], sums[2] == 0]
+
+    counts = np.array([count(mask) for mask in kept.reshape(-1, len(true))], float)
+    counts = counts.reshape(-1, len(alphas), 4, n).mean(axis=0).swapaxes(0, 1)
     known = {"threshold": np.full(len(alphas), np.nan), "n_calibration": 0} | known
     seen = np.zeros((2, n), bool) if seen is None else seen
 
@@ -535,10 +542,9 @@ def evaluate_filter(
     alphas = _levels_of(filter, alphas)
     batch, labels = filter.check(X, y)
     questions, calibration = question_groups(batch, groups), filter.calibration_
-    counted = alphas, filter.masks(batch, alphas), labels, batch.offsets, questions
     return report_of(
         calibration.guarantee,
-        counted,
+        (alphas, filter.masks(batch, alphas), labels, batch.offsets, questions),
         None if by is None else _parts(read_groups(by, batch)[0]),
         laws=[calibration.coverage_law(a) for a in alphas],
         seen=np.array(filter.seen(batch, groups)),
@@ -563,6 +569,7 @@ def leave_one_out(
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
     *,
     groups: ArrayLike | Literal[False] | None = None,
+    n_draws: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> FilterReport:
     """Exact leave-one-out evaluation of a fitted filter's scorer, by question.
@@ -584,20 +591,23 @@ def leave_one_out(
         The levels to report on.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `evaluate_filter`.
+    n_draws : int, optional
+        Of several answers to a question one calibrates. None takes the one that `fit`
+        would; a number is of random draws of it, over which means are reported, so that
+        they do not hang on one choice.
     random_state : int, RandomState or None, default=None
-        Draws the answer by which each question calibrates, so that a mean over several
-        seeds does not hang on one choice. By default it is the answer that `fit` would
-        take.
+        Seeds these draws.
 
     Returns
     -------
     FilterReport
-        ``threshold`` is that of all questions together.
+        ``threshold`` is that of all questions together, in the last draw.
 
     Raises
     ------
     ValueError
-        If that is not known in closed form for the filter's guarantee.
+        If that is not known in closed form for the filter's guarantee, or ``n_draws`` is
+        not positive.
 
     Examples
     --------
@@ -617,25 +627,26 @@ def leave_one_out(
     if len(np.unique(questions)) < 2:
         raise ValueError("leave-one-out evaluation needs at least two questions")
     guarantee = filter.calibration_.guarantee
-    part = filter.calibration_part(batch, labels, groups)
-    if random_state is not None:
-        drawn = check_random_state(random_state).permutation(len(part)).astype("u8")
-        part = replace(part, seen=replace(part.seen, content=drawn))
+    parts = [filter.calibration_part(batch, labels, groups)]
+    if n_draws is not None and len(np.unique(questions)) < len(batch):
+        check_count("n_draws", n_draws, 1)
+        rng, [part] = check_random_state(random_state), parts
+        drawn = [rng.permutation(len(batch)).astype("u8") for _ in range(n_draws)]
+        parts = [replace(part, seen=replace(part.seen, content=c)) for c in drawn]
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
-    chosen, _ = part.choose(guarantee, alphas[0], fewest=False)
     risks = guarantee.path_risks(risk, batch)
-    claims, order, chosen = _by_question(risks, questions, chosen)
-    steps = part.steps[chosen]
-    levels = np.empty_like(risk)
-    levels[order] = guarantee.leave_one_out(steps, claims)
+    kept = np.empty((len(parts), len(alphas), len(risk)), bool)
+    for part, mask in zip(parts, kept, strict=True):
+        chosen, _ = part.choose(guarantee, alphas[0], fewest=False)
+        claims, order, chosen = _by_question(risks, questions, chosen)
+        steps = part.steps[chosen]
+        mask[:, order] = guarantee.leave_one_out(steps, claims) <= alphas[:, None]
     whole = guarantee.calibrate(steps, claims)
     fewer = guarantee.calibrate_one(steps[np.arange(1, len(chosen))], None)
-    one = claims.groups is None
-    counted = alphas, levels <= alphas[:, None], labels, batch.offsets, questions
     return report_of(
         guarantee,
-        counted,
-        laws=[fewer.coverage_law(a) if one else None for a in alphas],
+        (alphas, kept, labels, batch.offsets, questions),
+        laws=None if claims.groups else [fewer.coverage_law(a) for a in alphas],
         threshold=np.array([whole.threshold(a) for a in alphas]),
         n_calibration=len(chosen) - 1,
     )
@@ -664,14 +675,12 @@ def _by_question(claims, questions, chosen):
     units = list(zip(questions.tolist(), groups, strict=True))
     number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
     unit = np.array([number[one] for one in units])
-    answers = np.argsort(unit, kind="stable")
     chosen = chosen[np.argsort(unit[chosen])]
-    sizes = np.bincount(unit, np.diff(claims.offsets)).astype(int)
-    order = claims.rows(answers)
+    order = claims.rows(np.argsort(unit, kind="stable"))
     merged = replace(
         claims,
         path_risk=claims.path_risk[order],
-        offsets=offsets_of(sizes),
+        offsets=offsets_of(np.bincount(unit, np.diff(claims.offsets)).astype(int)),
         weights=None if claims.weights is None else claims.weights[chosen],
         groups=None if claims.groups is None else [groups[i] for i in chosen],
     )

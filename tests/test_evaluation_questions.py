@@ -95,7 +95,7 @@ def test_leave_one_out_by_question_equals_refitting():
     assert report.coverage[0] == pytest.approx(1 - np.mean(kept))
 
 
-def test_seeds_of_leave_one_out_draw_the_answer_that_calibrates():
+def test_draws_of_leave_one_out_are_of_the_answer_that_calibrates():
     """Their mean is that over all choices of one answer to each question."""
     rng, n, m, alpha = np.random.default_rng(3), 5, 2, 0.2
     X, y, groups = near_copies(rng, n, m, noise=1.0)
@@ -109,41 +109,44 @@ def test_seeds_of_leave_one_out_draw_the_answer_that_calibrates():
         every.append(1 - np.mean(kept))
     assert np.std(every) > 0.05
 
-    def covered(seed):
-        report = leave_one_out(filter, X, y, [alpha], groups=groups, random_state=seed)
-        return report.coverage[0]
+    def covered(n_draws, seed=0):
+        options = {"n_draws": n_draws, "random_state": seed}
+        return leave_one_out(filter, X, y, [alpha], groups=groups, **options).coverage
 
-    drawn = np.array([covered(seed) for seed in range(400)])
-    assert np.isclose(drawn[:, None], every).any(axis=1).all()
-    assert abs(drawn.mean() - np.mean(every)) < 4 * drawn.std() / np.sqrt(len(drawn))
-    assert covered(7) == covered(7) and covered(None) == covered(None)
+    for seed in range(10):
+        assert np.isclose(covered(1, seed), every).any()
+    assert abs(covered(1000) - np.mean(every)) < 4 * np.std(every) / np.sqrt(1000)
+    assert covered(10, 3) == covered(10, 3) != covered(10, 4)
+    assert np.isclose(covered(None), every).any()
+    with pytest.raises(ValueError, match="n_draws"):
+        covered(0)
 
 
-def test_a_comparison_is_the_mean_of_ten_draws_of_who_calibrates():
-    n, m = 40, 2
-    X, y, groups = near_copies(np.random.default_rng(0), n, m, noise=1.0)
-    parts = np.arange(10 * m), np.arange(10 * m, n * m)
-    cf = HardCF(0, alpha=0.2)
+def test_a_comparison_is_the_mean_of_ten_draws():
+    X, y, groups = near_copies(np.random.default_rng(0), 40, 2, noise=1.0)
+    train, test = np.arange(20), np.arange(20, 80)
+    alphas, cf = [0.1, 0.2], HardCF(0)
     report = compare_filters(
         {"one": cf},
         X,
         y,
-        [0.1, 0.2],
+        alphas,
         protocol="leave-one-out",
-        cv=[parts],
+        cv=[(train, test)],
         groups=groups,
         random_state=0,
     )
-    cf.fit(X[parts[0]], y[parts[0]], groups[parts[0]])
-    test = X[parts[1]], y[parts[1]]
-    several = [
-        leave_one_out(cf, *test, [0.1, 0.2], groups=groups[parts[1]], random_state=s)
-        for s in range(300)
-    ]
-    drawn = np.array([one.coverage for one in several])
-    found = report.coverage[0, 0]
-    assert not np.isclose(found, drawn).all(axis=1).any()  # more than one draw
-    assert (abs(found - drawn.mean(axis=0)) < 4 * drawn.std(axis=0) / 10**0.5).all()
+    cf.fit(X[train], y[train], groups[train])
+    new = {"groups": groups[test], "n_draws": 1}
+    drawn = np.array(
+        [
+            leave_one_out(cf, X[test], y[test], alphas, random_state=s, **new).coverage
+            for s in range(300)
+        ]
+    )
+    found, mean, spread = report.coverage[0, 0], drawn.mean(axis=0), drawn.std(axis=0)
+    assert (abs(found - mean) < 4 * spread / np.sqrt(10)).all()
+    assert not np.isclose(found, drawn).all(axis=1).any()  # not of one draw
     assert report.n_calibration[0, 0].tolist() == [29, 29]
 
 

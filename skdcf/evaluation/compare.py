@@ -10,7 +10,6 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
-from functools import partial
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -257,17 +256,16 @@ def _evaluate(cf, data, alphas, seed):
     """One dict of numbers per level."""
     *new, groups = data[-1]
     if len(data) == 1:
-        rng = np.random.RandomState(seed)
-        draw = partial(leave_one_out, cf, *new, groups=groups, random_state=rng)
-        reports = [draw(alphas) for _ in range(DRAWS if np.ndim(groups) else 1)]
+        draws = {"n_draws": DRAWS, "random_state": seed}
+        reports = [leave_one_out(cf, *new, alphas, groups=groups, **draws)]
     else:  # the level says how many of the problems calibrate
         part = cf.calibration_part(*data[0])
         filters = [cf.with_alpha(a).calibrate_parts([part]) for a in alphas]
         levels = zip(filters, alphas, strict=True)
         reports = [evaluate_filter(f, *new, [a], groups=groups) for f, a in levels]
-    rows = [np.broadcast_arrays(*[getattr(r, m) for m in METRICS]) for r in reports]
-    means = np.hstack(rows).reshape(len(METRICS), -1, len(alphas)).mean(axis=1)
-    return [dict(zip(METRICS, row, strict=True)) for row in means.T.tolist()]
+    return [
+        r | {"n_calibration": one.n_calibration} for one in reports for r in one.rows()
+    ]
 
 
 def _warn_of_abstention(filters, questions, splits, alphas):

@@ -1,7 +1,9 @@
 """The directive ``showcase``: an answer before and after a filter, made by the filter."""
 
+from functools import cache
+
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst import Directive, directives
 
 
 def setup(app):
@@ -11,22 +13,51 @@ def setup(app):
 
 
 class Showcase(Directive):
-    """An answer as it came, and what is left of it."""
+    """An answer as it came, and what is left of it; with ``short``, nothing but its words."""
+
+    option_spec = {"short": directives.flag}
 
     def run(self):
         from skdcf._drawing import problem_html
         from skdcf._html import card
 
         explained = choose(explain_answers())
-        before = card(problem_html(explained.graph), "The answer")
-        after = explained._repr_html_()
-        columns = (
-            f'<div style="flex:1 1 24em">{part}</div>' for part in (before, after)
-        )
-        both = f'<div style="display:flex;flex-wrap:wrap;gap:12px">{"".join(columns)}</div>'
-        return [nodes.raw("", both, format="html")]
+        if "short" in self.options:
+            html = card(in_words(explained))
+        else:
+            before = card(problem_html(explained.graph), "The answer")
+            html = beside(before, explained._repr_html_())
+        return [nodes.raw("", html, format="html")]
 
 
+def beside(*parts):
+    """HTML of parts side by side, or one below the other where it is narrow."""
+    columns = (f'<div style="flex:1 1 21em">{part}</div>' for part in parts)
+    return f'<div style="display:flex;flex-wrap:wrap;gap:12px">{"".join(columns)}</div>'
+
+
+def in_words(explained):
+    """HTML of the answer with what is false in it, and with what went struck out."""
+    from skdcf._html import escape
+
+    claims = [escape(claim) for claim in explained.graph.claims]
+    sign = ' <span class="false"><span class="words">[false]</span></span>'
+    before = (
+        claim if true else claim + sign
+        for claim, true in zip(claims, explained.labels, strict=True)
+    )
+    after = (
+        claim if kept else f"<del>{claim}</del>"
+        for claim, kept in zip(claims, explained.kept, strict=True)
+    )
+    question = f'<p class="problem">{escape(explained.graph.problem)}</p>'
+    return question + beside(
+        f'<p class="title">Before</p>{" ".join(before)}',
+        f'<p class="title">After</p>{" ".join(after)}',
+    )
+
+
+@cache
 def explain_answers():
     """What a filter did to new answers."""
     from skdcf import CoherentConformalFilter

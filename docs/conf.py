@@ -22,6 +22,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
+    "gallery_order",
     "glossary_links",
     "headline",
     "mathml",

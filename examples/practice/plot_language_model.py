@@ -16,6 +16,7 @@ and errs now and then. With an endpoint of your own, only its address and its na
 import random
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 tests = [folder for folder in (Path("../../tests"), Path("tests")) if folder.is_dir()]
@@ -57,9 +58,9 @@ drawn = SampleAnswers(1, temperature=0.7).apply(
 )
 answers = [answer for [answer] in drawn]
 known = list(zip(questions[:140], answers[:140], strict=True))
-print(extractor.estimate(known))
+print(textwrap.fill(str(extractor.estimate(known)), 88))
 graphs = extractor.transform(known)
-print(extractor.usage_)
+print(textwrap.fill(str(extractor.usage_), 88))
 graphs
 
 # %%
@@ -96,7 +97,7 @@ print(f"{shown.original.problem}\n")
 print(f"kept:     {shown.text}")
 print(f"excerpt:  {shown.excerpt}")
 for text, reason in shown.dropped:
-    print(f"dropped:  {text}  ({reason})")
+    print(f"dropped:  {text}\n{textwrap.indent(textwrap.fill(reason, 78), ' ' * 10)}")
 
 # %%
 # How often was a false claim kept, and how many true ones?
@@ -126,7 +127,8 @@ from skdcf.labelling import agreement
 from skdcf.llm import judge_labels
 
 proposed = judge_labels(list(graphs), "scripted-judge", client)
-print(agreement(proposed.labels, labelled.labels))
+for line in str(agreement(proposed.labels, labelled.labels)).splitlines():
+    print(textwrap.fill(line, 88, subsequent_indent="    "))
 
 # %%
 server.__exit__()

@@ -94,9 +94,11 @@ print(f"{cf.best_estimator_.n_calibration_} of 600 problems calibrated")
 # is ``best_estimator_``. The fitted search is ``search_``, for its ``cv_results_``. Settings
 # that change the promise are refused: a filter that promises less always keeps more.
 
+import textwrap
+
 try:
     CalibratedSearch(GridSearchCV(HardCF(), {"alpha": [0.1, 0.2]})).fit(known, y_known)
 except ValueError as error:
-    print(error)
+    print(textwrap.fill(str(error), 88), "\n")
 
 print(evaluate_filter(cf, new, y_new, alphas=[0.05, 0.1, 0.2]))

@@ -49,7 +49,7 @@ known, new = next(split.split(graphs, groups=data.groups))
 cf = CoherentConformalFilter(
     features=reasoning_features(), edges=chain_edges, random_state=0
 )
-cf.fit(graphs[known], [labels[i] for i in known], data.groups[known])
+cf = cf.fit(graphs[known], [labels[i] for i in known], data.groups[known])
 
 # %%
 # How long are the beginnings that are kept, and how often is one free of false steps?

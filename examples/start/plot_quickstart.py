@@ -57,6 +57,8 @@ print(f"{model.n_calibration_} problems calibrated")
 # ------
 # ``predict`` gives one mask per answer. Here is an answer in which something false was found.
 
+import textwrap
+
 kept = model.predict(data.graphs[new])
 truth = [data.labels[i] == 1 for i in new]
 
@@ -68,7 +70,7 @@ def shows_both(j):
 
 j = max(range(len(new)), key=shows_both)
 shown = data.graphs[new][j]
-print(shown.problem, "\n")
+print(textwrap.fill(shown.problem, 88), "\n")
 for claim, keep in zip(shown.claims, kept[j], strict=True):
     print("kept   " if keep else "dropped", " ".join(claim.split())[:75])
 

@@ -97,8 +97,17 @@ for graph, mask in zip(graphs[300:303], kept[:3], strict=True):
     found = find_support(graph.claims, graph.context)
     for claim, keeps, support in zip(graph.claims, mask, found, strict=True):
         text = graph.context[support.passage][support.start : support.stop]
-        print(f"{'kept   ' if keeps else 'dropped'} {claim:50} | {text}")
+        print("kept   " if keeps else "dropped", claim)
+        print("        in the passages:", text)
     print()
+
+# %%
+# The first of them as a picture, with the reason why a sentence went. Here false means that
+# the passages do not support it.
+
+from skdcf.plots import ReasoningGraphDisplay
+
+shown = ReasoningGraphDisplay.from_estimator(cf, graphs[300], labels[300])
 
 # %%
 # What to expect

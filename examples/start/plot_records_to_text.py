@@ -13,7 +13,7 @@ pipeline learns from them; new records come back without what it does not trust.
 # whoever checked it, and here two further answers to the same question. These records are
 # generated; the first one shows the form.
 
-import json
+import textwrap
 
 from skdcf.datasets import make_word_problems
 
@@ -37,7 +37,8 @@ def make_records(n, seed):
 
 
 old, new = make_records(500, seed=0), make_records(100, seed=1)
-print(json.dumps(old[0], indent=1)[:900])
+for key, value in old[0].items():
+    print(textwrap.fill(f"{key}: {value}", 88, subsequent_indent="    "))
 
 # %%
 # Graphs
@@ -89,7 +90,8 @@ def shows(i):
 
 
 best = max(range(len(new)), key=shows)
-print("\n".join([new[best]["question"], "", *new[best]["claims"]]))
+question = textwrap.fill(new[best]["question"], 88)
+print("\n".join([question, "", *new[best]["claims"]]))
 
 # %%
 

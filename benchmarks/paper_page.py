@@ -339,7 +339,7 @@ def training_table(results):
         for alpha, found in results[f"training-{kind}"].items():
             for name, row in found.items():
                 steps = [n for n in row["steps"] if n is not None]
-                said = f"{np.median(steps):.0f}" if steps else "-"
+                said = f"{np.median(steps):.0f}" if steps else ""
                 rows.append(
                     [f"{kind.upper()}-like", alpha, named(name), number(row), said]
                 )
@@ -571,16 +571,19 @@ def ablation_lines(kind):
 def surrogate_figure(results):
     """Soft against hard scores of one draw, by settings."""
     scores = results["surrogate"]["example"]
-    figure, axes = plt.subplots(1, len(scores), figsize=(13, 3.2))
-    for panel, (name, found) in zip(axes, scores.items(), strict=True):
+    figure, axes = plt.subplots(2, len(scores) // 2 + 1, figsize=(10, 5.4))
+    for panel, (name, found) in zip(axes.flat, scores.items(), strict=False):
         soft, hard = found["scores"]
         panel.plot(hard, soft, "o", ms=4, color="#1b9e77", label="scores")
         soft, hard = found["thresholds"]
         panel.plot(hard, soft, "x", ms=5, color="#d95f02", label="thresholds")
         panel.set_title(fill(name, 18), fontsize=9)
         panel.set_xlabel("hard")
-    axes[0].set_ylabel("soft")
-    axes[0].legend(frameon=False, fontsize=8)
+    for panel in axes[:, 0]:
+        panel.set_ylabel("soft")
+    for empty in axes.flat[len(scores) :]:
+        empty.axis("off")
+    empty.legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon=False)
     figure.tight_layout()
     return figure
 

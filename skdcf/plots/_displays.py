@@ -230,7 +230,7 @@ class ReportDisplay(Display):
 
     @property
     def _size(self):
-        return 4.5 * self._panels, 3.9
+        return 3.7 * self._panels, 3.7
 
     def _draw(self, axes):
         lines = _lines(self.report)

@@ -98,7 +98,7 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
 
 def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """A claim builds on the claims that it cites, as in "#5. (by #2 #4) ...".
+    """A claim builds on the claims that it cites in brackets, as in "(by #2 #4)".
 
     For models that are told to name their premises. A claim bears the number that it
     begins with, "#5" or "Step 5", and else one more than the claim before it. Numbers

@@ -103,17 +103,18 @@ def rows_of(found):
 def draw_figure(results):
     """Two panels: as the filters do it, against all n."""
     figure, axes = plt.subplots(1, len(results), figsize=(10, 4), sharey=False)
-    shades = plt.get_cmap("viridis")(np.linspace(0.1, 0.85, len(ALPHAS)))
+    shades = plt.get_cmap("viridis")(np.linspace(0.1, 0.75, len(ALPHAS)))
     for panel, (title, found) in zip(axes, results.items(), strict=True):
         for row, color in zip(found["levels"], shades, strict=True):
             more = {"color": color, "where": "mid"}
             panel.step(row["n"], row["fewest"], lw=2, **more)
             panel.step(row["n"], row["all"], lw=1, linestyle=":", **more)
             where = (row["n"][-1], row["fewest"][-1])
-            style = {"textcoords": "offset points", "va": "center", "color": color}
+            style = {"textcoords": "offset points", "va": "center", "color": "0.2"}
             panel.annotate(f"{row['alpha']:g}", where, (6, 0), **style)
         panel.set_xticks([9, 19, 29, 39, 49, 59])
         panel.set_ylim(bottom=0)
+        panel.set_xlim(right=row["n"][-1])  # the axis ends where the last label begins
         panel.set_xlabel("labels")
         panel.set_title(title, fontsize=10)
     axes[0].set_ylabel("true claims kept per answer")

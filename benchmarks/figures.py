@@ -6,6 +6,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from methods import AUTO, LINEAR, LOGISTIC
+from texts import SETS
 
 matplotlib.rcParams |= {
     "svg.hashsalt": "skdcf",  # the same picture from the same numbers
@@ -19,6 +20,7 @@ STYLE = {
     LINEAR: ("#e08214", "^", "linear, trained through calibration"),
     AUTO: ("#1b7f5c", "o", "auto"),
 }
+ALSO = {"perl": "PERL, planted too", "perl-natural": "PERL, natural"}
 NO_BAND = (LINEAR,)  # it would hide the others
 
 
@@ -125,10 +127,10 @@ def alternatives(results):
             more = {"color": color, "marker": "o", "ms": 5, "capsize": 3}
             panel.errorbar(range(4), means[:, j], errors[:, j], **more)
             end = (3, means[-1, j])
-            more = {"textcoords": "offset points", "va": "center", "color": color}
-            panel.annotate(f"alpha {alpha:g}", end, (8, 0), **more)
+            more = {"textcoords": "offset points", "va": "center"}
+            panel.annotate(f"{alpha:g}", end, (8, 0), **more)
         panel.set_xticks(range(4))
-        panel.set_xlim(-0.2, 3.9)
+        panel.set_xlim(-0.2, 3.7)
         panel.set_ylim(bottom=0)
         panel.set_xlabel("other answers to the question")
         panel.set_title(STYLE[key][2], fontsize=10)
@@ -150,15 +152,19 @@ def promised(results):
             error = 2 * np.sqrt(safe * (1 - safe) / n)
             axes[0].errorbar(i, safe, error, fmt="o", color=f"C{colour}", ms=4, lw=1)
             axes[0].axhline(level, color=f"C{colour}", lw=0.8, alpha=0.6)
-        axes[1].plot(i, mine["fixed"]["safe"], "s", color="#c0392b")
-        axes[1].plot(i, mine["all"]["safe"], "x", color="#7f7f7f")
+        label = {"fixed": "claims with a chance above 1/2", "all": "everything"}
+        for way, marker, color in (("fixed", "s", "#c0392b"), ("all", "x", "#5f5f5f")):
+            text = label[way] if i == 0 else None
+            axes[1].plot(i, mine[way]["safe"], marker, color=color, label=text)
     axes[0].set_ylabel("answers without a false claim")
-    axes[0].set_title("default, calibrated; lines are what was promised", fontsize=10)
+    axes[0].set_title("default; lines are what was promised", fontsize=10)
     axes[0].set_ylim(0.7, 1.005)
-    axes[1].set_title("chance above 1/2 (squares), everything (crosses)", fontsize=10)
+    axes[1].set_title("kept without a calibration", fontsize=10)
     axes[1].set_ylim(0, 1.02)
+    axes[1].legend(frameon=False, loc="upper right")
+    known = [ALSO.get(name) or SETS[name][0].partition(",")[0] for name in names]
     for ax in axes:
-        ax.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
+        ax.set_xticks(range(len(names)), known, rotation=45, ha="right", fontsize=9)
     figure.tight_layout()
     return figure
 

@@ -43,9 +43,8 @@ theory    Mean of 1 - k/(n + 1), where n questions of the group calibrate and k 
           part of alpha (n + 1): the least coverage by group; more only where scores tie, or
           few answers have an error. Of each question one answer calibrates, and no more
           questions than reach the rank of all of them.
-minus     Coverage by group minus theory, mean and standard error over the divisions. Which
-          questions are left over is fixed by their hashes, whatever the division, so that
-          the mean varies by more than this error.
+minus     Coverage by group minus theory, mean and standard error over the divisions. Each
+          division draws which answer to a question calibrates, and what is left over.
 missed    The interval lies below 0.9: by one threshold ("one"), by one per group ("BY").
 p         Of all groups being covered alike by one threshold (Wald's test, by question)."""
 
@@ -82,17 +81,21 @@ def measure(graphs, labels, questions, ways, n_splits):
     found = {way: np.full((2, n_splits, len(graphs)), np.nan) for way in ways}
     n, model = questions.max() + 1, LogisticRegression(max_iter=2000)
     for seed in range(n_splits):
-        part = (np.random.default_rng(seed).permutation(n) * 4 // n)[questions]
+        rng = np.random.default_rng(seed)
+        part = (rng.permutation(n) * 4 // n)[questions]
+        # Numbers decide which answer to a question calibrates, and which are left over.
+        asked = rng.permutation(n)[questions]
         train, cal, test = map(np.flatnonzero, (part < 2, part == 2, part == 3))
         calibrated[seed, cal] = True
         taught, known, y = ([labels[i] for i in rows] for rows in (train, cal, test))
         cf = HardCF(make_pipeline(StandardScaler(), model), alpha=ALPHA, ties="jitter")
         # What fit holds out to calibrate is not used: calibrate is called below.
         cf.set_params(calibration_size=1, random_state=0)
-        cf.fit(graphs[train], taught, questions[train])
+        cf.fit(graphs[train], taught, asked[train])
         for way, by in ways.items():
             cf.set_params(guarantee=by and NoFalseClaim(by=by, unseen="empty"))
-            kept = cf.calibrate(graphs[cal], known).predict(graphs[test])
+            cf.calibrate(graphs[cal], known, asked[cal])
+            kept = cf.predict(graphs[test])
             both = list(zip(kept, y, strict=True))
             covered = [not (k & (u != 1)).any() for k, u in both]
             found[way][:, seed, test] = covered, [(k & (u == 1)).sum() for k, u in both]

@@ -38,6 +38,7 @@ SHORT = {
     "2 others": "two others",
     "3 others": "three others",
     "6 others": "six others",
+    'auto, gain="answers"': '``auto`` with ``gain="answers"``',
 }
 KEPT = "True claims kept per answer (false ones in brackets)"
 WRITTEN_LEVELS = ("0.02", "0.05", "0.1", "0.2")  # those of benchmarks/online.py
@@ -112,11 +113,12 @@ def independent(experiment):
 def change_text(percent, error, p):
     """A change in percent ± its error, with a star where it is clear."""
     if percent is None:
-        return "-"
+        return ""
     text = f"{round(percent):+d}"
     if error is not None:
-        text += f" ± {error:.0f}"
-    return text + (r" \*" if p is not None and p < CLEAR else "")
+        text += f"\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{error:.0f}"
+    clear = p is not None and p < CLEAR
+    return text + "\N{NO-BREAK SPACE}\\*" * clear
 
 
 def change_rows(experiment, pairs):

@@ -130,7 +130,7 @@ _AGREEMENT = list_names(
     "numbers_agreement_above"
 )
 # Share of right answers, and true claims kept at alpha 0.05 with two others over without.
-_MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.465, 1.85), (0.6, 2.4))
+_MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
 _NEUTRAL = 0.5  # share of alternatives where there is nothing to compare
 _MOST_SENTENCES = 200  # more of an alternative are not read
 _REMEMBERED = 1024  # texts: alternatives to one answer are often those to another
@@ -289,15 +289,15 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     Notes
     -----
     The factor is interpolated between five sets with two other answers each, by their
-    share of right answers: Mr-Ben's mathematics .16 and a science .31 (1.0, nothing), a
-    science .48 (1.5) and Mr-Ben's chemistry .45 (2.2), as their mean, and biology .60
-    (2.4). They scatter, and models other than those of Mr-Ben will, too.
+    share of right answers: Mr-Ben's mathematics .16 and a science .31 (1.0, nothing),
+    Mr-Ben's chemistry .45 (1.4), a science .48 (1.5), and biology .60 (1.8). They
+    scatter, and models other than those of Mr-Ben will, too.
 
     Examples
     --------
     >>> from skdcf.features import estimate_agreement
     >>> worth = estimate_agreement([[1, 1], [1], [1, 0, -1], [1]] * 50)
-    >>> round(worth.share_right, 2), worth.factor[0] > 2
+    >>> round(worth.share_right, 2), worth.factor[0] > 1.5
     (0.75, True)
     """
     labels = [np.asarray(row) for row in y]

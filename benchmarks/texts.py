@@ -109,8 +109,8 @@ FIGURES = {
     "alternatives": (
         "True claims kept against the number of other answers.",
         "GSM8K solutions: true claims kept per answer by the number of other answers to the\n"
-        "question, for logistic regression and for ``auto``. Bars are corrected standard\n"
-        "errors.",
+        "question, for logistic regression and for ``auto``, at the levels of alpha that stand\n"
+        "beside the lines. Bars are corrected standard errors.",
     ),
 }
 

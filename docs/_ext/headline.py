@@ -1,4 +1,4 @@
-"""Numbers of the landing page, read from results: |safe|, |prmbench|, |gsm8k|, |million|."""
+"""Numbers of the landing page, read from results: |safe|, |felm|, |gsm8k|, |million|."""
 
 import csv
 import json
@@ -18,7 +18,7 @@ def setup(app):
     results = RESULTS.read_text("utf-8")
     numbers = {
         "safe": safe(json.loads(OBSERVED.read_text("utf-8"))["rows"]),
-        "prmbench": change(results, "PRMBench, errors planted by a model"),
+        "felm": change(results, "FELM (four domains), natural errors"),
         "gsm8k": change(results, "GSM8K solutions, natural errors, derived labels"),
         "million": million(SPEED.read_text("utf-8")),
     }

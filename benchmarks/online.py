@@ -64,12 +64,12 @@ def compare_stream(n):
     k = conformal_rank(cf.n_calibration_, alpha)
     law = betabinom(n, cf.n_calibration_ + 1 - k, k)
     low, high = law.ppf([0.005, 0.995]) / n
+    covered = coverage_score(labels, streamed)
     print(
         f"of {n:,} random graphs with {sum(map(len, masks)):,} claims, {differ} are "
-        f"decided otherwise than by predict, and {coverage_score(labels, streamed):.1%} "
-        f"have no false claim, where {1 - alpha:.0%} was promised (with "
-        f"{cf.n_calibration_} that calibrate, 99 % of such shares lie between {low:.1%} "
-        f"and {high:.1%})"
+        f"decided otherwise than by predict, and {100 * covered:.1f} % have no false claim, "
+        f"where {100 - 100 * alpha:.0f} % was promised (with {cf.n_calibration_} that "
+        f"calibrate, 99 % of such shares lie between {100 * low:.1f} and {100 * high:.1f} %)"
     )
 
 

@@ -620,6 +620,7 @@ def leave_one_out(
     99
     """
     alphas = _levels_of(filter, alphas)
+    check_count("n_draws", 1 if n_draws is None else n_draws, 1)
     if filter.ties == "include":
         raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
     batch, labels = filter.check(X, y)
@@ -629,7 +630,6 @@ def leave_one_out(
     guarantee = filter.calibration_.guarantee
     parts = [filter.calibration_part(batch, labels, groups)]
     if n_draws is not None and len(np.unique(questions)) < len(batch):
-        check_count("n_draws", n_draws, 1)
         rng, [part] = check_random_state(random_state), parts
         drawn = [rng.permutation(len(batch)).astype("u8") for _ in range(n_draws)]
         parts = [replace(part, seen=replace(part.seen, content=c)) for c in drawn]

@@ -118,8 +118,9 @@ def test_draws_of_leave_one_out_are_of_the_answer_that_calibrates():
     assert abs(covered(1000) - np.mean(every)) < 4 * np.std(every) / np.sqrt(1000)
     assert covered(10, 3) == covered(10, 3) != covered(10, 4)
     assert np.isclose(covered(None), every).any()
-    with pytest.raises(ValueError, match="n_draws"):
-        covered(0)
+    for options in ({"groups": groups}, {"groups": False}):
+        with pytest.raises(ValueError, match="n_draws"):
+            leave_one_out(filter, X, y, [alpha], n_draws=0, **options)
 
 
 def test_a_comparison_is_the_mean_of_ten_draws():

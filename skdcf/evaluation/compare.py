@@ -150,7 +150,7 @@ def compare_filters(
     if resume is not None:
         if not isinstance(random_state, Integral):
             raise ValueError(f"resume needs an integer random_state: {random_state!r}")
-        key = key_of(filters, *data, levels, protocol, splits, seeds)
+        key = key_of(filters, *data, levels, protocol, splits, seeds, DRAWS)
         results = finished_splits(resume, key, filters)
     _warn_of_abstention(filters, questions, splits, levels)
     tasks = (

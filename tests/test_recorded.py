@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
@@ -151,6 +152,9 @@ def measure(name, label, known, new):
 @pytest.mark.parametrize("label", FILTERS)
 def test_as_recorded(parts, label):
     name, known, new = parts
+    old = [int(part) for part in sklearn.__version__.split(".")[:2]] < [1, 9]
+    if old and any(word in label for word in ("auto", "neyman-pearson", "xgboost")):
+        pytest.skip("recorded with scikit-learn 1.9: older versions grow other trees")
     recorded = RECORDED[f"{name} / {label}"]
     found = measure(name, label, known, new)
     rtol = 1e-2 if label.startswith(THROUGH_CALIBRATION) else 1e-9

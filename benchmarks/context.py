@@ -182,12 +182,13 @@ if __name__ == "__main__":
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--weights", action="store_true")
     parser.add_argument("--labels", type=int, default=120)
+    parser.add_argument("--only", nargs="*", default=WEIGHED)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", CalibrationWarning)
     if chosen.speed:
         speed(400)
     elif chosen.weights:
-        for name in WEIGHED:
+        for name in chosen.only:
             weights(name, chosen.splits, chosen.labels)
     else:
         for name in ("cnndm", "xsum"):

@@ -22,14 +22,7 @@ from real_data import NATURAL, with_alternatives
 from scipy.stats import beta
 
 from skdcf import GraphBatch
-from skdcf.datasets import (
-    fetch_felm,
-    fetch_gsm8k_solutions,
-    fetch_mr_ben,
-    fetch_perl,
-    fetch_prmbench,
-    fetch_process_bench,
-)
+from skdcf.datasets import fetch_mr_ben, fetch_perl
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
@@ -42,13 +35,13 @@ CALIBRATIONS = 25
 # Data, and the family that the prior is made without.
 TRIED = {
     "PERL, natural errors": ("perl", lambda: fetch_perl(kind=NATURAL, label="any")),
-    "Mr-Ben math": ("mr-ben", lambda: fetch_mr_ben("math")),
-    "ProcessBench gsm8k": ("process-bench", lambda: fetch_process_bench("gsm8k")),
+    "Mr-Ben math": ("mr-ben", SETS["mr-ben"]),
+    "ProcessBench gsm8k": ("process-bench", SETS["process-bench"]),
     "Mr-Ben biology": ("mr-ben", lambda: fetch_mr_ben("biology")),
     "Mr-Ben chemistry": ("mr-ben", lambda: fetch_mr_ben("chemistry")),
-    "FELM": ("felm", fetch_felm),
-    "GSM8K solutions": ("gsm8k-solutions", fetch_gsm8k_solutions),
-    "PRMBench, planted errors": ("prmbench", lambda: fetch_prmbench("train")),
+    "FELM": ("felm", SETS["felm"]),
+    "GSM8K solutions": ("gsm8k-solutions", SETS["gsm8k-solutions"]),
+    "PRMBench, planted errors": ("prmbench", SETS["prmbench"]),
 }
 WITH, WITHOUT, AS_IS = "with prior", "without", "prior as it is"
 OWN = "without, linear member left out"

@@ -16,6 +16,7 @@ from skdcf.evaluation import fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import reasoning_features
 from skdcf.persistence import load, save
+from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
     MixtureScorer,
@@ -24,11 +25,13 @@ from skdcf.scorers import (
     Task,
 )
 from skdcf.scorers._hazards import blend
+from skdcf.training import SoftTraining
 
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
 RECORD = json.loads(SHIPPED.read_text())
 COLUMNS = RECORD["columns"]
 FIRST = RECORD["tables"][0]  # of one source
+WEIGHTS = [table["weight"] for table in RECORD["tables"]]
 N = len(COLUMNS)
 MEAN, SCALE = (np.array(RECORD["scale"][k], dtype=float) for k in ("mean", "scale"))
 
@@ -81,20 +84,22 @@ def by_one(table, x):
 
 
 def by_hand(batch):
-    """Log odds from the file alone, claim by claim and tree by tree."""
+    """Log odds of each source from the file, claim by claim and tree by tree."""
     odds = []
     for X in batch.split(batch.features):
         wide = np.append(X.mean(axis=0), np.log(len(X)))
         for x in X:
-            said = [by_one(table, np.append(x, wide)) for table in RECORD["tables"]]
-            odds.append(sum(said) / sum(t["n_hazards"] for t in RECORD["tables"]))
-    return np.array(odds)
+            row = np.append(x, wide)
+            odds.append([by_one(t, row) / t["n_hazards"] for t in RECORD["tables"]])
+    return np.array(odds).T
 
 
 def test_it_is_what_stands_in_the_file():
     batch, labels = problems(12)
     prior = PublicPrior().fit(batch, labels)
-    np.testing.assert_allclose(prior.hazard(batch), by_hand(batch), rtol=1e-12)
+    np.testing.assert_allclose(prior.hazards(batch), by_hand(batch), rtol=1e-12)
+    mean = WEIGHTS @ by_hand(batch)
+    np.testing.assert_allclose(prior.hazard(batch), mean, rtol=1e-12)
     assert prior.columns_read() == tuple(COLUMNS)
     assert set(prior.card_) >= {"what", "fails", "sources", "text"}
     for about in prior.card_["sources"].values():
@@ -120,35 +125,55 @@ def test_it_reads_the_recommended_columns():
 
 def test_weights_are_those_that_explain_best():
     rng = np.random.RandomState(0)
-    own, public = rng.normal(size=(2, 4000))
-    false = rng.uniform(size=4000) < 1 / (1 + np.exp(1 - own - 0.3 * public))
+    own, first, second = rng.normal(size=(3, 4000))
+    public = np.array([first, second])
+    odds = own + 0.3 * first + 0.1 * second - 1
+    false = rng.uniform(size=4000) < 1 / (1 + np.exp(-odds))
 
     def loss(w):
-        z = w[0] + w[1] * own + w[2] * public
+        z = w[0] + w[1] * own + w[2] * first + w[3] * second
         chance = 1 / (1 + np.exp(-z))
         likelihood = np.where(false, np.log(chance), np.log(1 - chance)).sum()
-        return -likelihood + 30 * ((w[1] - 0.5) ** 2 + (w[2] - 1) ** 2)
+        pull = (w[1] - 0.6) ** 2 + (w[2] - 0.7) ** 2 + (w[3] - 0.3) ** 2
+        return -likelihood + 30 * pull
 
-    best = minimize(loss, [0, 0.5, 1], method="Nelder-Mead", tol=1e-10).x
-    scale = 1.5 / (best[1] + best[2])
-    expected = [best[0], scale * best[1], scale * best[2]]
-    np.testing.assert_allclose(blend(own, public, false), expected, atol=1e-3)
-    _, w1, w2 = blend(own, -public - own, false)
-    assert w2 == 0 and w1 == 1.5  # what misleads is left out
-    assert blend(own[:0], public[:0], false[:0]).tolist() == [0, 0.5, 1]
+    start, shares = [0, 0.6, 0.7, 0.3], np.array([0.7, 0.3])
+    best = minimize(loss, start, method="Nelder-Mead", tol=1e-10).x
+    expected = np.r_[best[0], 1.6 * best[1:] / best[1:].sum()]
+    np.testing.assert_allclose(blend(own, public, false, shares), expected, atol=1e-3)
+    misleading = np.array([-first - own, second])
+    _, w1, w2, w3 = blend(own, misleading, false, shares)
+    assert w2 == 0 and w3 > 0 and w1 + w3 == pytest.approx(1.6)  # left out
+    none = blend(own[:0], public[:, :0], false[:0], shares)
+    np.testing.assert_allclose(none, start)
 
 
 def test_log_odds_are_blended():
     batch, labels = problems(60)
     task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
-    scorer = NeymanPearsonScorer(public_prior=PublicPrior()).fit(batch, labels, task)
-    b, w1, w2 = scorer.blend_
-    assert w1 + w2 == pytest.approx(1.5)
+    prior = PublicPrior()
+    scorer = NeymanPearsonScorer(public_prior=prior).fit(batch, labels, task)
+    b, w1, *weights = scorer.blend_
+    assert w1 + sum(weights) == pytest.approx(1.6)
     task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
     order = task.rng.permutation(60) % 3
     own = NeymanPearsonScorer().fit_folds(batch, labels, [task], order)[0][0]
-    expected = b + w1 * own.hazard(batch) + w2 * by_hand(batch)
+    expected = b + w1 * own.hazard(batch) + weights @ by_hand(batch)
     np.testing.assert_allclose(scorer.hazard(batch), expected, rtol=1e-9, atol=1e-9)
+    assert len(weights) == len(prior.fit(batch).card_["sources"])
+
+
+def test_beside_a_blend_nothing_else_trains_unless_it_is_told_how():
+    batch, labels = problems(60)
+    [alone] = MixtureScorer().fit_levels(batch, labels, [Task()])
+    assert list(alone.members_) == ["neyman-pearson"]
+    assert alone.selection_.weights.tolist() == [1.0]
+    order = np.argsort(alone.confidence(batch))
+    member = alone.members_["neyman-pearson"].confidence(batch)
+    assert (np.diff(member[order]) >= 0).all()
+    for setting in ({"training": SoftTraining()}, {"relaxation": PathRelaxation()}):
+        [both] = MixtureScorer().fit_levels(batch, labels, [Task(**setting)])
+        assert list(both.members_) == ["linear", "neyman-pearson"]
 
 
 def said(scorer):
@@ -269,6 +294,33 @@ def test_the_script_makes_the_file(data_home, monkeypatch):
     np.testing.assert_allclose(shipped, RECORD["probes"], atol=1e-6)
 
 
+class Says:
+    """Classifiers of a source that say the first column times a number."""
+
+    def __init__(self, sign):
+        self.sign = sign
+
+    def read(self, X):
+        return self.sign * X[:, 0], None
+
+
+def test_a_source_weighs_what_it_tells_of_others(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    from make_prior import transfer
+
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    sure, half = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 0, 1])
+    # Of 6 pairs of a true and a false claim, all and 5 are in order.
+    tables = Says(1), Says(1), Says(-1)
+    tried = ("a", X, sure), ("b", X, half), ("c", X, half)
+    first, second = (5 / 6 + 5 / 6) / 2 - 0.5, (1 + 5 / 6) / 2 - 0.5
+    expected = np.round([first / (first + second), second / (first + second), 0], 3)
+    assert transfer(tables, tried) == expected.tolist()
+    # Sets of one family say nothing of transfer.
+    same = [("a", X, sure)] * 3
+    assert transfer(tables, same) == [0.333] * 3
+
+
 def summaries(n):
     """Claims that quote a passage where they are true, and share no run of words else."""
     rng = np.random.RandomState(0)
@@ -324,7 +376,8 @@ def test_where_labels_allow_no_training():
     asked = MixtureScorer(public_prior=PublicPrior())
     cf = CoherentConformalFilter(asked, alpha=0.05).fit(batch, y)
     assert cf.n_calibration_ == 19 and isinstance(cf.scorer_, PublicPrior)
-    np.testing.assert_allclose(cf.scorer_.hazard(batch), by_hand(batch), rtol=1e-12)
+    mean = WEIGHTS @ by_hand(batch)
+    np.testing.assert_allclose(cf.scorer_.hazard(batch), mean, rtol=1e-12)
 
 
 def test_the_prior_of_agreement(tmp_path):

@@ -27,10 +27,10 @@ from ..training.preparing import Standardizer
 from ._scorer import Scorer, Task, folds, need_features
 from ._tables import HazardTable, as_table, design, join
 
-FORMAT = "skdcf public prior 2"
-# The weights of own and public log odds are pulled here. The public ones are the mean of
-# several classifiers, and a mean of unsure ones is less sure than it could be.
-PULL = np.array([0.5, 1.0])
+FORMAT = "skdcf public prior 3"
+# The weight of one's own log odds is pulled to the first, those of all sources together to
+# the second. A mean of unsure classifiers is less sure than it could be: the sum is above 1.
+PULL = 0.6, 1.0
 STRENGTH = 30.0  # the pull's: some 100 claims of one's own move the weights little
 
 
@@ -61,6 +61,8 @@ class PublicPrior(Scorer):
         The columns that it reads.
     tables_ : tuple of HazardTable
         One for each source, with its own centre and scale in the standardizer.
+    weights_ : ndarray of shape (n_sources,)
+        Of the sources, of sum 1 but for rounding.
     centre_ : Standardizer
         With the means of the sources' centres and scales.
     questions_ : ndarray of int64
@@ -205,7 +207,22 @@ class PublicPrior(Scorer):
         ndarray of shape (n_claims,)
             The log odds of each claim.
         """
-        return mean_log_odds(self.tables_, design(self._pick(batch)))
+        return self.weights_ @ self.hazards(batch)
+
+    def hazards(self, batch: GraphBatch) -> NDArray[np.float64]:
+        """The log odds that each source gives; `hazard` is their weighted mean.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+
+        Returns
+        -------
+        ndarray of shape (n_sources, n_claims)
+            A row for each source, in the order of ``card_["sources"]``.
+        """
+        return log_odds(self.tables_, design(self._pick(batch)))
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         q = 0.5 * self.true_after_error_
@@ -228,6 +245,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     return {
         "columns_": tuple(record["columns"]),
         "tables_": tuple(_table(one) for one in record["tables"]),
+        "weights_": np.array([float(one["weight"]) for one in record["tables"]]),
         "centre_": _scale(record["scale"]),
         "questions_": np.array(record["questions"], dtype=np.int64),
         "farthest_": float(record["farthest"]),
@@ -236,14 +254,13 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def mean_log_odds(tables: tuple[HazardTable, ...], X: NDArray) -> NDArray[np.float64]:
-    """Average the log odds that the classifiers of all sources give to rows of columns."""
-    total = np.sum([table.read(X)[0] for table in tables], axis=0)
-    return total / sum(table.n_hazards for table in tables)
+def log_odds(tables: tuple[HazardTable, ...], X: NDArray) -> NDArray[np.float64]:
+    """Average the log odds that the classifiers of each source give to rows of columns."""
+    return np.array([table.read(X)[0] / table.n_hazards for table in tables])
 
 
 def _table(record):
-    arrays = {k: _array(v) for k, v in record.items() if k != "scale"}
+    arrays = {k: _array(v) for k, v in record.items() if k not in ("scale", "weight")}
     arrays |= {k: arrays[k].item() for k in ("offset", "n_hazards")}
     table = object.__new__(HazardTable)
     table.__setstate__(arrays | {"standardizer": _scale(record["scale"])})
@@ -261,27 +278,29 @@ def _array(values):
     return found if whole else np.nan_to_num(found.astype(np.float64), nan=np.inf)
 
 
-def blend(own, public, false):
-    """Weights (b, w1, w2) of ``b + w1 own + w2 public`` as log odds of ``false``.
+def blend(own, public, false, shares):
+    """Weights (b, w1, ...) of ``b + w1 own + w2 public[0] + ...`` as log odds of ``false``.
 
-    They minimise the log loss, ``own`` being out of fold, with a pull of the weights
-    towards ``PULL``, and neither is negative. Then w1 and w2 are scaled to the sum of
+    They minimise the log loss, ``own`` being out of fold, with a pull towards ``PULL``, of
+    which the sources have ``shares``, and none but b is negative. So a source that tells
+    little of these problems comes to weigh less. Then all but b are scaled to the sum of
     ``PULL``: what is known of a claim from two thirds of the problems is less than from
     all, and prices from log odds that are drawn together keep less (measured).
     """
-    columns = np.column_stack([np.ones(len(own)), own, public])
+    columns = np.vstack([np.ones(len(own)), own, public])
+    pull = np.r_[PULL[0], PULL[1] * shares]
 
     def loss(weights):
-        odds, pull = columns @ weights, weights[1:] - PULL
+        odds, away = weights @ columns, weights[1:] - pull
         value = np.logaddexp(0, odds).sum() - odds[false].sum()
-        slope = columns.T @ (expit(odds) - false)
-        slope[1:] += 2 * STRENGTH * pull
-        return value + STRENGTH * pull @ pull, slope
+        slope = columns @ (expit(odds) - false)
+        slope[1:] += 2 * STRENGTH * away
+        return value + STRENGTH * away @ away, slope
 
-    bounds = [(None, None), (0, None), (0, None)]
-    start = np.array([0.0, *PULL])
+    bounds = [(None, None), *[(0, None)] * len(pull)]
+    start = np.r_[0.0, pull]
     found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-    found[1:] *= PULL.sum() / max(found[1:].sum(), 1e-3)
+    found[1:] *= sum(PULL) / max(found[1:].sum(), 1e-3)
     return found
 
 
@@ -389,17 +408,18 @@ class NeymanPearsonScorer(Scorer):
         grow, and be concave.
     public_prior : PublicPrior or None, default=None
         Hazards learnt on public labels. They are blended with those learnt here as
-        ``b + w1 own + w2 public``, in log odds; the weights are those that explain the
-        training claims best, own hazards being out of fold, with a pull towards one
-        half and one, and of sum 1.5.
+        ``b + w1 own + w2 first + w3 second + ...``, in log odds, with a weight for each
+        source; the weights are those that explain the training claims best, own hazards
+        being out of fold, with a pull towards 0.6 and, for all sources together, 1, and
+        of sum 1.6.
     random_state : int, RandomState or None, default=0
         Of the trees. None takes the randomness of the filter.
 
     Attributes
     ----------
     prior_ : PublicPrior or None
-    blend_ : ndarray of shape (3,)
-        The weights b, w1 and w2; with ``public_prior`` only.
+    blend_ : ndarray of shape (2 + n_sources,)
+        The weights b, w1, w2, ...; with ``public_prior`` only.
     table_ : HazardTable or None
         The four hazards: logistic regression and boosted trees, which see the claim, and
         logistic regression and a random forest, which see its problem as well. None where
@@ -513,9 +533,10 @@ class NeymanPearsonScorer(Scorer):
             part._learn(others, batch.n_features, seed, **OF_A_PART)
             own[rows] = part._log_odds(evidence.X[rows])
         if self.prior_ is not None:  # own hazards, out of fold, against public ones
-            public, at_risk = self.prior_.hazard(batch), evidence.at_risk
+            public, at_risk = self.prior_.hazards(batch), evidence.at_risk
             false = evidence.labels[at_risk] == 0
-            self.blend_ = blend(own[at_risk], public[at_risk], false)
+            given = own[at_risk], public[:, at_risk], false
+            self.blend_ = blend(*given, self.prior_.weights_)
         mixed = self._mixed(own, batch)
         for fold, (part, rows) in enumerate(zip(parts, of_fold, strict=True)):
             unseen[rows] = part._price(mixed[rows], batch[fold_of == fold])
@@ -552,8 +573,8 @@ class NeymanPearsonScorer(Scorer):
     def _mixed(self, own, batch):
         if self.prior_ is None:
             return own
-        b, w1, w2 = self.blend_
-        return b + w1 * own + w2 * self.prior_.hazard(batch)
+        each = np.vstack([own, self.prior_.hazards(batch)])
+        return self.blend_[0] + self.blend_[1:] @ each
 
     def _seed(self, task):
         return task.rng if self.random_state is None else self.random_state

@@ -370,7 +370,8 @@ class MixtureScorer(Scorer):
         None is a linear model trained through soft calibration ("linear") and
         `NeymanPearsonScorer` ("neyman-pearson"), of which the second is the better one
         unless the folds say otherwise: where both keep the same, it weighs e^2 times as
-        much.
+        much. Where a public prior is blended in, it is alone, unless the filter's
+        ``relaxation`` or ``training``, which only the first one uses, is set.
     public_prior : bool or PublicPrior, default=True
         Whether the second of the default members blends in hazards learnt on public
         labels. True does so where it may help: the columns of
@@ -477,8 +478,10 @@ class MixtureScorer(Scorer):
         need_features(batch)
         rng, (prior, reason) = tasks[0].rng, self._admit_prior(batch, tasks[0])
         fold_of = folds(len(batch), tasks[0].groups, self.n_folds, rng)
-        levels, unseen = [], []
-        for member in self._fresh_members(prior).values():
+        levels, unseen, fresh = [], [], self._fresh_members(prior)
+        if prior is not None and not (tasks[0].relaxation or tasks[0].training):
+            del fresh["linear"]  # which adds nothing to a blend (measured)
+        for member in fresh.values():
             seed = rng.randint(2**31 - 1)
             own = [replace(task, rng=np.random.RandomState(seed)) for task in tasks]
             fitted, confidences = _fit_member(member, batch, labels, own, fold_of)
@@ -486,8 +489,9 @@ class MixtureScorer(Scorer):
             unseen.append(confidences)
         of_level = zip(*levels, strict=True), np.stack(unseen, axis=1)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
-        for mixture, task, *members in zip(mixtures, tasks, *of_level, strict=True):
-            mixture._weigh(*members, task, batch, labels, n_folds, prior, reason)
+        for mixture, task, own, said in zip(mixtures, tasks, *of_level, strict=True):
+            mixture.members_ = dict(zip(fresh, own, strict=True))
+            mixture._weigh(said, task, batch, labels, n_folds, prior, reason)
             if task.verbose:
                 print(mixture.selection_)
         return mixtures
@@ -529,26 +533,25 @@ class MixtureScorer(Scorer):
             reason = _reason_against(PublicPrior(), batch, task)
         return (None, f"left out: {reason}") if reason else (PublicPrior(), "")
 
-    def _weigh(self, members, confidences, task, batch, labels, n_folds, prior, said):
-        names = tuple(self._fresh_members())
+    def _weigh(self, confidences, task, batch, labels, n_folds, prior, said):
+        names = tuple(self.members_)
         retention, given = np.full(len(names), np.nan), (batch, labels, task.alpha)
         if n_folds:
             worth = worth_of(self.gain)
             retention = np.array([_retention(c, *given, worth) for c in confidences])
         deviation = confidences.std(axis=1)
-        self.members_ = dict(zip(names, members, strict=True))
         self._centre = confidences.mean(axis=1)
         self._scale = np.where(deviation > 0, deviation, 1.0)
         weights = self._weights(retention, task.alpha, len(batch))
         if prior is not None:
-            b, own, public = self.members_["neyman-pearson"].blend_
-            said = f"log odds {b:.2f} + {own:.2f} own + {public:.2f} public"
+            b, own, *public = self.members_["neyman-pearson"].blend_
+            said = f"log odds {b:.2f} + {own:.2f} own + {sum(public):.2f} public"
         found = names, weights, retention, n_folds, said
         self.selection_ = Selection(task.alpha, *found)
 
     def _weights(self, retention, alpha, n):
-        before = np.array(LEANING if self.members is None else [0.0] * len(retention))
-        best = retention.max()
+        own, best = self.members is not None, retention.max()
+        before = np.zeros(len(retention)) if own else np.array(LEANING)[-len(retention) :]
         if not best > 0:  # nothing kept, or no cross-validation
             return softmax(before)
         temperature = max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW else TEMPERATURE

@@ -37,8 +37,8 @@ from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.graphs.problems import question_hashes
 from skdcf.ops.hard import below_true_claims
-from skdcf.scorers._hazards import FORMAT, attributes_of
-from skdcf.scorers._hazards import log_odds as log_odds_of
+from skdcf.scorers import PublicPrior
+from skdcf.scorers._prior import FORMAT, attributes_of, digest
 from skdcf.scorers._tables import as_table, design, join
 from skdcf.training.preparing import Standardizer
 
@@ -272,33 +272,28 @@ def manifest(name):
     }
 
 
-def record_of_table(table, weight):
-    """What the file holds of the classifiers of one source."""
-    names = [
-        "weights",
-        "feature",
-        "threshold",
-        "down",
-        "value",
-        "root",
-        "depth",
-        "forest",
-        "doubt",
+def record_of_trees(tables):
+    """The trees of all sources as one table, each source a forest of its own."""
+    n = len(tables[0].weights)
+    shifted = [
+        replace(
+            table,
+            feature=table.feature + i * n,
+            weights=np.zeros(n * len(tables)),
+            forest=np.zeros_like(table.root),
+            doubt=np.zeros(1),
+        )
+        for i, table in enumerate(tables)
     ]
-    arrays = {name: short(getattr(table, name)) for name in names}
-    scale = {
-        name: short(getattr(table.standardizer, name)) for name in ("mean", "scale")
-    }
-    return arrays | {
-        "offset": short(table.offset),
-        "n_hazards": table.n_hazards,
-        "weight": weight,
-        "scale": scale,
-    }
+    joined = join(shifted, n * len(tables))
+    joined = replace(joined, down=joined.down - np.arange(len(joined.down)))
+    names = "feature", "threshold", "down", "value", "root", "depth", "forest"
+    return {name: short(getattr(joined, name)) for name in names}
 
 
 def record_of(learnt, columns, questions, licences, card):
     """What the file holds."""
+    tables = learnt["tables"]
     sources = {
         name: about | {"labels under": licences[name], "files": manifest(name)}
         for name, about in learnt["sources"].items()
@@ -319,10 +314,13 @@ def record_of(learnt, columns, questions, licences, card):
         "farthest": learnt["farthest"],
         "true_after_error": short(learnt["true_after_error"]),
         "scale": {"mean": short(learnt["mean"]), "scale": short(learnt["scale"])},
-        "tables": [
-            record_of_table(*one)
-            for one in zip(learnt["tables"], learnt["weights"], strict=True)
-        ],
+        "linear": [short(np.append(t.weights, t.offset)) for t in tables],
+        "trees": record_of_trees(tables),
+        "units": {
+            name: [short(getattr(t.standardizer, name)) for t in tables]
+            for name in ("mean", "scale")
+        },
+        "weights": learnt["weights"],
         "questions": np.unique(questions[questions >= 0]).tolist(),
     }
 
@@ -346,7 +344,8 @@ def make(without=None, names=OF_REASONING, agreement=False):
     licences = {name: SOURCES[name][1] for name in names}
     card = OF_AGREEING if agreement else CARD
     record = record_of(learn(sources), columns, questions, licences, card)
-    return record | {"probes": log_odds(record, probes(record)).tolist()}
+    record["probes"] = log_odds(record, probes(record)).tolist()
+    return record | {"sha256": digest(record)}
 
 
 def probes(record):
@@ -358,8 +357,9 @@ def probes(record):
 
 def log_odds(record, rows):
     """What the prior says of rows of all its columns."""
-    prior = attributes_of(record)
-    return prior["weights_"] @ log_odds_of(prior["tables_"], rows)
+    prior = PublicPrior()
+    vars(prior).update(attributes_of(record | {"sha256": digest(record)}))
+    return prior.weights_ @ prior.log_odds(rows)
 
 
 def check(record, path):

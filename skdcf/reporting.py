@@ -110,10 +110,11 @@ def _summary(filter, report, own, labels):
     j = report.alpha.tolist().index(own)
     low, high = report.coverage_band[j]
     theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
+    left = f" and {n} that are left over" if (n := len(filter.left_over_)) else ""
     sentences = (
         f"Promised: {filter.describe(own)}.",
         f"Came out at alpha = {own:g}, with {report.n_calibration} answers that "
-        f"calibrated: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
+        f"calibrated{left}: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
         f"answers of this report, to {report.n_questions} questions.{theory}",
         f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims were "
         f"kept per answer, and {report.nonempty[j]:.0%} of the answers kept something.",

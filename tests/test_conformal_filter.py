@@ -22,6 +22,7 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import fit_levels
+from skdcf.exceptions import LabelWarning
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import ClassifierScorer, LinearScorer, MLPScorer
@@ -185,7 +186,9 @@ def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
 def test_one_label_fits(data, scorer):
     graphs, _ = data
     true = [np.ones(g.n_claims, int) for g in graphs[:40]]
-    filter = CoherentConformalFilter(scorer, random_state=0).fit(graphs[:40], true)
+    filter = CoherentConformalFilter(scorer, random_state=0)
+    with pytest.warns(LabelWarning, match="none of the .* claims is labelled false"):
+        filter.fit(graphs[:40], true)
     assert filter.threshold_ == np.inf
     assert np.concatenate(filter.predict(graphs[:40])).all()
     filter.fit(graphs[:40], [1 - row for row in true])

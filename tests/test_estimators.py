@@ -41,6 +41,7 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
 
@@ -358,7 +359,8 @@ def test_groups_stay_together(data):
 def test_one_class_of_claims_keeps_all_or_nothing(data):
     graphs, _ = data
     true = [np.ones(g.n_claims, int) for g in graphs]
-    filter = HardCF(LogisticRegression()).fit(graphs, true)
+    with pytest.warns(LabelWarning, match="none of the .* claims is labelled false"):
+        filter = HardCF(LogisticRegression()).fit(graphs, true)
     assert filter.threshold_ == np.inf
     assert np.concatenate(filter.predict(graphs)).all()
     false = [np.zeros(g.n_claims, int) for g in graphs]

@@ -18,6 +18,7 @@ from skdcf.edges import chain_edges
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, SettingWarning
 from skdcf.features import AgreementFeatures, FrequencyFeature, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
+from skdcf.labelling.sources import LabelSource, set_label_sources
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
 
 EDGES = {"given": [(0, 1)], "none": (), "unknown": None}
@@ -286,6 +287,23 @@ def test_unjudged_answers_are_left_out_where_those_judged_were_drawn_blindly():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert HardCF(0).fit(X, y).n_calibration_ == n
+
+
+def test_who_was_unsure_has_judged():
+    """Without what people are unsure of, the rest would err too rarely."""
+    rng = np.random.RandomState(0)
+    batch, confidence = [], rng.uniform(size=400)
+    false = rng.uniform(size=400) > 0.7 + 0.2 * (confidence - 0.5)
+    unsure = false & (rng.uniform(size=400) < 0.6)
+    for i in range(400):
+        graph = problem(seed=i, n_claims=1, metadata={"drawn": "random"})
+        graph = graph.replace(features=confidence[i : i + 1, None])
+        said = LabelSource("human", "ann") if i < 300 else None
+        batch.append(set_label_sources(graph, [said]))
+    y = [[-1 if i >= 300 or unsure[i] else 1 - int(false[i])] for i in range(400)]
+    cf = HardCF(0).fit(batch, y)
+    known = HardCF(0).fit(batch[:300], [row if row[0] >= 0 else [0] for row in y[:300]])
+    assert cf.threshold_ == known.threshold_ and cf.n_calibration_ == 299
 
 
 def test_a_claim_without_a_verdict_is_never_kept():

@@ -8,7 +8,7 @@ import skdcf
 from skdcf import ReasoningGraph
 from skdcf.cli import main
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
-from skdcf.labelling import LabelStore, RandomOrder
+from skdcf.labelling import LabelStore, RandomOrder, to_label_studio
 
 
 def run(*arguments):
@@ -142,6 +142,28 @@ def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
     bad.write_text("problem_id,claim_number,label\nid 0,99,true\n")
     assert run(*command, "--import", bad) == 2
     assert "'99' of problem 'id 0'" in capsys.readouterr().err
+
+
+def test_labels_of_who_judged_elsewhere_are_written(folder, tmp_path, capsys):
+    """Label Studio says a number; our own login name has judged nothing then."""
+    graphs = read_jsonl(folder / "p.jsonl").graphs
+    words = [["true"] * n for n in graphs.sizes]
+    tasks = to_label_studio(graphs, words)
+    for task in tasks:
+        task["annotations"][0]["completed_by"] = 1
+    results, out = tmp_path / "results.json", tmp_path / "out.jsonl"
+    command = ["label", folder / "p.jsonl", "--no-page", "--journal", tmp_path / "j"]
+    command += ["-o", out, "--import", results]
+    results.write_text(json.dumps(tasks))
+    assert run(*command) == 0
+    assert all((labels == 1).all() for labels in read_jsonl(out).labels)
+    tasks[0]["annotations"][0]["completed_by"] = 2
+    results.write_text(json.dumps(tasks))
+    command[command.index(tmp_path / "j")] = tmp_path / "k"
+    assert run(*command) == 2
+    assert "--annotator, one of ['2', '1']" in capsys.readouterr().err
+    assert run(*command, "--annotator", "2") == 0
+    assert len(LabelStore(graphs, tmp_path / "k").annotators()) == 2
 
 
 def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):

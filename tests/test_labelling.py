@@ -213,6 +213,23 @@ def test_what_label_studio_exports_is_read_back():
     }
 
 
+def test_tables_that_would_say_nothing_are_refused(tmp_path):
+    path = tmp_path / "claims.csv"
+    write_csv(path, GRAPHS, [["true", "true"], ["false"]])
+    semicolons = path.read_text("utf-8-sig").replace(",", ";")
+    for text in (semicolons, "problem_id,claim_number,Label\n0,1,true\n", ""):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"without .*label.* commas"):
+            read_csv(path, GRAPHS)
+
+
+def test_two_problems_of_one_id_take_no_labels():
+    twice = [graph.replace(id="a") for graph in GRAPHS]
+    tasks = to_label_studio(twice, [["true", "true"], ["false"]])
+    with pytest.raises(ValueError, match="two problems have the id 'a'"):
+        from_label_studio(tasks, twice)
+
+
 @pytest.mark.parametrize(
     "change",
     [

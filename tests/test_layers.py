@@ -88,27 +88,27 @@ LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 ROOMS = {
     "_drawing": 272,
     "adapters": 530,
-    "cli": 762,
+    "cli": 775,
     "datasets": 1184,
-    "estimators": 1545,
+    "estimators": 1561,
     "evaluation": 621,
     "features": 1862,
     "graphs": 1571,
     "guarantees": 512,
     "inspection": 526,
-    "labelling": 720,
+    "labelling": 733,
     "llm": 1688,
     "metrics": 300,
-    "monitoring": 299,
+    "monitoring": 297,
     "ops": 712,
     "persistence": 320,
     "plots": 436,
     "relaxation": 498,
-    "scorers": 1116,
+    "scorers": 1178,
     "service": 250,
     "training": 377,
 }
-WHOLE = 16_826
+WHOLE = 16_931
 
 
 def place(path):

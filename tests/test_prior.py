@@ -1,7 +1,9 @@
 """The public prior: what it reads, what it has seen, how it is blended, when it is left out."""
 
 import json
+import os
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.base import clone
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.evaluation import fit_levels
-from skdcf.exceptions import CalibrationWarning
+from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, SettingWarning
 from skdcf.features import reasoning_features
 from skdcf.persistence import load, save
 from skdcf.relaxation import PathRelaxation
@@ -24,14 +26,13 @@ from skdcf.scorers import (
     PublicPrior,
     Task,
 )
-from skdcf.scorers._hazards import blend
+from skdcf.scorers._prior import blend, digest
 from skdcf.training import SoftTraining
 
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
 RECORD = json.loads(SHIPPED.read_text())
 COLUMNS = RECORD["columns"]
-FIRST = RECORD["tables"][0]  # of one source
-WEIGHTS = [table["weight"] for table in RECORD["tables"]]
+TREES, WEIGHTS = RECORD["trees"], RECORD["weights"]
 N = len(COLUMNS)
 MEAN, SCALE = (np.array(RECORD["scale"][k], dtype=float) for k in ("mean", "scale"))
 
@@ -65,22 +66,25 @@ def having_seen(tmp_path):
     batch, _ = problems(1, texts=[KNOWN])
     record = RECORD | {"questions": question_hashes(batch).tolist()}
     path = tmp_path / "prior.json"
-    path.write_text(json.dumps(record))
+    path.write_text(json.dumps(record | {"sha256": digest(record)}))
     return PublicPrior(path)
 
 
-def by_one(table, x):
-    """Log odds that the classifiers of one source add up to."""
-    mean, scale = (np.array(table["scale"][k], dtype=float) for k in ("mean", "scale"))
+def by_one(i, x):
+    """Log odds of one source, which has a linear and a boosted classifier."""
+    mean, scale = (
+        np.array(RECORD["units"][k][i], dtype=float) for k in RECORD["units"]
+    )
     z = np.clip((x - mean) / np.where(np.isnan(scale), np.inf, scale), -3, 3)
-    total = table["offset"] + z @ np.array(table["weights"])
-    for root in table["root"]:
+    *weights, total = RECORD["linear"][i]
+    total += z @ weights
+    for root, forest in zip(TREES["root"], TREES["forest"], strict=True):
         node = root
-        while table["down"][node] != node:
-            right = z[table["feature"][node]] > table["threshold"][node]
-            node = table["down"][node] + right
-        total += table["value"][node]
-    return total
+        while forest == i and TREES["down"][node]:
+            column = TREES["feature"][node] - i * len(z)
+            node += TREES["down"][node] + (z[column] > TREES["threshold"][node])
+        total += TREES["value"][node] * (forest == i)
+    return total / 2
 
 
 def by_hand(batch):
@@ -90,7 +94,7 @@ def by_hand(batch):
         wide = np.append(X.mean(axis=0), np.log(len(X)))
         for x in X:
             row = np.append(x, wide)
-            odds.append([by_one(t, row) / t["n_hazards"] for t in RECORD["tables"]])
+            odds.append([by_one(i, row) for i in range(len(WEIGHTS))])
     return np.array(odds).T
 
 
@@ -241,26 +245,78 @@ def test_problems_that_it_has_seen(having_seen, monkeypatch):
     [
         ({"format": "skdcf public prior 0"}, "its format"),
         (
-            {"tables": [FIRST | {"down": [7] * len(FIRST["down"])}]},
+            {"trees": TREES | {"down": [7] * len(TREES["down"])}},
             "damaged",
         ),
         (
-            {"tables": [{k: v for k, v in FIRST.items() if k != "value"}]},
+            {"trees": {k: v for k, v in TREES.items() if k != "value"}},
             "prior",
         ),
         ({"columns": None}, "no public prior"),
         ({"questions": ["a"]}, "no public prior"),
     ],
 )
-def test_a_file_that_was_changed(change, reason, tmp_path):
+def test_a_file_that_does_not_fit(change, reason, tmp_path):
     batch, labels = problems(5)
     path = tmp_path / "prior.json"
-    path.write_text(json.dumps(RECORD | change))
+    record = RECORD | change
+    path.write_text(json.dumps(record | {"sha256": digest(record)}))
     with pytest.raises(ValueError, match=reason):
         PublicPrior(path).fit(batch, labels)
     path.write_text("{")
     with pytest.raises(ValueError, match="is no public prior"):
         PublicPrior(tmp_path / "." / "prior.json").fit(batch, labels)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"questions": []},
+        {"farthest": 99.0},
+        {"true_after_error": 0.9},
+        {"columns": COLUMNS[::-1]},
+        {"trees": {}},
+        {"weights": [0.9, *WEIGHTS[1:]]},
+        {"sha256": None},
+    ],
+)
+def test_a_file_that_was_changed(change, tmp_path):
+    batch, labels = problems(5)
+    path = tmp_path / "prior.json"
+    path.write_text(json.dumps(RECORD))
+    prior = PublicPrior(path).fit(batch, labels)
+    path.write_text(json.dumps(RECORD | change))
+    os.utime(path, ns=(0, 1))  # another file at the same place
+    with pytest.raises(ValueError, match=r"was changed since .*make_prior"):
+        PublicPrior(path).fit(batch, labels)
+    for array in (
+        prior.questions_,
+        prior.weights_,
+        prior.table_.value,
+        prior.units_.mean,
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_what_does_not_calibrate_says_how_far_the_problems_are():
+    for shift, n, far in ((3.0, 30, True), (3.0, 28, False), (0.0, 30, False)):
+        batch, labels = problems(n, shift=shift)
+        y, filter = batch.split(labels), HardCF(PublicPrior(), alpha=0.05)
+        expected = pytest.warns(SettingWarning, match="deviations from its sources")
+        with expected if far else nullcontext():
+            assert len(filter.fit(batch, y).left_over_) == n - 19
+    batch, labels = problems(60, shift=3.0)
+    blended = HardCF(MixtureScorer(public_prior=PublicPrior()), random_state=0)
+    with pytest.warns(SettingWarning, match="deviations from its sources"):
+        blended.fit(batch, batch.split(labels))
+
+
+def test_problems_without_a_question():
+    """Nothing tells whether the prior was learnt from them."""
+    batch, labels = problems(20, texts=[""] * 20)
+    with pytest.warns(GuaranteeWarning, match="20 of 20 problems have no question"):
+        HardCF(PublicPrior()).fit(batch, batch.split(labels))
 
 
 def test_settings_that_nothing_would_use():

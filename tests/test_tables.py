@@ -133,6 +133,20 @@ def test_boosters_of_xgboost(parameters):
     )
 
 
+def test_what_xgboost_takes_for_missing_is_left_to_it():
+    xgboost = pytest.importorskip("xgboost")
+    trees = xgboost.XGBClassifier(n_estimators=5, n_jobs=1, missing=0.0)
+    scorer = ClassifierScorer(trees).fit(alone(X), Y)
+    assert scorer.table_ is None
+
+
+def test_a_classifier_that_names_its_classes_does_not_say_which_is_true():
+    words = np.where(Y == 1, "right", "wrong")
+    frozen = FrozenEstimator(LogisticRegression().fit(X, words))
+    with pytest.raises(ValueError, match=r"right.*1 for claims that are true"):
+        ClassifierScorer(frozen).fit(alone(X), Y)
+
+
 def with_categories():
     return HistGradientBoostingClassifier(max_iter=3, categorical_features=[0])
 

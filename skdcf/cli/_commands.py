@@ -84,7 +84,13 @@ def _save(filter, data, options):
     n, low = filter.n_calibration_, 1 / (filter.n_calibration_ + 1)
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
     files.inform(f"promise: {filter.describe()}")
-    files.inform(f"{n} answers calibrated; they allow levels from alpha = {low:.3g} on")
+    left = f", {len(filter.left_over_)} are left over" if len(filter.left_over_) else ""
+    files.inform(
+        f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
+    )
+    selection = getattr(filter.scorer_, "selection_", None)
+    if selection and selection.prior:
+        files.inform(f"public prior: {selection.prior}")
     for reason in filter.origin_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
     if np.all(np.isneginf(filter.threshold())) and not options.force:

@@ -33,7 +33,13 @@ def label(options):
         order = labelling.FilterOrder(model, data.graphs, options.alpha)
     store = labelling.LabelStore(data.graphs, journal, data.labels)
     if options.results:
-        _import(store, options.results, by)
+        names = _import(store, options.results, by)
+        if options.annotator is None and by not in store.annotators() and names:
+            if len(names) > 1:
+                raise ValueError(
+                    f"choose whose labels to write: --annotator, one of {names}"
+                )
+            by = names[0]
     if options.settle:
         store.settle(*others, by)
     meaning = _meaning(options, data.graphs)
@@ -84,14 +90,14 @@ def _wait():
 
 
 def _import(store, path, by):
-    """Save judgements that were made elsewhere, each under the name of who made it."""
+    """Save judgements that were made elsewhere under the names of who made them."""
     if path.endswith(".csv"):
         found = labelling.exchange.read_csv(path, store.graphs)
     else:
         tasks = json.loads(Path(path).read_text("utf-8"))
         found = labelling.from_label_studio(tasks, store.graphs)
+    found = {by if name == "imported" else name: words for name, words in found.items()}
     for name, words in found.items():
-        name = by if name == "imported" else name
         new = [
             (i, v, word)
             for i, row in enumerate(words)
@@ -101,6 +107,7 @@ def _import(store, path, by):
         for judged in new:
             store.label(*judged, by=name)
         inform(f"{len(new)} judgements of {name} were taken from {path}")
+    return [*found]
 
 
 def _drawn(store, by, options):

@@ -77,10 +77,11 @@ class View:
         return replace(self, passed=passed, seen=seen, labels=labels)
 
 
-def admit(estimator, X, *, reset):
+def admit(estimator, X, *, reset, carry=True):
     """X as a GraphBatch with the edges of a rule, and whether it was a table.
 
-    Sets (``reset``) or compares the number and the names of the features.
+    Sets (``reset``) or compares the number and the names of the features. What is looked at
+    several times carries its columns; to carry them takes as long as a single prediction.
     """
     batch = pack_graphs(X)
     if is_table := batch is None:
@@ -94,7 +95,7 @@ def admit(estimator, X, *, reset):
         else:
             _compare_features(estimator, batch)
         batch = _ruled(batch, estimator.edges) if callable(estimator.edges) else batch
-    if estimator.features is not None:
+    if carry and estimator.features is not None:
         batch = carry_columns(estimator.features, batch)
     return batch, is_table
 
@@ -216,7 +217,7 @@ def _is_per_problem(y):
 
 def enter(filter, X, accept_origin, y, new):
     """The problems at a door of a fitted filter, compared with those that calibrated."""
-    batch, is_table = admit(filter, X, reset=False)
+    batch, is_table = admit(filter, X, reset=False, carry=y is not None)
     values = filter._label_values
     labels = None if y is None else flat_labels(y, batch, is_table, values)[0]
     found = origin_of(filter, batch, y is not None)

@@ -21,7 +21,9 @@ from .._checks import warn
 from ..exceptions import LabelWarning
 from ..features.columns import fit_columns, learns
 from ..graphs.problems import question_hashes
+from ..graphs.sources import read_sources
 from ..ops.conformal import Steps
+from ..scorers import PublicPrior
 from ..scorers.making import CrossScorer, Scorer, Task, as_scorer
 from ..training.preparing import hold_out, holdout_count, number_groups
 from ._door import View, admit, compare_origin, flat_labels, origin_of
@@ -97,6 +99,14 @@ def fit_together(filters, X, y, groups, accept_origin):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
             fit.learning = fit.scorer.does_learn()
+        if (fit.learning or isinstance(fit.scorer, PublicPrior)) and (
+            labels == 1
+        ).all():
+            warn(
+                f"none of the {len(labels)} claims is labelled false: nothing tells true "
+                "claims from false ones, and every claim of new answers may be kept",
+                LabelWarning,
+            )
         for several, own in _share_split(filters, fit):
             _take_over(several, first)
             (_fit_cross if _is_cross(first, fit) else _fit_split)(several, own)
@@ -187,7 +197,10 @@ def _fit_split(filters, fit):
         if id(scorer) not in parts:
             parts[id(scorer)] = filter._part(held, fit.seen[rows])
         filter._store(parts[id(scorer)], fewest=not (fit.learning or sized))
-        filter.left_over_ = fit.rows[rows[filter.left_over_]]
+        left = rows[filter.left_over_]
+        if not fit.learning and isinstance(scorer, PublicPrior):
+            scorer.warn_if_far(fit.view.take(left).seen)
+        filter.left_over_ = fit.rows[left]
 
 
 def _judged(view, rows):
@@ -357,9 +370,16 @@ def _controller(n_modules):
 
 
 def judged_problems(batch, labels):
-    """Whether a claim of each problem was judged, or there is none to judge."""
+    """Whether a claim of each problem was judged, or there is none to judge.
+
+    Who was unsure has judged, too, where the metadata tell: without what people are unsure
+    of, the rest would err too rarely.
+    """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
-    return judged | (batch.sizes == 0)
+    judged |= batch.sizes == 0
+    for i in np.flatnonzero(~judged) if batch.metadata is not None else ():
+        judged[i] = any(read_sources(batch.metadata[i], int(batch.sizes[i])))
+    return judged
 
 
 def rows_that_count(batch, labels):

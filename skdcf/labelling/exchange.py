@@ -92,7 +92,8 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     Raises
     ------
     ValueError
-        If a task belongs to no claim of these problems, or holds no such verdict.
+        If a task belongs to no claim of these problems, or holds no such verdict, or two
+        problems have one id.
 
     Examples
     --------
@@ -159,10 +160,21 @@ def read_csv(path: str | os.PathLike, graphs: Any) -> dict[str, Words]:
     Raises
     ------
     ValueError
-        If a row belongs to no claim of these problems, or holds no such label.
+        If a column is missing, or a row belongs to no claim of these problems, or holds no
+        such label, or two problems have one id.
     """
     with open(path, encoding="utf-8-sig", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row.get("label")]
+        table = csv.DictReader(file)
+        if missing := {"problem_id", "claim_number", "label"} - {
+            *(table.fieldnames or ())
+        }:
+            there = (
+                f"{path} has the columns {table.fieldnames}, without {sorted(missing)}"
+            )
+            raise ValueError(
+                f"{there}: separate columns by commas, and keep their names"
+            )
+        rows = [row for row in table if row["label"]]
     return _matched(rows, graphs)
 
 
@@ -189,8 +201,11 @@ def _matched(rows, graphs):
     """Words by annotator, of rows that name a problem, a claim and a label."""
     batch, found, places = as_batch(graphs), {}, {}
     for i, graph in enumerate(batch):
+        name = str(_name(i, graph))
+        if (name, "1") in places:
+            raise ValueError(f"two problems have the id {name!r}: whose label is it?")
         for v, text in enumerate(graph.claims or ()):
-            places[str(_name(i, graph)), str(v + 1)] = i, v, text.split()
+            places[name, str(v + 1)] = i, v, text.split()
     for number, row in enumerate(rows, start=1):
         key = str(row.get("problem_id")), str(row.get("claim_number")).strip()
         i, v, own = places.get(key, (0, 0, None))

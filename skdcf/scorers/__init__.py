@@ -4,7 +4,8 @@
 such as `LinearScorer`, become scorers through `ConformalScorer`, which trains them.
 """
 
-from ._hazards import NeymanPearsonScorer, PublicPrior
+from ._hazards import NeymanPearsonScorer
+from ._prior import PublicPrior
 from ._scorer import FeatureScorer, FrequencyScorer, LinearForm, Scorer, Task
 from ._tables import HazardTable as HazardTable
 from ._trained import ConformalScorer, LinearScorer, MixtureScorer, MLPScorer

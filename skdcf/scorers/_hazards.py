@@ -1,308 +1,25 @@
-"""Hazards learnt on public labels, for those who have few labels of their own."""
+"""Prices of claims from the hazards of errors, learnt here and blended with public ones."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._parameters import UNIT, settings
 from ..graphs import GraphBatch
-from ..graphs.problems import question_hashes
 from ..ops.hard import below_true_claims
 from ..ops.price import log_price
 from ..training.preparing import Standardizer
+from ._prior import PublicPrior, blend
 from ._scorer import Scorer, Task, folds, need_features
-from ._tables import HazardTable, as_table, design, join
-
-FORMAT = "skdcf public prior 3"
-# The weight of one's own log odds is pulled to the first, those of all sources together to
-# the second. A mean of unsure classifiers is less sure than it could be: the sum is above 1.
-PULL = 0.6, 1.0
-STRENGTH = 30.0  # the pull's: some 100 claims of one's own move the weights little
-
-
-@settings
-class PublicPrior(Scorer):
-    """Hazards that were learnt on public labels of mathematics, as they are.
-
-    A logistic regression and boosted trees for each of five sources, which have learnt
-    from some 34,000 claims in first-error and step labels, read the columns of
-    `skdcf.features.reasoning_features`. Their mean is the prior. They learn nothing from
-    your problems, so that all of these calibrate. ``scorer="auto"`` blends them with
-    hazards of your own, which keeps more from some fifty labels on, and leaves it out
-    where the columns say that the problems are far from mathematics: see `MixtureScorer`.
-
-    Parameters
-    ----------
-    file : path-like, "agreement" or None, default=None
-        What ``benchmarks/make_prior.py`` wrote. None is the prior of mathematics that
-        the package holds. "agreement" is the other one, which reads eleven columns of
-        `skdcf.features.AgreementFeatures`: how far other answers to the question agree
-        tells errors in other domains, too. It is taken only where it is asked for.
-
-    Attributes
-    ----------
-    card_ : dict
-        Sources with their licences, what it was tried on, and where it fails.
-    columns_ : tuple of str
-        The columns that it reads.
-    tables_ : tuple of HazardTable
-        One for each source, with its own centre and scale in the standardizer.
-    weights_ : ndarray of shape (n_sources,)
-        Of the sources, of sum 1 but for rounding.
-    centre_ : Standardizer
-        With the means of the sources' centres and scales.
-    questions_ : ndarray of int64
-        Hashes of the source questions.
-    farthest_ : float
-        Distance of the farthest source with natural errors, beyond which ``"auto"`` leaves
-        the prior out.
-    true_after_error_ : float
-        Share of true claims among those below a false one, in the sources.
-
-    Warnings
-    --------
-    It has seen its source questions, and is refused for problems among them.
-
-    Examples
-    --------
-    >>> from skdcf import ReasoningGraph
-    >>> from skdcf.features import reasoning_features
-    >>> from skdcf.scorers import PublicPrior
-    >>> claims = ["There are 3 * 4 = 12 eggs", "Half of them are 12 / 2 = 8"]
-    >>> graph = ReasoningGraph.from_parents(
-    ...     [[], [0]], claims=claims, problem="Of 3 boxes with 4 eggs, half are used."
-    ... )
-    >>> X = reasoning_features().fit_transform([graph])
-    >>> right, wrong = PublicPrior().fit(X, [1, 0]).confidence(X)
-    >>> bool(right > wrong)
-    True
-    """
-
-    learns = False
-    _parameter_constraints = {"file": [None, str, os.PathLike]}
-    _opens, _ships = ("file",), "agreement"
-
-    file: str | os.PathLike | None = None
-
-    def fit(
-        self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None
-    ) -> Self:
-        """Read the file, and check that it may be used for these problems.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        labels : object, optional
-            Not looked at.
-        task : Task, optional
-            What the filter tells about the fit.
-
-        Returns
-        -------
-        self
-            The scorer itself, fitted.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, the file is damaged, or a question of the problems is
-            among those that it was learnt from.
-        """
-        self.validate()
-        shipped = files(__package__) / f"{self.file or 'public'}_prior.json"
-        path = shipped if self.file in (None, self._ships) else self.file
-        self.__dict__.update(read(Path(str(path))))
-        self._pick(batch)
-        asked = None if task is None else task.questions
-        known = self.saw(batch) if asked is None else np.isin(asked, self.questions_)
-        if known.any():
-            raise ValueError(
-                f"the public prior was learnt from the questions of {known.sum()} of the "
-                f"{len(known)} problems, which can neither calibrate it nor show its worth: "
-                "use others, or another prior (benchmarks/make_prior.py --without)"
-            )
-        return self
-
-    def _pick(self, batch):
-        """The problems with the columns of the prior, in its order, or ValueError."""
-        names = list(batch.feature_names or ())
-        missing = [name for name in self.columns_ if name not in names]
-        if missing:
-            which = f"{len(missing)} of the {len(self.columns_)} columns of reasoning_features()"
-            why = f"that the public prior reads are missing, such as {missing[0]!r}"
-            raise ValueError(f"{which} {why}")
-        at = [names.index(name) for name in self.columns_]
-        return batch.replace_features(batch.features[:, at], self.columns_)
-
-    def columns_read(self) -> tuple[str, ...] | None:
-        """Names of the columns that the hazards read.
-
-        Returns
-        -------
-        tuple of str
-            The names; None where all columns are read.
-        """
-        return self.columns_
-
-    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Find the problems with a question that the prior was learnt from.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_problems,)
-            Whether each problem was seen.
-        """
-        return np.isin(question_hashes(batch), self.questions_)
-
-    def distance(self, batch: GraphBatch) -> float:
-        """How far the problems are from those that the prior was learnt from.
-
-        Mean over the columns of the distance between their mean and the centre of the
-        sources, in deviations.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        float
-            The mean distance, in deviations.
-        """
-        centre, n = self.centre_, len(self.columns_)
-        mean = self._pick(batch).features.mean(axis=0)
-        return float(np.abs((mean - centre.mean[:n]) / centre.scale[:n]).mean())
-
-    def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Log odds that a claim is false, given that all its ancestors are true.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-            The log odds of each claim.
-        """
-        return self.weights_ @ self.hazards(batch)
-
-    def hazards(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """The log odds that each source gives; `hazard` is their weighted mean.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        ndarray of shape (n_sources, n_claims)
-            A row for each source, in the order of ``card_["sources"]``.
-        """
-        return log_odds(self.tables_, design(self._pick(batch)))
-
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        q = 0.5 * self.true_after_error_
-        return -log_price(self.hazard(batch), batch, q)
-
-
-@cache
-def read(path: Path) -> dict[str, Any]:
-    """Read the attributes of a prior from its file, or raise ValueError with the reason."""
-    try:
-        return attributes_of(json.loads(path.read_bytes()))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path} is no public prior: {error}") from error
-
-
-def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of `PublicPrior` from what stands in a file."""
-    if record["format"] != FORMAT:
-        raise ValueError(f"its format is {record['format']!r}, not {FORMAT!r}")
-    return {
-        "columns_": tuple(record["columns"]),
-        "tables_": tuple(_table(one) for one in record["tables"]),
-        "weights_": np.array([float(one["weight"]) for one in record["tables"]]),
-        "centre_": _scale(record["scale"]),
-        "questions_": np.array(record["questions"], dtype=np.int64),
-        "farthest_": float(record["farthest"]),
-        "true_after_error_": float(record["true_after_error"]),
-        "card_": record["card"],
-    }
-
-
-def log_odds(tables: tuple[HazardTable, ...], X: NDArray) -> NDArray[np.float64]:
-    """Average the log odds that the classifiers of each source give to rows of columns."""
-    return np.array([table.read(X)[0] / table.n_hazards for table in tables])
-
-
-def _table(record):
-    arrays = {k: _array(v) for k, v in record.items() if k not in ("scale", "weight")}
-    arrays |= {k: arrays[k].item() for k in ("offset", "n_hazards")}
-    table = object.__new__(HazardTable)
-    table.__setstate__(arrays | {"standardizer": _scale(record["scale"])})
-    return table
-
-
-def _scale(record):
-    return Standardizer(**{k: _array(v) for k, v in record.items()})
-
-
-def _array(values):
-    """Numbers of a file, where null is infinity, which JSON has no number for."""
-    found = np.array(values)
-    whole = found.dtype.kind == "i" and found.size
-    return found if whole else np.nan_to_num(found.astype(np.float64), nan=np.inf)
-
-
-def blend(own, public, false, shares):
-    """Weights (b, w1, ...) of ``b + w1 own + w2 public[0] + ...`` as log odds of ``false``.
-
-    They minimise the log loss, ``own`` being out of fold, with a pull towards ``PULL``, of
-    which the sources have ``shares``, and none but b is negative. So a source that tells
-    little of these problems comes to weigh less. Then all but b are scaled to the sum of
-    ``PULL``: what is known of a claim from two thirds of the problems is less than from
-    all, and prices from log odds that are drawn together keep less (measured).
-    """
-    columns = np.vstack([np.ones(len(own)), own, public])
-    pull = np.r_[PULL[0], PULL[1] * shares]
-
-    def loss(weights):
-        odds, away = weights @ columns, weights[1:] - pull
-        value = np.logaddexp(0, odds).sum() - odds[false].sum()
-        slope = columns @ (expit(odds) - false)
-        slope[1:] += 2 * STRENGTH * away
-        return value + STRENGTH * away @ away, slope
-
-    bounds = [(None, None), *[(0, None)] * len(pull)]
-    start = np.r_[0.0, pull]
-    found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-    found[1:] *= sum(PULL) / max(found[1:].sum(), 1e-3)
-    return found
-
+from ._tables import as_table, design, join
 
 N_FOLDS = 3  # for the own hazards that a public prior is weighed against
 MOST_KEPT = 1000  # claims up to which a gain is looked at
@@ -550,6 +267,7 @@ class NeymanPearsonScorer(Scorer):
         self.prior_ = None
         if self.public_prior is not None:
             self.prior_ = clone(self.public_prior).fit(batch, labels, task)
+            self.prior_.warn_if_far(batch)
         table, known = design(batch), labels >= 0
         self._standardizer = Standardizer.fit(table)
         at_risk = known & below_true_claims(labels, batch)

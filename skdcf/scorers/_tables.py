@@ -262,7 +262,8 @@ def _histogram_boosted(estimator):
 def _xgboosted(estimator):
     model = json.loads(estimator.get_booster().save_raw("json"))["learner"]
     model = model["gradient_booster"]
-    if model["name"] != "gbtree" or estimator.early_stopping_rounds is not None:
+    own = estimator.early_stopping_rounds is None and np.isnan(estimator.missing)
+    if model["name"] != "gbtree" or not own:
         return None
     nodes = []
     for tree in model["model"]["trees"]:

@@ -31,7 +31,8 @@ from ..graphs import GraphBatch
 from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from . import _scorer
-from ._hazards import Gain, NeymanPearsonScorer, PublicPrior, worth_of
+from ._hazards import Gain, NeymanPearsonScorer, worth_of
+from ._prior import PublicPrior
 from ._scorer import LinearForm, Scorer, Task, confidence_of_each, folds, need_features
 
 
@@ -551,7 +552,9 @@ class MixtureScorer(Scorer):
 
     def _weights(self, retention, alpha, n):
         own, best = self.members is not None, retention.max()
-        before = np.zeros(len(retention)) if own else np.array(LEANING)[-len(retention) :]
+        before = (
+            np.zeros(len(retention)) if own else np.array(LEANING)[-len(retention) :]
+        )
         if not best > 0:  # nothing kept, or no cross-validation
             return softmax(before)
         temperature = max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW else TEMPERATURE
@@ -595,17 +598,13 @@ class MixtureScorer(Scorer):
 
 
 def _reason_against(prior, batch, task):
-    """Why the public prior is left out of a default mixture; None if it is not."""
+    """Why the public prior is left out of a default mixture; empty if it is not."""
     if len(batch) > MANY:
         return f"{len(batch)} problems train, and from {MANY + 1} on it adds little"
     try:
-        distance = prior.fit(batch, None, task).distance(batch)
+        return prior.fit(batch, None, task).reason_against(batch)
     except ValueError as error:
         return str(error)
-    if distance > prior.farthest_:
-        bound = f"and those with natural errors at most {prior.farthest_:.2f}"
-        return f"the problems are {distance:.2f} deviations from its sources, {bound}"
-    return None
 
 
 def _fit_member(member, batch, labels, tasks, fold_of):

@@ -357,6 +357,12 @@ class ClassifierScorer(Scorer):
         -------
         self
             The scorer itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            If the problems have no features, or the classes of a classifier that was
+            trained before do not say which one is true.
         """
         _scorer.need_features(batch)
         target, known = _targets(self.label, labels, batch)
@@ -365,6 +371,12 @@ class ClassifierScorer(Scorer):
         if not known.all():
             X, target = X[known], target[known]
         self.estimator_ = None if self.learns else self.estimator
+        classes = getattr(self.estimator_, "classes_", None)
+        if classes is not None and not set(classes) <= {-1, 0, 1}:
+            raise ValueError(
+                f"the classes of {self.estimator} are {list(classes)}: train it with 1 for "
+                "claims that are true and 0 for false ones"
+            )
         if self.learns and len(target) and target.min() != target.max():
             estimator = logistic() if self.estimator is None else clone(self.estimator)
             self.estimator_ = estimator.fit(X, target.astype(int))

@@ -112,6 +112,9 @@ COLUMNS = (
 )
 # Errors that a model planted: no measure of how far answers are that somebody filters.
 PLANTED = ("PRMBench train",)
+# The prior of mathematics is left out beyond its farthest source, and beyond this: chemistry,
+# at a distance of .39, loses 2 to 14 % with it; mathematics lies at .19 to .31.
+FARTHEST = 0.37
 # What can be left out, and with it all its questions.
 SETS = {
     "process-bench": lambda: fetch_process_bench("gsm8k"),
@@ -342,8 +345,10 @@ def make(without=None, names=OF_REASONING, agreement=False):
     sources = {name: (keep(s[0], columns), *s[1:]) for name, s in sources.items()}
     questions = np.concatenate([hashes for _, _, hashes in sources.values()])
     licences = {name: SOURCES[name][1] for name in names}
-    card = OF_AGREEING if agreement else CARD
-    record = record_of(learn(sources), columns, questions, licences, card)
+    card, learnt = OF_AGREEING if agreement else CARD, learn(sources)
+    if not agreement:
+        learnt["farthest"] = min(learnt["farthest"], FARTHEST)
+    record = record_of(learnt, columns, questions, licences, card)
     record["probes"] = log_odds(record, probes(record)).tolist()
     return record | {"sha256": digest(record)}
 

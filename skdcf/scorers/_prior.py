@@ -74,8 +74,7 @@ class PublicPrior(Scorer):
     questions_ : ndarray of int64
         Hashes of the source questions.
     farthest_ : float
-        Distance of the farthest source with natural errors, beyond which ``"auto"`` leaves
-        the prior out.
+        Distance beyond which ``"auto"`` leaves the prior out.
     true_after_error_ : float
         Share of true claims among those below a false one, in the sources.
 
@@ -234,7 +233,9 @@ class PublicPrior(Scorer):
         """
         if (distance := self.distance(batch)) <= self.farthest_:
             return ""
-        bound = f"and those with natural errors at most {self.farthest_:.2f}"
+        bound = (
+            f"more than {self.farthest_:.2f}, beyond which it was seen to cost claims"
+        )
         return f"the problems are {distance:.2f} deviations from its sources, {bound}"
 
     def warn_if_far(self, batch: GraphBatch) -> None:

@@ -133,9 +133,9 @@ CARD = {
     "left out. Settings and blend were chosen while ProcessBench, PERL, Mr-Ben math and "
     "FELM were looked at, and how far answers may be while chemistry was, so that the "
     "gains are optimistic",
-    "fails": "answers that are not mathematics: FELM, chemistry and biology lose claims "
-    "where it is used, and it knows its domain by the columns only; errors that somebody "
-    "planted, where one's own labels are better from some hundred on",
+    "fails": "answers that are not mathematics: chemistry and biology lose claims where it "
+    "is used, FELM where it is used as it is, and it knows its domain by the columns only; "
+    "errors that somebody planted, where one's own labels are better from some hundred on",
     "text": "no text of the sources is in the file, only numbers and hashes of questions",
 }
 

@@ -377,9 +377,9 @@ class MixtureScorer(Scorer):
         Whether the second of the default members blends in hazards learnt on public
         labels. True does so where it may help: the columns of
         `skdcf.features.reasoning_features` are there, at most 1,000 problems train, none
-        of their questions is among those that it was learnt from, and they are not
-        farther from these than sources with natural errors are. ``selection_.prior``
-        says what came of it. A `PublicPrior` is used or refused.
+        of their questions is among those that it was learnt from, and they are not too
+        far from these. ``selection_.prior`` says what came of it. A `PublicPrior` is used
+        or refused.
     n_folds : int, default=3
         Of the cross-validation; no more are made than there are groups.
     gain : {"claims", "answers"} or callable, default="claims"

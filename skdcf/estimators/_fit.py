@@ -199,7 +199,7 @@ def _fit_split(filters, fit):
         filter._store(parts[id(scorer)], fewest=not (fit.learning or sized))
         left = rows[filter.left_over_]
         if not fit.learning and isinstance(scorer, PublicPrior):
-            scorer.warn_if_far(fit.view.take(left).seen)
+            scorer.warn_of(fit.view.take(left).seen, fit.questions)
         filter.left_over_ = fit.rows[left]
 
 

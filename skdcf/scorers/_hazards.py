@@ -267,7 +267,7 @@ class NeymanPearsonScorer(Scorer):
         self.prior_ = None
         if self.public_prior is not None:
             self.prior_ = clone(self.public_prior).fit(batch, labels, task)
-            self.prior_.warn_if_far(batch)
+            self.prior_.warn_of(batch, task.questions)
         table, known = design(batch), labels >= 0
         self._standardizer = Standardizer.fit(table)
         at_risk = known & below_true_claims(labels, batch)

@@ -122,11 +122,6 @@ class PublicPrior(Scorer):
         self
             The scorer itself, fitted.
 
-        Warns
-        -----
-        GuaranteeWarning
-            If problems have no question, so that the prior may have seen them.
-
         Raises
         ------
         ValueError
@@ -140,15 +135,7 @@ class PublicPrior(Scorer):
         self.__dict__.update(read(path, path.stat().st_mtime_ns))
         self._pick(batch)
         asked = None if task is None else task.questions
-        asked = question_hashes(batch) if asked is None else asked
-        known = np.isin(asked, self.questions_)
-        if (asked < 0).any():
-            warn(
-                f"{(asked < 0).sum()} of {len(asked)} problems have no question, so that "
-                "nothing tells whether the public prior was learnt from them: if it was, "
-                "the promise does not hold. Pass their questions as problem=",
-                GuaranteeWarning,
-            )
+        known = self.saw(batch) if asked is None else np.isin(asked, self.questions_)
         if known.any():
             raise ValueError(
                 f"the public prior was learnt from the questions of {known.sum()} of the "
@@ -238,15 +225,24 @@ class PublicPrior(Scorer):
         )
         return f"the problems are {distance:.2f} deviations from its sources, {bound}"
 
-    def warn_if_far(self, batch: GraphBatch) -> None:
-        """Warn where enough problems, none of which calibrates, say that they are too far.
+    def warn_of(self, apart: GraphBatch, questions: NDArray | None) -> None:
+        """Warn of problems that are too far, or that it may have been learnt from.
 
         Parameters
         ----------
-        batch : GraphBatch
-            The problems.
+        apart : GraphBatch
+            Problems that do not calibrate; where they are enough, they tell how far.
+        questions : ndarray of int64, optional
+            Hashes of the questions of all problems, -1 where there is none.
         """
-        if len(batch) >= TELL and (reason := self.reason_against(batch)):
+        if questions is not None and (n := np.sum(questions < 0)):
+            warn(
+                f"{n} of {len(questions)} problems have no question, so that nothing tells "
+                "whether the public prior was learnt from them: if it was, the promise does "
+                "not hold. Pass their questions as problem=",
+                GuaranteeWarning,
+            )
+        if len(apart) >= TELL and (reason := self.reason_against(apart)):
             warn(f"the public prior may keep few claims: {reason}", SettingWarning)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ from skdcf.guarantees import ExpectedFalse
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter
 from skdcf.reporting import write_report
+from skdcf.scorers import PublicPrior
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,21 @@ def test_fit_says_what_it_promises(files, tmp_path, capsys):
     model = skdcf.load(tmp_path / "m")
     assert model.alpha == 0.2
     assert f"alpha = {1 / (model.n_calibration_ + 1):.3g} on" in said
+
+
+def test_fit_says_what_came_of_the_prior_and_how_many_are_left_over(tmp_path, capsys):
+    """It is taken as it is where it is asked for; by itself auto may blend it."""
+    data = make_word_problems(60, random_state=0)
+    write_jsonl(tmp_path / "p", data.graphs, data.labels)
+    said = {}
+    for scorer in ("auto", "public-prior"):
+        model = tmp_path / scorer
+        assert run("fit", tmp_path / "p", "-o", model, "--scorer", scorer) == 0
+        said[scorer] = capsys.readouterr().err
+    prior = skdcf.load(tmp_path / "auto").scorer_.selection_.prior
+    assert prior and f"public prior: {prior}" in said["auto"]
+    assert type(skdcf.load(tmp_path / "public-prior").scorer_) is PublicPrior
+    assert "59 answers calibrated (1 left over)" in said["public-prior"]
 
 
 def test_fit_shows_where_somebody_watches_how_long_it_takes(

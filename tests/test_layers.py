@@ -88,7 +88,7 @@ LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 ROOMS = {
     "_drawing": 272,
     "adapters": 530,
-    "cli": 775,
+    "cli": 776,
     "datasets": 1184,
     "estimators": 1561,
     "evaluation": 621,
@@ -108,7 +108,7 @@ ROOMS = {
     "service": 250,
     "training": 377,
 }
-WHOLE = 16_932
+WHOLE = 16_933
 
 
 def place(path):

@@ -23,7 +23,7 @@ from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
 from ..guarantees import problems_needed
 from ..ops.conformal import conformal_rank
-from ..scorers import ClassifierScorer
+from ..scorers import ClassifierScorer, PublicPrior
 from . import _files as files
 
 RESULT = "filtered"  # the key of the metadata under which the result stands
@@ -35,7 +35,8 @@ _DOUBLINGS, _DRAWS = 6, 10
 
 def make_filter(scorer, options, **more):
     """Make an unfitted filter with the scorer of that name."""
-    scorer = ClassifierScorer() if scorer == "logistic" else scorer
+    named = {"logistic": ClassifierScorer, "public-prior": PublicPrior}
+    scorer = named[scorer]() if scorer in named else scorer
     return CoherentConformalFilter(scorer, random_state=options.seed, **more)
 
 
@@ -84,7 +85,7 @@ def _save(filter, data, options):
     n, low = filter.n_calibration_, 1 / (filter.n_calibration_ + 1)
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
     files.inform(f"promise: {filter.describe()}")
-    left = f", {len(filter.left_over_)} are left over" if len(filter.left_over_) else ""
+    left = f" ({len(filter.left_over_)} left over)" if len(filter.left_over_) else ""
     files.inform(
         f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
     )

@@ -1,5 +1,6 @@
 """What is taken over ancestors, against ancestors found by walking, graph by graph."""
 
+import itertools
 from itertools import accumulate, combinations
 
 import numpy as np
@@ -154,6 +155,16 @@ def test_closure_lists_the_sets(batch):
     assert np.diff(indptr).tolist() == list(map(len, ALL[1]))
     rows = np.split(indices, indptr[1:-1])
     assert [row.tolist() for row in rows] == [sorted(above) for above in ALL[1]]
+
+
+def test_closure_of_one_answer_alone():
+    """A few claims take another way than many."""
+    batch, sets = ALL
+    for i, (a, b) in enumerate(itertools.pairwise(batch.offsets.tolist())):
+        alone = batch[[i]]
+        rows = np.split(alone.closure[1], alone.closure[0][1:-1])
+        expected = [[u - a for u in sorted(above)] for above in sets[a:b]]
+        assert [row.tolist() for row in rows] == expected
 
 
 def test_depth_is_the_longest_path(bounds):

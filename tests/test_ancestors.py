@@ -1,7 +1,6 @@
 """What is taken over ancestors, against ancestors found by walking, graph by graph."""
 
-import itertools
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, pairwise
 
 import numpy as np
 import pytest

@@ -110,7 +110,7 @@ def _summary(filter, report, own, labels):
     j = report.alpha.tolist().index(own)
     low, high = report.coverage_band[j]
     theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
-    left = f" and {n} that are left over" if (n := len(filter.left_over_)) else ""
+    left = f" ({n} left over)" if (n := len(filter.left_over_)) else ""
     sentences = (
         f"Promised: {filter.describe(own)}.",
         f"Came out at alpha = {own:g}, with {report.n_calibration} answers that "

@@ -15,7 +15,12 @@ from sklearn.preprocessing import FunctionTransformer
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, SettingWarning
+from skdcf.exceptions import (
+    CalibrationWarning,
+    GuaranteeWarning,
+    LabelWarning,
+    SettingWarning,
+)
 from skdcf.features import AgreementFeatures, FrequencyFeature, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
 from skdcf.labelling.sources import LabelSource, set_label_sources
@@ -301,9 +306,17 @@ def test_who_was_unsure_has_judged():
         said = LabelSource("human", "ann") if i < 300 else None
         batch.append(set_label_sources(graph, [said]))
     y = [[-1 if i >= 300 or unsure[i] else 1 - int(false[i])] for i in range(400)]
-    cf = HardCF(0).fit(batch, y)
+    with pytest.warns(LabelWarning, match="no claim was judged true or false"):
+        cf = HardCF(0).fit(batch, y)
     known = HardCF(0).fit(batch[:300], [row if row[0] >= 0 else [0] for row in y[:300]])
     assert cf.threshold_ == known.threshold_ and cf.n_calibration_ == 299
+    model = LabelSource("model", "gpt")  # which nobody has looked at since
+    batch = [
+        *batch[:300],
+        *(set_label_sources(graph, [model]) for graph in batch[300:]),
+    ]
+    with pytest.warns(LabelWarning, match="no claim was judged true or false"):
+        assert HardCF(0).fit(batch, y).threshold_ == cf.threshold_
 
 
 def test_a_claim_without_a_verdict_is_never_kept():

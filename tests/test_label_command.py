@@ -1,5 +1,7 @@
 """The command that labels, without its page; and that no key is lost by any command."""
 
+import csv
+import getpass
 import json
 
 import pytest
@@ -161,9 +163,48 @@ def test_labels_of_who_judged_elsewhere_are_written(folder, tmp_path, capsys):
     results.write_text(json.dumps(tasks))
     command[command.index(tmp_path / "j")] = tmp_path / "k"
     assert run(*command) == 2
-    assert "--annotator, one of ['2', '1']" in capsys.readouterr().err
+    assert "--annotator, one of ['1', '2']" in capsys.readouterr().err
     assert run(*command, "--annotator", "2") == 0
     assert len(LabelStore(graphs, tmp_path / "k").annotators()) == 2
+
+
+def test_rows_without_a_name_join_those_of_who_takes_them(folder, tmp_path):
+    """A table has the judgements so far; somebody fills in the rows between."""
+    store = LabelStore(read_jsonl(folder / "p.jsonl").graphs, tmp_path / "j")
+    store.label(5, 0, "true", by="ann")
+    table, out = tmp_path / "t.csv", tmp_path / "out.jsonl"
+    command = ["label", folder / "p.jsonl", "--no-page", "--annotator", "ann"]
+    assert run(*command, "--journal", tmp_path / "j", "--csv", table) == 0
+    with table.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows[:3]:
+        row["label"] = "false"
+    with table.open("w", newline="", encoding="utf-8") as file:
+        written = csv.DictWriter(file, list(rows[0]))
+        written.writeheader()
+        written.writerows(rows)
+    for journal in ("j", "k"):
+        again = ["--journal", tmp_path / journal, "--import", table, "-o", out]
+        assert run(*command, *again) == 0
+        after = LabelStore(store.graphs, tmp_path / journal)
+        words = [word for i in range(120) for word in after.said(i, "ann")]
+        assert words.count("false") == 3 and words.count("true") == 1
+
+
+def test_a_file_of_one_name_does_not_become_the_settled_set(folder, tmp_path, capsys):
+    graphs = read_jsonl(folder / "p.jsonl").graphs
+    store, login = LabelStore(graphs, tmp_path / "j"), getpass.getuser()
+    store.label(0, 0, "false", by="bob")
+    table = tmp_path / "t.csv"
+    table.write_text(
+        f"problem_id,claim_number,label,annotator\nid 0,1,true,{login}\n"
+        f"id 0,2,true,{login}\n"
+    )
+    command = ["label", folder / "p.jsonl", "--no-page", "--journal", tmp_path / "j"]
+    assert run(*command, "--import", table, "--settle", "bob") == 0
+    assert LabelStore(graphs, tmp_path / "j").said(0, f"{login} & bob")[0] is None
+    assert run(*command, "--import", table, "--compare", "bob") == 0
+    assert f"{login} and bob" in capsys.readouterr().out
 
 
 def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):

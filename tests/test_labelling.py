@@ -225,9 +225,9 @@ def test_tables_that_would_say_nothing_are_refused(tmp_path):
 
 def test_two_problems_of_one_id_take_no_labels():
     twice = [graph.replace(id="a") for graph in GRAPHS]
-    tasks = to_label_studio(twice, [["true", "true"], ["false"]])
-    with pytest.raises(ValueError, match="two problems have the id 'a'"):
-        from_label_studio(tasks, twice)
+    for door in (to_label_studio, lambda graphs: from_label_studio([], graphs)):
+        with pytest.raises(ValueError, match="several problems have the id 'a'"):
+            door(twice)
 
 
 @pytest.mark.parametrize(

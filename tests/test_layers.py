@@ -88,15 +88,15 @@ LONGER = {"estimators/_filter.py": 450}  # the one class that keeps the promise
 ROOMS = {
     "_drawing": 272,
     "adapters": 530,
-    "cli": 776,
+    "cli": 779,
     "datasets": 1184,
-    "estimators": 1561,
+    "estimators": 1565,
     "evaluation": 621,
     "features": 1862,
     "graphs": 1576,
     "guarantees": 512,
     "inspection": 526,
-    "labelling": 733,
+    "labelling": 736,
     "llm": 1688,
     "metrics": 300,
     "monitoring": 297,
@@ -104,11 +104,11 @@ ROOMS = {
     "persistence": 320,
     "plots": 436,
     "relaxation": 498,
-    "scorers": 1179,
+    "scorers": 1187,
     "service": 250,
     "training": 377,
 }
-WHOLE = 16_938
+WHOLE = 16_956
 
 
 def place(path):

@@ -307,16 +307,24 @@ def test_what_does_not_calibrate_says_how_far_the_problems_are():
         with expected if far else nullcontext():
             assert len(filter.fit(batch, y).left_over_) == n - 19
     batch, labels = problems(60, shift=3.0)
+    sized = HardCF(PublicPrior(), calibration_size=0.5)
+    with pytest.warns(SettingWarning, match="deviations from its sources"):
+        sized.fit(batch, batch.split(labels))
     blended = HardCF(MixtureScorer(public_prior=PublicPrior()), random_state=0)
     with pytest.warns(SettingWarning, match="deviations from its sources"):
         blended.fit(batch, batch.split(labels))
 
 
 def test_problems_without_a_question():
-    """Nothing tells whether the prior was learnt from them."""
-    batch, labels = problems(20, texts=[""] * 20)
-    with pytest.warns(GuaranteeWarning, match="20 of 20 problems have no question"):
-        HardCF(PublicPrior()).fit(batch, batch.split(labels))
+    """Nothing tells whether the prior was learnt from them, so that auto leaves it out."""
+    batch, labels = problems(60, texts=[""] * 60)
+    y = batch.split(labels)
+    said_so = "60 of 60 problems have no question"
+    for scorer in (PublicPrior(), MixtureScorer(public_prior=PublicPrior())):
+        with pytest.warns(GuaranteeWarning, match=said_so):
+            HardCF(scorer, random_state=0).fit(batch, y)
+    cf = CoherentConformalFilter(random_state=0).fit(batch, y)
+    assert f"left out: {said_so}" in said(cf.scorer_)
 
 
 def test_settings_that_nothing_would_use():

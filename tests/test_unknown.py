@@ -307,6 +307,6 @@ def test_problems_that_nobody_judged_are_told_of_where_they_are_too_many():
     with pytest.warns(LabelWarning, match="in 40 of 120 calibration problems no claim"):
         lowered = plain.fit(GRAPHS, many)
     assert lowered.threshold_ < filter.threshold_
-    with pytest.warns(LabelWarning, match="leave the others out"):
+    with pytest.warns(LabelWarning, match="leave out those that nobody has looked at"):
         filter.calibrate(GRAPHS, many)
     filter.set_params(alpha=0.4).calibrate(GRAPHS, many)

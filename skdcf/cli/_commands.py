@@ -18,7 +18,7 @@ from .. import evaluation, inspection, labelling, load, metrics, reporting, save
 from .._checks import printable
 from ..datasets import jsonl, records
 from ..estimators import CoherentConformalFilter
-from ..exceptions import CalibrationWarning
+from ..exceptions import CalibrationWarning, LabelWarning
 from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
 from ..guarantees import problems_needed
@@ -91,7 +91,8 @@ def _save(filter, data, options):
     )
     selection = getattr(filter.scorer_, "selection_", None)
     if selection and selection.prior:
-        files.inform(f"public prior: {selection.prior}")
+        about = "public prior" if selection.n_folds else "scorer"
+        files.inform(f"{about}: {selection.prior}")
     for reason in filter.origin_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
     if np.all(np.isneginf(filter.threshold())) and not options.force:
@@ -281,7 +282,9 @@ def _kept(n, data, options):
     cut = GroupShuffleSplit(_DRAWS, train_size=n / size, random_state=options.seed)
     filter = make_filter(options.scorer, options, alpha=options.alpha)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # the numbers say it
+        # Small parts of the labels, of which the numbers say what they lack.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        warnings.simplefilter("ignore", LabelWarning)
         for parts in cut.split(groups, groups=groups):
             known, held = ((graphs[p], [data.labels[i] for i in p]) for p in parts)
             try:

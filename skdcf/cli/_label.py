@@ -34,12 +34,13 @@ def label(options):
     store = labelling.LabelStore(data.graphs, journal, data.labels)
     if options.results:
         names = _import(store, options.results, by)
-        if options.annotator is None and by not in store.annotators() and names:
+        alone = options.no_page and not (options.settle or options.compare)
+        if alone and options.annotator is None and by not in store.annotators():
             if len(names) > 1:
                 raise ValueError(
-                    f"choose whose labels to write: --annotator, one of {names}"
+                    f"say whose labels to write: --annotator, one of {names}"
                 )
-            by = names[0]
+            by = names[0] if names else by
     if options.settle:
         store.settle(*others, by)
     meaning = _meaning(options, data.graphs)
@@ -96,8 +97,8 @@ def _import(store, path, by):
     else:
         tasks = json.loads(Path(path).read_text("utf-8"))
         found = labelling.from_label_studio(tasks, store.graphs)
-    found = {by if name == "imported" else name: words for name, words in found.items()}
     for name, words in found.items():
+        name = by if name == "imported" else name
         new = [
             (i, v, word)
             for i, row in enumerate(words)
@@ -107,7 +108,7 @@ def _import(store, path, by):
         for judged in new:
             store.label(*judged, by=name)
         inform(f"{len(new)} judgements of {name} were taken from {path}")
-    return [*found]
+    return sorted({by if name == "imported" else name for name in found})
 
 
 def _drawn(store, by, options):

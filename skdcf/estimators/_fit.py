@@ -99,12 +99,11 @@ def fit_together(filters, X, y, groups, accept_origin):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
             fit.learning = fit.scorer.does_learn()
-        if (fit.learning or isinstance(fit.scorer, PublicPrior)) and (
-            labels == 1
-        ).all():
+        trusting = fit.learning or isinstance(fit.scorer, PublicPrior)
+        if trusting and len(labels) and labels.min() == 1:
             warn(
-                f"none of the {len(labels)} claims is labelled false: nothing tells true "
-                "claims from false ones, and every claim of new answers may be kept",
+                f"none of the {len(labels)} claims is labelled false, so that every claim of "
+                "new answers may be kept. See that 1 stands for true and 0 for false",
                 LabelWarning,
             )
         for several, own in _share_split(filters, fit):
@@ -197,10 +196,11 @@ def _fit_split(filters, fit):
         if id(scorer) not in parts:
             parts[id(scorer)] = filter._part(held, fit.seen[rows])
         filter._store(parts[id(scorer)], fewest=not (fit.learning or sized))
-        left = rows[filter.left_over_]
-        if not fit.learning and isinstance(scorer, PublicPrior):
-            scorer.warn_of(fit.view.take(left).seen, fit.questions)
-        filter.left_over_ = fit.rows[left]
+        if isinstance(scorer, PublicPrior):
+            calibrating = np.delete(rows, filter.left_over_)
+            apart = np.setdiff1d(np.arange(len(fit.rows)), calibrating)
+            scorer.warn_of(fit.view.take(apart).seen, fit.questions)
+        filter.left_over_ = fit.rows[rows[filter.left_over_]]
 
 
 def _judged(view, rows):
@@ -372,13 +372,14 @@ def _controller(n_modules):
 def judged_problems(batch, labels):
     """Whether a claim of each problem was judged, or there is none to judge.
 
-    Who was unsure has judged, too, where the metadata tell: without what people are unsure
-    of, the rest would err too rarely.
+    A person who was unsure has judged, too, where the metadata say who looked at a claim:
+    without what people are unsure of, the rest would err too rarely.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     judged |= batch.sizes == 0
     for i in np.flatnonzero(~judged) if batch.metadata is not None else ():
-        judged[i] = any(read_sources(batch.metadata[i], int(batch.sizes[i])))
+        sources = read_sources(batch.metadata[i], int(batch.sizes[i]))
+        judged[i] = any(row and row["kind"] == "human" for row in sources)
     return judged
 
 
@@ -402,11 +403,13 @@ def warn_of_labels(filter, view):
     if len(labels) == 0 or labels.min() >= 0:
         return
     level = filter._resolved().level(None, filter.alpha)
-    n_unjudged = int(np.sum(~judged_problems(batch, labels)))
-    if n_unjudged > level * (len(batch) + 1):
+    known = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch))
+    n_unknown = int(np.sum((known == 0) & (batch.sizes > 0)))
+    if n_unknown > level * (len(batch) + 1):
         warn(
-            f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged. "
-            "All their claims count as false, so that far less may be kept than the scores "
-            "deserve. If the problems to label were drawn at random, leave the others out",
+            f"in {n_unknown} of {len(batch)} calibration problems no claim was judged true "
+            "or false. All their claims count as false, so that far less may be kept than "
+            "the scores deserve. If the problems to label were drawn at random, leave out "
+            "those that nobody has looked at",
             LabelWarning,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -168,9 +169,7 @@ def read_csv(path: str | os.PathLike, graphs: Any) -> dict[str, Words]:
         if missing := {"problem_id", "claim_number", "label"} - {
             *(table.fieldnames or ())
         }:
-            there = (
-                f"{path} has the columns {table.fieldnames}, without {sorted(missing)}"
-            )
+            there = f"{path} has the columns {table.fieldnames or []}, without {sorted(missing)}"
             raise ValueError(
                 f"{there}: separate columns by commas, and keep their names"
             )
@@ -180,8 +179,9 @@ def read_csv(path: str | os.PathLike, graphs: Any) -> dict[str, Words]:
 
 def _rows(graphs, words):
     """Yield each claim with its graph and what the tables say of it."""
-    for i, graph in enumerate(as_batch(graphs)):
-        about = {"problem_id": _name(i, graph), "problem": graph.problem or ""}
+    batch = as_batch(graphs)
+    for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
+        about = {"problem_id": name, "problem": graph.problem or ""}
         for v, source in enumerate(get_label_sources(graph) if graph.claims else ()):
             parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
             row = about | {"claim_number": v + 1, "claim": graph.claims[v]}
@@ -193,19 +193,23 @@ def _rows(graphs, words):
             yield graph, row
 
 
-def _name(i, graph):
-    return i if graph.id is None else graph.id
+def _names(batch):
+    """The id of each problem, or its number; ValueError where two have the same."""
+    names = [i if graph.id is None else graph.id for i, graph in enumerate(batch)]
+    twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
+    if twice:
+        raise ValueError(
+            f"several problems have the id {twice[0]!r}: whose label is it?"
+        )
+    return names
 
 
 def _matched(rows, graphs):
     """Words by annotator, of rows that name a problem, a claim and a label."""
     batch, found, places = as_batch(graphs), {}, {}
-    for i, graph in enumerate(batch):
-        name = str(_name(i, graph))
-        if (name, "1") in places:
-            raise ValueError(f"two problems have the id {name!r}: whose label is it?")
+    for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
         for v, text in enumerate(graph.claims or ()):
-            places[name, str(v + 1)] = i, v, text.split()
+            places[str(name), str(v + 1)] = i, v, text.split()
     for number, row in enumerate(rows, start=1):
         key = str(row.get("problem_id")), str(row.get("claim_number")).strip()
         i, v, own = places.get(key, (0, 0, None))

@@ -26,6 +26,7 @@ from ._scorer import Scorer, Task
 from ._tables import HazardTable, design
 
 FORMAT = "skdcf public prior 3"  # counts up as well when a column changes its meaning
+BLOCK = 128  # claims at once, whose places in all trees stay in the cache
 TELL = 10  # problems that are enough to say how far they are from the sources
 # The weight of one's own log odds is pulled to the first, those of all sources together to
 # the second. A mean of unsure classifiers is less sure than it could be: the sum is above 1.
@@ -125,13 +126,13 @@ class PublicPrior(Scorer):
         Raises
         ------
         ValueError
-            If a column is missing, the file was changed by hand, or a question of the
-            problems is among those that it was learnt from.
+            If a column is missing, the file is of another format or was changed, or a
+            question of the problems is among those that it was learnt from.
         """
         self.validate()
         shipped = files(__package__) / f"{self.file or 'public'}_prior.json"
         path = shipped if self.file in (None, self._ships) else self.file
-        path = Path(str(path))
+        path = Path(str(path)).resolve()
         self.__dict__.update(read(path, path.stat().st_mtime_ns))
         self._pick(batch)
         asked = None if task is None else task.questions
@@ -220,10 +221,26 @@ class PublicPrior(Scorer):
         """
         if (distance := self.distance(batch)) <= self.farthest_:
             return ""
-        bound = (
-            f"more than {self.farthest_:.2f}, beyond which it was seen to cost claims"
-        )
-        return f"the problems are {distance:.2f} deviations from its sources, {bound}"
+        bound = f"more than the {self.farthest_:.3f} up to which it may help"
+        return f"the problems are {distance:.3f} deviations from its sources, {bound}"
+
+    def unknown(self, questions: NDArray | None) -> str:
+        """Say of how many problems nothing tells whether it was learnt from them.
+
+        Parameters
+        ----------
+        questions : ndarray of int64, optional
+            Hashes of the questions of the problems, -1 where there is none.
+
+        Returns
+        -------
+        str
+            Empty where all have a question.
+        """
+        if questions is None or not (n := np.sum(questions < 0)):
+            return ""
+        whether = "so that nothing tells whether the public prior was learnt from them"
+        return f"{n} of {len(questions)} problems have no question, {whether}"
 
     def warn_of(self, apart: GraphBatch, questions: NDArray | None) -> None:
         """Warn of problems that are too far, or that it may have been learnt from.
@@ -235,11 +252,10 @@ class PublicPrior(Scorer):
         questions : ndarray of int64, optional
             Hashes of the questions of all problems, -1 where there is none.
         """
-        if questions is not None and (n := np.sum(questions < 0)):
+        if reason := self.unknown(questions):
             warn(
-                f"{n} of {len(questions)} problems have no question, so that nothing tells "
-                "whether the public prior was learnt from them: if it was, the promise does "
-                "not hold. Pass their questions as problem=",
+                f"{reason}: if it was, the promise does not hold. Pass their questions as "
+                "problem=",
                 GuaranteeWarning,
             )
         if len(apart) >= TELL and (reason := self.reason_against(apart)):
@@ -288,10 +304,14 @@ class PublicPrior(Scorer):
         ndarray of shape (n_sources, n_claims)
             The mean over the classifiers of each source.
         """
-        units = self.units_(X[:, None])
-        _, trees = self.table_.read(units.reshape(len(X), -1))
-        linear = np.einsum("isj,sj->si", units, self.linear_[:, :-1])
-        return (linear + self.linear_[:, -1:] + trees) / 2
+        out = np.empty((len(self.linear_), len(X)))
+        for start in range(0, len(X), BLOCK):
+            part = slice(start, start + BLOCK)
+            units = self.units_(X[part, None])
+            _, trees = self.table_.read(units.reshape(len(units), -1))
+            linear = np.einsum("isj,sj->si", units, self.linear_[:, :-1])
+            out[:, part] = (linear + self.linear_[:, -1:] + trees) / 2
+        return out
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         q = 0.5 * self.true_after_error_

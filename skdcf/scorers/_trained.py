@@ -371,8 +371,8 @@ class MixtureScorer(Scorer):
         None is a linear model trained through soft calibration ("linear") and
         `NeymanPearsonScorer` ("neyman-pearson"), of which the second is the better one
         unless the folds say otherwise: where both keep the same, it weighs e^2 times as
-        much. Where a public prior is blended in, it is alone, unless the filter's
-        ``relaxation`` or ``training``, which only the first one uses, is set.
+        much. Where a public prior is blended in, only the second one trains, unless
+        ``relaxation`` or ``training`` of the filter is set, which are the first one's.
     public_prior : bool or PublicPrior, default=True
         Whether the second of the default members blends in hazards learnt on public
         labels. True does so where it may help: the columns of
@@ -602,9 +602,10 @@ def _reason_against(prior, batch, task):
     if len(batch) > MANY:
         return f"{len(batch)} problems train, and from {MANY + 1} on it adds little"
     try:
-        return prior.fit(batch, None, task).reason_against(batch)
+        prior.fit(batch, None, task)
     except ValueError as error:
         return str(error)
+    return prior.unknown(task.questions) or prior.reason_against(batch)
 
 
 def _fit_member(member, batch, labels, tasks, fold_of):

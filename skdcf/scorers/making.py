@@ -371,11 +371,11 @@ class ClassifierScorer(Scorer):
         if not known.all():
             X, target = X[known], target[known]
         self.estimator_ = None if self.learns else self.estimator
-        classes = getattr(self.estimator_, "classes_", None)
-        if classes is not None and not set(classes) <= {-1, 0, 1}:
+        classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
+        if classes not in ([0, 1], [-1, 1]):
             raise ValueError(
-                f"the classes of {self.estimator} are {list(classes)}: train it with 1 for "
-                "claims that are true and 0 for false ones"
+                f"the classes of {self.estimator} are {classes}: it has to be trained with "
+                "1 for claims that are true and 0 for false ones"
             )
         if self.learns and len(target) and target.min() != target.max():
             estimator = logistic() if self.estimator is None else clone(self.estimator)

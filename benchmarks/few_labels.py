@@ -32,6 +32,9 @@ from skdcf.scorers import MixtureScorer, PublicPrior, Task, _trained
 
 ALPHAS = (0.05, 0.1, 0.2)
 CALIBRATIONS = 25
+# Sets near the sources of the prior, which is drawn there.
+DRAWN = "PERL, natural errors", "Mr-Ben math", "ProcessBench gsm8k", "FELM"
+FIGURE = Path(__file__).parents[1] / "docs/guide/figures/few_labels_prior.svg"
 # Data, and the family that the prior is made without.
 TRIED = {
     "PERL, natural errors": ("perl", lambda: fetch_perl(kind=NATURAL, label="any")),
@@ -44,6 +47,7 @@ TRIED = {
     "PRMBench, planted errors": ("prmbench", SETS["prmbench"]),
 }
 WITH, WITHOUT, AS_IS = "with prior", "without", "prior as it is"
+ERROR = "kept error"
 OWN = "without, linear member left out"
 
 
@@ -197,6 +201,48 @@ def main():
         (chosen.output / f"few-labels-{short}.json").write_text(text, encoding="ascii")
     write_table(chosen.output)
     write_promised(chosen.output)
+    if chosen.output == results:
+        draw_figure(results)
+
+
+def draw_figure(folder):
+    """What labels give with the prior and without, with errors, where it is blended."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    style = {"svg.hashsalt": "skdcf", "axes.spines.top": False, "font.size": 10}
+    with matplotlib.rc_context(style | {"axes.spines.right": False}):
+        figure, axes = plt.subplots(2, 2, figsize=(9, 7))
+        shades = plt.get_cmap("viridis")(np.linspace(0.1, 0.75, len(ALPHAS)))
+        for panel, name in zip(axes.flat, DRAWN, strict=True):
+            rows = json.loads((folder / f"few-labels-{slug(name)}.json").read_text())
+            for alpha, color in zip(ALPHAS, shades, strict=True):
+                own = [row for row in rows if row["alpha"] == alpha]
+                for key, line in ((WITHOUT, "--"), (WITH, "-")):
+                    n, kept = [row["n"] for row in own], [row[key] for row in own]
+                    y, error = ([k[which] for k in kept] for which in ("kept", ERROR))
+                    more = {"color": color, "linestyle": line, "marker": "."}
+                    panel.errorbar(n, y, error, capsize=2, lw=1.2, **more)
+                where = {"textcoords": "offset points", "va": "center"}
+                panel.annotate(f"{alpha:g}", (n[-1], y[-1]), (8, 0), **where)
+            panel.set(title=name, xscale="log", xticks=n, xticklabels=n)
+            panel.set_ylim(bottom=0)
+            panel.minorticks_off()
+        for panel in axes[1]:
+            panel.set_xlabel("labels of one's own")
+        for panel in axes[:, 0]:
+            panel.set_ylabel("true claims kept per answer")
+        lines = [
+            plt.Line2D([], [], color="k", ls=line, label=label)
+            for line, label in (("-", "with the public prior"), ("--", "without"))
+        ]
+        where = {"loc": "lower center", "ncol": 2, "frameon": False}
+        figure.legend(handles=lines, **where)
+        figure.tight_layout(rect=(0, 0.04, 1, 1))
+        figure.savefig(FIGURE, metadata={"Date": None})
+    plt.close(figure)
 
 
 def write_table(folder):

@@ -138,8 +138,13 @@ def test_pages_say_what_the_files_hold():
     assert report.with_table(readme, saved) == readme
 
 
-def test_tables_of_few_labels_are_what_the_results_say(tmp_path):
+def test_tables_of_few_labels_are_what_the_results_say(tmp_path, monkeypatch):
     import few_labels
+
+    monkeypatch.setattr(few_labels, "FIGURE", tmp_path / "drawn.svg")
+    few_labels.draw_figure(BENCHMARKS / "results")
+    drawn = few_labels.FIGURE.read_text(encoding="utf-8")
+    assert all(name in drawn for name in few_labels.DRAWN)
 
     for file in (BENCHMARKS / "results").glob("few-labels-*.json"):
         (tmp_path / file.name).write_bytes(file.read_bytes())

@@ -325,6 +325,12 @@ def test_problems_without_a_question():
             HardCF(scorer, random_state=0).fit(batch, y)
     cf = CoherentConformalFilter(random_state=0).fit(batch, y)
     assert f"left out: {said_so}" in said(cf.scorer_)
+    known, labels = problems(60)  # so does who calibrates, or looks, with such problems
+    for scorer in (PublicPrior(), "auto"):
+        cf = HardCF(scorer, random_state=0).fit(known, known.split(labels))
+        for door in (lambda cf: cf.calibrate(batch, y), lambda cf: cf.seen(batch)):
+            with pytest.warns(GuaranteeWarning, match=said_so):
+                door(cf)
 
 
 def test_settings_that_nothing_would_use():

@@ -183,8 +183,15 @@ class PublicPrior(Scorer):
         -------
         ndarray of bool, shape (n_problems,)
             Whether each problem was seen.
+
+        Warns
+        -----
+        GuaranteeWarning
+            If problems have no question, by which they would be known.
         """
-        return np.isin(question_hashes(batch), self.questions_)
+        asked = question_hashes(batch)
+        _warn_of_unasked(asked)
+        return np.isin(asked, self.questions_)
 
     def distance(self, batch: GraphBatch) -> float:
         """How far the problems are from those that the prior was learnt from.
@@ -224,24 +231,6 @@ class PublicPrior(Scorer):
         bound = f"more than the {self.farthest_:.3f} up to which it may help"
         return f"the problems are {distance:.3f} deviations from its sources, {bound}"
 
-    def unknown(self, questions: NDArray | None) -> str:
-        """Say of how many problems nothing tells whether it was learnt from them.
-
-        Parameters
-        ----------
-        questions : ndarray of int64, optional
-            Hashes of the questions of the problems, -1 where there is none.
-
-        Returns
-        -------
-        str
-            Empty where all have a question.
-        """
-        if questions is None or not (n := np.sum(questions < 0)):
-            return ""
-        whether = "so that nothing tells whether the public prior was learnt from them"
-        return f"{n} of {len(questions)} problems have no question, {whether}"
-
     def warn_of(self, apart: GraphBatch, questions: NDArray | None) -> None:
         """Warn of problems that are too far, or that it may have been learnt from.
 
@@ -252,12 +241,7 @@ class PublicPrior(Scorer):
         questions : ndarray of int64, optional
             Hashes of the questions of all problems, -1 where there is none.
         """
-        if reason := self.unknown(questions):
-            warn(
-                f"{reason}: if it was, the promise does not hold. Pass their questions as "
-                "problem=",
-                GuaranteeWarning,
-            )
+        _warn_of_unasked(questions)
         if len(apart) >= TELL and (reason := self.reason_against(apart)):
             warn(f"the public prior may keep few claims: {reason}", SettingWarning)
 
@@ -340,7 +324,8 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     n_sources, n = len(linear), 2 * len(record["columns"]) + 1
     table = object.__new__(HazardTable)
     bare = {"weights": np.zeros(n * n_sources), "doubt": np.zeros(n_sources)}
-    trees["down"] = trees["down"] + np.arange(len(trees["down"]))  # steps, 0 at a leaf
+    steps = np.array(trees["down"])  # to the left child, 0 at a leaf
+    trees["down"] = _array(steps + np.arange(len(steps)))
     table.__setstate__(trees | bare | {"offset": 0.0, "n_hazards": n_sources})
     return {
         "columns_": tuple(record["columns"]),
@@ -371,8 +356,24 @@ def _array(values):
     found = np.array(values)
     if found.dtype.kind != "i" or not found.size:
         found = np.nan_to_num(found.astype(np.float64), nan=np.inf)
+    elif np.abs(found).max() < 2**31:
+        found = found.astype(np.int32)  # half as much for the cache
     found.setflags(write=False)  # all who read the file share them
     return found
+
+
+def unasked(questions: NDArray | None) -> str:
+    """Say how many problems have no question by which a prior would know them, if any."""
+    if questions is None or not (n := np.sum(questions < 0)):
+        return ""
+    whether = "so that nothing tells whether the public prior was learnt from them"
+    return f"{n} of {len(questions)} problems have no question, {whether}"
+
+
+def _warn_of_unasked(questions):
+    if reason := unasked(questions):
+        what = "if it was, the promise does not hold. Pass their questions as problem="
+        warn(f"{reason}: {what}", GuaranteeWarning)
 
 
 def blend(own, public, false, shares):

@@ -109,7 +109,10 @@ class HazardTable:
         X = np.ascontiguousarray(X, dtype=np.float64)
         out = np.zeros((1 + len(self.doubt), len(X)))
         out[0] = X @ self.weights + self.offset
-        deeper = [np.sum(self.depth > d) for d in range(self.depth.max(initial=0))]
+        levels = np.arange(self.depth.max(initial=0))
+        deeper = np.searchsorted(
+            -self.depth, -levels
+        ).tolist()  # trees with more levels
         for start in range(0, len(X) * bool(len(self.root)), BLOCK):
             block = X[start : start + BLOCK]
             rows = np.arange(len(block)) * X.shape[1]

@@ -32,7 +32,7 @@ from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from . import _scorer
 from ._hazards import Gain, NeymanPearsonScorer, worth_of
-from ._prior import PublicPrior
+from ._prior import PublicPrior, unasked
 from ._scorer import LinearForm, Scorer, Task, confidence_of_each, folds, need_features
 
 
@@ -320,7 +320,8 @@ FEW = 120  # problems; up to here the weights stay closer together
 N_LEVELS = 9
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
 SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
-LEANING = 0.0, 2.0  # log weights of the default members that keep the same
+# Log weights of the default members where they keep the same.
+LEANING = {"linear": 0.0, "neyman-pearson": 2.0}
 
 
 @dataclass(frozen=True)
@@ -551,10 +552,9 @@ class MixtureScorer(Scorer):
         self.selection_ = Selection(task.alpha, *found)
 
     def _weights(self, retention, alpha, n):
-        own, best = self.members is not None, retention.max()
-        before = (
-            np.zeros(len(retention)) if own else np.array(LEANING)[-len(retention) :]
-        )
+        lean = LEANING if self.members is None else {}
+        before = np.array([lean.get(name, 0.0) for name in self.members_])
+        best = retention.max()
         if not best > 0:  # nothing kept, or no cross-validation
             return softmax(before)
         temperature = max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW else TEMPERATURE
@@ -605,7 +605,7 @@ def _reason_against(prior, batch, task):
         prior.fit(batch, None, task)
     except ValueError as error:
         return str(error)
-    return prior.unknown(task.questions) or prior.reason_against(batch)
+    return unasked(task.questions) or prior.reason_against(batch)
 
 
 def _fit_member(member, batch, labels, tasks, fold_of):

@@ -164,6 +164,7 @@ def test_labels_of_who_judged_elsewhere_are_written(folder, tmp_path, capsys):
     command[command.index(tmp_path / "j")] = tmp_path / "k"
     assert run(*command) == 2
     assert "--annotator, one of ['1', '2']" in capsys.readouterr().err
+    assert run(*command, "--annotator", "zoe") == 2  # who has judged nothing
     assert run(*command, "--annotator", "2") == 0
     assert len(LabelStore(graphs, tmp_path / "k").annotators()) == 2
 

@@ -35,12 +35,12 @@ def label(options):
     if options.results:
         names = _import(store, options.results, by)
         alone = options.no_page and not (options.settle or options.compare)
-        if alone and options.annotator is None and by not in store.annotators():
-            if len(names) > 1:
+        if alone and names and by not in store.annotators():
+            if options.annotator is not None or len(names) > 1:
                 raise ValueError(
                     f"say whose labels to write: --annotator, one of {names}"
                 )
-            by = names[0] if names else by
+            by = names[0]
     if options.settle:
         store.settle(*others, by)
     meaning = _meaning(options, data.graphs)

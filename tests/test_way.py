@@ -37,7 +37,7 @@ def way_of(act):
 
 
 @pytest.mark.parametrize(
-    ("name", "files", "moves"), [("fit", 15, 160), ("predict", 12, 55)]
+    ("name", "files", "moves"), [("fit", 19, 165), ("predict", 13, 56)]
 )
 def test_one_call_passes_through_few_files(name, files, moves):
     graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)

@@ -1,4 +1,4 @@
-# make demo | test | lint | docs | coverage | wheel-test | matrix | release-check | bench | paper | clean
+# make demo | test | long-tests | lint | docs | coverage | wheel-test | matrix | release-check | bench | paper | clean
 # Each target installs what it needs into .venv first. Needed beforehand: Python >= 3.11,
 # make and git. Another interpreter: make test PYTHON=/path/to/python3.12
 # Tests on published data look for it in the folder $SKDCF_DATA, and are skipped without.
@@ -18,7 +18,7 @@ RELEASE_ARGS ?=
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test coverage wheel-test matrix release-check lint docs bench paper foreign clean
+.PHONY: demo test long-tests coverage wheel-test matrix release-check lint docs bench paper foreign clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -27,10 +27,15 @@ demo: $(VENV)/with-plot,data
 
 test: $(VENV)/with-test
 	$(BIN)/python -m pytest -n 2 $(TEST_ARGS)
+	@echo "make long-tests runs the rest: kills, signals, servers, browsers, laws by simulation."
+
+# What takes long and tells little while one works.
+long-tests: $(VENV)/with-test
+	$(BIN)/python -m pytest -n 2 -m long $(TEST_ARGS)
 
 # Fails below the share of lines and branches that pyproject.toml asks for.
 coverage: $(VENV)/with-test
-	$(BIN)/python -m pytest -n 2 --cov $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not wheel" --cov $(TEST_ARGS)
 
 # What users get: the built wheel, installed alone into an environment of its own.
 wheel-test: $(VENV)/with-test

@@ -18,6 +18,13 @@ settings.register_profile("skdcf", deadline=None, derandomize=True, max_examples
 settings.load_profile("skdcf")
 
 
+def pytest_collection_modifyitems(items):
+    """A test with a browser is a long one."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def checkout():
     """The root of the repository."""

@@ -72,6 +72,7 @@ def crossed(X, y, groups, alpha):
 WAYS = [fitted, calibrated, keyed, parted, crossed]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("draw", SHARE)
 @pytest.mark.parametrize("way", WAYS)
@@ -87,6 +88,7 @@ def test_one_answer_of_a_new_question(n, m, alpha, way, draw):
     assert cf.n_calibration_ <= n
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", SHARE)
 @pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
 def test_delta_is_the_share_of_calibration_sets_above_alpha(n, m, alpha, draw):
@@ -123,6 +125,7 @@ def test_each_part_of_by_counts_questions(n, m, alpha, draw):
     assert (np.mean(missed, axis=0) < alpha + 3 * error).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
 def test_a_loaded_filter_goes_on_counting_questions(n, m, alpha, tmp_path):
     rng = np.random.default_rng(0)

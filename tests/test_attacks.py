@@ -440,6 +440,7 @@ def test_parts_are_for_the_functions_that_made_them(data):
         cf.set_params(scorer=other).fit(graphs, y).calibrate_parts([part])
 
 
+@pytest.mark.long
 def test_parts_of_other_processes_are_known_again(data):
     """Sets have another order in each process, and what was sent is another object."""
     graphs, y = data
@@ -472,6 +473,7 @@ def at_least(batch, n):
     return batch.sizes > n
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["ratio", "partial", "list"])
 def test_other_sessions_take_functions_for_what_they_are(data, kind, tmp_path):
     """What is printed of a function says where it lies in memory."""

@@ -157,6 +157,7 @@ def test_a_pipe_that_knows_the_letters_of_one_region_gets_all(files, monkeypatch
     assert text in out.getvalue().decode("utf-8")
 
 
+@pytest.mark.long
 def test_problems_through_a_pipe_of_two_programs(files):
     skdcf_ = [sys.executable, "-m", "skdcf"]
     first = subprocess.run(
@@ -465,6 +466,7 @@ def test_the_command_line_is_answered_without_scikit_learn(arguments, code):
     assert done.returncode == code
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as on POSIX")
 def test_ctrl_c_while_modules_are_imported(files):
     """At many moments; the first line of the program says that Python has started."""

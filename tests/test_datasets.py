@@ -1135,6 +1135,7 @@ def test_download_with_another_checksum(server, monkeypatch, tmp_path, digits):
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 
+@pytest.mark.long
 def test_download_that_fails_is_tried_again(server, monkeypatch, tmp_path):
     source = Source(f"{server[1]}/nothing.json", "0" * 64)
     monkeypatch.setitem(SOURCES, LLAMA, source)

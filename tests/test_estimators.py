@@ -410,6 +410,7 @@ def test_small_fits_take_one_thread(data, monkeypatch):
     assert set(small) == {1} and max(large) == 2 and after == large
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="copies a shared library")
 def test_libraries_that_are_loaded_later_take_one_thread_too(tmp_path):
     """The first fit may load neither trees nor what they compute with."""

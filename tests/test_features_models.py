@@ -199,6 +199,7 @@ def test_a_server_that_fails_names_the_problem_and_loses_nothing(server):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "reply",
     [
@@ -216,6 +217,7 @@ def test_replies_that_are_no_rewards_are_refused(server, reply):
         column(StepReward(server.url), graph_of(["a", "b"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_reward_server_sends_nobody_elsewhere(server, status):
     server.status = status

@@ -138,6 +138,7 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
+@pytest.mark.long
 @POSIX
 def test_what_is_no_file_is_written_to_as_it_is(tmp_path):
     """As root, /dev/null was replaced by a file."""

@@ -213,6 +213,7 @@ def answers(n_questions, n_answers, seed, spread=0.1):
     return x[:, None], truth, question
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "m", "alpha"), [(30, 2, 0.2), (30, 5, 0.1), (60, 4, 0.05), (15, 10, 0.2)]
 )
@@ -609,6 +610,7 @@ EIGHT_THREADS = """if True:
 """
 
 
+@pytest.mark.long
 def test_eight_threads_leave_the_limits_of_the_process_as_they_were():
     """Each call began within another, and gave back the limit that this had set.
 

@@ -130,6 +130,7 @@ def coverage_over_splits(filter, graphs, labels, n):
     return covered.mean(axis=0), covered.std(axis=0) / np.sqrt(N_SPLITS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize("ties", ["tied", "continuous"])
 def test_mean_coverage_is_in_its_band(pool, name, ties):

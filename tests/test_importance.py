@@ -126,6 +126,7 @@ def test_permutation_by_hand():
         permutation_importance(cf, *test, n_repeats=0)
 
 
+@pytest.mark.long
 def test_separation_of_normal_scores():
     rng = np.random.default_rng(0)
     labels = np.repeat([1, 0, -1], [20000, 10000, 5])

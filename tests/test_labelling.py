@@ -333,6 +333,7 @@ def test_kappa_is_that_of_scikit_learn():
         assert -1 <= result.low <= result.kappa <= result.high <= 1
 
 
+@pytest.mark.long
 def test_the_interval_covers_although_claims_of_a_problem_err_together():
     rng = np.random.default_rng(1)
     first, second = random_labels(rng, 40_000, 8, 0.2)

@@ -63,6 +63,7 @@ def ready(tab):
     tab.wait("document.querySelector('#saved').textContent === 'all saved'")
 
 
+@pytest.mark.long
 def test_20_claims_by_keyboard_with_the_browser_closed_in_the_middle(store, tmp_path):
     words = ["true", "false", "unsure", "true"] * 5
     keys = {"true": "t", "false": "f", "unsure": "u"}
@@ -348,6 +349,7 @@ def scored(risks, y, alpha):
     return graphs, HardCF(0, alpha=alpha).fit(graphs, y)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:in .* no claim was judged")
 def test_with_a_filter_only_what_moves_the_threshold_is_asked_for(tmp_path):
     """100 answers by keyboard, killed in the middle: fewer strokes, the same threshold."""
@@ -528,6 +530,7 @@ def test_mathematics_is_drawn_and_stays_harmless(tmp_path, browser):
         assert tab.run("document.title") == "skdcf: label claims"
 
 
+@pytest.mark.long
 def test_half_sent_requests_hold_no_threads(store, monkeypatch):
     """300 of them held 300 threads for ever."""
     monkeypatch.setattr("skdcf.labelling._server._PATIENCE", 2.0)

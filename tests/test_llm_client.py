@@ -211,6 +211,7 @@ def test_nobody_listens():
         decompose(None, ["x"], ChatClient("http://127.0.0.1:9/v1", max_retries=1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("headers", ["seconds", "ms", "date"])
 def test_retry_after_is_honoured_by_all_calls(headers):
     wait = 1.3 if headers == "date" else 0.6
@@ -232,6 +233,7 @@ def test_retry_after_is_honoured_by_all_calls(headers):
     assert len(times) == 7
 
 
+@pytest.mark.long
 def test_a_pause_holds_for_calls_that_were_not_refused():
     def script(request, n):
         first = question_of(request) == "0" and n == 0
@@ -252,6 +254,7 @@ def test_an_hour_is_not_waited_for():
         decompose(server, ["x"])
 
 
+@pytest.mark.long
 def test_slow_replies_are_cut_off():
     def script(request, n):
         return claims("a") if n else Say(claims("late"), 4.0)
@@ -260,6 +263,7 @@ def test_slow_replies_are_cut_off():
         assert decompose(server, ["x"], timeout=2.0) == [["a"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", [b" ", b" " * 2**20])
 def test_endless_output_is_cut_off(chunk):
     """Bytes that keep coming never let a read time out, and could fill the memory."""

@@ -238,6 +238,7 @@ def test_label_names_who_has_judged(tmp_path, server, capsys):
     assert "'ann' has judged nothing; there are []" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as on POSIX")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_the_page_is_served_until_it_is_ended(tmp_path, server, name):

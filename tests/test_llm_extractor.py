@@ -389,6 +389,7 @@ def run_extraction(url, cache, answers, out=None):
         out.write_text(json.dumps([g.to_dict() for g in batch]))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="programs are killed as on POSIX")
 def test_killed_again_and_again_it_loses_no_finished_call_and_repeats_none(tmp_path):
     """Counted at the server, which runs in a process of its own."""

@@ -146,6 +146,7 @@ def streams(kind, n_streams=120, n=99, length=400, delta=0.1):
 MOST_ALARMS = 0.1 + 2.5 * np.sqrt(0.1 * 0.9 / 120)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["plain", "errors first", "twice", "recalibrated"])
 def test_false_alarms(kind):
     """At most delta of the streams.
@@ -156,6 +157,7 @@ def test_false_alarms(kind):
     assert streams(kind, n=n) <= MOST_ALARMS
 
 
+@pytest.mark.long
 def test_false_alarms_where_one_group_comes_after_the_other():
     """One urn for five groups alarmed in .38 of the streams."""
     rng, alarms = np.random.default_rng(3), 0
@@ -357,6 +359,7 @@ def clone_rng(test):
     return rng
 
 
+@pytest.mark.long
 def test_exchangeable_problems_seldom_alarm():
     rng = np.random.default_rng(5)
     alarms = sum(
@@ -475,6 +478,7 @@ def test_release_of_unknown_empty_and_bad():
         release(cf, GRAPHS, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("decimals", [6, 1], ids=["continuous", "tied"])
 @pytest.mark.parametrize("share", [0.1, 0.6])
 def test_false_discovery_rate(decimals, share):

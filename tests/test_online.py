@@ -119,6 +119,7 @@ def test_refused():
         HardCF(0, online=True, guarantee=by).fit(X, y)
 
 
+@pytest.mark.long
 def test_streamed_decisions_on_many_random_graphs_are_covered_as_promised():
     """Equal to `predict`, and covered as the law for so many that calibrate has it.
 

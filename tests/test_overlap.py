@@ -81,6 +81,7 @@ def test_squash_is_a_monotone_map_and_back():
     np.testing.assert_allclose(unsquash(squash(values)), values, rtol=1e-14)
 
 
+@pytest.mark.long
 def test_every_group_is_covered_in_the_mean():
     """Exactly: over draws, a share of at most alpha is rejected within each group."""
     rng = np.random.default_rng(0)

@@ -211,6 +211,7 @@ DASK = """
 """
 
 
+@pytest.mark.long
 def test_dask_with_a_killed_worker(path, tmp_path):
     pytest.importorskip("distributed")
     pytest.importorskip("skops")

@@ -20,6 +20,7 @@ def run(name, *arguments):
     )
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked and killed")
 def test_nothing_half_written_is_trusted():
     pytest.importorskip("skops")
@@ -29,6 +30,7 @@ def test_nothing_half_written_is_trusted():
     assert done.stdout.count("kills") == 4
 
 
+@pytest.mark.long
 def test_broken_input_is_refused(tmp_path):
     pytest.importorskip("skops")
     out = tmp_path / "fuzz.json"
@@ -44,6 +46,7 @@ def test_broken_input_is_refused(tmp_path):
         assert target["taken"] + target["refused"] == target["done"]
 
 
+@pytest.mark.long
 def test_fuzz_notices(tmp_path):
     """An error that is not documented, and a process that ends, are both faults."""
     program = tmp_path / "broken.py"
@@ -78,6 +81,7 @@ def test_what_a_million_inputs_did():
     assert all(target["faults"] == [] for target in found.values())
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="kills of POSIX")
 def test_commands_that_are_killed_leave_nothing_half_written():
     pytest.importorskip("openai")

@@ -407,6 +407,7 @@ def test_too_few_for_the_level_are_told():
 # --- the guarantee
 
 
+@pytest.mark.long
 def test_coverage_of_a_search_over_noise():
     """Choosing and calibrating on the same problems keeps too much; this does not."""
     n_features, n, repeats = 15, 40, 30
@@ -456,14 +457,14 @@ def test_columns_that_learn_nothing_are_computed_once(n_jobs, monkeypatch):
         "two": HardCF("claim_index", features=Counting(), alpha=0.3),
         "three": SingleFeatureCF("claim_index", alpha=0.3),
     }
-    grid = {"scorer__var_smoothing": np.logspace(-9, 0, 20)}
-    filters["three"] = GridSearchCV(filters["one"], grid, cv=5)
+    grid = {"scorer__var_smoothing": np.logspace(-9, 0, 4)}
+    filters["three"] = GridSearchCV(filters["one"], grid, cv=3)
     with parallel_config(backend="threading"):
-        run = {"cv": 5, "n_jobs": n_jobs, "random_state": 0}
+        run = {"cv": 3, "n_jobs": n_jobs, "random_state": 0}
         compare_filters(filters, GRAPHS, Y, [0.3], **run)
         assert Counting.rows == GRAPHS.n_claims
         monkeypatch.setattr(Counting, "rows", 0)
-        search = GridSearchCV(filters["one"], grid, cv=5, n_jobs=n_jobs)
+        search = GridSearchCV(filters["one"], grid, cv=3, n_jobs=n_jobs)
         fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
         assert Counting.rows == GRAPHS.n_claims
     fitted.predict(GRAPHS[:5])

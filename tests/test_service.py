@@ -590,6 +590,7 @@ async def at_once(port, contents):
     return await asyncio.gather(*(one(content) for content in contents))
 
 
+@pytest.mark.long
 @POSIX
 def test_1000_at_once_are_neither_lost_nor_mixed_up(fitted, model, tmp_path):
     numbers = [200 + i % 200 for i in range(1000)]
@@ -641,6 +642,7 @@ def test_each_decision_comes_before_the_next_claim_is_sent(tmp_path):
         assert json.loads(line)["mask"] == mask
 
 
+@pytest.mark.long
 @POSIX
 def test_kill_9_loses_no_label(model, tmp_path):
     rng = np.random.default_rng(0)
@@ -671,6 +673,7 @@ def test_kill_9_loses_no_label(model, tmp_path):
         assert f"skdcf_answers_judged_total {len(saved)}\n" in text
 
 
+@pytest.mark.long
 @POSIX
 def test_what_runs_is_finished_and_no_secret_is_logged(model):
     slow = (

@@ -48,6 +48,7 @@ FAILING = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("name", LAW)
 def test_covered_problems_follow_their_law(bench, name):
@@ -56,6 +57,7 @@ def test_covered_problems_follow_their_law(bench, name):
     assert found["law"] > 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("name", MEAN)
 def test_no_more_is_lost_than_was_promised(bench, name):
@@ -63,12 +65,14 @@ def test_no_more_is_lost_than_was_promised(bench, name):
     assert not found["fails"], found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["apart | 500 | 0.1", "overlapping | 500 | 0.1"])
 def test_every_group_is_covered(bench, name):
     found = bench.group_row(name.split(" | "), 40)
     assert not found["fails"], found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["50 | 0.1 | 0.1"])
 def test_few_calibration_sets_cover_less(bench, name):
     found = bench.delta_row(name.split(" | "), 100)
@@ -106,6 +110,7 @@ def test_rows_are_kept(bench, tmp_path, monkeypatch):
     assert "law" in bench.table(first)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 def test_groups_of_real_answers(checkout, data_home):
     """FELM: one threshold leaves a domain below the target, and by= less so."""
@@ -126,11 +131,13 @@ def test_groups_of_real_answers(checkout, data_home):
     assert min(own.values()) > 0.9 - 0.04
 
 
+@pytest.mark.long
 def test_a_shift_that_nobody_told_is_seen_to_fail(bench):
     found = bench.shift_row(["only new problems of high frequency", "200", "0.1"], 100)
     assert found["fails"], found
 
 
+@pytest.mark.long
 def test_out_of_fold_scores_cover_more_than_is_proven(bench):
     found = bench.cross_row(["HardCF, logistic", "50", "0.1"], 20)
     assert found["miss"] < 0.1 + 4 * found["error"] < found["allowed"], found

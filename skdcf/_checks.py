@@ -146,9 +146,11 @@ def is_loopback(host):
 
 def warn(message, category):
     """Warn at the line of the caller's own code, however deep in ours it was noticed."""
-    frame, level = sys._getframe(1), 2
+    frame = sys._getframe(1)
+    level = 2
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level = level + 1
     warnings.warn(message, category, stacklevel=level)
 
 

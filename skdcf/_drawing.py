@@ -56,7 +56,9 @@ class Layout:
     """
 
     def __init__(self, x, row, courses):
-        self.x, self.row, self.courses = x, row, courses
+        self.x = x
+        self.row = row
+        self.courses = courses
         self.n_rows = int(row.max(initial=-1)) + 1
         self.unit = STEP, min(TALL, max(LOW, HEIGHT / max(self.n_rows, 1)))
         self.places = self._points(np.column_stack([x, row]))
@@ -71,9 +73,11 @@ class Layout:
         return [self._curve(self._points(course).tolist()) for course in self.courses]
 
     def _curve(self, points):
-        band, out = RADIUS + CLEAR, [("M", [points[0]])]
+        band = RADIUS + CLEAR
+        out = [("M", [points[0]])]
         for (x0, y0), (x1, y1) in pairwise(points):
-            top, bottom = y0 + band, y1 - band
+            top = y0 + band
+            bottom = y1 - band
             middle = (top + bottom) / 2
             out.append(("L", [[x0, top]]))
             out.append(("C", [[x0, middle], [x1, middle], [x1, bottom]]))
@@ -110,14 +114,17 @@ def _rows(n_claims, edges, widest):
     parents = [[] for _ in range(n_claims)]
     for parent, child in edges:
         parents[child].append(parent)
-    row, taken, waiting = np.full(n_claims, -1), Counter(), range(n_claims)
+    row = np.full(n_claims, -1)
+    taken = Counter()
+    waiting = range(n_claims)
     while waiting:
         ready = [v for v in waiting if all(row[u] >= 0 for u in parents[v])]
         for v in ready:
             at = max((row[u] + 1 for u in parents[v]), default=0)
             while taken[at] >= widest:
                 at += 1
-            row[v], taken[at] = at, taken[at] + 1
+            row[v] = at
+            taken[at] = taken[at] + 1
         waiting = [v for v in waiting if row[v] < 0]
     # Claims that build on nothing stand just above the first that needs them.
     for u in [u for u in range(n_claims) if not parents[u]]:
@@ -131,7 +138,8 @@ def _rows(n_claims, edges, widest):
 
 def _with_trunks(row, edges):
     """Rows of claims and trunks, links between adjacent rows, and what edges pass."""
-    passed, trunk = [], {}
+    passed = []
+    trunk = {}
     for parent, child in edges:
         between = [(parent, at) for at in range(row[parent] + 1, row[child])]
         trunks = [trunk.setdefault(key, len(row) + len(trunk)) for key in between]
@@ -157,7 +165,8 @@ def _wanted(at, links):
 
 def _ordered(rows, links, n_items):
     """Rows in an order with few crossings: each item at the mean of its neighbours."""
-    place, fewest = np.empty(n_items), np.inf
+    place = np.empty(n_items)
+    fewest = np.inf
     for row in rows:
         place[row] = np.arange(len(row)) - (len(row) - 1) / 2
     for sweep in range(SWEEPS):
@@ -166,7 +175,8 @@ def _ordered(rows, links, n_items):
             place[order] = np.sort(place[row])
         crossings = _crossings(place, links, rows)
         if crossings < fewest:
-            fewest, best = crossings, [row[np.argsort(place[row])] for row in rows]
+            fewest = crossings
+            best = [row[np.argsort(place[row])] for row in rows]
     return best
 
 
@@ -184,7 +194,8 @@ def _places(rows, links, half):
     """The x of each item: near its neighbours, in the order of its row."""
     from scipy.optimize import isotonic_regression  # half a second, for drawings only
 
-    x, gap = np.zeros(len(half)), np.zeros(len(half))
+    x = np.zeros(len(half))
+    gap = np.zeros(len(half))
     for row in rows:
         gap[row] = np.cumsum([0, *(half[row][:-1] + half[row][1:])])
         x[row] = gap[row] - gap[row[-1]] / 2
@@ -345,7 +356,8 @@ class SvgPen:
 
 def glyph_svg(number, shown):
     """One claim alone, as lists and legends show it."""
-    pen, size = SvgPen(), 2 * RADIUS + 10
+    pen = SvgPen()
+    size = 2 * RADIUS + 10
     draw_claim(pen, (size / 2, size / 2), number, shown)
     return pen.element(size, size, 'aria-hidden="true"')
 
@@ -366,7 +378,8 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     -------
     str
     """
-    layout, pen = layered_layout(n_claims, edges), SvgPen()
+    layout = layered_layout(n_claims, edges)
+    pen = SvgPen()
     draw_graph(pen, layout, shown_of(n_claims, kept, labels))
     said = f"{n_claims} claims and {len(edges)} edges between them"
     if kept is not None:

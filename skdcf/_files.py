@@ -160,7 +160,8 @@ def read_journal(path, take):
     ValueError
         On any other line that is no entry; it names the line.
     """
-    lines, size = open_journal(path), 0
+    lines = open_journal(path)
+    size = 0
     for number, line in enumerate(lines, start=1):
         place = f"{path}, line {number}"
         try:
@@ -236,7 +237,8 @@ def iter_objects(path, start=0, stop=math.inf, first_line=1, *, nan=False):
     ValueError
         If the file cannot be read as lines at all.
     """
-    name, empty = name_of(path), True
+    name = name_of(path)
+    empty = True
     with _opened(path, start) as file, _explained(name):
         for number, line in enumerate(file, first_line):
             start += len(line)

@@ -131,7 +131,9 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     [(0, 2), (1, 2)]
     """
     _check_texts(claims)
-    position, number, edges = {}, 0, []
+    position = {}
+    number = 0
+    edges = []
     for v, text in enumerate(claims):
         cited = {int(k) for part in _CITES.findall(text) for k in _CITED.findall(part)}
         edges += sorted((position[k], v) for k in cited if k in position)
@@ -192,7 +194,8 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     """
     _check_texts(claims)
     given = _COMMON | _find_terms(problem or "")
-    latest, edges = {}, []
+    latest = {}
+    edges = []
     for v, text in enumerate(claims):
         terms = _find_terms(text) - given
         parents = {latest[term] for term in terms if term in latest}

@@ -209,7 +209,8 @@ def mean_interval(losses, probability, n_problems, confidence=0.95):
     """
     from scipy.stats import t
 
-    m, mean = len(losses), float(np.mean(losses))
+    m = len(losses)
+    mean = float(np.mean(losses))
     if probability and np.isin(losses, (0, 1)).all():
         return coverage_interval(m - round(losses.sum()), m, confidence=confidence)
     variance = np.var(losses, ddof=1) / m if m > 1 else np.inf
@@ -333,7 +334,8 @@ class FilterReport(Table):
             raise ValueError("kept is empty: it needs the masks of an alpha at least")
         flat = [flatten(y, masks) for masks in kept.values()]
         (labels, _, offsets), masks = flat[0], np.array([mask for _, mask, _ in flat])
-        n, levels = len(offsets) - 1, np.array(list(kept), float)
+        n = len(offsets) - 1
+        levels = np.array(list(kept), float)
         questions = np.arange(n) if groups is None else check_groups(groups, n)
         return report_of(NoFalseClaim(), (levels, masks, labels, offsets, questions))
 
@@ -438,7 +440,9 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
         ``threshold`` and ``n_calibration`` of the filter.
     """
     alphas, kept, labels, offsets, questions = counted
-    true, unknown, n = labels == 1, [None] * len(alphas), len(offsets) - 1
+    true = labels == 1
+    unknown = [None] * len(alphas)
+    n = len(offsets) - 1
 
     def count(mask):  # loss, retention, false claims kept, abstention
         sums = [segment_sum(mask & who, offsets) for who in (true, ~true, mask)]
@@ -452,7 +456,8 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
     def report(rows, laws, groups):
         each = _per_question(counts[..., rows], questions[rows])
         loss, retention, false_kept, abstention = each.mean(axis=-1)
-        m, probability = each.shape[-1], guarantee.is_probability
+        m = each.shape[-1]
+        probability = guarantee.is_probability
         intervals = [mean_interval(row, probability, len(rows)) for row in each[0]]
         error = each[1].std(axis=-1, ddof=1) / np.sqrt(m) if m > 1 else np.nan
         return FilterReport(
@@ -541,7 +546,8 @@ def evaluate_filter(
     """
     alphas = _levels_of(filter, alphas)
     batch, labels = filter.check(X, y)
-    questions, calibration = question_groups(batch, groups), filter.calibration_
+    questions = question_groups(batch, groups)
+    calibration = filter.calibration_
     return report_of(
         calibration.guarantee,
         (alphas, filter.masks(batch, alphas), labels, batch.offsets, questions),

@@ -416,7 +416,8 @@ class CoverageMonitor(BettingMonitor):
         keys, known = _keys(filter, part.seen)
         order = np.lexsort(part.seen.orders())
         for row in order.tolist():
-            g, key = places.get(names[row]), keys[row]
+            g = places.get(names[row])
+            key = keys[row]
             if g is None:
                 self.n_unwatched_ += 1
             elif known[row] or key in self.taken_[g]:
@@ -468,9 +469,13 @@ class CoverageMonitor(BettingMonitor):
         taken = dict(zip(self.groups_, self.taken_, strict=True))
         self.taken_ = [taken.get(name, []) for name in urns]
         self.n_calibrations_ += 1
-        self.groups_, self.urns_, n = list(urns), list(urns.values()), len(urns)
-        self.calibration_, self.counts_ = now, np.zeros((n, 2), dtype=np.int64)
-        self.group_wealth_, self.states_ = np.zeros(n), [None] * n  # log wealth
+        self.groups_ = list(urns)
+        self.urns_ = list(urns.values())
+        n = len(urns)
+        self.calibration_ = now
+        self.counts_ = np.zeros((n, 2), dtype=np.int64)
+        self.group_wealth_ = np.zeros(n)
+        self.states_ = [None] * n  # log wealth
 
     def _take(self, g, errors):
         """Bet on problems of group ``g``, some of them errors."""
@@ -525,8 +530,10 @@ class CoverageMonitor(BettingMonitor):
             ``groups`` (problems and errors of each since the last calibration) and
             ``cannot_see``.
         """
-        out, filter = super().summary(), self._current()
-        n, counts = out["n_problems"], map(tuple, self.counts_.tolist())
+        out = super().summary()
+        filter = self._current()
+        n = out["n_problems"]
+        counts = map(tuple, self.counts_.tolist())
         return out | {
             "n_errors": self.n_errors_,
             "coverage": 1 - self.n_errors_ / n if n else float("nan"),
@@ -540,7 +547,8 @@ class CoverageMonitor(BettingMonitor):
 
 def _urns(filter, level) -> dict[Any, tuple[int, int, float]]:
     """Number and rank of the scores of each group that can err, and the threshold."""
-    calibration, urns = filter.calibration_, {}
+    calibration = filter.calibration_
+    urns = {}
     parts = {None: calibration}
     if isinstance(calibration, PerGroup):
         parts = dict(zip(calibration.names, calibration.parts, strict=True))
@@ -566,7 +574,8 @@ def _keys(filter, seen) -> tuple[list, NDArray[np.bool_]]:
     An answer without a question is known by its content, unless copies are usual: then
     some of those that calibrated are copies too.
     """
-    calibrated, asked = filter._calibrated, seen.question >= 0
+    calibrated = filter._calibrated
+    asked = seen.question >= 0
     one = len(calibrated["content"]) >= filter.n_calibration_
     known = asked & np.isin(seen.question, calibrated["question"])
     if one:
@@ -666,7 +675,8 @@ class SlidingCalibration(Settings):
         if len(part) >= self.smallest:
             current.calibrate_parts([part])
         self.n_seen_ = getattr(self, "n_seen_", 0) + len(new)
-        self.part_, self.filter_ = part, current
+        self.part_ = part
+        self.filter_ = current
         return self
 
 
@@ -734,12 +744,15 @@ def release(filter: Any, X: Problems, alpha: float) -> NDArray[np.bool_]:
     """
     alpha = check_alpha(alpha)
     check_is_fitted(filter, "answer_scores_")
-    batch, scores = filter.check(X), filter.answer_scores_
+    batch = filter.check(X)
+    scores = filter.answer_scores_
     largest = _largest(filter.path_risk(batch))
     # An answer's p-value is so many of n + 1: itself, and the calibration problems with
     # an error and no larger risk.
     counts = 1 + np.searchsorted(scores, largest, side="right")
-    n, m, order = len(scores), len(counts), np.argsort(counts, kind="stable")
+    n = len(scores)
+    m = len(counts)
+    order = np.argsort(counts, kind="stable")
     k = np.arange(1, m + 1)
     # A quotient of whole numbers is rounded once, so it meets the decimal alpha exactly.
     good = np.flatnonzero(counts[order] * m / ((n + 1) * k) <= alpha)

@@ -145,7 +145,8 @@ def _more_labels(filter):
     """How far the coverage of one filter may be from its mean, with more calibration."""
     rows = []
     for factor in (1, 2, 4, 10):
-        n, said = factor * filter.n_calibration_, " (as it is)" if factor == 1 else ""
+        n = factor * filter.n_calibration_
+        said = " (as it is)" if factor == 1 else ""
         low, high = coverage_band(n, filter.alpha)
         rows.append((f"{n}{said}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}"))
     header = "answers that calibrate", "strictest alpha", "coverage of 95 % of filters"
@@ -173,13 +174,15 @@ def _shown(explained, most):
     """The first answers, as many as a page can hold, and how many are left out."""
     claims = np.cumsum([min(e.graph.n_claims, CLAIMS_LISTED) for e in explained[:most]])
     n = int(np.sum(claims <= _CLAIMS))
-    parts, left = "".join(map(_folded, explained[:n])), len(explained) - n
+    parts = "".join(map(_folded, explained[:n]))
+    left = len(explained) - n
     said = f"<p>{left} more answers are left out, to keep this page small.</p>"
     return parts + said if left else parts
 
 
 def _folded(explanation):
-    graph, kept = explanation.graph, explanation.kept
+    graph = explanation.graph
+    kept = explanation.kept
     name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
     said = f"{kept.sum()} of {len(kept)} claims kept: {name}"
     return folded(said, explanation.body_html())

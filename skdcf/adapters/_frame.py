@@ -329,7 +329,8 @@ def _of_problems(batch):
 def _parents_as_text(batch):
     parents = batch.edges[:, 0] - batch.offsets[batch.problem_of[batch.edges[:, 1]]]
     bounds = np.searchsorted(batch.edges[:, 1], np.arange(batch.n_claims + 1))
-    words, known = parents.astype(str), batch.edges_known[batch.problem_of]
+    words = parents.astype(str)
+    known = batch.edges_known[batch.problem_of]
     ranges = zip(pairwise(bounds), known, strict=True)
     return [" ".join(words[a:b]) if known else _UNKNOWN for (a, b), known in ranges]
 
@@ -366,7 +367,8 @@ def _values(series):
 
 def _rows_of_problems(frame, problem, claim):
     """The rows of each problem, by its name and in the order of its claims."""
-    names, found = _values(frame[problem]), defaultdict(list)
+    names = _values(frame[problem])
+    found = defaultdict(list)
     if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(

@@ -44,7 +44,8 @@ def make_problems(texts, columns, given, name, missing="raise") -> Bunch:
     ``given`` holds the lists of `Given` and ``labels``; problems are called ``name/0``,
     ``name/1``, ...
     """
-    names, places = list(columns or ()), _places(texts)
+    names = list(columns or ())
+    places = _places(texts)
     table = np.array([columns[name] for name in names], dtype=float)
     table = table.reshape(len(names), len(places)).T
     table = _frame.fill_missing(table, names, missing, places.__getitem__)
@@ -230,7 +231,8 @@ def _labels(labels, texts):
 
 def _scores(values, texts, name):
     """Floats over all claims, of values that are flat or one list per problem."""
-    values, places = list(check_list(name, values)), _places(texts)
+    values = list(check_list(name, values))
+    places = _places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
         check_parallel(f"lists of {name}", values, len(texts))
         for i, (n, m) in enumerate(zip(map(len, values), map(len, texts), strict=True)):
@@ -455,10 +457,13 @@ def from_verdicts(
         for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
     }
     columns |= {key: value for key, value in given.items() if value is not None}
-    texts, labels, metadata = [], [], []
+    texts = []
+    labels = []
+    metadata = []
     own = columns.get("metadata") or [None] * len(results)
     for i, (result, more) in enumerate(zip(results, own, strict=True)):
-        rows, where = _rows(result, i), f"problem {i}, claim {{}}".format
+        rows = _rows(result, i)
+        where = f"problem {i}, claim {{}}".format
         texts.append([_part(row, _TEXTS, where(v)) for v, row in enumerate(rows)])
         labels.append([_label(row, meaning, where(v)) for v, row in enumerate(rows)])
         reasons = [_part(row, _REASONS) for row in rows]

@@ -57,11 +57,13 @@ def _with_columns(options, graphs):
 def fit(options):
     """Train, calibrate and save a filter."""
     data = files.read_problems(options, labelled=True)
-    size, graphs = options.calibration, data.graphs
+    size = options.calibration
+    graphs = data.graphs
     more = {"edges": "none" if options.no_edges else "given", "alpha": options.alpha}
     more["calibration_size"] = int(size) if size is not None and size >= 1 else size
     more["features"] = wanted_features(options, graphs)
-    n, alone = len(graphs), "" if len(graphs.edges) else ", without edges"
+    n = len(graphs)
+    alone = "" if len(graphs.edges) else ", without edges"
     with files.clock(f"fitting on {n} problems"):
         model = make_filter(options.scorer, options, **more).fit(graphs, data.labels)
     questions = files.count_questions(graphs)
@@ -82,7 +84,8 @@ def calibrate(options):
 
 def _save(filter, data, options):
     """Save what can keep something, and say what it promises."""
-    n, low = filter.n_calibration_, 1 / (filter.n_calibration_ + 1)
+    n = filter.n_calibration_
+    low = 1 / (filter.n_calibration_ + 1)
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
     files.inform(f"promise: {filter.describe()}")
     left = f" ({len(filter.left_over_)} left over)" if len(filter.left_over_) else ""
@@ -108,9 +111,11 @@ def _save(filter, data, options):
 
 def filter_problems(options):
     """Write each problem with the mask of what is kept, its level per claim and the text."""
-    filter, counts = load(options.model), Counter()
+    filter = load(options.model)
+    counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
-    rename, path = files.renamed(options), files.source(options.problems)
+    rename = files.renamed(options)
+    path = files.source(options.problems)
     rows = _filtered(filter, jsonl.iter_jsonl(path, rename=rename), alpha, counts)
     if options.text:
         lines = (kept_text(row.graph, row.mask) or options.empty for row, _ in rows)
@@ -129,7 +134,8 @@ def _filtered(filter, rows, alpha, counts):
     with tqdm(unit=" problems", disable=None) as bar:
         while chunk := list(islice(rows, _CHUNK)):
             graphs = GraphBatch.pack([row.graph for row in chunk])
-            masks, levels = filter.predict(graphs, alpha), filter.predict_alpha(graphs)
+            masks = filter.predict(graphs, alpha)
+            levels = filter.predict_alpha(graphs)
             for row, mask, level in zip(chunk, masks, levels, strict=True):
                 n = int(mask.sum())
                 counts.update(problems=1, claims=len(mask), kept=n, empty=not n)
@@ -174,10 +180,12 @@ def _find(graphs, wanted):
 
 def check(options):
     """Print what there is, and each line that breaks the format."""
-    path, rename = files.source(options.problems), files.renamed(options)
+    path = files.source(options.problems)
+    rename = files.renamed(options)
     try:
         data = jsonl.read_jsonl(path, rename=rename, on_invalid="drop")
-        summary, dropped = _summary(data), data.dropped
+        summary = _summary(data)
+        dropped = data.dropped
     except ValueError as error:
         if not (dropped := getattr(error, "dropped", None)):
             raise
@@ -230,7 +238,8 @@ def _describe(name, summary):
 
 
 def _rows(summary):
-    n, known = summary["problems"], summary["edges_known"]
+    n = summary["problems"]
+    known = summary["edges_known"]
     unknown = f", unknown in {n - known} problems" if known < n else ""
     yield "questions", summary["questions"]
     yield "claim texts", "yes" if summary["claim_texts"] else "no"
@@ -274,7 +283,8 @@ def _promised(n, options):
 
 def _kept(n, data, options):
     """True claims kept per answer with so many labels, over draws of them."""
-    size, kept = len(data.graphs), []
+    size = len(data.graphs)
+    kept = []
     if 5 * n > 4 * size:
         return {}
     graphs = _with_columns(options, data.graphs)
@@ -314,7 +324,8 @@ def _planned(rows, needed, options):
 
 def evaluate(options):
     """Print coverage and retention of a saved filter."""
-    data, model = files.read_problems(options, labelled=True), load(options.model)
+    data = files.read_problems(options, labelled=True)
+    model = load(options.model)
     held = data.graphs, data.labels
     report = metrics.evaluate_filter(model, *held, options.alphas, by=options.by)
     files.inform(f"labels: {labelling.describe_labels(*held)}")
@@ -335,7 +346,8 @@ def compare(options):
 
 def report(options):
     """Write a page that a reader without Python understands."""
-    data, model = files.read_problems(options, labelled=True), load(options.model)
+    data = files.read_problems(options, labelled=True)
+    model = load(options.model)
     more = {"alphas": options.alphas, "by": options.by, "n_answers": options.answers}
     reporting.write_report(options.output, model, data.graphs, data.labels, **more)
     files.inform(f"wrote {options.output}")

@@ -32,7 +32,9 @@ def demo(options):
     """Fit three filters on one half of the problems, and show the other half."""
     warnings.simplefilter("ignore", CalibrationWarning)  # the table shows abstention
     data = SOURCES[options.data](options.n_problems, options.seed)
-    graphs, labels, groups = data.graphs, data.labels, data.groups
+    graphs = data.graphs
+    labels = data.labels
+    groups = data.groups
     print(f"{len(graphs)} problems ({options.data}), {graphs.n_claims} claims")
     if graphs.features is None:
         graphs = reasoning_features().fit_transform(graphs)
@@ -59,7 +61,8 @@ def demo(options):
 
 def sentences(reports, alpha):
     """Say what was promised and what came out."""
-    learnt, plain = reports[LEARNT], reports[PLAIN]
+    learnt = reports[LEARNT]
+    plain = reports[PLAIN]
     j = int(np.flatnonzero(learnt.alpha == alpha)[0])
     low, high = learnt.coverage_band[j]
     yield (
@@ -79,7 +82,8 @@ def show_answer(filter, graphs, labels):
     masks = filter.predict(graphs)
 
     def instructive(i):
-        mask, true = masks[i], np.asarray(labels[i]) == 1
+        mask = masks[i]
+        true = np.asarray(labels[i]) == 1
         typical = not (mask & ~true).any() and (~true).any()
         return typical, bool((mask & true).any()), -abs(8 - len(mask)), mask.sum()
 

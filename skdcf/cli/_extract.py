@@ -33,7 +33,8 @@ def extract(options):
     odd = [e for e in done if e.flags]
     for e in odd:
         inform(f'problem "{printable(e.graph.id)}": {"; ".join(e.flags)}')
-    usage, n_claims = extractor.usage_, sum(e.graph.n_claims for e in done)
+    usage = extractor.usage_
+    n_claims = sum(e.graph.n_claims for e in done)
     inform(
         f"{len(done)} problems with {n_claims} claims, {len(odd)} of them flagged",
         f"{usage.calls} calls ({usage.cached} replies from the cache, {usage.retries} "

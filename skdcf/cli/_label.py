@@ -24,10 +24,12 @@ def label(options):
     data = read_problems(options)
     journal = options.journal or f"{options.problems}.labels"
     by = options.annotator or getpass.getuser()
-    order, others = labelling.RandomOrder(options.seed), ()
+    order = labelling.RandomOrder(options.seed)
+    others = ()
     if options.settle:
         others = by, options.settle
-        order, by = labelling.Disagreements(*others), " & ".join(others)
+        order = labelling.Disagreements(*others)
+        by = " & ".join(others)
     elif options.filter:
         model = load(options.filter)
         order = labelling.FilterOrder(model, data.graphs, options.alpha)

@@ -472,7 +472,8 @@ def _perl_labels(annotation, n_steps, label):
 
 def _is_false(entry, label):
     types = [error["error_type"] for error in entry["errors"]]
-    step, said = entry["step_number"], entry["has_error"]
+    step = entry["step_number"]
+    said = entry["has_error"]
     if said is not bool(types):
         raise ValueError(f"step {step} has has_error {said!r} but {len(types)} errors")
     return any(label == "any" or kind != "Accumulation_Error" for kind in types)

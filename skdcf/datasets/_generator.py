@@ -115,7 +115,8 @@ def make_reasoning_graphs(
     """
     check_choice("kind", kind, _SETTINGS)
     check_count("n_problems", n_problems, 1)
-    rng, setting = check_random_state(random_state), _SETTINGS[kind]
+    rng = check_random_state(random_state)
+    setting = _SETTINGS[kind]
     type_of = rng.choice(3, size=n_problems, p=setting["share"])
     extra = np.array(setting["extra_claims"])[type_of]
     sizes = 2 + rng.poisson(rng.gamma(4, extra / 4))
@@ -315,7 +316,8 @@ def make_word_problems(
     rng = check_random_state(random_state)
     drawn = [_draw_problem(i, n_alternatives, rng) for i in range(n_problems)]
     graphs, labels = zip(*drawn, strict=True)
-    batch, descr = GraphBatch.pack(graphs), describe("word_problems")
+    batch = GraphBatch.pack(graphs)
+    descr = describe("word_problems")
     return _made(batch, list(labels), None, descr, return_X_y)
 
 
@@ -324,7 +326,8 @@ def _draw_problem(i, n_alternatives, rng):
     plots = _plots()
     plot = plots[rng.randint(len(plots))]
     words = {"name": rng.choice(_NAMES), "goods": rng.choice(_GOODS)}
-    ranges, steps = plot["numbers"].items(), plot["steps"]
+    ranges = plot["numbers"].items()
+    steps = plot["steps"]
     numbers = {k: rng.randint(low, high + 1) for k, (low, high) in ranges}
     # Where a question tempts, several answers go wrong alike, and agree.
     tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
@@ -351,7 +354,10 @@ def _draw_answer(steps, numbers, words, trap, rng):
     A trap is a mistake that lies near in one question: its step, what goes wrong there,
     and the probability that an answer makes it.
     """
-    right, found, claims, labels = [], [], [], []
+    right = []
+    found = []
+    claims = []
+    labels = []
     for v, (text, *terms) in enumerate(steps):
         right.append(_calculate(*terms, numbers, right)[-1])
         made = _calculate(*terms, numbers, found)
@@ -372,7 +378,8 @@ def _draw_answer(steps, numbers, words, trap, rng):
 def _calculate(left, sign, right, numbers, results):
     """An equation between numbers of the question and results of earlier steps."""
     known = {**numbers, **dict(enumerate(results))}
-    left, right = known[left], known[right]
+    left = known[left]
+    right = known[right]
     return left, sign, right, _SIGNS[sign](left, right)
 
 

@@ -94,7 +94,8 @@ def fetch_prmbench(
     """
     of = chosen(split=(split, _PRM_PARTS), kinds=(kinds, _PRM_KINDS))
     fetch.edge_rule(graph)
-    parts, kinds = [p for s in of["split"] for p in _PRM_PARTS[s]], of["kinds"]
+    parts = [p for s in of["split"] for p in _PRM_PARTS[s]]
+    kinds = of["kinds"]
     stems = [f"{part}_{k}" for part in parts for k in kinds if k != _SEVERAL]
     if "test" in of["split"] and _SEVERAL in kinds:
         stems.append("prm_test_p12_multi_solutions")
@@ -109,7 +110,8 @@ def _originals(records):
     """The solutions before the change as records of their own, each wording once."""
     first = {}
     for name, record in records.items():
-        question, steps = record["original_question"], record["original_process"]
+        question = record["original_question"]
+        steps = record["original_process"]
         own = record | {"classification": "original", "error_steps": []}
         own |= {"modified_question": question, "modified_process": steps}
         first.setdefault((question, *steps), (f"{name}/original", own))
@@ -117,7 +119,8 @@ def _originals(records):
 
 
 def _parse_prm(record):
-    steps, before = record["modified_process"], set(record["original_process"])
+    steps = record["modified_process"]
+    before = set(record["original_process"])
     changed = [v for v, step in enumerate(steps) if step not in before]
     false = [k - 1 for k in record["error_steps"] if 1 <= k <= len(steps)]
     labels = np.full(len(steps), -1 if record["error_steps"] and not false else 1)
@@ -187,7 +190,8 @@ def _parse_prm800k(record):
     for v, own in enumerate(judged):
         if v >= len(steps) or own["text"] != steps[v]:
             raise ValueError(f"the judged step {v} is not the one of the solution")
-    labels, said = np.full(len(steps), -1), [own["rating"] for own in judged]
+    labels = np.full(len(steps), -1)
+    said = [own["rating"] for own in judged]
     labels[: len(said)] = fetch.read_words("rating", said, _PRM_RATINGS, "step {}")
     several = ("is_quality_control_question", "is_initial_screening_question")
     return {
@@ -317,7 +321,8 @@ def fetch_mr_ben(
 
 
 def _parse_mr_ben(record):
-    numbers, claims = [], []
+    numbers = []
+    claims = []
     for line in filter(str.strip, record["Model_Solution_Steps"]):
         begins = _STEP.match(line)
         if begins or not claims:
@@ -417,7 +422,8 @@ def _value(numeral):
 
 
 def _operand_edges(terms, results):
-    edges, latest = set(), {}
+    edges = set()
+    latest = {}
     for v, (term, result) in enumerate(zip(terms, results, strict=True)):
         operands = map(_value, _NUMBER.findall(term.replace(",", "")))
         edges |= {(latest[x], v) for x in operands if x in latest}

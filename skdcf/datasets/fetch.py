@@ -104,7 +104,8 @@ def local_file(
     OSError
         If the file is not there and may not be or cannot be downloaded.
     """
-    source, path = SOURCES[name], get_data_home(data_home) / name
+    source = SOURCES[name]
+    path = get_data_home(data_home) / name
     found = checksum_of(path, source) if path.is_file() else "missing"
     if found == source.checksum:
         return path
@@ -301,7 +302,8 @@ def other_answers(groups, keys, texts):
     list of list of str
         Per problem the texts of the other problems of its group.
     """
-    rows, members = list(zip(groups, keys, texts, strict=True)), defaultdict(dict)
+    rows = list(zip(groups, keys, texts, strict=True))
+    members = defaultdict(dict)
     for i in sorted(range(len(rows)), key=lambda i: rows[i][1]):
         members[rows[i][0]][i] = rows[i][2]
     each = enumerate(groups)

@@ -107,7 +107,8 @@ def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None)
     ValueError
         At once where a column is no iterable; at its line where a problem is bad.
     """
-    labels, masks = _per_problem(labels, graphs), _per_problem(masks, graphs)
+    labels = _per_problem(labels, graphs)
+    masks = _per_problem(masks, graphs)
     columns = zip(_COLUMNS, (graphs, labels, masks, groups, metadata), strict=True)
     given = {k: v for k, v in columns if v is not None or k == "graphs"}
     for k, column in given.items():
@@ -312,7 +313,9 @@ def jsonl_partitions(
         If there is no problem in the file, or it is compressed or UTF-16.
     """
     check_count("n_problems", n_problems, 1)
-    path, cuts, filled = os.fspath(path), [], 0
+    path = os.fspath(path)
+    cuts = []
+    filled = 0
     if not is_plain(path):
         raise ValueError(
             f"{path} is compressed or UTF-16: unpack it, or make it UTF-8, to read parts"

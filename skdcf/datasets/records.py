@@ -145,7 +145,8 @@ def build_dataset(
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     if return_groups and not return_X_y:
         raise ValueError("return_groups=True adds groups to return_X_y=True: set both")
-    rows, dropped = [], []
+    rows = []
+    dropped = []
     items = records.items() if isinstance(records, Mapping) else records
     for name, record in items:
         try:
@@ -244,7 +245,8 @@ def format_problem(problem):
     record["metadata"] = metadata if said else None
     columns = {"labels": _per_claim(labels), "mask": _per_claim(mask)}
     _check_lengths(graph, **columns)
-    features, edges = record.pop("features", None), record.pop("edges", None)
+    features = record.pop("features", None)
+    edges = record.pop("edges", None)
     record = plain(record | own) | columns | {"features": features, "edges": edges}
     record = {k: v for k, v in record.items() if v is not None or k in own}
     check_values(record)
@@ -417,7 +419,8 @@ def _all_fit(values, schema):
         low = schema.get("minimum")
         return low is None or all(v is None or v >= low for v in values)
     lists = [value for value in values if type(value) is list]
-    least, most = schema.get("minItems", 0), schema.get("maxItems", math.inf)
+    least = schema.get("minItems", 0)
+    most = schema.get("maxItems", math.inf)
     fit = all(least <= length <= most for length in set(map(len, lists)))
     return fit and _all_fit(list(chain.from_iterable(lists)), schema["items"])
 

@@ -69,7 +69,8 @@ class View:
         """Some of the problems, in their order."""
         if len(rows) == len(self.passed):
             return self
-        passed, labels = self.passed[rows], self.labels
+        passed = self.passed[rows]
+        labels = self.labels
         seen = passed if self.seen is self.passed else self.seen[rows]
         if labels is not None:
             offsets = self.passed.offsets
@@ -119,7 +120,8 @@ def _pack_table(estimator, X, reset):
 
 def _ruled(batch, edges):
     """The problems with the edges that a rule gives them."""
-    found, several = [], np.flatnonzero(batch.sizes > 1)
+    found = []
+    several = np.flatnonzero(batch.sizes > 1)
     for i in several.tolist():
         a, b = batch.offsets[i : i + 2].tolist()
         texts = None if batch.claims is None else batch.claims[a:b].tolist()
@@ -162,14 +164,16 @@ def _reads_all(estimator):
 
 
 def _compare_features(estimator, batch):
-    names, fitted = batch.feature_names, getattr(estimator, "feature_names_in_", None)
+    names = batch.feature_names
+    fitted = getattr(estimator, "feature_names_in_", None)
     wanted = estimator.scorer_.columns_read()
     if wanted is not None and names is not None and not _reads_all(estimator):
         missing = [name for name in wanted if name not in names]
         if missing:
             raise ValueError(f"X has no feature {missing[0]!r}; it has {list(names)}")
         return
-    found, expected = batch.n_features or 0, estimator.n_features_in_
+    found = batch.n_features or 0
+    expected = estimator.n_features_in_
     if found != expected:
         raise ValueError(
             f"X has {found} features, but {type(estimator).__name__} is expecting "
@@ -180,7 +184,8 @@ def _compare_features(estimator, batch):
         said = f"the features are named in {where}: their order cannot be checked"
         warn(said, GuaranteeWarning)
     elif names is not None and tuple(fitted) != names:
-        new, gone = set(names) - set(fitted), set(fitted) - set(names)
+        new = set(names) - set(fitted)
+        gone = set(fitted) - set(names)
         detail = f"unknown {sorted(new)}, missing {sorted(gone)}" if new else "order"
         said = f"the feature names differ from those seen in fit ({detail})"
         raise ValueError(f"{said}: expected {list(fitted)}")
@@ -235,13 +240,15 @@ def needs_edges(filter):
 
 def origin_of(filter, batch, labelled):
     """List what is known of how problems were made, by name."""
-    reads, several = needs_edges(filter), batch.sizes > 1  # one claim needs no edges
+    reads = needs_edges(filter)
+    several = batch.sizes > 1  # one claim needs no edges
     found = {"edges": _present(batch.edges_known[several]) if reads else []}
     for name in ("alternatives", "context"):
         column = getattr(batch, name)
         given = [False] if column is None else [value is not None for value in column]
         found[name] = _present(given)
-    made, text_of = {name: {} for name in MADE}, {}
+    made = {name: {} for name in MADE}
+    text_of = {}
     for row in [None] if batch.metadata is None else batch.metadata:
         row = row or {}
         extraction = row.get("extraction")  # one dict often stands for a whole file
@@ -302,7 +309,8 @@ def compare_origin(filter, found, accept, *, new=False):
             f"accept_origin is {accept!r}, but must be a text: the reason why problems "
             "that were made in another way may be used"
         )
-    known, reasons = getattr(filter, "origin_", None) or {}, []
+    known = getattr(filter, "origin_", None) or {}
+    reasons = []
     for name, text in PARTS.items():
         _compare_parts(name, text, found.get(name, []), known.get(name))
     for name, text in MADE.items():
@@ -344,7 +352,8 @@ def _compare_made(name, text, values, known, accept):
             "that came before. The promise is about problems that are made alike: fit or "
             'calibrate again, or say why it may be overlooked, accept_origin="reason"'
         )
-    here, there = None in values, None in before if before else False
+    here = None in values
+    there = None in before if before else False
     if first and not other and here != there and (here or values):
         warn(
             f"{name} ({text}) is {'un' * here}known for some of these problems, and "
@@ -361,7 +370,8 @@ def _shown(value):
 
 def with_names(view, guarantee):
     """The problems as passed, with those columns of the scorer's that a guarantee names."""
-    passed, seen = view.passed, view.seen
+    passed = view.passed
+    seen = view.seen
     rows = () if passed.metadata is None else passed.metadata
     there = {*(passed.feature_names or ()), *(key for row in rows for key in row or ())}
     made = seen.feature_names or ()

@@ -238,7 +238,9 @@ class ConformalFilter(Settings):
 
     def _part(self, view, seen):
         """Make the calibration part, lowered by more than the scorer's rounding."""
-        guarantee, labels, offsets = self._resolved(), view.labels, view.passed.offsets
+        guarantee = self._resolved()
+        labels = view.labels
+        offsets = view.passed.offsets
         confidence = self._confidence(view)
         risk = self._risk(confidence, view.passed, steady=True)
         largest = segment_max(risk, offsets)
@@ -253,7 +255,8 @@ class ConformalFilter(Settings):
         named = _door.with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
         refuse_dependence(guarantee, named, claims)
-        rounding, batches = 0.0, (view.passed, view.seen)
+        rounding = 0.0
+        batches = (view.passed, view.seen)
         if not self.scorer_.exact or self.features_ is not None:
             alone = self._confidence_alone
             rounding = _repeat.measured_rounding(alone, view.passed, confidence)
@@ -275,7 +278,8 @@ class ConformalFilter(Settings):
         self.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
         self.answer_scores_ = np.sort(part.answers)
         self.largest_risks_ = None if part.largest is None else np.sort(part.largest)
-        self.n_calibration_, self.calibration_ = calibration.n, calibration
+        self.n_calibration_ = calibration.n
+        self.calibration_ = calibration
         self._calibrated, self._calibrated_as = part.seen.sorted(), self._settings()
         return self
 
@@ -368,7 +372,8 @@ class ConformalFilter(Settings):
 
     def _take_scorer(self, scorer, trained):
         """Take over what a fit leaves behind, apart from the calibration."""
-        self.scorer_, self._trained = scorer, trained.sorted()
+        self.scorer_ = scorer
+        self._trained = trained.sorted()
         self._alpha_of_fit = self.alpha if scorer.uses_alpha else None
 
     # ------------------------------------------------------------------------ the door
@@ -757,7 +762,8 @@ class ConformalFilter(Settings):
             The mean over the problems.
         """
         margin, view = self._decision(X, alpha, None, y=y)
-        labels, batch = view.labels, view.passed
+        labels = view.labels
+        batch = view.passed
         kept = segment_sum((labels == 1) & (margin > 0), batch.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 

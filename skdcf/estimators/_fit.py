@@ -93,7 +93,8 @@ def fit_together(filters, X, y, groups, accept_origin):
     vars(first).pop("origin_", None)
     compare_origin(first, origin_of(first, batch, True), accept_origin, new=True)
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
-    seen, rows = Seen.of(batch, groups), rows_that_count(batch, labels)
+    seen = Seen.of(batch, groups)
+    rows = rows_that_count(batch, labels)
     fit = _Fit(View(batch, batch, is_table, labels).take(rows), seen[rows], rows)
     with few_threads(batch):
         if first.features is None or not learns(first.features):
@@ -138,7 +139,8 @@ def _untrained(filter, fit, held):
 
 def _n_held(filter, code):
     """How many questions a filter holds out for calibration."""
-    n, size = int(code.max()) + 1, filter.calibration_size
+    n = int(code.max()) + 1
+    size = filter.calibration_size
     if n == 1 < len(code):
         raise ValueError("all problems are in one group: nothing can be held out")
     if size is None:
@@ -169,7 +171,8 @@ def _fit_columns(filter, fit, train):
 
 def _fit_split(filters, fit):
     """Train on some problems and calibrate on others, or on all where nothing learns."""
-    first, rng = filters[0], np.random.RandomState(filters[0]._seed)
+    first = filters[0]
+    rng = np.random.RandomState(filters[0]._seed)
     rest = rows = np.arange(len(fit.rows))
     sized = first.calibration_size not in (None, CROSS)
     if fit.learning or sized:
@@ -180,9 +183,11 @@ def _fit_split(filters, fit):
         if learns(first.features):
             _fit_columns(first, fit, train)
             _take_over(filters, first)
-        train, trained = fit.view.take(rest), fit.seen[rest]
+        train = fit.view.take(rest)
+        trained = fit.seen[rest]
     else:  # it may look at what calibrates, but not at what is true of it
-        train, trained = fit.view.take(rest), Seen.alone(0)
+        train = fit.view.take(rest)
+        trained = Seen.alone(0)
         train = replace(train, labels=np.full_like(train.labels, -1))
     held = fit.view.take(rows)
     warn_of_labels(first, held)
@@ -219,9 +224,11 @@ def _fit_cross(filters, fit):
     counts the problems of each fold with that fold's own scorer, which is the bound of CV+
     (Barber et al. 2021): coverage is at least 1 - 2 alpha, less a term that vanishes with n.
     """
-    first, rng = filters[0], np.random.RandomState(filters[0]._seed)
+    first = filters[0]
+    rng = np.random.RandomState(filters[0]._seed)
     warn_of_labels(first, fit.view)
-    n, learning = int(fit.code.max()) + 1, learns(first.features)
+    n = int(fit.code.max()) + 1
+    learning = learns(first.features)
     if n < 2:
         raise ValueError('calibration_size="cross" needs at least two groups')
     # Answers to one question are in one fold.
@@ -251,7 +258,8 @@ def _fit_cross(filters, fit):
         if learning:
             filter.features_ = columns
         filter._store(_part_of_counts(scores), fewest=False)
-        filter._calibrated, filter.calibration_.folds = fit.seen.sorted(), len(scores)
+        filter._calibrated = fit.seen.sorted()
+        filter.calibration_.folds = len(scores)
 
 
 def _part_of_counts(scores):
@@ -398,7 +406,8 @@ def rows_that_count(batch, labels):
 
 def warn_of_labels(filter, view):
     """Warn of labels that calibrate and are a model's, or missing in whole problems."""
-    batch, labels = view.passed, view.labels
+    batch = view.passed
+    labels = view.labels
     note_judges(filter, batch, labels)
     if len(labels) == 0 or labels.min() >= 0:
         return

@@ -31,9 +31,11 @@ def prefixes(batch: GraphBatch) -> GraphBatch:
             f"{batch.locate(int(batch.edges[late[0], 1]))} comes before a claim that it "
             "builds on: with online=True parents have to stand first"
         )
-    problem, row = batch.problem_of, np.arange(batch.n_claims)
+    problem = batch.problem_of
+    row = np.arange(batch.n_claims)
     sizes = row + 1 - batch.offsets[problem]
-    claims, offsets = ranges(batch.offsets[problem], sizes), offsets_of(sizes)
+    claims = ranges(batch.offsets[problem], sizes)
+    offsets = offsets_of(sizes)
     first = batch.edge_offsets[problem]
     n_edges = np.searchsorted(batch.edges[:, 1], row, side="right") - first
     shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
@@ -75,7 +77,8 @@ def decide_online(filter, claims, alpha, **about):
             "the risks of this filter may look at later claims (such as "
             f"{ahead}): fit it with online=True to decide while an answer is written"
         )
-    rows, edges = [], []
+    rows = []
+    edges = []
     for v, claim in enumerate(claims):
         parents = list(claim.get("parents") or ())
         wrong = [u for u in parents if not (isinstance(u, int) and 0 <= u < v)]
@@ -152,7 +155,8 @@ def decide(
     filter = getattr(filter, "best_estimator_", filter)  # a CalibratedSearch has one
     risks, view, level = filter._at_level(X, alpha, accept_origin)
     calibration = filter.calibration_
-    margin, graphs = filter._margin(risks, view, level), filter._graphs(view)
+    margin = filter._margin(risks, view, level)
+    graphs = filter._graphs(view)
     threshold = calibration.thresholds(risks, level)
     if np.ndim(threshold):
         threshold = threshold[view.passed.problem_of]

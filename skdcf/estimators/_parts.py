@@ -184,7 +184,8 @@ def raised(risk, table):
 def _compare_single(table):
     """Which numbers float32 can hold, and which of these are not round."""
     with np.errstate(over="ignore"):
-        single, scaled = table == table.astype(np.float32), table * 1024
+        single = table == table.astype(np.float32)
+        scaled = table * 1024
         return single, single & (scaled != np.floor(scaled))
 
 
@@ -280,7 +281,8 @@ class CalibrationPart:
         PathRisks
             Their weights and groups, without claims.
         """
-        none, bounds = np.empty(0), np.zeros(len(self) + 1, dtype=np.int64)
+        none = np.empty(0)
+        bounds = np.zeros(len(self) + 1, dtype=np.int64)
         return PathRisks(none, bounds, self.weights, self.groups)
 
     def choose(self, guarantee, level, fewest):
@@ -304,9 +306,11 @@ class CalibrationPart:
         chosen, left_over : ndarray of int
             Numbers of problems, sorted.
         """
-        groups, number = self.groups or (), {}
+        groups = self.groups or ()
+        number = {}
         overlap = any(isinstance(group, frozenset) for group in groups)
-        part_of, taken = np.zeros(len(self), np.int64), np.zeros(len(self), bool)
+        part_of = np.zeros(len(self), np.int64)
+        taken = np.zeros(len(self), bool)
         if groups and not overlap:
             part_of[:] = [number.setdefault(group, len(number)) for group in groups]
         order, by_question = self.seen.orders()
@@ -340,7 +344,8 @@ class CalibrationPart:
         parts = list(parts)
         if not parts:
             raise ValueError("there are no calibration problems: no part was given")
-        first, groups = parts[0], None
+        first = parts[0]
+        groups = None
         for part in parts:
             refuse_other_settings(part.made_as, first.made_as)
         if first.groups is not None:
@@ -431,7 +436,8 @@ def _below_copies(scores):
     size = 1 + np.abs(scores)
     with np.errstate(invalid="ignore"):  # infinite scores
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    out, copied = scores.copy(), broken & (count[code] > 1)
+    out = scores.copy()
+    copied = broken & (count[code] > 1)
     out[copied] -= COPIED * size[copied]
     return out
 
@@ -466,7 +472,8 @@ def note_judges(filter, batch, labels):
 
 def name_errors(said, origin):
     """The sentence of a guarantee, which says what its labels call false, and who does."""
-    shares, judges = origin.get("judged") or [0.0], ", ".join(origin.get("judges", ()))
+    shares = origin.get("judged") or [0.0]
+    judges = ", ".join(origin.get("judges", ()))
     supported = {m for m in origin.get("label_meaning", ()) if m} == {"supported"}
     error = "its context does not support" if supported else ""
     if min(shares) == 1:

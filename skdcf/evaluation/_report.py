@@ -156,7 +156,8 @@ class ComparisonReport(LevelTable):
             n = self.n_questions[:, 1]
             misses = [[conformal_rank(m - 1, a) / m for m in n] for a in self.alpha]
             return np.repeat(1 - np.mean(misses, axis=1), 2).reshape(-1, 2)
-        m, splits = round(self.n_questions[:, -1].mean()), len(self.sizes)
+        m = round(self.n_questions[:, -1].mean())
+        splits = len(self.sizes)
         n = self.n_calibration.mean(axis=(0, 1)).round().astype(int).tolist()
         pairs = zip(n, self.alpha, strict=True)
         return np.array([mean_band(n, a, m, splits) for n, a in pairs])
@@ -191,9 +192,11 @@ class ComparisonReport(LevelTable):
         base = 0 if reference is None else self.names.index(reference)
         others = [i for i in range(len(self.names)) if i != base]
         paired = self.retention[others] - self.retention[base]
-        n, difference = len(self.sizes), paired.mean(axis=1)
+        n = len(self.sizes)
+        difference = paired.mean(axis=1)
         false = self.false_kept.mean(axis=1)
-        error, means = corrected_error(paired, self.sizes), self.retention.mean(axis=1)
+        error = corrected_error(paired, self.sizes)
+        means = self.retention.mean(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(difference == 0, 0 * error, np.abs(difference) / error)
         return DifferenceReport(
@@ -225,7 +228,8 @@ class ComparisonReport(LevelTable):
     def _levels(self):
         names = ("coverage", "retention", "abstention", "false_kept", "retention_share")
         mean = {name: getattr(self, name).mean(axis=1) for name in names}
-        coverage, retention = mean["coverage"], mean["retention"]
+        coverage = mean["coverage"]
+        retention = mean["retention"]
         target, (low, high) = 1 - self.alpha, self.coverage_band.T
         kept = np.where(mean["abstention"] < 1, 1 - mean["abstention"], np.nan)
         chosen = [

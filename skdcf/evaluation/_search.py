@@ -124,14 +124,16 @@ class CalibratedSearch(BaseEstimator):
             best.set_params(calibration_size=1).fit(*seen, asked[0])
         count_as_trained(best, seen[0], asked[0])
         best.calibrate(*new, asked[1])
-        self.best_estimator_, self.search_ = best, search
+        self.best_estimator_ = best
+        self.search_ = search
         self.best_params_ = search.best_params_
         return self
 
     def _divide(self, questions, filter):
         """Problems for the search, and problems that calibrate; no question is divided."""
         codes = numbered(questions)
-        n, size = codes.max() + 1, self.calibration_size
+        n = codes.max() + 1
+        size = self.calibration_size
         if n < 2:
             raise ValueError("all problems answer one question: none can be held out")
         if size is None:
@@ -227,7 +229,8 @@ def choose(search, X, y, questions):
     """
     check_search(search)
     search, filter = clone(search), search.estimator
-    cv, groups = search.cv, as_groups(questions)
+    cv = search.cv
+    groups = as_groups(questions)
     several = groups is not False
     if several and (cv is None or isinstance(cv, Integral)):
         cv = GroupKFold(cv or 5)
@@ -316,7 +319,8 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
         return
     for i, alpha in enumerate(alphas):
         if isinstance(filter, Mapping):
-            best, chosen = clone(filter[alpha]).set_params(alpha=alpha), {}
+            best = clone(filter[alpha]).set_params(alpha=alpha)
+            chosen = {}
         else:
             at_level = clone(search_in(filter)).set_params(estimator__alpha=alpha)
             questions = -1 - np.arange(len(X)) if groups is False else groups

@@ -146,7 +146,8 @@ def compare_filters(
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
-    key, results = None, {}
+    key = None
+    results = {}
     if resume is not None:
         if not isinstance(random_state, Integral):
             raise ValueError(f"resume needs an integer random_state: {random_state!r}")
@@ -232,7 +233,9 @@ def run_split(number, parts, seed, filters, batch, labels, questions, alphas):
 
 
 def _run_filter(filter, data, alphas, seed):
-    rows, start, seconds = {}, time.perf_counter(), 0.0
+    rows = {}
+    start = time.perf_counter()
+    seconds = 0.0
     (X, y, groups), *rest = data
     fits = fit_each(filter, X, y, alphas, groups, calibration_size=1)
     for fitted, positions, chosen in fits:
@@ -319,7 +322,8 @@ def make_splits(cv, questions, protocol, rng):
     protocol : {"folds", "leave-one-out"}
     rng : RandomState
     """
-    shares, n = SHARES[protocol], len(questions)
+    shares = SHARES[protocol]
+    n = len(questions)
     cv = REPEATS[protocol] if cv is None else cv
     if isinstance(cv, Integral):
         splits = [_cut(np.arange(n), questions, shares, rng) for _ in range(cv)]
@@ -422,12 +426,15 @@ def finished_splits(path, key, names):
     names : iterable of str
         The filters.
     """
-    found, path = {}, Path(path)
+    found = {}
+    path = Path(path)
     lines = path.read_bytes().split(b"\n") if path.exists() else []
     for line in filter(None, lines):
         try:
             entry = json.loads(line)
-            number, result, its_key = int(entry["split"]), entry["result"], entry["key"]
+            number = int(entry["split"])
+            result = entry["result"]
+            its_key = entry["key"]
             if its_key == key:
                 found[number] = {n: {c: result[n][c] for c in COLUMNS} for n in names}
         except (ValueError, TypeError, KeyError, OverflowError) as error:

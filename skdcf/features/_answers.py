@@ -337,7 +337,8 @@ class _Reading:
 def _compare_answers(own, answers):
     """The columns of a whole problem, from final answers or None."""
     counts = Counter(answer for answer in answers if answer is not None)
-    total, same = counts.total(), counts[own]
+    total = counts.total()
+    same = counts[own]
     rival = max((n for other, n in counts.items() if other != own), default=0)
     if own is not None:
         counts[own] += 1
@@ -365,7 +366,8 @@ def _share(values, sets):
 
 def _overlap(words, others):
     """Mean over the alternatives of the overlap with the closest sentence."""
-    total, n_words = 0.0, len(words)
+    total = 0.0
+    n_words = len(words)
     for other in others:
         best = 0.0
         for sentence in other.sentences:
@@ -461,7 +463,8 @@ def _find_letter(text):
 
 def _compare_answer(claims, options, chosen):
     words = [_list_words(text) for text in claims]
-    rows, ruled_out = [], set()
+    rows = []
+    ruled_out = set()
     for text, own in zip(claims, words, strict=True):
         shares = _list_shares(options, own)
         about = max(shares, key=shares.__getitem__)

@@ -162,7 +162,9 @@ def find_spelled_numbers(text: str) -> list[float]:
     list of float
         In order of appearance, without 0, 1, 2 and 100.
     """
-    found, before, words = [], "", _WORD.findall(text)
+    found = []
+    before = ""
+    words = _WORD.findall(text)
     if NUMBER_WORDS.keys().isdisjoint(words):
         return found
     for word in words:  # twenty + five, three * hundred, or a number of its own

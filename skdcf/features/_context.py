@@ -168,7 +168,8 @@ class _Passage:
 
     def _slide(self, words):
         """The longest run where every three words in a row stand in the passage."""
-        start, size = 0, 3
+        start = 0
+        size = 3
         while start + size < len(words):
             if self._holds(words[start : start + size + 1]):
                 size += 1
@@ -202,7 +203,8 @@ def _compare(text, passages):
     if not written or not passages:
         return 0.0
     names = {b for a, b in zip(written[1:], words[1:], strict=True) if a != b}
-    different, pairs = frozenset(words), list(pairwise(words))
+    different = frozenset(words)
+    pairs = list(pairwise(words))
     triples = _list_triples(words)
     numbers = _find_numbers(text.casefold(), different)
     in_pairs = _count_found(pairs, [p.pairs for p in passages])
@@ -210,7 +212,8 @@ def _compare(text, passages):
     longest = max([p.find_longest_run(words, triples) for p in passages])
     held = (map(different.__and__, p.sentences) for p in passages)
     best = max(map(len, chain.from_iterable(held)))
-    in_words, numbers_there = [p.words for p in passages], [p.numbers for p in passages]
+    in_words = [p.words for p in passages]
+    numbers_there = [p.numbers for p in passages]
     runs = in_pairs / (len(pairs) + 1), in_triples / (len(triples) + 1)
     shares = _share_found(numbers, numbers_there), _share_found(names, in_words)
     longest = max(longest, 2 * (in_pairs > 0)) / len(words)

@@ -120,7 +120,8 @@ def check_equalities(clauses: list[str]) -> tuple[list[tuple], list[tuple]]:
     right, wrong : list of (list, list)
         Both sides, as expressions, of the equalities that hold and that fail.
     """
-    right, wrong = [], []
+    right = []
+    wrong = []
     for left, follow, rounded, sides in islice(_read_equalities(clauses), _MOST_SIDES):
         if left is _UNREADABLE or follow is _UNREADABLE:
             continue
@@ -140,16 +141,22 @@ def _read_equalities(clauses):
         if rounded:
             clause = clause.replace("≈", "=")
         first, *between, end = clause.split("=", _MOST_SIDES)
-        left, before, read = _UNREADABLE, first, first
+        left = _UNREADABLE
+        before = first
+        read = first
         if first.strip() == name:  # a new sentence about the same thing
-            left, read = _drop_bare(read_side(last)[0]), last
+            left = _drop_bare(read_side(last)[0])
+            read = last
         elif _DIGIT.search(first):
             left = read_side(first)[1]
         for side in between:
             head, tail = _read_between(before, side)
             yield left, head, rounded, (read, side)
-            left, before, read = tail, side, side
-        name, last = first.strip(), end.removesuffix("?")
+            left = tail
+            before = side
+            read = side
+        name = first.strip()
+        last = end.removesuffix("?")
         if left is not _UNREADABLE and last is end and _DIGIT.search(last):
             yield left, read_side(last)[0], rounded, (read, last)
 
@@ -174,8 +181,10 @@ def _measure_shared_ending(one, other):
     """
     if other.rstrip()[-2:] != one.rstrip()[-2:]:
         return 0
-    one, other = one.split(), other.split()
-    n, limit = 0, min(len(one), len(other))
+    one = one.split()
+    other = other.split()
+    n = 0
+    limit = min(len(one), len(other))
     while n < limit and one[-1 - n] == other[-1 - n]:
         n += 1
     if n < len(one) and one[-1 - n] in _OPERATORS:
@@ -238,7 +247,8 @@ def _read_tokens(side):
     Each token is judged by its neighbours: whether a value stands before it, whether a
     blank does, and what follows. Two values with nothing between them are UNKNOWN.
     """
-    items, before = [], ""
+    items = []
+    before = ""
     for token, after in pairwise([*_TOKEN.findall(side), ""]):
         text = token.lstrip(" ")
         first = text[0]
@@ -258,7 +268,8 @@ def _read_tokens(side):
 
 def _append_prose(items, before, token, after):
     """Words are an operator, a unit that is skipped, or an end of the expression."""
-    words, glued = token.split(), token[0] != " "
+    words = token.split()
+    glued = token[0] != " "
     has_value = _is_value(items)
     if has_value:
         spoken = _find_spoken_operator(items, words, glued, after)
@@ -303,7 +314,8 @@ def _find_spoken_operator(items, words, glued, after):
     if words == ["of"] and (items[-1] == "%" or "/" in items[-4:]):
         return "*"
     for n in (1, 2):
-        symbol, unit = _SPOKEN.get(" ".join(words[-n:])), words[:-n]
+        symbol = _SPOKEN.get(" ".join(words[-n:]))
+        unit = words[:-n]
         if symbol and 1 not in map(len, unit) and _CHANGING.isdisjoint(unit):
             # 5x3, 5 x 3 and 5 m x 3, but 5x (3) is a product with a variable
             even = (glued and not unit) == (after[0] != " ")
@@ -341,7 +353,8 @@ def _cut_ends(items):
     if WORD not in items:
         return items, items
     first = items.index(WORD)
-    head, tail = items[:first], _cut_tail(items)
+    head = items[:first]
+    tail = _cut_tail(items)
     if _skip_words(items[first:]) in _OPERATORS:
         head = _UNREADABLE
     before = _skip_words(items[len(items) - len(tail) - 1 :: -1])

@@ -49,7 +49,9 @@ def _calculate(items):
         a, sign, b = items
         both = isinstance(a, float) and isinstance(b, float)
         return _FREQUENT[sign](a, b) if both else None
-    values, waiting, complete = [], [], False
+    values = []
+    waiting = []
+    complete = False
     for item in items:
         if isinstance(item, float):
             if complete:
@@ -138,7 +140,8 @@ def judge_equality(left: list, right: list, rounded: bool = False) -> bool | Non
     """
     if len(left) < 3 and len(right) < 3 and is_bare(left) and is_bare(right):
         return None
-    a, b = evaluate(left), evaluate(right)
+    a = evaluate(left)
+    b = evaluate(right)
     if a is None or b is None:
         return None
     if _agree(a, b) or _agree_as_list(left, right):
@@ -153,7 +156,8 @@ def is_bare(items: list) -> bool:
 
 def _agree(a, b):
     """Whether two values differ by rounding of floats only; whole numbers may not."""
-    gap, size = abs(a - b), max(abs(a), abs(b))
+    gap = abs(a - b)
+    size = max(abs(a), abs(b))
     return gap <= 1e-9 * size and (gap < 0.5 or size >= _EXACT)
 
 
@@ -165,7 +169,8 @@ def _agree_as_list(left, right):
     m = right.index("m") if "m" in right[1:] else len(right)
     for tail in (left, left[n:]):
         for head in (right, right[:m]):
-            a, b = evaluate(tail), evaluate(head)
+            a = evaluate(tail)
+            b = evaluate(head)
             bare = is_bare(tail) and is_bare(head)
             if not bare and a is not None and b is not None and _agree(a, b):
                 return True

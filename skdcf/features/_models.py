@@ -137,7 +137,8 @@ class PairFeature(_ModelColumn):
             check_known(batch, self.over)
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        asked, wanted = list(self._list_pairs(batch)), {}
+        asked = list(self._list_pairs(batch))
+        wanted = {}
         for i, texts in zip(batch.problem_of, asked, strict=True):
             wanted |= dict.fromkeys(chain.from_iterable(texts), i)
         known = self._known()
@@ -293,7 +294,8 @@ class StepReward(_ModelColumn):
             )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        rows, known = [np.empty(0)], self._known()
+        rows = [np.empty(0)]
+        known = self._known()
         for i, graph in enumerate(batch):
             if graph.n_claims:
                 key = (graph.problem or "", graph.claims)

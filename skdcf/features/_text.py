@@ -128,13 +128,16 @@ def compare_claim(claim, question, above, earlier):
 
     The latter are bits of one number, so that a union over ancestors is one operation.
     """
-    found, known, words = claim.found, question.known, claim.words
+    found = claim.found
+    known = question.known
+    words = claim.words
     if above:
         premises = known.union(*[u.found for u in above])
         others = [u.words for u in above]
         shared = words & (others[0].union(*others[1:]) if others[1:] else others[0])
     else:
-        premises, shared = known, ()
+        premises = known
+        shared = ()
     supported, refuted = _judge_numbers(claim, premises)
     loose = underived = in_question = in_premises = new = bits = 0
     for x in found:
@@ -147,7 +150,8 @@ def compare_claim(claim, question, above, earlier):
             loose += 1
             if underived < 2:
                 underived += x in refuted or not _is_derived(x, premises)
-    n, wrong = len(found), min(len(claim.wrong), 2)
+    n = len(found)
+    wrong = min(len(claim.wrong), 2)
     counts = claim.size, claim.n_numerals, claim.n_equal, new, loose
     shares = (in_question / n, in_premises / n) if n else (1.0, 1.0)
     overlap = len(shared) / len(words) if words else 1.0
@@ -314,8 +318,11 @@ class TextFeatures(GraphTransformer):
 
 def _read_problems(batch):
     """Counts and facts of each claim, the question's numbers in it, and in the question."""
-    rows, bits, asked = bytearray(), array("Q"), array("d")
-    parents, children = batch.edges[:, 0].tolist(), batch.edges[:, 1]
+    rows = bytearray()
+    bits = array("Q")
+    asked = array("d")
+    parents = batch.edges[:, 0].tolist()
+    children = batch.edges[:, 1]
     first = np.searchsorted(children, np.arange(batch.n_claims + 1)).tolist()
     texts = () if batch.claims is None else batch.claims
     for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
@@ -338,7 +345,8 @@ def _describe_answer(batch, facts, bits, asked):
     """The columns that look at positions, ancestors and other claims."""
     (wrong, underived, largest), (n_asked, largest_asked) = facts, asked
     index = number_claims(batch)
-    problem_of, size = batch.problem_of, batch.sizes[batch.problem_of]
+    problem_of = batch.problem_of
+    size = batch.sizes[batch.problem_of]
     share = 1 / np.maximum(n_asked, 1)
     used = _count_bits(reduce_segments(np.bitwise_or, bits, batch.offsets, 0))
     covered = _count_bits(pass_on(np.bitwise_or, bits, batch))

@@ -172,7 +172,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         check_is_fitted(self)
         batch = as_batch(X)
-        names, seen = list_columns(batch), list(self.feature_names_in_)
+        names = list_columns(batch)
+        seen = list(self.feature_names_in_)
         if names != seen:
             name = type(self).__name__
             raise ValueError(f"{name} was fitted with the columns {seen}, not {names}")
@@ -221,7 +222,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         self._check(batch)
-        before, columns = list_columns(batch), self._in_blocks(batch)
+        before = list_columns(batch)
+        columns = self._in_blocks(batch)
         names = self._join_names(before)
         if kept := [before.index(n) for n in names[: len(names) - columns.shape[1]]]:
             columns = np.hstack([batch.features[:, kept], columns])

@@ -164,7 +164,8 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
     steps = list_steps(fitted)
     n_own = _count_own(steps)
     if n_own and batch.tables and (table := batch.tables.get(_digest(steps[:n_own]))):
-        batch, steps = batch.replace_features(*table), steps[n_own:]
+        batch = batch.replace_features(*table)
+        steps = steps[n_own:]
     for step in steps:
         batch = _apply(step, batch)
     return batch

@@ -370,12 +370,14 @@ def _find_difference(graph, first):
     """Why a graph cannot be packed with the first one, or None where it can."""
     if not isinstance(graph, ReasoningGraph):
         return f"it is of type {type(graph).__name__}, and not a ReasoningGraph{_advise(graph)}"
-    table, due = graph.features, first.features
+    table = graph.features
+    due = first.features
     if (table is None) != (due is None):
         return "some problems have features and some have none"
     if table is not None and table.shape[1] != due.shape[1]:
         return f"{table.shape[1]} features but {due.shape[1]} in problem 0"
-    names, due = graph.feature_names, first.feature_names
+    names = graph.feature_names
+    due = first.feature_names
     if names is not due and names != due:
         return f"feature names {names} differ from those of problem 0, {due}"
     return None

@@ -26,7 +26,8 @@ class Names:
     """How messages name the problems and the claims of a batch."""
 
     def __init__(self, ids: Any, offsets: Any) -> None:
-        self.ids, self.offsets = ids, offsets
+        self.ids = ids
+        self.offsets = offsets
 
     def name_of(self, i: int) -> str:
         """How messages name a problem.
@@ -289,7 +290,8 @@ class Structure(Names):
 
     def _list_pairs(self, i):
         """Claims and their ancestors, in numbers of the problem's own."""
-        lineage, rows = self.lineage(i), slice(*self.offsets[i : i + 2])
+        lineage = self.lineage(i)
+        rows = slice(*self.offsets[i : i + 2])
         # Pairs along the longest paths; in a forest, these are all.
         least = lineage.n_claims + int(self.depth[rows].sum(dtype=np.int64))
         if least <= MOST_PAIRS and not self.is_forest[i]:
@@ -326,7 +328,8 @@ def find_depth(edges, n_claims):
 
     Kahn's algorithm, one level at a time for all graphs: O(claims + edges).
     """
-    parent, child = edges[:, 0], edges[:, 1]
+    parent = edges[:, 0]
+    child = edges[:, 1]
     by_parent = np.argsort(parent, kind="stable")
     children = child[by_parent]
     count = np.bincount(parent, minlength=n_claims)
@@ -334,7 +337,8 @@ def find_depth(edges, n_claims):
     missing = np.bincount(child, minlength=n_claims)
     depth = np.full(n_claims, -1, dtype=np.int32)
     mark = np.empty(n_claims, dtype=np.int64)
-    level, ready = 0, np.flatnonzero(missing == 0)
+    level = 0
+    ready = np.flatnonzero(missing == 0)
     while ready.size:
         if count[ready].sum() < ragged.NARROW and ready.size < ragged.NARROW:
             level, ready = _walk(level, ready, depth, missing, children, first, count)
@@ -419,7 +423,8 @@ def find_closure(levels, n_claims):
         return offsets_of(square.sum(axis=1)), np.nonzero(square)[1]
     start = np.arange(n_claims)
     length = np.ones(n_claims, dtype=np.int64)
-    pool, used = np.arange(n_claims), n_claims  # at first, each claim has itself
+    pool = np.arange(n_claims)
+    used = n_claims  # at first, each claim has itself
     for parents, children, starts in levels:
         degree = np.diff(starts, append=len(parents))
         inherited = pool[ranges(start[parents], length[parents])]

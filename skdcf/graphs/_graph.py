@@ -174,7 +174,8 @@ class ReasoningGraph:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
         aside = {"metadata": None, "claims": None}  # no claims, no texts
-        ours, theirs = self.to_dict() | aside, other.to_dict() | aside
+        ours = self.to_dict() | aside
+        theirs = other.to_dict() | aside
         return ours == theirs and (self.claims or ()) == (other.claims or ())
 
     def __hash__(self) -> int:

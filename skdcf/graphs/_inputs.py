@@ -183,7 +183,8 @@ def check_edges(edges, offsets, names):
     no claim depends on itself. Where all parents stand before their children there can
     be no cycle, and the depths are None.
     """
-    pairs, n_claims = _edge_array(() if edges is None else edges, names), offsets[-1]
+    pairs = _edge_array(() if edges is None else edges, names)
+    n_claims = offsets[-1]
     if not len(pairs):
         return read_only(pairs), None
     if pairs.min() < 0 or pairs.max() >= n_claims:
@@ -203,7 +204,8 @@ def check_edges(edges, offsets, names):
         raise ValueError(
             f"{names.locate(v)} is its own parent (a self-loop); claims are counted from 0"
         )
-    pairs, depth = np.ascontiguousarray(sort_edges(pairs, n_claims)), None
+    pairs = np.ascontiguousarray(sort_edges(pairs, n_claims))
+    depth = None
     if late:
         depth = find_depth(pairs, n_claims)
         if (depth < 0).any():

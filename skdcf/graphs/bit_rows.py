@@ -33,7 +33,8 @@ class Lineage:
     """
 
     def __init__(self, edges, rank):
-        self.rank, self.n_claims = rank, len(rank)
+        self.rank = rank
+        self.n_claims = len(rank)
         self.ends = _sort(*rank[edges.T], self.n_claims)
         # The edges as they were given: how sums are added up must not change later.
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
@@ -140,7 +141,8 @@ def _unite(rows, start, parent, child, kept):
     inside = [parent[a:b] - start for a, b in bounds]
     above = dict(zip(children.tolist(), inside, strict=True))
     for v in sorted(above.keys() | kept.keys()):
-        row, used = rows[v - start], kept.get(v, [])
+        row = rows[v - start]
+        used = kept.get(v, [])
         for u in used:
             row |= rows[u - start]
         inside = above.get(v, ())
@@ -152,7 +154,8 @@ def _take_needed(row, rows, inside):
     """Join the rows of the parents that are not there yet; return which these were."""
     needed = []
     while len(inside):
-        u, inside = int(inside[-1]), inside[:-1]
+        u = int(inside[-1])
+        inside = inside[:-1]
         if not row[u >> 3] >> (u & 7) & 1:
             row |= rows[u]
             needed.append(u)

@@ -129,7 +129,8 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray:
     >>> labels_from_first_error(4, 1), labels_from_first_error(2, None)
     (array([ 1,  0, -1, -1]), array([1, 1]))
     """
-    none, whole = first_error is None, isinstance(first_error, Integral)
+    none = first_error is None
+    whole = isinstance(first_error, Integral)
     whole = whole and not isinstance(first_error, bool)
     if not (none or (whole and -1 <= first_error < n_claims)):
         raise ValueError(
@@ -267,7 +268,8 @@ def _flat_labels(y, batch):
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     wrong = np.flatnonzero(lengths != batch.sizes)
     if wrong.size:
-        i, n = wrong[0], lengths[wrong[0]]
+        i = wrong[0]
+        n = lengths[wrong[0]]
         if is_missing(y[i]):
             raise ValueError(
                 f"{batch.name_of(i)} has no labels (they are {y[i]}): to fit and calibrate, "

@@ -187,7 +187,8 @@ def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int6
         first = check_groups(groups, len(batch))
         values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
         return np.array([_hash("group", value) for value in values])[first]
-    keys, texts = _hash_keys(batch), question_hashes(batch)
+    keys = _hash_keys(batch)
+    texts = question_hashes(batch)
     if (keys >= 0).all():
         return keys
     _check_shared(texts, keys, batch)
@@ -200,7 +201,8 @@ def _join(keys, texts, alone):
     """The smallest key of all answers connected by key or text; else their text."""
     n = len(keys)
     nodes, number = np.unique(np.concatenate([keys, texts]), return_inverse=True)
-    row, there = np.tile(np.arange(n), 2), np.concatenate([keys, texts]) >= 0
+    row = np.tile(np.arange(n), 2)
+    there = np.concatenate([keys, texts]) >= 0
     links = (np.ones(there.sum()), (row[there], n + number[there]))
     size = n + len(nodes)
     part = connected_components(coo_array(links, shape=(size, size)), False)[1][:n]

@@ -119,7 +119,8 @@ class Walk(NamedTuple):
 
     def pass_on(self, ufunc, values):
         """Join the parents' values to those of their children, in place."""
-        join, own = _OF_TWO[ufunc], values[self.claims].tolist()
+        join = _OF_TWO[ufunc]
+        own = values[self.claims].tolist()
         for parent, child in zip(self.parents, self.children, strict=True):
             own[child] = join(own[child], own[parent])
         values[self.claims] = np.array(own, dtype=values.dtype)
@@ -195,7 +196,8 @@ def _cut_narrow(parents, children, offsets):
         return []
     problem = np.searchsorted(offsets, children, side="right")
     together = np.argsort(problem, kind="stable")
-    parents, children = parents[together], children[together]
+    parents = parents[together]
+    children = children[together]
     starts = np.flatnonzero(np.append(True, parents[1:] != children[:-1]))
     long = np.diff(starts, append=len(parents)) >= _LONG
     first = np.flatnonzero(long | np.append(True, long[:-1]))

@@ -177,7 +177,8 @@ class Calibration(metaclass=ABCMeta):
         str
             The sentence.
         """
-        short, needed = self.shortage(level), self.guarantee.problems_needed(level)
+        short = self.shortage(level)
+        needed = self.guarantee.problems_needed(level)
         said = self.guarantee.describe(self.proven_level(level))
         if not short:
             return said
@@ -257,8 +258,10 @@ class OneThreshold(Calibration):
     """
 
     def __init__(self, scores: np.ndarray, guarantee: Any) -> None:
-        self.scores, self.n = np.sort(scores), len(scores)
-        self.guarantee, self.delta = guarantee, guarantee.delta
+        self.scores = np.sort(scores)
+        self.n = len(scores)
+        self.guarantee = guarantee
+        self.delta = guarantee.delta
 
     def levels(self, risks, keep_equal=False):
         known = self.scores, risks.path_risk
@@ -297,7 +300,9 @@ class Controlled(Calibration):
 
     def __init__(self, steps: Steps, weights: Any, guarantee: Any) -> None:
         self.position, self.sums = conformal.staircase(steps, weights)
-        self.n, self.guarantee, self.weighted = steps.n, guarantee, weights is not None
+        self.n = steps.n
+        self.guarantee = guarantee
+        self.weighted = weights is not None
         self.weight = float(steps.n if weights is None else weights.sum())
         self.typical = 1.0 if weights is None else self.weight / max(self.n, 1)
 
@@ -334,13 +339,15 @@ class Controlled(Calibration):
     def _order_statistic(self, own, weights, level):
         """The first step that cannot be taken at a level, shape (n_problems,)."""
         n_steps = len(self.position)
-        low, high = np.full(len(weights), -1), np.full(len(weights), n_steps + 1)
+        low = np.full(len(weights), -1)
+        high = np.full(len(weights), n_steps + 1)
         while (high - low > 1).any():  # low steps can be taken, high ones cannot
             middle = (low + high) // 2
             sums = self.sums[np.clip(middle, 0, n_steps)]
             fine = (middle < 0) | (self._level(own, sums, weights) <= level)
             fine &= middle <= n_steps
-            low, high = np.where(fine, middle, low), np.where(fine, high, middle)
+            low = np.where(fine, middle, low)
+            high = np.where(fine, high, middle)
         ends = np.concatenate([[-np.inf], self.position, [np.inf]])
         return ends[low + 1]
 
@@ -369,8 +376,10 @@ class PerGroup(Calibration):
 
     def __init__(self, guarantee: Any, steps: Steps, risks: PathRisks) -> None:
         places = rows_of_groups(risks.groups)
-        self.n, self.guarantee = steps.n, guarantee
-        self.names, self.parts = list(places), []
+        self.n = steps.n
+        self.guarantee = guarantee
+        self.names = list(places)
+        self.parts = []
         for rows in places.values():
             weights = None if risks.weights is None else risks.weights[rows]
             self.parts.append(guarantee.calibrate_one(steps[rows], weights))
@@ -449,7 +458,9 @@ class Overlapping(Calibration):
     def __init__(self, guarantee: Any, steps: Steps, risks: PathRisks) -> None:
         groups = [as_set(group) for group in risks.groups]
         self.names = sorted(frozenset().union(*groups), key=str)
-        self.position, self.n, self.guarantee = steps.position, steps.n, guarantee
+        self.position = steps.position
+        self.n = steps.n
+        self.guarantee = guarantee
         self.indicators = np.array([self._indicate(group) for group in groups])
 
     def _indicate(self, groups):

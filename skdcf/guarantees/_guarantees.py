@@ -415,7 +415,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         int
             How many problems to hold out.
         """
-        count, needed = conformal.whole_count(n, alpha), self.problems_needed(alpha)
+        count = conformal.whole_count(n, alpha)
+        needed = self.problems_needed(alpha)
         return count if needed > 0.6 * n else max(count, needed)
 
 
@@ -838,9 +839,11 @@ class ExpectedFalse(Guarantee):
         float
             The level in force.
         """
-        name, value = "the level", alpha
+        name = "the level"
+        value = alpha
         if alpha is None:
-            name, value = "bound", own if self.bound is None else self.bound
+            name = "bound"
+            value = own if self.bound is None else self.bound
         check_number(name, value, 0)
         return float(value)
 

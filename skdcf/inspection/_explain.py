@@ -196,7 +196,8 @@ def compare(risk, threshold):
         return "risk is infinite, as it is where a verdict is missing"
     risk += 0.0  # no minus before a zero
     for digits in DIGITS:
-        one, other = f"{risk:.{digits}g}", f"{threshold:.{digits}g}"
+        one = f"{risk:.{digits}g}"
+        other = f"{threshold:.{digits}g}"
         if one != other:
             return f"risk {one} is not below the threshold {other}"
     return f"risk {risk:.4g} equals the threshold; only what lies below it is kept"
@@ -258,8 +259,10 @@ def explain(
     problems: Any = [X] if single else X
     y = [y] if single and y is not None else y
     found = decide(filter, problems, alpha, accept_origin)
-    batch, labels = found.batch, None if y is None else filter.check(problems, y)[1]
-    guarantee, levels = filter.calibration_.guarantee, found.smallest_alpha
+    batch = found.batch
+    labels = None if y is None else filter.check(problems, y)[1]
+    guarantee = filter.calibration_.guarantee
+    levels = found.smallest_alpha
     never = levels >= 1 if guarantee.is_probability else np.isinf(levels)
     first = batch.offsets[:-1][batch.problem_of]
     columns: dict = {name: getattr(found, name) for name in FROM_DECISION}
@@ -322,7 +325,8 @@ class Contributions(Table):
     offset: float = 0.0
 
     def __post_init__(self):
-        n, shapes = len([*self.feature_names]), (self.values, self.weights)
+        n = len([*self.feature_names])
+        shapes = (self.values, self.weights)
         if any(np.shape(one) != (n,) for one in shapes):
             raise ValueError(
                 f"there are {n} feature names, values of shape {np.shape(self.values)} "
@@ -546,7 +550,8 @@ def permutation_importance(
     def retention(problems):
         return leave_one_out(filter, problems, labels, [level]).retention[0]
 
-    baseline, lost = retention(batch), np.empty((n_repeats, batch.n_features))
+    baseline = retention(batch)
+    lost = np.empty((n_repeats, batch.n_features))
     for j in range(batch.n_features):
         for repeat in range(n_repeats):
             features = batch.features.copy()

@@ -176,19 +176,24 @@ def score_separation(
     >>> bool(report.cohens_d[1, 0] > report.cohens_d[0, 0] > 0)
     True
     """
-    levels, rng = check_alphas(alphas).tolist(), check_random_state(random_state)
+    levels = check_alphas(alphas).tolist()
+    rng = check_random_state(random_state)
     if not filters:
         raise ValueError("filters is empty: at least one is needed")
     batch, labels = next(iter(filters.values())).check(X, y)
-    groups, seed = check_groups(groups, len(batch)), int(rng.randint(2**31 - 1))
+    groups = check_groups(groups, len(batch))
+    seed = int(rng.randint(2**31 - 1))
     kind = ShuffleSplit if groups is None else GroupShuffleSplit
     splitter = kind(cv, test_size=TEST_SIZE, random_state=seed)
-    found, true = [], []
+    found = []
+    true = []
     for parts in splitter.split(np.empty(len(batch)), groups=groups):
         train, test = map(np.sort, parts)
-        seed, rows = int(rng.randint(2**31 - 1)), np.isin(batch.problem_of, train)
+        seed = int(rng.randint(2**31 - 1))
+        rows = np.isin(batch.problem_of, train)
         among = None if groups is None else groups[train]
-        data, known = (batch[train], labels[rows], levels, among), labels[~rows] >= 0
+        data = (batch[train], labels[rows], levels, among)
+        known = labels[~rows] >= 0
         true.append(labels[~rows][known] == 1)
         fitted = [fit_levels(seeded(f, seed), *data).values() for f in filters.values()]
         scores = [[one.confidence(batch[test])[known] for one in row] for row in fitted]
@@ -208,7 +213,8 @@ def _pooled(scores):
 
 def cohens_d(true, false):
     """Difference of the means in pooled deviations; NaN where nothing varies."""
-    n, m = len(true), len(false)
+    n = len(true)
+    m = len(false)
     if n < 2 or m < 2:
         return np.nan
     within = ((n - 1) * true.var(ddof=1) + (m - 1) * false.var(ddof=1)) / (n + m - 2)
@@ -294,7 +300,8 @@ def single_feature_ablation(
     """
     if not isinstance(features, Mapping):
         features = {str(feature): feature for feature in features}
-    shared, tried = [name for name in features if name in filters], list(beta_mix)
+    shared = [name for name in features if name in filters]
+    tried = list(beta_mix)
     if shared:
         raise ValueError(f"{shared[0]!r} names a filter and a feature: rename one")
     if not tried:
@@ -374,7 +381,8 @@ class SurrogateReport(Table):
         )
 
     def _values(self):
-        soft, hard = self.soft_kept, self.hard_kept
+        soft = self.soft_kept
+        hard = self.hard_kept
         return {
             "alpha": self.alpha,
             "both_included": (soft & hard).sum(axis=1),
@@ -438,7 +446,8 @@ def surrogate_agreement(
     from ..relaxation import GridRelaxation, PathRelaxation
 
     levels = check_alphas(alphas)
-    batch, true = filter.columns(X), filter.check(X, y)[1] == 1
+    batch = filter.columns(X)
+    true = filter.check(X, y)[1] == 1
     if true.all():
         raise ValueError("no claim is false: there are no scores to compare")
     if not conformal_rank(len(batch), levels.min()):
@@ -474,7 +483,8 @@ def surrogate_agreement(
 def _compared(soft, hard):
     """Pearson correlation and mean absolute difference, where both are finite."""
     both = np.isfinite(soft) & np.isfinite(hard)
-    soft, hard = soft[both], hard[both]
+    soft = soft[both]
+    hard = hard[both]
     if not len(soft):
         return np.nan, np.nan
     varies = np.ptp(soft) > 0 and np.ptp(hard) > 0

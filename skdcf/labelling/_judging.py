@@ -67,7 +67,8 @@ def _cohen_kappa(a, b, problem):
     total = tables.sum(axis=0)
     kappa = float(_kappa(total))
     low, high = _jackknife(kappa, _kappa(total - tables))
-    agree, n = float(np.trace(total) / total.sum()), int(total.sum())
+    agree = float(np.trace(total) / total.sum())
+    n = int(total.sum())
     return Kappa(kappa, low, high, agree, n, len(codes), int((~both).sum()))
 
 
@@ -180,7 +181,9 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     0.7
     """
     m, h, problem = _side_by_side(model, human)
-    false, true, n = int((h == 0).sum()), int((h == 1).sum()), len({*problem[h >= 0]})
+    false = int((h == 0).sum())
+    true = int((h == 1).sum())
+    n = len({*problem[h >= 0]})
     found = _share(int(((h == 0) & (m != 1)).sum()), false)
     alarms = _share(int(((h == 1) & (m == 0)).sum()), true)
     missed = _share(len(np.unique(problem[(h == 0) & (m == 1)])), n)
@@ -197,8 +200,10 @@ def _share(k, n):
 
 def _side_by_side(first, second):
     """Two sets of labels as flat arrays, and the problem of each claim."""
-    first, second = list(first), list(second)
-    sizes, others = list(map(len, first)), list(map(len, second))
+    first = list(first)
+    second = list(second)
+    sizes = list(map(len, first))
+    others = list(map(len, second))
     if sizes != others:
         raise ValueError(
             f"labels of {len(sizes)} problems with {sum(sizes)} claims, but of "
@@ -416,7 +421,8 @@ class FilterOrder:
 
     def __init__(self, filter: Any, graphs: Any, alpha: float | None = None):
         self.alpha = alpha
-        self.filter, self.batch = filter, graphs
+        self.filter = filter
+        self.batch = graphs
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
         """Give the problems of `next_to_label`; a claim that is unsure counts as false.

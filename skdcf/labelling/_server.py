@@ -108,8 +108,12 @@ class LabelServer(ThreadingHTTPServer):
     ):
         check_choice("meaning", meaning, tuple(MEANINGS))
         super().__init__(("127.0.0.1", port), _Handler)
-        self.store, self.annotator, self.show_known = store, annotator, show_known
-        self.order, self.guideline, self.others = order, guideline, others
+        self.store = store
+        self.annotator = annotator
+        self.show_known = show_known
+        self.order = order
+        self.guideline = guideline
+        self.others = others
         self.question = MEANINGS[meaning]
         self.open: dict[Any, float] = {}
         self.token = secrets.token_urlsafe(24)
@@ -205,7 +209,8 @@ class LabelServer(ThreadingHTTPServer):
         return {"ask": self.order(self.store, self.annotator)} if self.order else {}
 
     def _shown(self, i, graph):
-        store, by = self.store, self.annotator
+        store = self.store
+        by = self.annotator
         known = store.known if self.show_known else None
         return {
             "id": graph.id,
@@ -245,15 +250,18 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         if not self._admitted(changes=True):
             return
-        store, by = self.server.store, self.server.annotator
+        store = self.server.store
+        by = self.server.annotator
         try:
-            data, path = self._body(), urlsplit(self.path).path
+            data = self._body()
+            path = urlsplit(self.path).path
             if path == "/edges":
                 store.correct_edges(data["problem"], data["edges"], by=by)
             elif path == "/note":
                 store.note(data["problem"], data["claim"], data["note"], by=by)
             else:
-                place, seconds = (data["problem"], data["claim"]), data.get("seconds")
+                place = (data["problem"], data["claim"])
+                seconds = data.get("seconds")
                 store.label(*place, data["label"], by=by, seconds=seconds)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._send(400, "text/plain", f"{error}".encode())
@@ -266,13 +274,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _admitted(self, changes=False):
         """Tell whether the request comes from our own page; answer it where it does not."""
-        hosts, said = self.server.hosts, self.headers
-        host, token = said.get("Host", ""), said.get("X-Token")
+        hosts = self.server.hosts
+        said = self.headers
+        host = said.get("Host", "")
+        token = said.get("X-Token")
         if token is None and not changes:  # in the address, where nothing is changed
             token = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
-        token, own = (token or "").encode(), self.server.token.encode()
+        token = (token or "").encode()
+        own = self.server.token.encode()
         kind = said.get("Content-Type", "").partition(";")[0]
-        origin, site = said.get("Origin", host), said.get("Sec-Fetch-Site", "none")
+        origin = said.get("Origin", host)
+        site = said.get("Sec-Fetch-Site", "none")
         wanted = {
             "the host is none of this server": host in hosts,
             "no other origin is accepted": origin.removeprefix("http://") in hosts,
@@ -342,7 +354,8 @@ def _split_formulas(text):
         from latex2mathml.converter import convert
     except ImportError:
         return None
-    parts, end = [], 0
+    parts = []
+    end = 0
     for match in _FORMULA.finditer(text or ""):
         try:
             root = ElementTree.fromstring(convert(next(filter(None, match.groups()))))

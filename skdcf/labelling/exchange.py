@@ -206,7 +206,9 @@ def _names(batch):
 
 def _matched(rows, graphs):
     """Words by annotator, of rows that name a problem, a claim and a label."""
-    batch, found, places = as_batch(graphs), {}, {}
+    batch = as_batch(graphs)
+    found = {}
+    places = {}
     for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
         for v, text in enumerate(graph.claims or ()):
             places[str(name), str(v + 1)] = i, v, text.split()

@@ -374,7 +374,8 @@ class LabelStore:
         return [event.get("label") for event in self._events("label", problem, by)]
 
     def _events(self, kind, problem, by):
-        digest, n = self.digest(problem), self.graphs[problem].n_claims
+        digest = self.digest(problem)
+        n = self.graphs[problem].n_claims
         return [self._last.get((kind, by, digest, v), {}) for v in range(n)]
 
     def notes(self, problem: int, by: str) -> list[str]:
@@ -516,7 +517,8 @@ class LabelStore:
             arrays: 1 true, 0 false, -1 unsure or not judged), ``words`` (what was said,
             as in `said`), ``n_corrected`` (number of problems with other edges).
         """
-        graphs, corrected = [], 0
+        graphs = []
+        corrected = 0
         for i, graph in enumerate(self.graphs):
             edges = self.edges(i, by)
             if edges != graph.edges.tolist():
@@ -533,7 +535,8 @@ class LabelStore:
         )
 
     def _sources(self, i, graph, by):
-        before, notes = get_label_sources(graph), self.notes(i, by)
+        before = get_label_sources(graph)
+        notes = self.notes(i, by)
         for v, event in enumerate(self._events("label", i, by)):
             if event.get("label") is not None:
                 more = {"seconds": event.get("seconds"), "note": notes[v] or None}

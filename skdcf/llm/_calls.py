@@ -365,7 +365,8 @@ def read_verdict(text: str) -> str:
         return read_object(text, Verdict).verdict
     except ValueError as error:
         said = text.rpartition(_THOUGHT)[2]
-        words, first = [w.lower() for w in _WORD.findall(said)], re.search(r"\w+", said)
+        words = [w.lower() for w in _WORD.findall(said)]
+        first = re.search(r"\w+", said)
         said = first is not None and _WORD.fullmatch(first[0])
         if "{" in text or not said or len(set(words)) != 1:
             shown = text.strip()[:50]
@@ -484,7 +485,8 @@ def _logprobs(logprobs):
 
 def fault_of(status: int, message: str, headers: dict) -> Exception:
     """The error that a response stands for."""
-    said, lowered = f"status {status}: {message[:SHORT]}", message.lower()
+    said = f"status {status}: {message[:SHORT]}"
+    lowered = message.lower()
     wait = read_retry_after(headers)
     if 300 <= status < 400:
         why = "redirects are not followed, since texts and keys would go elsewhere"

@@ -218,7 +218,8 @@ class ChatClient(Settings):
     def close(self) -> None:
         """End connections; the next run opens them again."""
         with _LOCK:
-            opened, self._engine = self._engine, None
+            opened = self._engine
+            self._engine = None
         if opened is not None:
             opened[2]()
 
@@ -381,7 +382,8 @@ class Step(Settings):
     async def _run(self, chat: Any, *item: Any) -> Any:
         """Do the step for one problem, in a session that is open."""
         question = self._question(*item)
-        rows, text = question.get("claims"), question.get("answer", "")
+        rows = question.get("claims")
+        text = question.get("answer", "")
         if not (rows or text.strip()):  # there is nothing to ask
             return self._read(self._reply([]), *item)
 

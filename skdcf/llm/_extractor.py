@@ -159,7 +159,8 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     good = stated[mask].any(axis=0) & ~stated[~mask].any(axis=0)
     text = ""
     for place in SENTENCE.finditer(answer):
-        sentence, stated_by_kept = place[0], good[slice(*place.span())]
+        sentence = place[0]
+        stated_by_kept = good[slice(*place.span())]
         said = np.array([not c.isspace() for c in sentence], dtype=bool)
         for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence
             said[slice(*match.span())] = False
@@ -171,7 +172,8 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
 def _stated(graph):
     """An answer, and for each claim which characters of it are its words."""
     metadata = graph.metadata or {}
-    answer, spans = metadata.get("answer") or "", metadata.get("spans") or {}
+    answer = metadata.get("answer") or ""
+    spans = metadata.get("spans") or {}
     stated = np.zeros((graph.n_claims, len(answer)), dtype=bool)
     for row, claim in zip(stated, graph.claims or (), strict=False):
         words = map(re.escape, str(spans.get(claim, claim)).split())
@@ -417,7 +419,8 @@ class ClaimExtractor(TransformerMixin, Settings):
             Calls, tokens and, where prices are known, the cost.
         """
         self.validate()
-        client, answers = clients.as_client(self.client), read_answers(X)
+        client = clients.as_client(self.client)
+        answers = read_answers(X)
         return clients.finish(self._estimating(ChatClient._now, client, answers))
 
     def feature_names(self) -> list[str]:
@@ -476,7 +479,9 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     async def _extract(self, chat, answer):
         """All steps for one answer."""
-        steps, text, problem = self.steps(), answer.answer, answer.problem
+        steps = self.steps()
+        text = answer.answer
+        problem = answer.problem
         claims = await call_step(steps["decompose"], chat, text, problem)
         if not claims and text.strip():
             chat.flag("no claim was found in the answer")
@@ -515,10 +520,12 @@ class ClaimExtractor(TransformerMixin, Settings):
     async def _extracting(self, run, X, on_failure):
         """What `extract` returns; ``run`` is one of a client's ways to do work."""
         self.validate()
-        client, answers = clients.as_client(self.client), read_answers(X)
+        client = clients.as_client(self.client)
+        answers = read_answers(X)
         estimate = await self._estimating(run, client, answers)
         unsure = clients.check_budget(client, estimate, self.confirm)
-        spent, done = Usage(), []
+        spent = Usage()
+        done = []
         first = _FIRST if unsure else len(answers)
         for part in filter(None, (answers[:first], answers[first:])):
             if done:  # what the first ones needed says what the others will
@@ -535,7 +542,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         return [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
 
     async def _estimating(self, run, client, answers):
-        todo, found = answers, []
+        todo = answers
+        found = []
         if client.cache is not None:
             found, _ = await run(client, answers, self._extract, self.model, dry=True)
             pairs = zip(answers, found, strict=True)
@@ -550,7 +558,8 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     def _expect(self, answer):
         """About what one answer will cost."""
-        others, n = answer.alternatives, count_tokens(answer.answer)
+        others = answer.alternatives
+        n = count_tokens(answer.answer)
         shared = sum(map(count_tokens, (answer.problem, *(answer.context or ()))))
         drawn = getattr(self.sample, "n", int(self.sample is not None))
         sizes = shared, n, n // 15 + 1, drawn if others is None else len(others)
@@ -577,7 +586,8 @@ class ClaimExtractor(TransformerMixin, Settings):
 
 
 def _as_columns(table, names, graph):
-    table, n = np.asarray(table, dtype=float), graph.n_claims
+    table = np.asarray(table, dtype=float)
+    n = graph.n_claims
     if table.shape not in ((n,), (n, len(names))):
         raise ValueError(f"step {names[0]!r} gives shape {table.shape} for {n} claims")
     return table.reshape(n, len(names))

@@ -87,7 +87,8 @@ def judge_labels(
     >>> judge_labels([graph], "any", complete).labels
     [array([0])]
     """
-    step, graphs = _Label(prompt), list(graphs)
+    step = _Label(prompt)
+    graphs = list(graphs)
     labels = step.apply(graphs, model=model, client=client)
     source = LabelSource.now("model", model, step.wording().name)
     marked = []
@@ -214,7 +215,8 @@ class Merge(Step):
     async def _refused(self, chat, claims, problem, dropped, text):
         """Sentences of a text that are not entailed, or add a number or a name."""
         sentences = [part.strip() for part in calls.SENTENCE.findall(text)]
-        n, known = len(sentences), " ".join([*claims, problem or ""])
+        n = len(sentences)
+        known = " ".join([*claims, problem or ""])
         given = {"claims": list(claims), "sentences": number_texts(sentences)}
         given |= {"dropped": list(dropped)}
 
@@ -224,7 +226,8 @@ class Merge(Step):
             pairs = zip(sentences, rows, strict=True)
             return [s for s, r in pairs if r.verdict != "entailed" or _adds(s, known)]
 
-        prompt, schema = calls.load_prompt("entailment"), calls.schema_of(_ENTAILED, n)
+        prompt = calls.load_prompt("entailment")
+        schema = calls.schema_of(_ENTAILED, n)
         return await chat.ask(prompt, given, read, schema=schema)
 
 
@@ -400,7 +403,8 @@ class ConformalFactualityPipeline(Settings):
         graphs = list(X)
         if not graphs or not isinstance(graphs[0], ReasoningGraph):
             return self.extractor.transform(graphs)
-        wanted, own = self.extractor.feature_names(), self.extractor.describe()
+        wanted = self.extractor.feature_names()
+        own = self.extractor.describe()
         made = [(graph.metadata or {}).get("extraction") for graph in graphs]
         other = [m for m in made if m is not None and m != own]
         if other and accept_origin is None:
@@ -523,8 +527,10 @@ class ConformalFactualityPipeline(Settings):
     async def _finish(self, chat, item):
         """The text of what is kept of an answer, and all that is told of it."""
         asked, one, shown = item
-        graph, mask = one.graph, shown.kept
-        kept, lost = graph.subgraph(mask), graph.subgraph(~mask)
+        graph = one.graph
+        mask = shown.kept
+        kept = graph.subgraph(mask)
+        lost = graph.subgraph(~mask)
         merge = join_claims if self.merge is None else self.merge
         more = [list(lost.claims)] if isinstance(merge, Merge) else []
         text = ABSTENTION

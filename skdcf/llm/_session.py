@@ -88,7 +88,9 @@ class Engine:
     """What a client keeps between its runs."""
 
     def __init__(self, transport, cache, in_flight):
-        self.transport, self.cache, self.in_flight = transport, cache, in_flight
+        self.transport = transport
+        self.cache = cache
+        self.in_flight = in_flight
         self.free = asyncio.Semaphore(in_flight)
         self.asked = {}  # key: task, how many wait for it
         self.process = os.getpid()
@@ -131,9 +133,12 @@ class Session:
     """One run: it remembers, counts, and gives up in time."""
 
     def __init__(self, engine, max_tokens, dry):
-        self.engine, self.max_tokens, self._dry = engine, max_tokens, dry
+        self.engine = engine
+        self.max_tokens = max_tokens
+        self._dry = dry
         self._known = {} if engine.cache is None else engine.cache
-        self.usage, self._errors = Usage(), []  # of the last calls, where all failed
+        self.usage = Usage()
+        self._errors = []  # of the last calls, where all failed
 
     async def ask(self, call, read, again, usage):
         """What ``read`` makes of the reply to a call, from the cache where it is known.
@@ -183,7 +188,8 @@ class Session:
             if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
                 said = f"the last {n} calls have failed: no more are made"
                 raise EndpointError(f"{said}. The last one: {self._errors[-1]}")
-            begin, reply = time.monotonic(), Reply("", "failed")
+            begin = time.monotonic()
+            reply = Reply("", "failed")
             try:
                 reply = await self.engine.transport.complete(call, usage)
                 self._errors.clear()
@@ -254,7 +260,8 @@ async def gather_all(session, items, work, model, show=False):
     usage : Usage
         What they cost.
     """
-    results, todo = [None] * len(items), iter(enumerate(items))
+    results = [None] * len(items)
+    todo = iter(enumerate(items))
 
     async def worker():
         for i, item in todo:

@@ -233,7 +233,8 @@ def _edges(rows):
 
 
 def _repaired(text, claims):
-    rows, found = None, {}
+    rows = None
+    found = {}
     with suppress(ValueError):
         rows = calls.parse_object(text, "premises")["premises"]
     for row in rows if isinstance(rows, list) else ():
@@ -391,7 +392,8 @@ class Frequency(Step):
         if graph.alternatives is None:
             why = "frequency needs other answers, which sample=SampleAnswers() draws"
             raise ValueError(f"{graph.id or graph.problem!r} lacks alternatives: {why}")
-        others, run = graph.alternatives if graph.n_claims else (), super()._run
+        others = graph.alternatives if graph.n_claims else ()
+        run = super()._run
         votes = await gather_steps(*(run(chat, graph, other) for other in others))
         return sum(votes, np.zeros(graph.n_claims))[:, None]
 
@@ -524,7 +526,8 @@ class Verify(Step):
 
     async def _judge(self, chat, graph, v):
         """Verdict and log odds of one claim, or of all."""
-        n, kind = graph.n_claims, self._reply if v is None else calls.Verdict
+        n = graph.n_claims
+        kind = self._reply if v is None else calls.Verdict
 
         def read(reply):
             if v is not None:
@@ -535,7 +538,8 @@ class Verify(Step):
             return table[np.argsort([row.claim for row in rows])]
 
         options = {"schema": calls.schema_of(kind, n) if self.why else None}
-        options["logprobs"], question = bool(self.log_odds), self._question(graph, v)
+        options["logprobs"] = bool(self.log_odds)
+        question = self._question(graph, v)
         try:
             return await chat.ask(self.wording(), question, read, **options)
         except UnreadableError:

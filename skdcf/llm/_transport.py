@@ -43,7 +43,8 @@ class FunctionTransport:
 
     def __init__(self, settings):
         self._function = function = settings["complete"]
-        module, named = getattr(function, "__module__", ""), {}
+        module = getattr(function, "__module__", "")
+        named = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
         with suppress(ValueError):  # of a function that is not written in Python
             named = inspect.signature(function).parameters
@@ -67,12 +68,16 @@ class Endpoint:
     """Calls to an endpoint that speaks the chat-completions protocol."""
 
     def __init__(self, settings):
-        url, self._extra = settings["base_url"], settings["extra"] or {}
-        self._settings, self._parts = settings, urlsplit(url)
+        url = settings["base_url"]
+        self._extra = settings["extra"] or {}
+        self._settings = settings
+        self._parts = urlsplit(url)
         #: Endpoint and extras as they stand in the names of replies.
         self.identity = [url, self._extra] if self._extra else url
         #: For each model the first way in which each of its parameters is sent.
-        self._ways, self._resume, self._client = {}, 0.0, None
+        self._ways = {}
+        self._resume = 0.0
+        self._client = None
 
     def _connect(self):
         """Read keys; what is in the cache needs neither a key nor the client."""
@@ -107,7 +112,8 @@ class Endpoint:
         """A filter of log records, also of other packages: they hold no key."""
         said = record.getMessage()
         if (masked := self.mask(said)) != said:
-            record.msg, record.args = masked, ()
+            record.msg = masked
+            record.args = ()
         return True
 
     def mask(self, text):
@@ -163,7 +169,8 @@ class Endpoint:
         """Status, body and headers of one request."""
         self._client.cookies.clear()
         path = self._parts.path.rstrip("/") + "/chat/completions"
-        url, sent = self._parts._replace(path=path).geturl(), json.dumps(body)
+        url = self._parts._replace(path=path).geturl()
+        sent = json.dumps(body)
         stream = self._client.stream("POST", url, content=sent, headers=self._headers)
         try:
             async with asyncio.timeout(self._settings["timeout"]), stream as response:
@@ -193,7 +200,8 @@ class Endpoint:
 
 async def _read(response):
     """A response as far as it is of use."""
-    body, most = b"", _MOST_BYTES if response.is_success else _MOST_OF_ERROR
+    body = b""
+    most = _MOST_BYTES if response.is_success else _MOST_OF_ERROR
     # Of an error, a part will do.
     with suppress(*() if response.is_success else (Exception,)):
         async for part in response.aiter_bytes():

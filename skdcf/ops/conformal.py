@@ -273,7 +273,9 @@ def share_steps(path_risk, labels, offsets):
     kept = np.arange(1, len(risk) + 1) - offsets[of]
     wrong = np.cumsum(labels[order] != 1)
     before = np.append(0, wrong)[offsets[of]]
-    risk, of, share = risk[last], of[last], ((wrong - before) / kept)[last]
+    risk = risk[last]
+    of = of[last]
+    share = ((wrong - before) / kept)[last]
     top = _running_maximum(share, of)
     lower = np.append(0.0, top[:-1])[: len(top)]
     lower[np.append(True, of[1:] > of[:-1])[: len(of)]] = 0.0
@@ -285,7 +287,8 @@ def _sort_within(path_risk, offsets):
     """Sort the claims of each problem; the risks, the problems, and the last of equal risks."""
     problem = segment_ids(offsets)
     order = np.lexsort((path_risk, problem))
-    risk, of = path_risk[order], problem[order]
+    risk = path_risk[order]
+    of = problem[order]
     last = np.append((risk[1:] > risk[:-1]) | (of[1:] > of[:-1]), True)[: len(risk)]
     return order, risk, of, last
 

@@ -85,7 +85,8 @@ def _count_children(batch):
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
     """networkx's power iteration; each graph stops where networkx stops."""
     (parent, child), home = batch.edges.T, batch.problem_of
-    n_children, size = _count_children(batch), batch.sizes[home]
+    n_children = _count_children(batch)
+    size = batch.sizes[home]
     rank = 1.0 / size
     running = np.ones(len(batch), dtype=bool)
     for _ in range(max_iter):
@@ -105,7 +106,8 @@ def _cluster(batch):
     """Triangles through a claim; in an acyclic graph at most half the pairs close."""
     parent, child = batch.edges.T
     n_parents = _count_parents(batch)
-    first, width = offsets_of(n_parents)[:-1], np.int64(batch.n_claims)
+    first = offsets_of(n_parents)[:-1]
+    width = np.int64(batch.n_claims)
     key = child * width + parent  # sorted, because the edges are
     triangles = np.zeros(batch.n_claims, dtype=np.int64)
     for a, b in _cut_blocks(n_parents[parent]):
@@ -168,7 +170,8 @@ def _measure_paths(batch, names):
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
     if several.any():
-        rows, with_between = several[batch.problem_of], "nx_betweenness" in names
+        rows = several[batch.problem_of]
+        with_between = "nx_betweenness" in names
         distance[rows], between[rows] = _walk_paths(batch[several], with_between)
     size = batch.sizes[batch.problem_of]
     scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
@@ -183,7 +186,8 @@ def _walk_paths(batch, with_between):
     n_claims = batch.n_claims
     indptr, source = batch.closure
     n_children = np.repeat(_count_children(batch), np.diff(indptr))
-    distance, between = np.zeros(n_claims, dtype=np.int64), np.zeros(n_claims)
+    distance = np.zeros(n_claims, dtype=np.int64)
+    between = np.zeros(n_claims)
     for a, b in _cut_blocks(np.bincount(source, n_children, minlength=n_claims)):
         source, target, *steps = _find_pairs(batch, a, b)
         length = np.where(source == target, 0, n_claims)
@@ -201,13 +205,15 @@ def _find_pairs(batch, a, b):
     Four arrays: s and v of each pair; of each step the pair (s, u) that it leaves and the
     pair (s, v) that it leads to, as positions in the list of pairs.
     """
-    i, j = batch.problem_of[a], batch.problem_of[b - 1] + 1
+    i = batch.problem_of[a]
+    j = batch.problem_of[b - 1] + 1
     indptr, source = batch.closure
     low, high = batch.offsets[[i, j]]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]
     inside = (a <= source) & (source < b)  # this may be a part of a large problem
-    source, target = source[inside], target[inside]
+    source = source[inside]
+    target = target[inside]
     n_pairs = np.bincount(target - low, minlength=high - low)
     parent, child = batch.edges[slice(*batch.edge_offsets[[i, j]])].T
     n_above = n_pairs[parent - low]
@@ -227,7 +233,8 @@ def _shorten(distance, shorter, longer, depth):
 def _accumulate(distance, shorter, longer):
     """Brandes' accumulation: the share of paths from s that lead through v."""
     tight = distance[shorter] + 1 == distance[longer]
-    shorter, longer = shorter[tight], longer[tight]
+    shorter = shorter[tight]
+    longer = longer[tight]
     rounds = _group(distance[longer])
     n_paths = (distance == 0).astype(np.float64)
     with np.errstate(over="ignore"):

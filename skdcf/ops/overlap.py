@@ -30,14 +30,16 @@ OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 
 def squash(scores):
     """``s / (1 + abs(s))``, in [-1, 1]; +-inf becomes +-1."""
     scores = np.asarray(scores, dtype=np.float64)
-    out, finite = np.array(np.sign(scores)), np.isfinite(scores)
+    out = np.array(np.sign(scores))
+    finite = np.isfinite(scores)
     return np.divide(scores, 1 + np.abs(scores), out=out, where=finite)
 
 
 def unsquash(values):
     """Inverse of `squash`; what lies outside becomes infinite."""
     values = np.asarray(values, dtype=np.float64)
-    out, inside = np.array(np.copysign(np.inf, values)), np.abs(values) < 1
+    out = np.array(np.copysign(np.inf, values))
+    inside = np.abs(values) < 1
     return np.divide(values, 1 - np.abs(values), out=out, where=inside)
 
 
@@ -76,7 +78,8 @@ def overlap_threshold(scores, indicators, x, alpha):
         return -np.inf
     if dual.status != 0:
         raise RuntimeError(f"the solver of linear programs failed: {dual.message}")
-    above, below = dual.x > alpha - AT_BOUND, dual.x < alpha - 1 + AT_BOUND
+    above = dual.x > alpha - AT_BOUND
+    below = dual.x < alpha - 1 + AT_BOUND
     on = ~(above | below)
     face = linprog(
         -new,

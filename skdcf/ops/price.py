@@ -74,10 +74,12 @@ def _sum_before(values, offsets):
     large = np.diff(offsets) > _TOGETHER
     for a, b in zip(offsets[:-1][large], offsets[1:][large], strict=True):
         np.cumsum(values[a : b - 1], out=out[a + 1 : b])
-    at, ends = offsets[:-1][~large], offsets[1:][~large]
+    at = offsets[:-1][~large]
+    ends = offsets[1:][~large]
     while len(at):
         more = at + 1 < ends
-        at, ends = at[more] + 1, ends[more]
+        at = at[more] + 1
+        ends = ends[more]
         out[at] = out[at - 1] + values[at - 1]
     return out
 
@@ -113,8 +115,10 @@ def minorant_slopes(log_rise, log_run, segment):
         falls &= np.append(False, segment[at[1:]] == segment[at[:-1]])
         head[at[falls]] = False
         open_ = np.isin(segment[at], segment[at[falls]])
-        falls, at = falls[open_], at[open_]
-        log_rise, log_run = log_rise[open_], log_run[open_]
+        falls = falls[open_]
+        at = at[open_]
+        log_rise = log_rise[open_]
+        log_run = log_run[open_]
         starts = np.flatnonzero(~falls)
         if not len(starts):
             at = at[:0]
@@ -130,20 +134,24 @@ def minorant_slopes(log_rise, log_run, segment):
 
 def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
     """The rest of the work of `minorant_slopes`, piece by piece, on a stack."""
-    stack, last = [], None
+    stack = []
+    last = None
     for piece in zip(at, segment[at], log_rise, log_run, strict=True):
         i, curve, rise, run = (x.item() for x in piece)
         if curve != last:
-            stack, last = [], curve
+            stack = []
+            last = curve
         # A tie stays as it is, as above.
         while stack and rise - run < stack[-1][3]:
             head[i] = False
             i, above, beside, _ = stack.pop()
-            rise, run = _log_add(rise, above), _log_add(run, beside)
+            rise = _log_add(rise, above)
+            run = _log_add(run, beside)
         stack.append((i, rise, run, rise - run))
         slope[i] = rise - run
 
 
 def _log_add(a, b):
-    high, low = max(a, b), min(a, b)
+    high = max(a, b)
+    low = min(a, b)
     return high + math.log1p(math.exp(low - high))

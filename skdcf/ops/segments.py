@@ -71,7 +71,8 @@ def segment_minmax(values, offsets):
 def _pull_minmax(g, ans, values, offsets):
     """Pass the gradient on through minimum and maximum as well."""
     low, scale = _low_and_scale(values, offsets)
-    top, rest = hard.segment_max(values, offsets), hard.segment_sum(g * ans, offsets)
+    top = hard.segment_max(values, offsets)
+    rest = hard.segment_sum(g * ans, offsets)
     gap = hard.segment_sum(g, offsets) - rest
     out = g * _spread(scale, offsets) - _share(gap * scale, values, low, offsets)
     return out - _share(rest * scale, values, top, offsets)
@@ -106,8 +107,10 @@ class Segments:
     """
 
     def __init__(self, offsets):
-        self.starts, self.lengths = offsets[:-1], np.diff(offsets)
-        self.first, self.last = offsets[:-1], offsets[1:] - 1
+        self.starts = offsets[:-1]
+        self.lengths = np.diff(offsets)
+        self.first = offsets[:-1]
+        self.last = offsets[1:] - 1
 
     def reduce(self, ufunc, values):
         """Sum (`numpy.add`), minimum or maximum per segment, shape (n,)."""

@@ -121,7 +121,8 @@ def neural_sort_step(scores, k, strength):
     dl_j / ds``: each |s_j - s_l| has a sign on either side, so that sums over those
     below and above a score give all of it.
     """
-    n, order = len(scores), np.argsort(scores)
+    n = len(scores)
+    order = np.argsort(scores)
     s = scores[order]
     above_least = s - s[0]
     row = _sort_row(above_least, k, strength)
@@ -183,10 +184,12 @@ def quantile_root(scores, count, temperature, start=np.nan):
     a whole count lies between two far scores, and only their tails decide.
     """
     shift = temperature * math.log(count / (len(scores) - count))
-    low, high = float(scores.min()) + shift, float(scores.max()) + shift
+    low = float(scores.min()) + shift
+    high = float(scores.max()) + shift
     if not low < high or not math.isfinite(high - low):
         return high
-    t, last = start if low < start < high else (low + high) / 2, high - low
+    t = start if low < start < high else (low + high) / 2
+    last = high - low
     while high - low > 1e-15 * abs(t) + 1e-300:
         x = (scores - t) / temperature
         small = np.exp(-np.abs(x))

@@ -60,7 +60,9 @@ class GridLayout:
     @classmethod
     def of(cls, sizes):
         """Layout of problems with the given numbers of claims, shape (n_problems,)."""
-        n, offsets, grid_offsets = len(sizes), offsets_of(sizes), offsets_of(sizes + 2)
+        n = len(sizes)
+        offsets = offsets_of(sizes)
+        grid_offsets = offsets_of(sizes + 2)
         of_claim = segment_ids(offsets)
         cells = offsets_of(sizes[of_claim] + 2)
         threshold = ranges(grid_offsets[:-1][of_claim], np.diff(cells))

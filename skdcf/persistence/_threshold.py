@@ -56,7 +56,8 @@ class CalibratedThreshold:
         check_choice("ties", self.ties, ("exclude", "include", "jitter"))
         if not isinstance(self.edges, str):
             raise ValueError(f"edges is {self.edges!r}, but must be a text")
-        value, n = self.threshold, self.n_calibration
+        value = self.threshold
+        n = self.n_calibration
         if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
             raise ValueError(f"threshold is {value!r}, but must be a number")
         if not isinstance(n, int) or isinstance(n, bool) or n < 0:
@@ -172,7 +173,8 @@ def _of_filter(filter, alpha):
             f"{type(filter).__name__} has {np.size(threshold)} thresholds; one alone would "
             "not say what it keeps: use skdcf.save"
         )
-    n, edges = filter.n_calibration_, filter.edges
+    n = filter.n_calibration_
+    edges = filter.edges
     named = getattr(edges, "__qualname__", edges)
     return CalibratedThreshold(float(threshold), alpha, int(n), filter.ties, named)
 

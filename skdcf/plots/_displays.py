@@ -90,7 +90,9 @@ class Display:
         if len(axes) != n:
             raise ValueError(f"{len(axes)} axes were given, but {n} are drawn on")
         self._draw(axes)
-        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        self.axes_ = axes
+        self.ax_ = axes[0]
+        self.figure_ = axes[0].figure
         return self
 
     def _draw(self, axes):
@@ -305,7 +307,8 @@ class Places:
 
     def draw_band(self, ax, at, band, i):
         """A box around the marks of line i."""
-        half, gap = self.half / len(self.shifts), np.full(len(at), np.nan)
+        half = self.half / len(self.shifts)
+        gap = np.full(len(at), np.nan)
         ends = np.column_stack([at - half, at + half, gap]).ravel()
         low, high = np.repeat(band, 3, axis=1)
         label = None if i else "95 % band of theory"
@@ -403,12 +406,14 @@ class SoftHardDisplay(Display):
 
     def _draw(self, axes):
         (ax,), report = axes, self.report
-        hard, soft = report.hard_scores, report.soft_scores
+        hard = report.hard_scores
+        soft = report.soft_scores
         both = np.concatenate([hard, soft])
         ends = [both.min(), both.max()]
         ax.plot(ends, ends, color="k", lw=0.9, label="the same")
         ax.plot(hard, soft, "o", color=TRUE, alpha=0.6, ms=4, mec="none")
-        r, difference = report.score_pearson, report.score_mae
+        r = report.score_pearson
+        difference = report.score_mae
         title = f"r = {r:.3f}, mean difference {difference:.3f}"
         ax.set_title(title, fontsize="medium")
         ax.set(xlabel="hard score", ylabel="soft score")
@@ -504,7 +509,8 @@ class ScoreDistributionDisplay(Display):
             row = report.scores[0][i]
             _draw_density(ax, row[report.true], TRUE, "-", "true claims")
             _draw_density(ax, row[~report.true], FALSE, "--", "false claims")
-            d, common = report.cohens_d[i, 0], report.overlap[i, 0]
+            d = report.cohens_d[i, 0]
+            common = report.overlap[i, 0]
             said = f"Cohen's d {d:.2f}, overlap {common:.2f}"
             ax.set_title(f"{name}: {said}" if name else said, fontsize="medium")
             ax.set(xlabel="score (pooled z-score)", ylabel="density", ylim=(0, None))
@@ -606,7 +612,8 @@ class ImportanceDisplay(Display):
         (ax,), report = axes, self.report
         shown = report.ranking[: self.max_features]
         style = {"color": TRUE, "ecolor": "0.35", "capsize": 2, "height": 0.65}
-        rows, error = np.arange(len(shown)), report.deviation[shown]
+        rows = np.arange(len(shown))
+        error = report.deviation[shown]
         ax.barh(rows, report.mean[shown], xerr=error, **style)
         ax.set_yticks(rows, [report.feature_names[j] for j in shown])
         ax.set_ylim(len(shown) - 0.45, -0.55)

@@ -151,7 +151,8 @@ class ReasoningGraphDisplay:
         self
             This object.
         """
-        graph, n = self.graph, self.graph.n_claims
+        graph = self.graph
+        n = self.graph.n_claims
         layout = draw.layered_layout(n, graph.edges)
         shown = draw.shown_of(n, self.kept, self.labels)
         lines = _lines(graph, shown, self.reasons or {})
@@ -217,7 +218,8 @@ def _canvas(ax, size):
         import matplotlib.pyplot as plt
 
         figure = plt.figure(figsize=(width / 72, (height + top) / 72))
-        ax, scale = figure.add_axes((0, 0, 1, 1)), 1.0
+        ax = figure.add_axes((0, 0, 1, 1))
+        scale = 1.0
     else:
         box = ax.get_window_extent()
         inches = box.width / ax.figure.dpi, box.height / ax.figure.dpi
@@ -234,7 +236,9 @@ class AxesPen:
         from matplotlib import patches
 
         self.patches = patches
-        self.ax, self.scale, self.above = ax, scale, 1
+        self.ax = ax
+        self.scale = scale
+        self.above = 1
 
     def _add(self, patch, fill, outline, width, **more):
         self.above += 1  # a later mark covers an earlier one
@@ -249,7 +253,8 @@ class AxesPen:
     def square(self, place, *paint):
         """A dashed square around a place."""
         side = 2 * draw.RADIUS - 6
-        corner, box = np.subtract(place, side / 2), "round,pad=2,rounding_size=3"
+        corner = np.subtract(place, side / 2)
+        box = "round,pad=2,rounding_size=3"
         patch = self.patches.FancyBboxPatch(corner, side, side, boxstyle=box)
         self._add(patch, *paint, ls=(0, (3, 1.4)))
 
@@ -275,11 +280,13 @@ class AxesPen:
 
 def _write(pen, lines, shown, left):
     """Each claim once more, with what it says."""
-    top, style = PAD, {"va": "top", "linespacing": 1.15}
+    top = PAD
+    style = {"va": "top", "linespacing": 1.15}
     rows = zip(lines, _row_heights(lines), strict=True)
     for v, ((said, why), height) in enumerate(rows):
         draw.draw_claim(pen, (left + draw.RADIUS, top + draw.RADIUS), v + 1, shown[v])
-        x, y = left + 2 * draw.RADIUS + PAD, top + draw.RADIUS - LINE / 2
+        x = left + 2 * draw.RADIUS + PAD
+        y = top + draw.RADIUS - LINE / 2
         colour = "0.35" if shown[v].look is draw.LOOKS[False] else "k"
         pen.say((x, y), "\n".join(said), FONT, colour, **style)
         below = x, y + LINE * len(said)
@@ -288,7 +295,8 @@ def _write(pen, lines, shown, left):
 
 
 def _draw_legend(pen, shown, height):
-    x, y = 6 + draw.RADIUS, height - LEGEND / 2
+    x = 6 + draw.RADIUS
+    y = height - LEGEND / 2
     for entry, word in draw.legend_entries(shown):
         draw.draw_claim(pen, (x, y), "", entry)
         pen.say((x + draw.RADIUS + 5, y), word, FONT, "k", va="center")

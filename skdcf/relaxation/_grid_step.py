@@ -45,9 +45,12 @@ class GridStep:
     """
 
     def __init__(self, relaxation, plan, alpha):
-        self.relaxation, self.plan, self.alpha = relaxation, plan, alpha
+        self.relaxation = relaxation
+        self.plan = plan
+        self.alpha = alpha
         layout = plan.layout
-        self.claims, self.grid = Segments(layout.offsets), Segments(layout.grid_offsets)
+        self.claims = Segments(layout.offsets)
+        self.grid = Segments(layout.grid_offsets)
         self.cells = Segments(layout.cell_offsets)
         self.n_thresholds = len(plan.false_share)
         ends = [self.grid.first, self.grid.last]
@@ -62,13 +65,17 @@ class GridStep:
 
     def __call__(self, risk, calibration=None, prediction=None):
         """Compute the loss and its gradient in ``risk``, as `Relaxation.retention` does."""
-        one, grid, r = self.relaxation, self.grid, risk.take(self.plan.claims)
+        one = self.relaxation
+        grid = self.grid
+        r = risk.take(self.plan.claims)
         ends = self.claims.reduce(np.minimum, r), self.claims.reduce(np.maximum, r)
         t = np.empty(self.n_thresholds)
         t[self.inner] = r
-        t[grid.first], t[grid.last] = ends[0] - one.margin, ends[1] + one.margin
+        t[grid.first] = ends[0] - one.margin
+        t[grid.last] = ends[1] + one.margin
         true, log_valid, slope = self._sums(self._log_q(r, t))
-        share, tau = self.plan.false_share, one.violation_temperature
+        share = self.plan.false_share
+        tau = one.violation_temperature
         V, valid_back = violation_step(log_valid, share, tau)
         shape = one.sharpness, one.violation_weight
         scores, scores_back = soft_supremum_step(t, V, grid, *shape)
@@ -86,7 +93,8 @@ class GridStep:
 
     def _log_q(self, r, t):
         """Compute log q of all cells; x and log p stay in their buffers."""
-        x, log_p = self.x, self.log_p
+        x = self.x
+        log_p = self.log_p
         t.take(self.plan.layout.cell_threshold, out=x, mode="clip")
         x -= self.cells.spread(r)
         if self.relaxation.keep_shift:
@@ -136,7 +144,9 @@ class GridStep:
 
     def _into_cells(self, g_true, g_valid, slope):
         """Compute the derivative in t - r of all cells from those of A and l."""
-        plan, g, x = self.plan, self.q, self.x
+        plan = self.plan
+        g = self.q
+        x = self.x
         self.to_slots[: self.n_thresholds] = g_true
         g *= self.to_slots.take(self.slot)
         g[plan.false_cells] = g_valid.take(plan.false_thresholds) * slope

@@ -225,10 +225,12 @@ class Relaxation(Settings, metaclass=ABCMeta):
         if calibration is not None:
             scores = take(scores, calibration)
         kept = self.kept(state, self.soft_threshold(scores, alpha), plan)
-        weight, count = plan.labels, plan.n_problems
+        weight = plan.labels
+        count = plan.n_problems
         if prediction is not None:
             chosen = np.bincount(prediction, minlength=count)
-            weight, count = weight * chosen[plan.problem_of], len(prediction)
+            weight = weight * chosen[plan.problem_of]
+            count = len(prediction)
         return anp.dot(kept, weight) / count
 
     def loss(
@@ -463,7 +465,9 @@ class PathStep:
     """
 
     def __init__(self, relaxation, plan, alpha):
-        self.relaxation, self.plan, self.alpha = relaxation, plan, alpha
+        self.relaxation = relaxation
+        self.plan = plan
+        self.alpha = alpha
         self.true = np.flatnonzero(plan.labels)
         rows = np.concatenate([self.true, plan.false_claims])
         indptr, indices = plan.batch.small_closure
@@ -503,11 +507,13 @@ class PathStep:
 
     def _threshold(self, scores, calibration):
         """Compute t, and its gradient in the scores of problems with errors."""
-        n, chosen = self.plan.n_problems, np.arange(len(scores))
+        n = self.plan.n_problems
+        chosen = np.arange(len(scores))
         if calibration is not None:
             place = np.full(n, -1)
             place[self.with_errors] = chosen
-            n, chosen = len(calibration), place[calibration]
+            n = len(calibration)
+            chosen = place[calibration]
             chosen = chosen[chosen >= 0]
         known = scores[chosen]
         if not len(known):
@@ -520,8 +526,10 @@ class PathStep:
 
     def _loss(self, threshold, path_risk, prediction):
         """Compute L, and its gradient in R of the true claims at a fixed threshold."""
-        T, plan = self.relaxation.keep_temperature, self.plan
-        n, weight = plan.n_problems, plan.labels[self.true]
+        T = self.relaxation.keep_temperature
+        plan = self.plan
+        n = plan.n_problems
+        weight = plan.labels[self.true]
         if prediction is not None:
             chosen = np.bincount(prediction, minlength=n)
             weight = weight * chosen[plan.problem_of[self.true]]

@@ -241,16 +241,19 @@ class NeymanPearsonScorer(Scorer):
         """
         evidence = self._read(batch, labels, tasks[0])
         self._count(evidence)
-        own, unseen = np.empty(batch.n_claims), np.empty(batch.n_claims)
+        own = np.empty(batch.n_claims)
+        unseen = np.empty(batch.n_claims)
         parts = [clone(self) for _ in range(int(fold_of.max()) + 1)]
         rng = check_random_state(self._seed(tasks[0]))
         of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(parts))]
         for part, rows in zip(parts, of_fold, strict=True):
-            others, seed = evidence.take(~rows), rng.randint(2**31 - 1)
+            others = evidence.take(~rows)
+            seed = rng.randint(2**31 - 1)
             part._learn(others, batch.n_features, seed, **OF_A_PART)
             own[rows] = part._log_odds(evidence.X[rows])
         if self.prior_ is not None:  # own hazards, out of fold, against public ones
-            public, at_risk = self.prior_.hazards(batch), evidence.at_risk
+            public = self.prior_.hazards(batch)
+            at_risk = evidence.at_risk
             false = evidence.labels[at_risk] == 0
             given = own[at_risk], public[:, at_risk], false
             self.blend_ = blend(*given, self.prior_.weights_)
@@ -268,7 +271,8 @@ class NeymanPearsonScorer(Scorer):
         if self.public_prior is not None:
             self.prior_ = clone(self.public_prior).fit(batch, labels, task)
             self.prior_.warn_of(batch, task.questions)
-        table, known = design(batch), labels >= 0
+        table = design(batch)
+        known = labels >= 0
         self._standardizer = Standardizer.fit(table)
         at_risk = known & below_true_claims(labels, batch)
         after_error = known & ~below_true_claims(labels != 0, batch)

@@ -209,7 +209,8 @@ class PublicPrior(Scorer):
         float
             The mean distance, in deviations.
         """
-        centre, n = self.centre_, len(self.columns_)
+        centre = self.centre_
+        n = len(self.columns_)
         mean = self._pick(batch).features.mean(axis=0)
         return float(np.abs((mean - centre.mean[:n]) / centre.scale[:n]).mean())
 
@@ -320,8 +321,10 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"its format is {record['format']!r}, not {FORMAT!r}")
     if record["sha256"] != digest(record):
         raise ValueError("it was changed since benchmarks/make_prior.py wrote it")
-    linear, trees = _array(record["linear"]), _arrays(record["trees"])
-    n_sources, n = len(linear), 2 * len(record["columns"]) + 1
+    linear = _array(record["linear"])
+    trees = _arrays(record["trees"])
+    n_sources = len(linear)
+    n = 2 * len(record["columns"]) + 1
     table = object.__new__(HazardTable)
     bare = {"weights": np.zeros(n * n_sources), "doubt": np.zeros(n_sources)}
     steps = np.array(trees["down"])  # to the left child, 0 at a leaf
@@ -389,7 +392,8 @@ def blend(own, public, false, shares):
     pull = np.r_[PULL[0], PULL[1] * shares]
 
     def loss(weights):
-        odds, away = weights @ columns, weights[1:] - pull
+        odds = weights @ columns
+        away = weights[1:] - pull
         value = np.logaddexp(0, odds).sum() - odds[false].sum()
         slope = columns @ (expit(odds) - false)
         slope[1:] += 2 * STRENGTH * away

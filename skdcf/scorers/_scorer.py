@@ -344,7 +344,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         unseen = np.empty((len(tasks), batch.n_claims))
         for fold in range(fold_of.max() + 1):
             held = fold_of == fold
-            rows, rest = held[batch.problem_of], [task.on(~held) for task in tasks]
+            rows = held[batch.problem_of]
+            rest = [task.on(~held) for task in tasks]
             levels = clone(self).fit_levels(batch[~held], labels[~rows], rest)
             unseen[:, rows] = confidence_of_each(levels, batch[held])
         return self.fit_levels(batch, labels, tasks), unseen

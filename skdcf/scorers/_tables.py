@@ -74,7 +74,8 @@ class HazardTable:
         return f"HazardTable({self.n_hazards} classifiers, {len(self.root)} trees)"
 
     def _checks(self):
-        own, n_trees = np.arange(len(self.down)), len(self.root)
+        own = np.arange(len(self.down))
+        n_trees = len(self.root)
         nodes = self.feature, self.threshold, self.down, self.value
         inner = self.down != own
         yield all(column.shape == own.shape for column in nodes)
@@ -200,7 +201,8 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
     -------
     HazardTable, or None for any other classifier
     """
-    package, name = type(estimator).__module__.split(".")[0], type(estimator).__name__
+    package = type(estimator).__module__.split(".")[0]
+    name = type(estimator).__name__
     if package not in ("sklearn", "xgboost"):
         return None
     if name == "FrozenEstimator":
@@ -215,7 +217,8 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
 
 
 def _scaled(*steps):
-    scaler, last = steps[0][1], steps[-1][1]
+    scaler = steps[0][1]
+    last = steps[-1][1]
     if len(steps) != 2 or type(scaler).__name__ != "StandardScaler":
         return None
     table = as_table(last)
@@ -231,7 +234,8 @@ def _linear(estimator):
 
 
 def _forest(estimator):
-    n, nodes = len(estimator.estimators_), []
+    n = len(estimator.estimators_)
+    nodes = []
     for tree in (e.tree_ for e in estimator.estimators_):
         counts = tree.value[:, 0]
         nodes.append(_nodes_of(tree, counts[:, 1] / counts.sum(axis=1) / n))
@@ -242,7 +246,8 @@ def _forest(estimator):
 def _gradient_boosted(estimator):
     if estimator.init not in (None, "zero"):
         return None
-    rate, trees = estimator.learning_rate, estimator.estimators_[:, 0]
+    rate = estimator.learning_rate
+    trees = estimator.estimators_[:, 0]
     nodes = [_nodes_of(e.tree_, rate * e.tree_.value[:, 0, 0]) for e in trees]
     return _with_offset(estimator, nodes, estimator.decision_function)
 
@@ -286,7 +291,8 @@ def _xgboosted(estimator):
 def _with_offset(estimator, nodes, decide):
     """The table of a booster; what it starts from is what its trees do not explain."""
     n = estimator.n_features_in_
-    table, zero = _trees(n, nodes), np.zeros((1, n))
+    table = _trees(n, nodes)
+    zero = np.zeros((1, n))
     return replace(table, offset=float(decide(zero)[0]) - table.read(zero)[0].item())
 
 
@@ -304,16 +310,19 @@ def _trees(n_columns, trees):
     """Trees that add to the log odds, from left, right, feature, threshold, value."""
     sizes = np.array([len(tree[0]) for tree in trees], dtype=np.int64)
     first = np.cumsum(sizes) - sizes
-    tree_of, shift = np.repeat(np.arange(len(trees)), sizes), np.repeat(first, sizes)
+    tree_of = np.repeat(np.arange(len(trees)), sizes)
+    shift = np.repeat(first, sizes)
     empty = np.zeros(0, dtype=np.int64)
     columns = zip(*trees, strict=True) if trees else [[empty]] * 5
     left, right, feature, threshold, value = map(np.concatenate, columns)
-    inner, levels = left >= 0, [first]
+    inner = left >= 0
+    levels = [first]
     while len(levels[-1]):
         parent = levels[-1][inner[levels[-1]]]
         children = np.stack([left[parent], right[parent]], axis=1) + shift[parent, None]
         levels.append(children.ravel())
-    order, position = np.concatenate(levels), np.empty(len(left), dtype=np.int64)
+    order = np.concatenate(levels)
+    position = np.empty(len(left), dtype=np.int64)
     position[order] = np.arange(len(order))
     depth = np.zeros(len(trees), dtype=np.int32)
     for d, level in enumerate(levels[:-1]):

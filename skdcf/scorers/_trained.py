@@ -149,7 +149,8 @@ class MLPScorer(Settings):
         if not all(isinstance(n, Integral) and n > 0 for n in hidden):
             found = f"hidden_layer_sizes is {self.hidden_layer_sizes!r}"
             raise ValueError(f"{found}: whole numbers of at least 1 are needed")
-        params, n_in = [], n_features
+        params = []
+        n_in = n_features
         for n_out in (*hidden, 1):
             bound = max(n_in, 1) ** -0.5
             weights = rng.uniform(-bound, bound, (n_in, n_out))
@@ -277,7 +278,8 @@ class ConformalScorer(Scorer):
 
     def _adopt(self, result):
         self.model_ = self._fresh_model()
-        self.params_, self.scale_ = result.params, result.scale
+        self.params_ = result.params
+        self.scale_ = result.scale
         self.standardizer_ = result.standardizer
         self.loss_curve_ = list(result.loss_curve)
         if result.message:
@@ -306,8 +308,10 @@ class ConformalScorer(Scorer):
         """
         if type(self.model_) is not LinearScorer:
             return None
-        weights, s = self.coef_, self.standardizer_
-        reach, offset = s.clip * s.scale, -float(weights @ s.mean)
+        weights = self.coef_
+        s = self.standardizer_
+        reach = s.clip * s.scale
+        offset = -float(weights @ s.mean)
         return LinearForm(weights, offset, s.mean - reach, s.mean + reach)
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
@@ -480,7 +484,9 @@ class MixtureScorer(Scorer):
         need_features(batch)
         rng, (prior, reason) = tasks[0].rng, self._admit_prior(batch, tasks[0])
         fold_of = folds(len(batch), tasks[0].groups, self.n_folds, rng)
-        levels, unseen, fresh = [], [], self._fresh_members(prior)
+        levels = []
+        unseen = []
+        fresh = self._fresh_members(prior)
         if prior is not None and not (tasks[0].relaxation or tasks[0].training):
             del fresh["linear"]  # which adds nothing to a blend (measured)
         for member in fresh.values():
@@ -537,7 +543,8 @@ class MixtureScorer(Scorer):
 
     def _weigh(self, confidences, task, batch, labels, n_folds, prior, said):
         names = tuple(self.members_)
-        retention, given = np.full(len(names), np.nan), (batch, labels, task.alpha)
+        retention = np.full(len(names), np.nan)
+        given = (batch, labels, task.alpha)
         if n_folds:
             worth = worth_of(self.gain)
             retention = np.array([_retention(c, *given, worth) for c in confidences])
@@ -620,7 +627,8 @@ def _fit_member(member, batch, labels, tasks, fold_of):
 
 def _retention(confidence, batch, labels, alpha, worth=np.positive):
     """Worth of the claims kept per problem, by leave-one-out, averaged over levels."""
-    n, true = len(batch), labels == 1
+    n = len(batch)
+    true = labels == 1
     risk = path_risk(-confidence, batch)
     scores = nonconformity_scores(risk, labels, batch.offsets)
     lowest = leave_one_out_alpha(scores, risk, batch.problem_of)

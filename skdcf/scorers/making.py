@@ -369,7 +369,8 @@ class ClassifierScorer(Scorer):
         self._noise = noise_columns(batch.features)
         X = self._informative(batch)
         if not known.all():
-            X, target = X[known], target[known]
+            X = X[known]
+            target = target[known]
         self.estimator_ = None if self.learns else self.estimator
         classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
         if classes not in ([0, 1], [-1, 1]):
@@ -473,7 +474,8 @@ def _is_linear(estimator):
 
 def _targets(label, labels, batch):
     """What a classifier learns of each claim, and where it is known."""
-    target, known = labels == 1, labels >= 0
+    target = labels == 1
+    known = labels >= 0
     if label == "coherent":  # one known error above is enough to know
         target = coherent_labels(labels, batch)
         known = target | ~coherent_labels(labels != 0, batch)

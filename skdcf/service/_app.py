@@ -98,21 +98,30 @@ class _Service:
             from starlette import requests, responses
         except ImportError as error:
             raise ImportError('no starlette: pip install "skdcf[serve]"') from error
-        self.read, self.write = requests.Request, responses.Response
+        self.read = requests.Request
+        self.write = responses.Response
         # The pace is in seconds for each of the answers that were decided last.
-        self.filter, self.token, self.pace = filter, token, 1.0
-        self.waiting, self.calibrated, self.queue = 0, None, (None, None, None)
-        self.requests, self.claims = Counter(), Counter(kept=0, dropped=0)
+        self.filter = filter
+        self.token = token
+        self.pace = 1.0
+        self.waiting = 0
+        self.calibrated = None
+        self.queue = (None, None, None)
+        self.requests = Counter()
+        self.claims = Counter(kept=0, dropped=0)
         post = {"/v1/filter": self.filter_one, "/v1/labels": self.label}
         get = {"/health": self.health, "/metrics": self.metrics}
-        self.works, self.routes = {"POST": post, "GET": get, "HEAD": get}, {*post, *get}
+        self.works = {"POST": post, "GET": get, "HEAD": get}
+        self.routes = {*post, *get}
         told = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}".encode()
         scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
         self.digest = hashlib.sha256(told + scores).hexdigest()[:16]
         self.guarantee = filter.calibration_.guarantee
         self.alpha = self.guarantee.level(None, filter.alpha)
-        self.monitor, self.lock = CoverageMonitor(filter), threading.Lock()
-        self.answers, self.journal = {}, None
+        self.monitor = CoverageMonitor(filter)
+        self.lock = threading.Lock()
+        self.answers = {}
+        self.journal = None
         if folder is not None:
             read_journal(path := os.path.join(folder, "journal.jsonl"), self._take)
             self.journal = path
@@ -126,7 +135,10 @@ class _Service:
 
     async def __call__(self, scope, receive, send):
         """Answer one request, as any ASGI server asks for it."""
-        request, begun, status, reply = self.read(scope, receive), False, 200, None
+        request = self.read(scope, receive)
+        begun = False
+        status = 200
+        reply = None
         route = scope["path"].removeprefix(scope.get("root_path", ""))
         self.waiting += 1
         try:
@@ -169,7 +181,8 @@ class _Service:
 
     def _admit(self, request, route):
         """What does the work, and the kind of content; or the request is refused."""
-        headers, work = request.headers, self.works.get(request.method, {}).get(route)
+        headers = request.headers
+        work = self.works.get(request.method, {}).get(route)
         host = headers.get("host", "").rpartition(":")
         here = self.token is not None or is_loopback((host[0] or host[2]).strip("[]"))
         given = headers.get("authorization", "").encode("utf-8")
@@ -195,7 +208,8 @@ class _Service:
             found = await asyncio.to_thread(lambda: [*self._read_one(_object(body))])
             await asyncio.to_thread(self._explain, [found])
         else:
-            found, loop = [*self._read_one(_object(body))], asyncio.get_running_loop()
+            found = [*self._read_one(_object(body))]
+            loop = asyncio.get_running_loop()
             if self.queue[0] is not loop:
                 self.queue = loop, asyncio.Lock(), []
             _, turn, coming = self.queue
@@ -204,7 +218,8 @@ class _Service:
                 while len(found) == 3:  # nobody has decided about it with others
                     await asyncio.sleep(0)  # for those that come at the same time
                     # Together they take less time; a thread would add its own.
-                    some, begin = coming[:_TOGETHER], perf_counter()
+                    some = coming[:_TOGETHER]
+                    begin = perf_counter()
                     if self.pace * len(some) < _QUICK:
                         self._explain(some)
                     else:
@@ -241,7 +256,8 @@ class _Service:
 
     def _told(self, claims, kept, alpha):
         """Mask, text and id of an answer, once the journal holds them."""
-        name, mask = secrets.token_hex(12), kept.tolist()
+        name = secrets.token_hex(12)
+        mask = kept.tolist()
         entry = {"id": name, "mask": "".join("01"[keep] for keep in mask)}
         entry |= {"filter": self.digest, "alpha": alpha}
         append_journal(self.journal, entry, sync=False)
@@ -294,7 +310,8 @@ class _Service:
 
     async def metrics(self, _):
         """Counters and the state of the monitor, in the text format of Prometheus."""
-        found, asked = self.monitor.summary(), sorted(self.requests.items())
+        found = self.monitor.summary()
+        asked = sorted(self.requests.items())
         rows = {f'requests_total{{route="{r}",status="{s}"}}': n for (r, s), n in asked}
         rows |= {f'claims_total{{was="{was}"}}': n for was, n in self.claims.items()}
         rows |= {"answers_judged_total": found["n_problems"], "alpha": self.alpha}

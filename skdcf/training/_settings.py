@@ -159,7 +159,9 @@ class Adam(Settings):
         finite : bool
             Flat parameters, and whether all was finite to the end.
         """
-        mean, square, last = np.zeros_like(x), np.zeros_like(x), x
+        mean = np.zeros_like(x)
+        square = np.zeros_like(x)
+        last = x
         for step in range(self.max_iter):
             value, gradient = fun(x)
             if not (np.isfinite(value) and np.isfinite(gradient).all()):

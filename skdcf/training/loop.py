@@ -134,9 +134,13 @@ class _Run:
     """A model with its training problems and settings, shared by all levels."""
 
     def __init__(self, model, relaxation, training, rng, verbose):
-        self.model, self.relaxation, self.rng = model, relaxation, rng
-        self.training, self.verbose = training, verbose
-        self.optimizer, self.validation = training.optimizer or LBFGS(), None
+        self.model = model
+        self.relaxation = relaxation
+        self.rng = rng
+        self.training = training
+        self.verbose = verbose
+        self.optimizer = training.optimizer or LBFGS()
+        self.validation = None
 
     def prepare(self, batch, labels, groups):
         """Hold out validation problems, standardise, start, and plan the rest."""
@@ -202,7 +206,8 @@ class _Run:
 
     def _halved(self, objective):
         """Let one half calibrate and predict the other, drawn anew at each call."""
-        n, rng = self.plan.n_problems, deepcopy(self.rng)
+        n = self.plan.n_problems
+        rng = deepcopy(self.rng)
 
         def fun(flat):
             order = rng.permutation(n)
@@ -216,7 +221,9 @@ class _Watch:
     """Keep curves and the best epoch on validation problems, and print progress."""
 
     def __init__(self, run, alpha, result):
-        self.run, self.result, self.best = run, result, None
+        self.run = run
+        self.result = result
+        self.best = None
         self.retention = run.retention(run.X, run.plan, alpha)
         self.validation = None
         if run.validation is not None:
@@ -224,7 +231,8 @@ class _Watch:
 
     def __call__(self, step, x, value):
         """Record a step, and say whether to stop."""
-        params, curve = self.run.unflatten(x), self.result.validation_curve
+        params = self.run.unflatten(x)
+        curve = self.result.validation_curve
         self.result.loss_curve.append(value)
         if self.run.verbose:
             retention = self.retention(params)
@@ -263,7 +271,8 @@ def start_coherent(model, X, batch, labels, x, unflatten):
     target = coherent_labels(labels, batch)
     known = target | ~coherent_labels(labels != 0, batch)
     if not known.all():
-        X, target = X[known], target[known]
+        X = X[known]
+        target = target[known]
     return fit_logistic(model, X, target, x, unflatten)
 
 
@@ -406,7 +415,8 @@ class Objective:
         f, slope = self.loss
         risk = -unit if self.unit_variance else -scores
         loss, g_risk = self.step(risk, calibration, prediction)
-        value, g = f(loss), -slope(loss) * g_risk
+        value = f(loss)
+        g = -slope(loss) * g_risk
         pull = self.mu / len(scores)
         value = value + self.mu - pull * (unit @ self.start)
         if self.unit_variance:

@@ -108,7 +108,8 @@ class Standardizer:
         -------
         Standardizer
         """
-        mean, scale = features.mean(axis=0), features.std(axis=0)
+        mean = features.mean(axis=0)
+        scale = features.std(axis=0)
         left_out = _is_constant(mean, scale) | _is_noise(scale)
         return cls(mean, np.where(left_out, np.inf, scale), clip)
 
@@ -132,7 +133,8 @@ class Standardizer:
 
 def noise_columns(features):
     """Numbers of the columns that hold rounding errors only; constants are none."""
-    mean, scale = features.mean(axis=0), features.std(axis=0)
+    mean = features.mean(axis=0)
+    scale = features.std(axis=0)
     return np.flatnonzero(_is_noise(scale) & ~_is_constant(mean, scale))
 
 

@@ -6,10 +6,9 @@ A cell draws calibration sets of questions with 1 to 10 answers each. Answers ar
 one another or independent given the question, and hard or easy questions have more answers
 where "more" says so. A filter calibrates on each set, once for all problems, once for each of
 two parts (the part belongs to the answer, and hard answers are more often in the second one),
-once with ``delta=``, and once over folds, where a scorer is learnt. The miss is the chance that
-one answer to a new question keeps a false claim. Its mean over sets is compared with alpha; with
-``delta=`` the share of sets that miss more than alpha; over folds with the level that is proven.
-What a threshold misses for which every answer counts stands beside it.
+and once with ``delta=``. The miss is the chance that one answer to a new question keeps a false
+claim. Its mean over sets is compared with alpha; with ``delta=`` the share of sets that miss more
+than alpha. What a threshold misses for which every answer counts stands beside it.
 
 A row holds if its miss is not above the bound by more than three standard errors. Finished cells
 are kept in FILE, and not computed again; the exit code is 1 if a row does not hold.
@@ -28,7 +27,6 @@ import numpy as np
 from skdcf import HardCF
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_threshold
-from skdcf.scorers import Scorer
 
 
 def in_part(batch):
@@ -36,7 +34,7 @@ def in_part(batch):
     return batch.features[:, 0] > 0
 
 
-QUESTIONS, DELTA, BLOCK, NEW, NEW_OF_FOLDS = 60, 0.1, 100, 1_000_000, 500
+QUESTIONS, DELTA, BLOCK, NEW = 60, 0.1, 100, 1_000_000
 WAYS = {
     "one": NoFalseClaim(),
     "by": NoFalseClaim(by=in_part),
@@ -44,20 +42,6 @@ WAYS = {
 }
 ALPHAS, MORE = (0.05, 0.1, 0.2), ("same", "hard", "easy")
 RESULTS = Path(__file__).resolve().parent / "results" / "answers.json"
-
-
-class Direction(Scorer):
-    """From the mean of the false claims to that of the true ones."""
-
-    exact = True  # each row is summed by itself
-
-    def fit(self, batch, labels, task=None):
-        true, table = labels == 1, batch.features[:, 1:]
-        self.coef_ = table[true].mean(axis=0) - table[~true].mean(axis=0)
-        return self
-
-    def confidence(self, batch):
-        return (batch.features[:, 1:] * self.coef_).sum(axis=1)
 
 
 def draw_questions(rng, n, more, largest=10):
@@ -173,35 +157,11 @@ def said(misses, n_new):
     return [mean, np.sqrt(np.var(misses) / len(misses) + mean * (1 - mean) / n_new)]
 
 
-def folds(copies, more, seeds):
-    """Misses of a filter that calibrates over folds: per set, for each alpha."""
-    out = []
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        easy, sizes = draw_questions(rng, QUESTIONS, more)
-        groups = np.repeat(np.arange(QUESTIONS), sizes)
-        X, y = draw_answers(rng, easy, groups, copies)
-        cf = HardCF(Direction(), calibration_size="cross", random_state=seed)
-        cf.fit(X, y, groups=groups)
-        easy, _ = draw_questions(rng, NEW_OF_FOLDS, more)
-        X, y = draw_answers(rng, easy, np.arange(NEW_OF_FOLDS), copies)
-        out.append((cf.masks(X, ALPHAS) & ~y).mean(axis=1).tolist())
-    return out
-
-
-def proven(alpha):
-    """What calibration over folds is proven to miss at most."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(QUESTIONS, 3)), np.arange(QUESTIONS) % 2
-    cf = HardCF(Direction(), alpha=alpha, calibration_size="cross", random_state=0)
-    return cf.fit(X, y).calibration_.proven_level(alpha)
-
-
 def run(n_sets, path, end):
     """Compute the cells that are missing, until the time is over."""
     kept = json.loads(path.read_text()) if path.exists() else {}
     if kept.get("sets") != n_sets:
-        kept = {"sets": n_sets, "cells": {}, "folds": {}}
+        kept = {"sets": n_sets, "cells": {}}
     names = {
         f"{'near-copies' if copies else 'independent'}, {more}": (copies, more)
         for copies in (True, False)
@@ -212,53 +172,32 @@ def run(n_sets, path, end):
             if f"{alpha} {name}" not in kept["cells"] and time.monotonic() < end:
                 kept["cells"][f"{alpha} {name}"] = cell(alpha, *kind, n_sets)
                 path.write_text(json.dumps(kept, indent=1) + "\n")
-    while time.monotonic() < end:  # 100 more of what has fewest
-        for name in names:
-            kept["folds"].setdefault(name, {"n": 0, "sum": 0, "squares": 0})
-        name = min(names, key=lambda name: kept["folds"][name]["n"])
-        sums = kept["folds"][name]
-        if sums["n"] >= n_sets:
-            break
-        some = range(sums["n"], min(sums["n"] + 100, n_sets))
-        rows = np.array(folds(*names[name], some))
-        sums["n"] += len(some)
-        for key, power in (("sum", 1), ("squares", 2)):
-            sums[key] = ((rows**power).sum(axis=0) + sums[key]).tolist()
-        path.write_text(json.dumps(kept, indent=1) + "\n")
     return kept
 
 
 def table(kept):
     """All cells as lines of text, and how many rows do not hold."""
-    n_sets, wrong = kept["sets"], 0
-    n_folds = min((one["n"] for one in kept["folds"].values()), default=0)
+    n_sets = kept["sets"]
+    wrong = 0
     lines = [
-        f"{n_sets:,} calibration sets of {QUESTIONS} questions a cell, {n_folds:,} over "
-        f"folds; delta = {DELTA}",
+        f"{n_sets:,} calibration sets of {QUESTIONS} questions a cell; delta = {DELTA}",
         f"{'alpha':5}  {'answers, more of':20}  {'one answer':15}  {'the worse part':15}"
-        f"  {'delta: sets':13}  {'over folds':15}  proven  every answer",
+        f"  {'delta: sets':13}  every answer",
     ]
     for key, found in kept["cells"].items():
         alpha, name = key.split(" ", 1)
-        sums, column = kept["folds"].get(name, {"n": 0}), ALPHAS.index(float(alpha))
         rows = {"one": float(alpha), "by 0": float(alpha), "by 1": float(alpha)}
         rows["delta"] = DELTA
-        if sums["n"]:
-            mean = sums["sum"][column] / sums["n"]
-            error = np.sqrt((sums["squares"][column] / sums["n"] - mean**2) / sums["n"])
-            found["folds"], rows["folds"] = [mean, error], proven(float(alpha))
         bad = [k for k, bound in rows.items() if found[k][0] > bound + 3 * found[k][1]]
         wrong += len(bad)
         found["by"] = max(found["by 0"], found["by 1"])
         texts = [
             "{:.4f} +- {:.4f}".format(*found.get(k, (np.nan, np.nan)))
-            for k in ("one", "by", "delta", "folds")
+            for k in ("one", "by", "delta")
         ]
         lines.append(
-            f"{alpha:5}  {name:20}  {texts[0]}  {texts[1]}  {texts[2][:6]:13}  {texts[3]}"
-            f"  {rows.get('folds', np.nan):.4f}  {found['every'][0]:12.4f}"
-            + "  TOO HIGH: " * bool(bad)
-            + ", ".join(bad)
+            f"{alpha:5}  {name:20}  {texts[0]}  {texts[1]}  {texts[2][:6]:13}"
+            f"  {found['every'][0]:12.4f}" + "  TOO HIGH: " * bool(bad) + ", ".join(bad)
         )
     return "\n".join([*lines, f"rows above their bound: {wrong or 'none'}"]), wrong
 

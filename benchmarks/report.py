@@ -515,7 +515,12 @@ def measurements_page(folder):
             lines = (f"      {line}".rstrip() for line in printed.splitlines())
             fold = f".. dropdown:: benchmarks/{name}.py\n\n   .. code-block:: text\n\n"
             parts += [heading(title), texts.MEASURED[name], fold + "\n".join(lines)]
-    return joined(parts)
+    table = (folder / "over_folds.txt").read_text(encoding="utf-8")
+    block = "".join(f"      {line}\n" for line in table.splitlines())
+    fold = ".. dropdown:: all cells\n\n   .. code-block:: text\n\n"
+    return joined(
+        [*parts, heading("Calibrating over folds"), texts.FOLDS, fold + block]
+    )
 
 
 def joined(parts):

@@ -8,7 +8,6 @@ was promised; ``law`` is the p-value of the chi-square test that the numbers of 
 test problems follow the beta-binomial law, where there is one. A row fails if its miss is
 above what is allowed by more than four standard errors, or its p-value is below 1e-4. Rows
 of the part "must fail" do what nobody should do: there a row is right if it does fail.
-A row of the part "cross" is allowed 2 alpha.
 
 Finished rows are kept beside the output, and not computed again. Each is told when it is done.
 """
@@ -45,7 +44,6 @@ from skdcf.scorers import ConformalScorer
 
 RESULTS = Path(__file__).resolve().parent / "results"
 N_TEST = 20
-CROSS_DRAWS = 200  # fits, of ten scorers each
 FILTERS = {
     "HardCF, frequency": HardCF("frequency-score"),
     "HardCF, logistic": HardCF(LogisticRegression(max_iter=3000), random_state=0),
@@ -402,42 +400,11 @@ def shift_row(key, draws):
     return row(np.array(losses, float), 0.1)
 
 
-def cross_rows():
-    """Ten scorers that calibrate each other: 1 - 2 alpha is proven, what is seen?"""
-    for name in ("HardCF, logistic", "CoherentConformalFilter, linear"):
-        for n, alpha in ((50, 0.1), (100, 0.1), (200, 0.05), (300, 0.1)):
-            yield f"{name} | {n} | {alpha}", cross_row
-
-
-def cross_row(key, draws):
-    """Fresh fits, each measured on 500 new problems; the split of good size beside it."""
-    name, n, alpha = key[0], int(key[1]), float(key[2])
-    graphs, labels = problems("tied")
-    rng, losses = np.random.default_rng(n), []
-    kept: dict = {"cross": [], None: []}
-    for seed in range(min(draws, CROSS_DRAWS)):
-        rows = rng.permutation(len(graphs))[: n + 500]
-        cal, new = rows[:n], rows[n:]
-        truth = np.concatenate([labels[i] for i in new])
-        for size, found in kept.items():
-            cf = clone(FILTERS[name]).set_params(alpha=alpha, random_state=seed)
-            cf.set_params(calibration_size=size)
-            cf.fit(graphs[cal], [labels[i] for i in cal])
-            mask = cf.masks(graphs[new], [alpha])[0]
-            found.append((mask & (truth == 1)).sum() / len(new))
-            if size == "cross":
-                offsets = graphs[new].offsets
-                losses.append(NoFalseClaim().loss(truth, mask, offsets))
-    more = {"kept": np.mean(kept["cross"]), "kept_by_split": np.mean(kept[None])}
-    return row(np.array(losses, float), 2 * alpha) | more
-
-
 PARTS = {
     "law": law_rows,
     "mean": mean_rows,
     "groups": group_rows,
     "delta": delta_rows,
-    "cross": cross_rows,
     "must fail": failing_rows,
 }
 
@@ -474,13 +441,6 @@ def run(parts, draws, folder):
     ]
 
 
-def said_kept(record):
-    """True claims kept per problem, where a row knows them."""
-    if "kept" not in record:
-        return ""
-    return f", keeps {record['kept']:.2f} (split {record['kept_by_split']:.2f})"
-
-
 def table(records):
     """Parts with their numbers of rows and failures, and the rows that matter."""
     lines = [
@@ -497,14 +457,13 @@ def table(records):
             f"{part:10}  {len(rows):4d}  {sum(r['draws'] for r in rows):7d}  "
             f"{sum(r['fails'] for r in rows):8d}  {excess:28.2f}  {least:>11}"
         )
-    for part in ("must fail", "groups", "delta", "cross"):
+    for part in ("must fail", "groups", "delta"):
         rows = [r for r in records if r["part"] == part]
         lines += ["", f"{part}:"] if rows else []
         for r in rows:
             lines.append(
                 f"  {r['name']:48}  miss {r['miss']:.4f} +- {r['error']:.4f}, allowed "
                 f"{r['allowed']:.4f}: {'fails' if r['fails'] else 'holds'}"
-                + said_kept(r)
             )
     wrong = [r for r in records if r["fails"] and r["part"] != "must fail"]
     lines += [

@@ -205,11 +205,6 @@ class ExchangeabilityTest(BettingMonitor):
         """
         self.validate()
         values = getattr(path_risk, "largest_risks_", None)
-        if values is None and hasattr(path_risk, "calibration_"):
-            raise ValueError(
-                "a filter that was calibrated over folds has no path risks of its "
-                "calibration problems: pass filter.path_risk(X) of problems of before"
-            )
         values = _largest(path_risk) if values is None else values
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)

@@ -205,7 +205,7 @@ def test_every_kind_of_scorer(data):
 @pytest.mark.parametrize(
     "filter",
     [
-        HardCF("frequency-score", calibration_size="cross"),
+        HardCF("frequency-score"),
         HardCF(ClassifierScorer()),
         IndependentFactuality("frequency-score"),
         SingleFeatureCF("frequency-score"),

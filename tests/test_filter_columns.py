@@ -6,7 +6,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -144,19 +143,6 @@ def test_columns_by_number_and_by_name(numbers):
         chosen = ColumnTransformer([("one", StandardScaler(), [column])])
         cf = HardCF(0, features=chosen, random_state=0).fit(X, y)
         assert list(cf.get_feature_names_out()) == [f"one__{name}"]
-
-
-def test_cross_conformal_folds_have_columns_of_their_own(numbers):
-    X, y = numbers
-    cf = HardCF(features=SelectKBest(k=3), calibration_size="cross", random_state=0)
-    cf.fit(X[:100], y[:100])
-    assert len(cf.features_) == 10
-    assert len({tuple(one.scores_) for one in cf.features_}) == 10
-    with pytest.raises(ValueError, match="10 folds has columns of its own"):
-        cf.get_feature_names_out()
-    with pytest.raises(ValueError, match="10 folds"):
-        cf.columns(X[100:])
-    assert len(cf.predict(X[100:])) == 200
 
 
 def test_texts_are_needed_for_columns_of_texts():

@@ -112,8 +112,6 @@ def test_comparisons_show_it_too(data):
     assert 0 < row["nonempty_coverage"] <= 1
     assert row["false_kept"] >= 0 and np.isnan(report.rows()[1]["nonempty_coverage"])
     assert "false kept" in str(report)
-    with pytest.raises(ValueError, match="splits of yours"):
-        compare_filters({"c": HardCF(calibration_size="cross")}, graphs, y)
 
 
 def test_means_have_an_interval_of_their_own(data):

@@ -22,7 +22,6 @@ from skdcf.monitoring import (
     release,
 )
 from skdcf.ops.conformal import conformal_rank
-from skdcf.scorers import ClassifierScorer
 
 GRAPHS, Y = make_reasoning_graphs(600, random_state=2, return_X_y=True)
 
@@ -325,9 +324,6 @@ def test_exchangeability_starts_from_a_loaded_filter(tmp_path):
     assert len(test.seen_) == cf.n_calibration_ == 199
     assert set(test.seen_) <= set(largest)
     assert not test.update(cf.path_risk(GRAPHS[200:])).alarm
-    folds = HardCF(ClassifierScorer(), calibration_size="cross", random_state=0)
-    with pytest.raises(ValueError, match="calibrated over folds has no path risks"):
-        ExchangeabilityTest().fit(folds.fit(GRAPHS[:200], Y[:200]))
 
 
 # -- exchangeability -----------------------------------------------------------------

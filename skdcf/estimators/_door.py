@@ -222,8 +222,7 @@ def _is_per_problem(y):
 
 def enter(filter, X, accept_origin, y, new):
     """The problems at a door of a fitted filter, compared with those that calibrated."""
-    several = y is not None or isinstance(filter.features_, list)
-    batch, is_table = admit(filter, X, reset=False, carry=several)
+    batch, is_table = admit(filter, X, reset=False, carry=y is not None)
     values = filter._label_values
     labels = None if y is None else flat_labels(y, batch, is_table, values)[0]
     found = origin_of(filter, batch, y is not None)

@@ -67,7 +67,7 @@ class ConformalFilter(Settings):
     relaxation: Relaxation | None = None
     training: SoftTraining | None = None
     edges: Literal["given", "none"] | Callable = "given"
-    calibration_size: float | int | Literal["cross"] | None = None
+    calibration_size: float | int | None = None
     ties: Literal["exclude", "include", "jitter"] = "exclude"
     guarantee: Guarantee | None = None
     online: bool = False
@@ -81,7 +81,7 @@ class ConformalFilter(Settings):
         "edges": [StrOptions({"given", "none"}), callable],
         "ties": [StrOptions(set(_door.TIES))],
         "guarantee": [None, Guarantee],
-        "calibration_size": [None, SHARE, COUNT, StrOptions({_fit.CROSS})],
+        "calibration_size": [None, SHARE, COUNT],
         "online": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -100,6 +100,11 @@ class ConformalFilter(Settings):
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
         check_alpha(self.alpha)
+        if self.calibration_size == "cross":
+            raise TypeError(
+                'calibration_size="cross" is gone: with the same promise it kept less than '
+                "the default. Leave calibration_size out, or give a share or a number"
+            )
         super().validate()
         _fit.refuse_without_theory(self)
 
@@ -248,9 +253,9 @@ class ConformalFilter(Settings):
         wrong[view.passed.problem_of[labels != 1]] = True
         answers = np.where(wrong, largest, np.inf)
         if type(guarantee) is NoFalseClaim:
-            risk = path_risk_of_errors(risk, labels, self._graphs(view))
+            risk = path_risk_of_errors(risk, labels, view.seen)
         else:  # one of the user's own may look at problems without an error too
-            risk = path_risk(risk, self._graphs(view))
+            risk = path_risk(risk, view.seen)
         steps = guarantee.steps(risk, labels, offsets)
         named = _door.with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
@@ -424,16 +429,9 @@ class ConformalFilter(Settings):
 
     def _seen(self, batch):
         """The problems as the scorer sees them."""
-        if isinstance(self.features_, list):  # each fold makes its own, and drops edges
-            return batch
         if self.features_ is not None:
             batch = apply_columns(self.features_, batch)
         return batch.without_edges() if self.edges == "none" else batch
-
-    def _graphs(self, view):
-        """The problems with the edges along which risks are handed on."""
-        folds = isinstance(self.features_, list) and self.edges == "none"
-        return view.seen.without_edges() if folds else view.seen
 
     def _confidence(self, view):
         if not self.online:
@@ -450,7 +448,7 @@ class ConformalFilter(Settings):
         """Path risks, weights and groups of problems as passed."""
         view = _door.View(batch, self._seen(batch))
         view.confidence = self._confidence(view)
-        risk = path_risk(self._risk(view.confidence, batch), self._graphs(view))
+        risk = path_risk(self._risk(view.confidence, batch), view.seen)
         guarantee = self._resolved()
         return guarantee.path_risks(risk, _door.with_names(view, guarantee))
 
@@ -484,21 +482,8 @@ class ConformalFilter(Settings):
         GraphBatch
             Without edges where ``edges="none"``.
 
-        Raises
-        ------
-        ValueError
-            With cross-conformal calibration and columns that learn: each fold has its own.
         """
-        self._refuse_folds()
         return self._look(X, accept_origin).seen
-
-    def _refuse_folds(self):
-        check_is_fitted(self)
-        if isinstance(self.features_, list):
-            raise ValueError(
-                f"each of the {len(self.features_)} folds has columns of its own, which "
-                "features_ holds: there is no one table of columns"
-            )
 
     def confidence(self, X: Problems, *, accept_origin: Why = None) -> NDArray:
         """The scorer's confidence in each claim, higher meaning more trustworthy.
@@ -529,13 +514,8 @@ class ConformalFilter(Settings):
         -------
         ndarray of str, shape (n_columns,)
             The names, in the order of the columns.
-
-        Raises
-        ------
-        ValueError
-            As in `columns`.
         """
-        self._refuse_folds()
+        check_is_fitted(self)
         return np.array(self._columns_out, dtype=object)
 
     def seen(
@@ -799,7 +779,7 @@ class ConformalFilter(Settings):
             raise ValueError(f"{said} and is {now} now: call calibrate or fit again")
         view = self._look(X, accept_origin, y=y)
         view.confidence = self._confidence(view)
-        risk = path_risk(self._risk(view.confidence, view.passed), self._graphs(view))
+        risk = path_risk(self._risk(view.confidence, view.passed), view.seen)
         guarantee = self.calibration_.guarantee  # the caller's may have changed
         if self._resolved().functions != guarantee.functions:
             raise ValueError(

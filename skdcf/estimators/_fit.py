@@ -22,16 +22,13 @@ from ..exceptions import LabelWarning
 from ..features.columns import fit_columns, learns
 from ..graphs.problems import question_hashes
 from ..graphs.sources import read_sources
-from ..ops.conformal import Steps
 from ..scorers import PublicPrior
-from ..scorers.making import CrossScorer, Scorer, Task, as_scorer
+from ..scorers.making import Scorer, Task, as_scorer
 from ..training.preparing import hold_out, holdout_count, number_groups
 from ._door import View, admit, compare_origin, flat_labels, origin_of
 from ._online import refuse_whole_answers
-from ._parts import CalibrationPart, Seen, note_judges
+from ._parts import Seen, note_judges
 
-CROSS = "cross"
-FOLDS = 10
 SMALL = 200_000  # claims times features: below, threads only get in each other's way
 
 
@@ -109,16 +106,12 @@ def fit_together(filters, X, y, groups, accept_origin):
             )
         for several, own in _share_split(filters, fit):
             _take_over(several, first)
-            (_fit_cross if _is_cross(first, fit) else _fit_split)(several, own)
-
-
-def _is_cross(filter, fit):
-    return filter.calibration_size == CROSS and fit.learning
+            _fit_split(several, own)
 
 
 def _share_split(filters, fit):
     """Filters by the number of questions that they hold out, and how they are fitted."""
-    if not fit.learning or _is_cross(filters[0], fit):
+    if not fit.learning:
         return [(filters, fit)]
     together: dict[tuple, tuple] = {}
     for filter in filters:
@@ -174,7 +167,7 @@ def _fit_split(filters, fit):
     first = filters[0]
     rng = np.random.RandomState(filters[0]._seed)
     rest = rows = np.arange(len(fit.rows))
-    sized = first.calibration_size not in (None, CROSS)
+    sized = first.calibration_size is not None
     if fit.learning or sized:
         code = fit.code
         rest, rows = hold_out(len(code), _n_held(first, code), code, rng)
@@ -217,62 +210,6 @@ def _judged(view, rows):
     return rows[judged], view.take(rows[judged])
 
 
-def _fit_cross(filters, fit):
-    """Every problem trains, and every one calibrates.
-
-    Each fold is scored by a scorer that was trained on the others. The p-value of a claim
-    counts the problems of each fold with that fold's own scorer, which is the bound of CV+
-    (Barber et al. 2021): coverage is at least 1 - 2 alpha, less a term that vanishes with n.
-    """
-    first = filters[0]
-    rng = np.random.RandomState(filters[0]._seed)
-    warn_of_labels(first, fit.view)
-    n = int(fit.code.max()) + 1
-    learning = learns(first.features)
-    if n < 2:
-        raise ValueError('calibration_size="cross" needs at least two groups')
-    # Answers to one question are in one fold.
-    folds = (rng.permutation(n) % min(FOLDS, n))[fit.code]
-    found: list = [([], [], []) for _ in filters]  # scorers, scores and columns
-    for fold in range(folds.max() + 1):
-        held = np.flatnonzero(folds == fold)
-        rest, train = _judged(fit.view, np.flatnonzero(folds != fold))
-        if learning:
-            _fit_columns(first, fit, train)
-            _take_over(filters, first)
-        train = fit.view.take(rest)
-        tasks = [fit.task(filter, rest, deepcopy(rng)) for filter in filters]
-        scorers = clone(fit.scorer).fit_levels(train.seen, train.labels, tasks)
-        several = zip(filters, scorers, found, strict=True)
-        for filter, scorer, (fitted, scores, columns) in several:
-            filter.scorer_ = scorer
-            part = filter._part(fit.view.take(held), fit.seen[held])
-            chosen, _ = part.choose(filter._resolved(), None, fewest=False)
-            fitted.append(scorer)
-            scores.append(np.sort(part[chosen].below_copies().scores))
-            columns.append(filter.features_)
-    for filter, (fitted, scores, columns) in zip(filters, found, strict=True):
-        own = columns if learning else None
-        edges = "none" if learning and filter.edges == "none" else "given"
-        filter._take_scorer(CrossScorer(fitted, scores, own, edges), fit.seen)
-        if learning:
-            filter.features_ = columns
-        filter._store(_part_of_counts(scores), fewest=False)
-        filter._calibrated = fit.seen.sorted()
-        filter.calibration_.folds = len(scores)
-
-
-def _part_of_counts(scores):
-    """The part that calibrates counts: the k-th smallest count not allowed is k."""
-    scores = np.concatenate(scores)
-    counts = np.arange(1.0, len(scores) + 1)
-    counts[np.isfinite(scores).sum() :] = np.inf
-    # No one scorer says over all folds how risky an answer is: as risky as can be.
-    answers = np.full(len(scores), -np.inf)
-    seen = Seen.alone(len(scores))
-    return CalibrationPart(Steps.of_scores(counts), answers, seen=seen)
-
-
 def refuse_without_theory(filter):
     """ValueError where nothing is known that a filter with these settings could promise."""
     guarantee = filter.guarantee
@@ -285,17 +222,6 @@ def refuse_without_theory(filter):
                 f'ties="include" makes guarantee={guarantee!r} an empty promise where '
                 'scores are tied: leave it at None, or choose ties="exclude" or "jitter"'
             )
-    if filter.calibration_size != CROSS:
-        return
-    if filter.ties != "exclude":
-        raise ValueError(
-            f'leave ties out: calibration_size="cross" has no use for {filter.ties!r}'
-        )
-    if guarantee is not None and not guarantee.combines_folds:
-        raise ValueError(
-            f'calibration_size="{CROSS}" has no theory for guarantee={guarantee!r}: choose '
-            "NoFalseClaim(max_false) alone, or a share or number for calibration_size"
-        )
 
 
 def at_level(filter, alpha, made=clone):

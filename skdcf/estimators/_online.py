@@ -156,7 +156,7 @@ def decide(
     risks, view, level = filter._at_level(X, alpha, accept_origin)
     calibration = filter.calibration_
     margin = filter._margin(risks, view, level)
-    graphs = filter._graphs(view)
+    graphs = view.seen
     threshold = calibration.thresholds(risks, level)
     if np.ndim(threshold):
         threshold = threshold[view.passed.problem_of]

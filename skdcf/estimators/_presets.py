@@ -49,13 +49,10 @@ class CoherentConformalFilter(ConformalFilter):
         What a claim builds on. "given" takes the edges of the problems. "none" drops them
         after the columns are computed, so that claims are independent. A rule, such as
         `~skdcf.edges.chain_edges`, is applied wherever problems come in.
-    calibration_size : float, int, "cross" or None, default=None
+    calibration_size : float, int or None, default=None
         Share or number of the problems held out of training for calibration. None
         holds out about two fifths, such that ``alpha (n + 1)`` is a whole number and no
         problem is wasted; with a scorer that does not learn, all problems calibrate.
-        "cross" trains one scorer per fold on the others, ten in all, and calibrates
-        with all problems: it keeps more where there are few, promises 1 - 2 alpha, and
-        was seen to cover about 1 - alpha.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
@@ -83,7 +80,7 @@ class CoherentConformalFilter(ConformalFilter):
     answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
     largest_risks_ : ndarray of shape (n_calibration,) or None
-        Largest path risk of each problem, sorted; None where folds were counted together.
+        Largest path risk of each problem, sorted.
     threshold_ : float
         Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
         thresholds of their own.
@@ -97,9 +94,8 @@ class CoherentConformalFilter(ConformalFilter):
         Number of features per claim.
     feature_names_in_ : ndarray of str
         Where the features are named.
-    features_ : transformer, list of transformers, or None
-        What ``features=`` became when it was fitted; one for each fold with
-        ``calibration_size="cross"``.
+    features_ : transformer or None
+        What ``features=`` became when it was fitted.
     left_over_ : ndarray of int
         Positions of the problems that were free to calibrate and were not needed.
     origin_ : dict
@@ -189,13 +185,10 @@ class HardCF(ConformalFilter):
         What a claim builds on. "given" takes the edges of the problems. "none" drops them
         after the columns are computed, so that claims are independent. A rule, such as
         `~skdcf.edges.chain_edges`, is applied wherever problems come in.
-    calibration_size : float, int or "cross", optional
+    calibration_size : float or int, optional
         Share or number of the problems held out of training for calibration. None
         holds out about two fifths, such that ``alpha (n + 1)`` is a whole number and no
         problem is wasted; with a scorer that does not learn, all problems calibrate.
-        "cross" trains one scorer per fold on the others, ten in all, and calibrates
-        with all problems: it keeps more where there are few, promises 1 - 2 alpha, and
-        was seen to cover about 1 - alpha.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         What to do with a claim whose path risk equals the threshold. "exclude" keeps
         the guarantee. "include" reproduces the code of the method's authors and
@@ -220,7 +213,7 @@ class HardCF(ConformalFilter):
     answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
     largest_risks_ : ndarray of shape (n_calibration,) or None
-        Largest path risk of each problem, sorted; None where folds were counted together.
+        Largest path risk of each problem, sorted.
     threshold_ : float
         Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
         thresholds of their own.
@@ -234,9 +227,8 @@ class HardCF(ConformalFilter):
         Number of features per claim.
     feature_names_in_ : ndarray of str
         Where the features are named.
-    features_ : transformer, list of transformers, or None
-        What ``features=`` became when it was fitted; one for each fold with
-        ``calibration_size="cross"``.
+    features_ : transformer or None
+        What ``features=`` became when it was fitted.
     left_over_ : ndarray of int
         Positions of the problems that were free to calibrate and were not needed.
     origin_ : dict
@@ -289,7 +281,7 @@ class IndependentFactuality(_Untrained):
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
-    calibration_size : float, int or "cross", optional
+    calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
@@ -338,7 +330,7 @@ class SingleFeatureCF(_Untrained):
         Share of problems, in (0, 1), that may keep a false claim.
     edges : "given", "none" or a rule of `skdcf.edges`, default="given"
         What a claim builds on, as in `HardCF`.
-    calibration_size : float, int or "cross", optional
+    calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
@@ -402,7 +394,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         As in `CoherentConformalFilter`.
     training : SoftTraining, optional
         As in `CoherentConformalFilter`.
-    calibration_size : float, int or "cross", optional
+    calibration_size : float or int, optional
         As in `CoherentConformalFilter`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `CoherentConformalFilter`.
@@ -456,7 +448,7 @@ class XGBoostCF(_Untrained):
         Share of problems, in (0, 1), that may keep a false claim.
     edges : "given", "none" or a rule of `skdcf.edges`, default="given"
         What a claim builds on, as in `HardCF`.
-    calibration_size : float, int or "cross", optional
+    calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.

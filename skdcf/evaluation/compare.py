@@ -198,11 +198,6 @@ def _check_filter(name, filter, alphas, protocol):
             f'filter {name!r} has ties="include", which leave-one-out evaluation does '
             'not cover: use protocol="folds", or ties="jitter"'
         )
-    if getattr(inner, "calibration_size", None) == "cross":
-        raise ValueError(
-            f'filter {name!r} has calibration_size="cross", which calibrates on what it '
-            "trains on; a comparison does not: use evaluate_filter on splits of yours"
-        )
     return clone(filter)
 
 
@@ -280,7 +275,8 @@ def _warn_of_abstention(filters, questions, splits, alphas):
         low = [a for a in sorted(alphas) if n < guarantee.problems_needed(a)]
         if low and repr(guarantee) not in warned:
             warned.add(repr(guarantee))
-            whose = "" if guarantee.combines_folds else f" by filter {name!r}"
+            plain = repr(guarantee) == repr(NoFalseClaim())
+            whose = "" if plain else f" by filter {name!r}"
             warn(
                 f"{n} calibration problems per split are too few for alpha = "
                 f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept{whose}. "

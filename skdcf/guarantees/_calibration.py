@@ -91,11 +91,8 @@ class Calibration(metaclass=ABCMeta):
         What they were calibrated for.
     scores : ndarray of shape (n,) or None
         Their nonconformity scores, sorted, where these are all that is known of them.
-    folds : int
-        Number of folds whose scores are counted together; 1 where there are none.
     """
 
-    folds: int = 1
     n: int
     guarantee: Any
     scores: np.ndarray | None = None
@@ -179,7 +176,7 @@ class Calibration(metaclass=ABCMeta):
         """
         short = self.shortage(level)
         needed = self.guarantee.problems_needed(level)
-        said = self.guarantee.describe(self.proven_level(level))
+        said = self.guarantee.describe(level)
         if not short:
             return said
         if not self.keeps_nothing(level):
@@ -203,32 +200,6 @@ class Calibration(metaclass=ABCMeta):
             Whether it is so.
         """
         return self.shortage(level) is not None
-
-    def proven_level(self, level: float) -> float:
-        """The level at which the guarantee is proven.
-
-        Parameters
-        ----------
-        level : float
-            What was asked for.
-
-        Returns
-        -------
-        float
-            The same, where one set of problems calibrates. Where scores of K folds of n
-            problems in all are counted together (cross-conformal prediction), it is
-            ``2 level + 2 (1 - level) (K - 1) / (n + K)``, and 1 at most.
-
-        References
-        ----------
-        V. Vovk, I. Nouretdinov, V. Manokhin, A. Gammerman. Cross-conformal predictive
-        distributions. COPA 2018. R. F. Barber, E. Candès, A. Ramdas, R. Tibshirani.
-        Predictive inference with the jackknife+. Annals of Statistics 49, 2021.
-        """
-        if self.folds == 1:
-            return level
-        few = (self.folds - 1) / (self.n + self.folds)
-        return min(2 * level + 2 * (1 - level) * few, 1.0)
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
         """Parameters (a, b) of the beta law of the coverage without ties, if there is one.
@@ -279,8 +250,6 @@ class OneThreshold(Calibration):
         return self.guarantee.needed(self.n, level)
 
     def coverage_law(self, level):
-        if self.folds != 1:
-            return None
         k = conformal_rank(self.n, level, self.delta)
         return self.n + 1 - k, k
 

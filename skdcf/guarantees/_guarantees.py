@@ -54,8 +54,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
     ----------
     is_probability : bool
         Whether losses are 0 or 1, so that the level is a probability.
-    combines_folds : bool
-        Whether scores of several folds may be counted together.
 
     Examples
     --------
@@ -94,11 +92,6 @@ class Guarantee(Settings, metaclass=ABCMeta):
             raise ValueError(
                 f"unseen is {self.unseen!r}, but only groups can be unseen: set by as well"
             )
-
-    @property
-    def combines_folds(self) -> bool:
-        """Whether scores of several folds may be counted together."""
-        return False
 
     @abstractmethod
     def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
@@ -533,10 +526,6 @@ class NoFalseClaim(Guarantee):
                 f"delta is {self.delta!r} and weight is set: a promise about most "
                 "calibration sets is not known under a shift. Leave one of them at None"
             )
-
-    @property
-    def combines_folds(self) -> bool:
-        return self.delta is None and self.by is None and self.weight is None
 
     def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
         """The (max_false + 1)-th smallest path risk of a claim not known to be true.

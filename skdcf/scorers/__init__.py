@@ -11,7 +11,6 @@ from ._tables import HazardTable as HazardTable
 from ._trained import ConformalScorer, LinearScorer, MixtureScorer, MLPScorer
 from ._trained import Selection as Selection
 from .making import ClassifierScorer
-from .making import CrossScorer as CrossScorer
 from .making import FunctionScorer as FunctionScorer
 
 __all__ = [
@@ -30,4 +29,4 @@ __all__ = [
 ]
 
 # Classes that files of filters hold, and that nobody has to make.
-__saved__ = ["CrossScorer", "FunctionScorer", "HazardTable", "Selection"]
+__saved__ = ["FunctionScorer", "HazardTable", "Selection"]

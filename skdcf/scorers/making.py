@@ -1,4 +1,4 @@
-"""Make scorers from whatever a user writes for ``scorer=``, and from those of folds."""
+"""Make scorers from whatever a user writes for ``scorer=``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from sklearn.frozen import FrozenEstimator
 from .._checks import warn
 from .._parameters import HasMethods, StrOptions, settings
 from ..exceptions import GuaranteeWarning
-from ..features.columns import apply_columns
 from ..graphs import GraphBatch
-from ..ops.hard import below_true_claims, coherent_labels, path_risk
+from ..ops.hard import below_true_claims, coherent_labels
 from ..training.preparing import noise_columns
 from . import _scorer
 from ._hazards import NeymanPearsonScorer
@@ -90,124 +89,6 @@ class FunctionScorer(Scorer):
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         return np.asarray(self.function_(batch))
-
-
-@settings
-class CrossScorer(Scorer):
-    """How many calibration problems have a score that a claim does not stay below.
-
-    Made by filters with ``calibration_size="cross"``. The scorer of fold k has not seen
-    the problems of fold k; with R of that scorer, the risk of a claim is the number of
-    those whose score is at most R, summed over the folds.
-
-    Parameters
-    ----------
-    scorers : list of fitted Scorer
-        One per fold.
-    scores : list of ndarray
-        Sorted nonconformity scores of the problems of each fold.
-    features : list of fitted transformers, optional
-        One per fold, where columns learn; each scorer then sees those of its own fold.
-    edges : {"given", "none"}, default="given"
-        Whether edges are dropped once such columns are computed.
-
-    References
-    ----------
-    R. Foygel Barber, E. Candès, A. Ramdas, R. Tibshirani. Predictive inference with the
-    jackknife+. Annals of Statistics 2021.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.scorers import ClassifierScorer
-    >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
-    >>> cf = HardCF(ClassifierScorer(), calibration_size="cross", random_state=0)
-    >>> cf = cf.fit(graphs, y)
-    >>> cf.n_calibration_, len(cf.scorer_.scorers)
-    (100, 10)
-    """
-
-    learns = False
-    resolution = 0.0  # counts are whole numbers
-
-    scorers: list
-    scores: list
-    features: list | None = None
-    edges: Literal["given", "none"] = "given"
-
-    def fit(self, batch, labels, task):
-        """Refused: the filter fits one scorer per fold.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown.
-        task : Task, optional
-            What the filter tells about the fit.
-
-        Raises
-        ------
-        ValueError
-            Always.
-        """
-        how = (
-            'pass calibration_size="cross" with the scorer that is fitted in each fold'
-        )
-        raise ValueError(f"a CrossScorer is made by a filter: {how}")
-
-    def columns_read(self) -> tuple[str, ...] | None:
-        """Names of the columns that any of the scorers reads; None where that is all.
-
-        Returns
-        -------
-        tuple of str or None
-            The names; None where all columns are read.
-        """
-        read = [scorer.columns_read() for scorer in self.scorers]
-        if any(names is None for names in read):
-            return None
-        return tuple(dict.fromkeys(name for names in read for name in names))
-
-    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Find the problems that some scorers knew before, as in `Scorer.saw`.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_problems,)
-            Whether each problem was seen.
-        """
-        return np.any([scorer.saw(batch) for scorer in self.scorers], axis=0)
-
-    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Minus the number of calibration problems; whole numbers.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-            The confidence of each claim.
-        """
-        total = np.zeros(batch.n_claims)
-        features = self.features or [None] * len(self.scorers)
-        folds = zip(self.scorers, self.scores, features, strict=True)
-        for scorer, scores, columns in folds:
-            seen = apply_columns(columns, batch)
-            seen = seen.without_edges() if self.edges == "none" else seen
-            risk = path_risk(-np.asarray(scorer.confidence(seen), float), seen)
-            total += np.searchsorted(scores, risk, side="right")
-        return -total
 
 
 NAMED = {

@@ -35,7 +35,7 @@ from skdcf.datasets import (
 from skdcf.datasets.fetch import SOURCES as FILES
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
-from skdcf.graphs.problems import question_hashes
+from skdcf.graphs.hashes import question_hashes
 from skdcf.ops.hard import below_true_claims
 from skdcf.scorers import PublicPrior
 from skdcf.scorers._prior import FORMAT, attributes_of, digest

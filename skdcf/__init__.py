@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # editors and type checkers read this
         IndependentFactuality,
         SingleFeatureCF,
         XGBoostCF,
+        accept_origin,
     )
     from .graphs import GraphBatch, ReasoningGraph
     from .persistence import load, save
@@ -42,6 +43,7 @@ __all__ = [
     "ReasoningGraph",
     "SingleFeatureCF",
     "XGBoostCF",
+    "accept_origin",
     "load",
     "save",
 ]

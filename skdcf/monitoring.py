@@ -370,8 +370,6 @@ class CoverageMonitor(BettingMonitor):
         X: Problems,
         y: Labels,
         groups: ArrayLike | Literal[False] | None = None,
-        *,
-        accept_origin: str | None = None,
     ) -> Self:
         """Take in answers that were judged.
 
@@ -383,8 +381,6 @@ class CoverageMonitor(BettingMonitor):
             -1, for a claim that nobody judged, counts as false, as in calibration.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each problem answers, as in ``calibrate`` of the filter.
-        accept_origin : str, optional
-            Why other origins are overlooked, as in ``calibrate`` of the filter.
 
         Returns
         -------
@@ -404,7 +400,7 @@ class CoverageMonitor(BettingMonitor):
         """
         self.validate()
         self._restart(filter := self._current())
-        part = filter.calibration_part(X, y, groups, accept_origin=accept_origin)
+        part = filter.calibration_part(X, y, groups)
         names = [*map(as_one, part.groups or [None] * len(part))]
         places = {name: g for g, name in enumerate(self.groups_)}
         rows_of = [[] for _ in places]

@@ -31,15 +31,10 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
-from skdcf.datasets.fetch import (
-    SOURCES,
-    Source,
-    get_data_home,
-    other_answers,
-    text_code,
-)
+from skdcf.datasets.fetch import SOURCES, Source, get_data_home, other_answers
 from skdcf.edges import chain_edges, number_flow_edges
 from skdcf.graphs import pack_labels, question_groups
+from skdcf.graphs.hashes import text_code
 from skdcf.ops.hard import nonconformity_scores, path_risk
 
 COHERENT = "coherent_factuality/MATH_annotations.json"

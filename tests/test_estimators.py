@@ -403,7 +403,7 @@ def test_small_fits_take_one_thread(data, monkeypatch):
     monkeypatch.setattr(CountsThreads, "found", [])
     with threadpool_limits(2):
         HardCF(CountsThreads(), random_state=0).fit(graphs, y)
-        monkeypatch.setattr("skdcf.estimators._fit.SMALL", 0)
+        monkeypatch.setattr("skdcf.estimators._threads.SMALL", 0)
         HardCF(CountsThreads(), random_state=0).fit(graphs, y)
         after = [pool["num_threads"] for pool in threadpool_info()]
     small, large = CountsThreads.found

@@ -7,14 +7,18 @@ import warnings
 
 import numpy as np
 import pytest
+from joblib import parallel_config
+from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity, NearestNeighbors
 from sklearn.preprocessing import FunctionTransformer
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_origin
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import (
     CalibrationWarning,
     GuaranteeWarning,
@@ -56,8 +60,8 @@ def test_edges_known_and_unknown_do_not_mix(calibrated, used):
             for door in (cf.predict, cf.path_risk, cf.confidence, cf.filter):
                 with pytest.raises(ValueError, match="edges"):
                     door(X)
-            with pytest.raises(ValueError, match="edges"):
-                cf.predict(X, accept_origin="it does not help")
+            with accept_origin("no help"), pytest.raises(ValueError, match="edges"):
+                cf.predict(X)
 
 
 def test_a_mix_of_edges_cannot_calibrate():
@@ -125,9 +129,9 @@ def test_another_origin_is_refused_or_accepted_with_a_reason(name):
     new, labels = problems(20, metadata={name: other})
     cf = HardCF(0).fit(X, y)
     for act in (
-        lambda **more: cf.predict(new, **more),
-        lambda **more: cf.calibrate(new, labels, **more),
-        lambda **more: HardCF(0).fit([*X, *new], [*y, *labels], **more),
+        lambda: cf.predict(new),
+        lambda: cf.calibrate(new, labels),
+        lambda: HardCF(0).fit([*X, *new], [*y, *labels]),
     ):
         with pytest.raises(ValueError, match=f"{name}.*accept_origin") as info:
             act()
@@ -136,11 +140,57 @@ def test_another_origin_is_refused_or_accepted_with_a_reason(name):
             or '"samples": 4' in str(info.value)
             or (str(other).lower() in str(info.value))
         )
-        with pytest.raises(ValueError, match="accept_origin is ''"):
-            act(accept_origin="")
-        act(accept_origin="measured alike")
+        with accept_origin("measured alike"):
+            act()
     assert "measured alike" in cf.origin_["accepted"][0]
     cf.predict(new)  # calibrated on these now
+
+
+@pytest.mark.parametrize("reason", ["", "  ", 3])
+def test_a_reason_is_a_text(reason):
+    with pytest.raises(ValueError, match="accept_origin is"), accept_origin(reason):
+        pass
+
+
+def test_a_reason_ends_with_its_block():
+    X, y = problems(20, metadata={"extraction": "m"})
+    new, _ = problems(20, metadata={"extraction": "n"})
+    cf = HardCF(0).fit(X, y)
+    with accept_origin("renamed"):
+        cf.predict(new)
+        with accept_origin(None), pytest.raises(ValueError, match="extraction"):
+            cf.predict(new)
+    for filter in (cf, clone(cf).fit(X, y)):
+        with pytest.raises(ValueError, match="extraction"):
+            filter.predict(new)
+
+
+def test_a_method_that_took_a_reason_before_says_so():
+    X, y = problems(20)
+    with pytest.raises(TypeError, match="accept_origin"):
+        HardCF(0).fit(X, y, accept_origin="a reason")
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+def test_a_reason_is_in_force_in_other_processes():
+    """Of a comparison and of a search; and no longer when the block has ended."""
+    X, y = problems(40, metadata={"extraction": "m"})
+    new = [problem(seed=i, metadata={"extraction": "n"}) for i in range(40, 80)]
+    both, truth = [*X, *new], [*y, *y]
+    search = GridSearchCV(HardCF(0, alpha=0.2), {"scorer": [0]}, cv=2, n_jobs=2)
+    search.set_params(error_score="raise")
+    chosen = CalibratedSearch(search, random_state=0)
+
+    def compare():
+        return compare_filters({"cf": HardCF(0)}, both, truth, [0.2], cv=2, n_jobs=2)
+
+    with parallel_config(backend="loky"):
+        with accept_origin("renamed"):
+            assert len(compare().rows()) == 1
+            chosen.fit(both, truth)
+        for act in (compare, lambda: chosen.fit(both, truth)):
+            with pytest.raises(ValueError, match="extraction"):
+                act()
 
 
 def test_known_against_unknown_warns_once_for_each_difference():
@@ -159,10 +209,12 @@ def test_parts_are_compared_too():
     X, y = problems(20, metadata={"extraction": {"model": "m"}})
     new, labels = problems(20, metadata={"extraction": {"model": "n"}})
     cf = HardCF(0).fit(X, y)
-    part = cf.calibration_part(new, labels, accept_origin="on another machine")
+    with accept_origin("on another machine"):
+        part = cf.calibration_part(new, labels)
     with pytest.raises(ValueError, match="extraction"):
         cf.calibrate_parts([part])
-    cf.calibrate_parts([part], accept_origin="known")
+    with accept_origin("known"):
+        cf.calibrate_parts([part])
     assert cf.origin_["extraction"] == ['{"model": "n"}']
 
 

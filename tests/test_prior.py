@@ -61,7 +61,7 @@ KNOWN = "Is this one of the questions?"  # those of the shipped prior are hashes
 @pytest.fixture
 def having_seen(tmp_path):
     """A prior that has seen one question, and where it is."""
-    from skdcf.graphs.problems import question_hashes
+    from skdcf.graphs.hashes import question_hashes
 
     batch, _ = problems(1, texts=[KNOWN])
     record = RECORD | {"questions": question_hashes(batch).tolist()}

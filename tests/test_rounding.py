@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators._repeat import jittered
+from skdcf.estimators._jitter import jittered
 from skdcf.exceptions import CalibrationWarning
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk

@@ -64,8 +64,7 @@ def answer(options):
     given = [Path(path).read_text("utf-8") for path in options.context or ()] or None
     item = {"problem": options.question, "answer": options.answer, "context": given}
     with _own_words():
-        how = {"alpha": options.alpha, "accept_origin": options.accept_origin}
-        [found] = pipeline.answer([item], **how)
+        [found] = pipeline.answer([item], alpha=options.alpha)
     if options.json:
         names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
         row = {name: getattr(found, name) for name in (*names, "text_promise")}

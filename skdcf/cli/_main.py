@@ -109,13 +109,10 @@ def _accepted(reason):
     if reason is None:
         yield
         return
-    from joblib import parallel_config
-
-    from ..estimators import accepting_origin
+    from ..estimators import accept_origin
 
     print(f"skdcf: problems made otherwise are accepted: {reason}", file=sys.stderr)
-    # Other processes would not know of it.
-    with accepting_origin(reason), parallel_config("threading"):
+    with accept_origin(reason):
         yield
 
 

@@ -24,6 +24,7 @@ from typing import Literal, NamedTuple, TypedDict
 from .._checks import check_choice
 from .._files import iter_objects
 from ..edges import chain_edges, no_edges
+from ..graphs.hashes import text_code
 from .records import build_dataset, spread
 
 
@@ -273,15 +274,6 @@ def read_words(name, said, words, place="claim {}"):
 def describe(name):
     """Read the text that tells users of a data set."""
     return files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
-
-
-def text_code(text):
-    """A number for a text, the same in every data set and session.
-
-    White space and case are ignored, as in questions.
-    """
-    cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.sha256(cleaned).digest()[:8], "big") >> 1
 
 
 def other_answers(groups, keys, texts):

@@ -1,7 +1,10 @@
 """Layer 5, estimators: the scikit-learn face."""
 
-from ._door import accepting_origin as accepting_origin
 from ._online import decide as decide
+from ._origin import accept_origin as accept_origin
+from ._origin import count_as_trained as count_as_trained
+from ._origin import reason_in_force as reason_in_force
+from ._origin import reason_sent_with as reason_sent_with
 from ._parts import CalibrationPart
 from ._presets import (
     BoostedIndependentFactuality,
@@ -11,7 +14,6 @@ from ._presets import (
     SingleFeatureCF,
     XGBoostCF,
 )
-from ._repeat import count_as_trained as count_as_trained
 
 __all__ = [
     "BoostedIndependentFactuality",

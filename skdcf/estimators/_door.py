@@ -1,14 +1,7 @@
-"""The checks and changes of problems at every door of a filter.
-
-A promise is about problems like those that calibrated. What cannot be told from numbers is
-compared here: whether edges, alternatives and contexts are there, what extracted the claims,
-whether people changed edges, and what a label means.
-"""
+"""The door of a filter: what callers pass becomes checked, packed problems and flat labels."""
 
 from __future__ import annotations
 
-import json
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +9,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from .._checks import warn
 from ..exceptions import GuaranteeWarning
-from ..features.columns import carry_columns, reads_edges
+from ..features.columns import carry_columns
 from ..graphs import GraphBatch, pack_labels
 from ..graphs.labels import LABELS, read_column
 from ..graphs.problems import pack_graphs
@@ -26,18 +19,6 @@ from ..graphs.ragged import ranges
 #: published code does, which loses the guarantee where scores are tied, or break ties by
 #: a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
-#: Whether these are there has to be as it was at calibration, problem by problem.
-PARTS = {
-    "edges": "edges (None is unknown, and () is known to be none)",
-    "alternatives": "alternatives",
-    "context": "contexts",
-}
-#: Values of the metadata that have to be as they were, where both are known.
-MADE = {
-    "extraction": "what extracted the claims",
-    "edges_corrected": "whether a person changed edges",
-    "label_meaning": "what a label means",
-}
 
 
 @dataclass
@@ -70,11 +51,11 @@ class View:
         if len(rows) == len(self.passed):
             return self
         passed = self.passed[rows]
-        labels = self.labels
         seen = passed if self.seen is self.passed else self.seen[rows]
+        labels = self.labels
         if labels is not None:
-            offsets = self.passed.offsets
-            labels = labels[ranges(offsets[:-1][rows], self.passed.sizes[rows])]
+            starts = self.passed.offsets[:-1]
+            labels = labels[ranges(starts[rows], self.passed.sizes[rows])]
         return replace(self, passed=passed, seen=seen, labels=labels)
 
 
@@ -85,17 +66,18 @@ def admit(estimator, X, *, reset, carry=True):
     several times carries its columns, which costs a tenth of a prediction or more.
     """
     batch = pack_graphs(X)
-    if is_table := batch is None:
+    is_table = batch is None
+    if is_table:
         batch = _pack_table(estimator, X, reset)
     elif not len(batch):
         raise ValueError("no problems: X is empty, at least one is needed")
+    elif reset:
+        _remember_features(estimator, batch)
+        _doubt_direction(batch)
     else:
-        if reset:
-            _remember_features(estimator, batch)
-            _doubt_direction(batch)
-        else:
-            _compare_features(estimator, batch)
-        batch = _ruled(batch, estimator.edges) if callable(estimator.edges) else batch
+        _compare_features(estimator, batch)
+    if callable(estimator.edges) and not is_table:
+        batch = _ruled(batch, estimator.edges)
     if carry and estimator.features is not None:
         batch = carry_columns(estimator.features, batch)
     return batch, is_table
@@ -118,21 +100,22 @@ def _pack_table(estimator, X, reset):
     return GraphBatch.from_arrays(table, offsets, (), feature_names=names)
 
 
-def _ruled(batch, edges):
+def _ruled(batch, rule):
     """The problems with the edges that a rule gives them."""
-    found = []
-    several = np.flatnonzero(batch.sizes > 1)
-    for i in several.tolist():
-        a, b = batch.offsets[i : i + 2].tolist()
-        texts = None if batch.claims is None else batch.claims[a:b].tolist()
+    edges = []
+    for i in np.flatnonzero(batch.sizes > 1).tolist():
+        start, stop = batch.offsets[i : i + 2].tolist()
+        texts = None if batch.claims is None else batch.claims[start:stop].tolist()
         if texts is None or texts[0] is None:
             raise ValueError(
-                f"{batch.name_of(i)} has no texts, of which edges={edges!r} could tell its "
+                f"{batch.name_of(i)} has no texts, of which edges={rule!r} could tell its "
                 'edges: pass claims with their texts, or edges="given"'
             )
         question = None if batch.problems is None else batch.problems[i]
-        found += [(a + u, a + v) for u, v in edges(texts, question)]
-    return batch.replace_edges(found)
+        edges += [
+            (start + parent, start + child) for parent, child in rule(texts, question)
+        ]
+    return batch.replace_edges(edges)
 
 
 def _remember_features(estimator, batch):
@@ -165,30 +148,40 @@ def _reads_all(estimator):
 
 def _compare_features(estimator, batch):
     names = batch.feature_names
-    fitted = getattr(estimator, "feature_names_in_", None)
-    wanted = estimator.scorer_.columns_read()
-    if wanted is not None and names is not None and not _reads_all(estimator):
-        missing = [name for name in wanted if name not in names]
+    names_in_fit = getattr(estimator, "feature_names_in_", None)
+
+    # Where the scorer reads columns by name and nothing else reads any, names are enough.
+    columns_read = estimator.scorer_.columns_read()
+    if columns_read is not None and names is not None and not _reads_all(estimator):
+        missing = [name for name in columns_read if name not in names]
         if missing:
             raise ValueError(f"X has no feature {missing[0]!r}; it has {list(names)}")
         return
-    found = batch.n_features or 0
-    expected = estimator.n_features_in_
-    if found != expected:
+
+    n_features = batch.n_features or 0
+    if n_features != estimator.n_features_in_:
         raise ValueError(
-            f"X has {found} features, but {type(estimator).__name__} is expecting "
-            f"{expected} features as input"
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
         )
-    if (names is None) != (fitted is None):
-        where = "X but not in fit" if fitted is None else "fit but not in X"
-        said = f"the features are named in {where}: their order cannot be checked"
-        warn(said, GuaranteeWarning)
-    elif names is not None and tuple(fitted) != names:
-        new = set(names) - set(fitted)
-        gone = set(fitted) - set(names)
-        detail = f"unknown {sorted(new)}, missing {sorted(gone)}" if new else "order"
-        said = f"the feature names differ from those seen in fit ({detail})"
-        raise ValueError(f"{said}: expected {list(fitted)}")
+    if (names is None) != (names_in_fit is None):
+        where = "X but not in fit" if names_in_fit is None else "fit but not in X"
+        warn(
+            f"the features are named in {where}: their order cannot be checked",
+            GuaranteeWarning,
+        )
+    elif names is not None and tuple(names_in_fit) != names:
+        new = sorted(set(names) - set(names_in_fit))
+        gone = sorted(set(names_in_fit) - set(names))
+        if new:
+            raise ValueError(
+                f"the feature names differ from those seen in fit (unknown {new}, missing "
+                f"{gone}): expected {list(names_in_fit)}"
+            )
+        raise ValueError(
+            "the feature names differ from those seen in fit (order): expected "
+            f"{list(names_in_fit)}"
+        )
 
 
 def flat_labels(y, batch, is_table, values=None):
@@ -220,169 +213,25 @@ def _is_per_problem(y):
     return isinstance(first, (list, tuple, np.ndarray)) and np.ndim(first) == 1
 
 
-def enter(filter, X, accept_origin, y, new):
-    """The problems at a door of a fitted filter, compared with those that calibrated."""
-    batch, is_table = admit(filter, X, reset=False, carry=y is not None)
-    values = filter._label_values
-    labels = None if y is None else flat_labels(y, batch, is_table, values)[0]
-    found = origin_of(filter, batch, y is not None)
-    compare_origin(filter, found, accept_origin, new=new)
-    return View(batch, batch, is_table, labels)
-
-
-def needs_edges(filter):
-    """Whether a filter reads the edges that come with the problems."""
-    if callable(filter.edges):
-        return False
-    return filter.edges == "given" or reads_edges(filter.features)
-
-
-def origin_of(filter, batch, labelled):
-    """List what is known of how problems were made, by name."""
-    reads = needs_edges(filter)
-    several = batch.sizes > 1  # one claim needs no edges
-    found = {"edges": _present(batch.edges_known[several]) if reads else []}
-    for name in ("alternatives", "context"):
-        column = getattr(batch, name)
-        given = [False] if column is None else [value is not None for value in column]
-        found[name] = _present(given)
-    made = {name: {} for name in MADE}
-    text_of = {}
-    for row in [None] if batch.metadata is None else batch.metadata:
-        row = row or {}
-        extraction = row.get("extraction")  # one dict often stands for a whole file
-        if id(extraction) not in text_of:
-            text = json.dumps(extraction, sort_keys=True, default=str)
-            text_of[id(extraction)] = extraction and text
-        made["extraction"][text_of[id(extraction)]] = True
-        if reads:
-            made["edges_corrected"][bool(row.get("edges_corrected"))] = True
-        meaning = row.get("label_meaning")
-        if labelled or meaning is not None:
-            made["label_meaning"][meaning] = True
-    return found | {name: list(values) for name, values in made.items()}
-
-
-def _present(flags):
-    return np.unique(np.asarray(flags, dtype=bool))[::-1].tolist()
-
-
-#: Reasons of `accepting_origin` that are in force.
-_ACCEPTED: list[str | None] = []
-
-
-@contextmanager
-def accepting_origin(reason):
-    """Accept problems that were made otherwise, at every door of this process.
-
-    Parameters
-    ----------
-    reason : str or None
-        As for ``accept_origin``, where a call says none; None accepts nothing.
-    """
-    _ACCEPTED.append(reason)
-    try:
-        yield
-    finally:
-        _ACCEPTED.pop()
-
-
-def compare_origin(filter, found, accept, *, new=False):
-    """ValueError or a warning where problems were made otherwise than those that calibrated.
-
-    Parameters
-    ----------
-    filter : filter
-        Its ``origin_``, where it has one, is what is compared with.
-    found : dict
-        From `origin_of`, or the ``origin_`` of a part.
-    accept : str or None
-        The reason why other values are to be accepted.
-    new : bool
-        Whether these problems are to calibrate, so that ``origin_`` becomes theirs.
-    """
-    if accept is None and _ACCEPTED:
-        accept = _ACCEPTED[-1]
-    if accept is not None and not (isinstance(accept, str) and accept.strip()):
-        raise ValueError(
-            f"accept_origin is {accept!r}, but must be a text: the reason why problems "
-            "that were made in another way may be used"
-        )
-    known = getattr(filter, "origin_", None) or {}
-    reasons = []
-    for name, text in PARTS.items():
-        _compare_parts(name, text, found.get(name, []), known.get(name))
-    for name, text in MADE.items():
-        values = found.get(name, [])
-        reasons += _compare_made(name, text, values, known.get(name), accept)
-    if new:
-        kept = {name: found.get(name, []) for name in (*PARTS, *MADE)}
-        kept["accepted"] = [*known.get("accepted", ()), *dict.fromkeys(reasons)]
-        judged = {name: found.get(name, []) for name in ("judged", "judges")}
-        filter.origin_ = kept | judged
-
-
-def _compare_parts(name, text, values, known):
-    if name == "edges" and len(values) == 2 and not known:
-        raise ValueError(
-            f"some problems of several claims have {text}, and some have none: give all "
-            "of them edges, () where no claim builds on another, or choose "
-            'edges="none" or a rule of skdcf.edges for the filter'
-        )
-    for value in values:
-        if known and value not in known:
-            here, there = ("have", "had none") if value else ("have no", "had them")
-            raise ValueError(
-                f"problems {here} {text}, and those that calibrated {there}. The promise "
-                "does not hold for what was made otherwise: make them alike, or fit again"
-                + (', or choose edges="none" or a rule' if name == "edges" else "")
-            )
-
-
-def _compare_made(name, text, values, known, accept):
-    """ValueError, a warning, or the differences that were accepted."""
-    before = list(known or ())
-    first = [v for v in [*before, *values] if v is not None][:1]
-    allowed = {v for v in before if v is not None} or set(first)
-    other = [v for v in values if v is not None and v not in allowed]
-    if other and accept is None:
-        raise ValueError(
-            f"{name} ({text}) is {_shown(other[0])}, and was {_shown(first[0])} for those "
-            "that came before. The promise is about problems that are made alike: fit or "
-            'calibrate again, or say why it may be overlooked, accept_origin="reason"'
-        )
-    here = None in values
-    there = None in before if before else False
-    if first and not other and here != there and (here or values):
-        warn(
-            f"{name} ({text}) is {'un' * here}known for some of these problems, and "
-            f"{'un' * there}known for those that calibrate: it is {_shown(first[0])} where "
-            "it is known, and whether all were made alike cannot be checked",
-            GuaranteeWarning,
-        )
-    return [f"{name}: {_shown(v)} beside {_shown(first[0])} ({accept})" for v in other]
-
-
-def _shown(value):
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def with_names(view, guarantee):
     """The problems as passed, with those columns of the scorer's that a guarantee names."""
     passed = view.passed
-    seen = view.seen
+    columns = view.seen.feature_names or ()
     rows = () if passed.metadata is None else passed.metadata
-    there = {*(passed.feature_names or ()), *(key for row in rows for key in row or ())}
-    made = seen.feature_names or ()
-    by = guarantee.entries
-    names = [n for n in by if isinstance(n, str) and n in made and n not in there]
-    if seen is passed or not names:
+    keys = {key for row in rows for key in row or ()}
+    available = keys.union(passed.feature_names or ())
+    names = [
+        name
+        for name in guarantee.entries
+        if isinstance(name, str) and name in columns and name not in available
+    ]
+    if view.seen is passed or not names:
         return passed
-    columns = seen.features[:, [made.index(name) for name in names]]
+    table = view.seen.features[:, [columns.index(name) for name in names]]
     if not passed.feature_names:
-        return passed.replace_features(columns, names)
-    both = np.hstack([passed.features, columns])
-    return passed.replace_features(both, [*passed.feature_names, *names])
+        return passed.replace_features(table, names)
+    table = np.hstack([passed.features, table])
+    return passed.replace_features(table, [*passed.feature_names, *names])
 
 
 def with_missing_verdicts(risk, batch):
@@ -397,10 +246,13 @@ def confidence_of(scorer, batch):
     """Confidences as a float array of shape (n_claims,), or ValueError."""
     confidence = np.asarray(scorer.confidence(batch), dtype=np.float64)
     if confidence.shape != (batch.n_claims,):
-        told = f"shape {confidence.shape} for {batch.n_claims} claims"
-        raise ValueError(f"the scorer returned {told}")
+        raise ValueError(
+            f"the scorer returned shape {confidence.shape} for {batch.n_claims} claims"
+        )
     if not np.isfinite(confidence).all():
         row = int(np.argmin(np.isfinite(confidence)))
-        said = f"the scorer's confidence of {batch.locate(row)} is {confidence[row]}"
-        raise ValueError(f"{said}: confidences must be finite")
+        raise ValueError(
+            f"the scorer's confidence of {batch.locate(row)} is {confidence[row]}: "
+            "confidences must be finite"
+        )
     return confidence

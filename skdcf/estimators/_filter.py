@@ -1,7 +1,8 @@
 """The filter: one class, whose presets differ in their defaults.
 
-Fitting stands in ``_fit``, what is done to problems at every door in ``_door``, and what they
-are compared with in ``_origin``.
+How it is fitted stands in ``_fit``, how problems come in in ``_door``, and what they are
+compared with in ``_origin``. A decision goes through this file from `ConformalFilter._look`
+over `ConformalFilter._claims` to `ConformalFilter._margin`.
 """
 
 from __future__ import annotations
@@ -28,14 +29,38 @@ from ..graphs.problems import Groups, Problems
 from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
 from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_sum
 from ..training import SoftTraining
-from . import _door, _fit, _online, _repeat
-from ._parts import CalibrationPart, Seen, lowered, name_errors, raised
+from . import _fit, _online
+from ._door import (
+    TIES,
+    View,
+    admit,
+    confidence_of,
+    flat_labels,
+    with_missing_verdicts,
+    with_names,
+)
+from ._jitter import jittered
+from ._origin import (
+    compare_origin,
+    name_errors,
+    needs_edges,
+    origin_of,
+    refuse_trained,
+    seen_of,
+)
+from ._parts import (
+    CalibrationPart,
+    described_guarantee,
+    part_settings,
+    probes_of,
+    refuse_part,
+)
+from ._rounding import lowered, measured_rounding, raised, resolution_of
 
 if TYPE_CHECKING:
     from ..relaxation import Relaxation
 
 Level: TypeAlias = float | None
-Why: TypeAlias = str | None
 PLAIN = NoFalseClaim()  # guarantee=None stands for it
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
@@ -79,7 +104,7 @@ class ConformalFilter(Settings):
         "relaxation": [None, HasMethods(["plan", "loss", "validate"])],
         "training": [None, SoftTraining],
         "edges": [StrOptions({"given", "none"}), callable],
-        "ties": [StrOptions(set(_door.TIES))],
+        "ties": [StrOptions(set(TIES))],
         "guarantee": [None, Guarantee],
         "calibration_size": [None, SHARE, COUNT],
         "online": ["boolean"],
@@ -88,6 +113,12 @@ class ConformalFilter(Settings):
     }
 
     __reduce__ = reduced
+
+    def __sklearn_clone__(self):
+        clone = super().__sklearn_clone__()
+        if "_accepted_by" in vars(self):  # for the processes of a search
+            clone._accepted_by = self._accepted_by
+        return clone
 
     def _wanted_scorer(self, batch):
         """The scorer to use; presets make it of parameters of their own."""
@@ -110,9 +141,7 @@ class ConformalFilter(Settings):
 
     # ---------------------------------------------------------------- fit and calibrate
 
-    def fit(
-        self, X: Problems, y: Labels, groups: Groups = None, accept_origin: Why = None
-    ) -> Self:
+    def fit(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
         """Train columns and scorer if they learn, then calibrate on problems held out.
 
         Parameters
@@ -129,9 +158,6 @@ class ConformalFilter(Settings):
             `~skdcf.graphs.question_groups`. All answers to a question are on one side of
             the split, and one of them calibrates. False says that each answer is a
             question of its own.
-        accept_origin : str, optional
-            Why problems that were made in different ways may be used together. It is kept
-            in ``origin_``.
 
         Returns
         -------
@@ -151,7 +177,7 @@ class ConformalFilter(Settings):
             As in `calibrate`.
         """
         with unchanged_on_error(self):
-            _fit.fit_together([self], X, y, groups, accept_origin)
+            _fit.fit_together([self], X, y, groups)
             return self
 
     def fit_levels(
@@ -160,7 +186,6 @@ class ConformalFilter(Settings):
         y: Labels,
         alphas: Iterable[float],
         groups: Groups = None,
-        accept_origin: Why = None,
     ) -> list[Self]:
         """Fit copies of this filter for several levels.
 
@@ -177,8 +202,6 @@ class ConformalFilter(Settings):
             The levels.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in `fit`.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
@@ -186,12 +209,10 @@ class ConformalFilter(Settings):
             One fitted filter per alpha.
         """
         filters = [_fit.at_level(self, check_alpha(a)) for a in alphas]
-        _fit.fit_together(filters, X, y, groups, accept_origin)
+        _fit.fit_together(filters, X, y, groups)
         return filters
 
-    def calibrate(
-        self, X: Problems, y: Labels, groups: Groups = None, accept_origin: Why = None
-    ) -> Self:
+    def calibrate(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
         """Calibrate again, on problems of the caller's; scorer and columns stay.
 
         Of each question one answer calibrates, and of the questions the smallest number
@@ -206,8 +227,6 @@ class ConformalFilter(Settings):
             Their labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in `fit`.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
@@ -229,54 +248,74 @@ class ConformalFilter(Settings):
         """
         self.validate()
         with unchanged_on_error(self):
-            self._store(self._labelled_part(X, y, groups, accept_origin), fewest=True)
+            self._store(self._labelled_part(X, y, groups), fewest=True)
             return self
 
-    def _labelled_part(self, X, y, groups, accept_origin):
+    def _labelled_part(self, X, y, groups):
         """Make the calibration part of problems that come in by `calibrate`."""
-        view = self._look(X, accept_origin, y=y, new=True)
+        view = self._look(X, y=y, new=True)
         rows = _fit.rows_that_count(view.passed, view.labels)
-        view, seen = view.take(rows), Seen.of(view.passed, groups)[rows]
-        _repeat.refuse_trained(view.passed, seen, self._trained, self.scorer_)
+        seen = seen_of(view.passed, groups)[rows]
+        view = view.take(rows)
+        refuse_trained(view.passed, seen, self._trained, self.scorer_)
         _fit.warn_of_labels(self, view)
         return self._part(view, seen)
 
     def _part(self, view, seen):
-        """Make the calibration part, lowered by more than the scorer's rounding."""
+        """Make the calibration part of problems: their scores, lowered for rounding.
+
+        Risks, steps and answers are those of the problems as they are; only at the end are
+        scores lowered, so that everything before compares numbers that were not touched.
+        """
         guarantee = self._resolved()
         labels = view.labels
         offsets = view.passed.offsets
         confidence = self._confidence(view)
         risk = self._risk(confidence, view.passed, steady=True)
+
+        # Where a whole answer may be released: the largest risk of those with an error.
         largest = segment_max(risk, offsets)
         wrong = np.zeros(len(largest), dtype=bool)
         wrong[view.passed.problem_of[labels != 1]] = True
         answers = np.where(wrong, largest, np.inf)
+
+        # A guarantee of the user's own may look at problems without an error too.
         if type(guarantee) is NoFalseClaim:
             risk = path_risk_of_errors(risk, labels, view.seen)
-        else:  # one of the user's own may look at problems without an error too
+        else:
             risk = path_risk(risk, view.seen)
         steps = guarantee.steps(risk, labels, offsets)
-        named = _door.with_names(view, guarantee)
+        named = with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
         refuse_dependence(guarantee, named, claims)
+
+        # What a scorer calls exact is a column as passed, and is not measured.
         rounding = 0.0
-        batches = (view.passed, view.seen)
         if not self.scorer_.exact or self.features_ is not None:
-            alone = self._confidence_alone
-            rounding = _repeat.measured_rounding(alone, view.passed, confidence)
-        both = steps.position, answers
-        position, answers = lowered(both, self.scorer_, batches, confidence, rounding)
-        if self.ties != "include":
+            rounding = measured_rounding(
+                self._confidence_alone, view.passed, confidence
+            )
+        resolution = resolution_of(self.scorer_, (view.passed, view.seen), confidence)
+        if self.ties != "include":  # the published code compares scores as they are
+            position = lowered(steps.position, resolution, rounding)
             steps = replace(steps, position=position)
-        about = claims.weights, claims.groups, seen
-        return CalibrationPart(steps, answers, *about, largest=largest)
+        return CalibrationPart(
+            steps=steps,
+            answers=lowered(answers, resolution, rounding),
+            weights=claims.weights,
+            groups=claims.groups,
+            seen=seen,
+            largest=largest,
+        )
 
     def _store(self, part, fewest):
+        """Calibrate with the problems of a part that are chosen, and keep what came out."""
         guarantee = deepcopy(self._resolved())  # the caller's own may change
         level = self._level(None)
-        rows, self.left_over_ = part.choose(guarantee, level, fewest)
-        part = part[rows] if self.ties == "include" else part[rows].below_copies()
+        chosen, self.left_over_ = part.choose(guarantee, level, fewest)
+        part = part[chosen]
+        if self.ties != "include":
+            part = part.below_copies()
         calibration = guarantee.calibrate(part.steps, part.path_risks())
         self._warn(calibration, level)
         scores = calibration.scores  # sorted already, where there is nothing else
@@ -285,7 +324,8 @@ class ConformalFilter(Settings):
         self.largest_risks_ = None if part.largest is None else np.sort(part.largest)
         self.n_calibration_ = calibration.n
         self.calibration_ = calibration
-        self._calibrated, self._calibrated_as = part.seen.sorted(), self._settings()
+        self._calibrated = part.seen.sorted()
+        self._calibrated_as = self._settings()
         return self
 
     def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
@@ -306,10 +346,10 @@ class ConformalFilter(Settings):
             what ``guarantee`` makes of these. +inf where every threshold is safe.
         """
         view = self._look(X, y=y)
-        return self._part(view, Seen.of(view.passed)).scores
+        return self._part(view, seen_of(view.passed, False)).scores
 
     def calibration_part(
-        self, X: Problems, y: Labels, groups: Groups = None, accept_origin: Why = None
+        self, X: Problems, y: Labels, groups: Groups = None
     ) -> CalibrationPart:
         """Compute what calibration needs of some problems, to be used later or elsewhere.
 
@@ -321,8 +361,6 @@ class ConformalFilter(Settings):
             Their labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in `fit`.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
@@ -332,14 +370,12 @@ class ConformalFilter(Settings):
         """
         door = copy(self)  # the copy takes note of the origin
         batch = self.check(X)
-        part = door._labelled_part(batch, y, groups, accept_origin)
-        probes = _repeat.probes_of(batch, self._path_risks_alone)
-        settings = _repeat.part_settings(self)
+        part = door._labelled_part(batch, y, groups)
+        probes = probes_of(batch, self._path_risks_alone)
+        settings = part_settings(self)
         return replace(part, made_as=settings, origin=door.origin_, probes=probes)
 
-    def calibrate_parts(
-        self, parts: Iterable[CalibrationPart], *, accept_origin: Why = None
-    ) -> Self:
+    def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
         """Calibrate again, on problems that were scored in parts.
 
         Parameters
@@ -347,8 +383,6 @@ class ConformalFilter(Settings):
         parts : iterable of CalibrationPart
             From `calibration_part` of this filter or of a copy, with the scorer that it
             has now.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
@@ -369,10 +403,10 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "scorer_")
         self.validate()
         part = CalibrationPart.join(parts)
-        _repeat.refuse_part(part, self)
+        refuse_part(part, self)
         with unchanged_on_error(self):
             if part.origin is not None:
-                _door.compare_origin(self, part.origin, accept_origin, new=True)
+                compare_origin(self, part.origin, new=True)
             return self._store(part, fewest=True)
 
     def _take_scorer(self, scorer, trained):
@@ -414,18 +448,25 @@ class ConformalFilter(Settings):
         """
         fitted = hasattr(self, "scorer_")
         door = self if fitted else copy(self)
-        batch, is_table = _door.admit(door, X, reset=not fitted)
+        batch, is_table = admit(door, X, reset=not fitted)
         if y is None:
             return batch
         values = self._label_values if fitted else None
-        return batch, _door.flat_labels(y, batch, is_table, values)[0]
+        return batch, flat_labels(y, batch, is_table, values)[0]
 
-    def _look(self, X, accept_origin=None, *, y=None, new=False):
-        """The problems at a door, compared with those that calibrated."""
+    def _look(self, X, *, y=None, new=False):
+        """The problems at a door, compared with those that calibrated.
+
+        With ``new`` they are to calibrate.
+        """
         check_is_fitted(self, "scorer_")
-        view = _door.enter(self, X, accept_origin, y, new)
-        view.seen = self._seen(view.passed)
-        return view
+        batch, is_table = admit(self, X, reset=False, carry=y is not None)
+        labels = None
+        if y is not None:
+            labels, _ = flat_labels(y, batch, is_table, self._label_values)
+        compare_origin(self, origin_of(self, batch, labelled=y is not None), new=new)
+        seen = self._seen(batch)
+        return View(passed=batch, seen=seen, is_table=is_table, labels=labels)
 
     def _seen(self, batch):
         """The problems as the scorer sees them."""
@@ -435,22 +476,22 @@ class ConformalFilter(Settings):
 
     def _confidence(self, view):
         if not self.online:
-            return _door.confidence_of(self.scorer_, view.seen)
+            return confidence_of(self.scorer_, view.seen)
         parts = _online.prefixes(view.passed)
-        of_parts = _door.confidence_of(self.scorer_, self._seen(parts))
+        of_parts = confidence_of(self.scorer_, self._seen(parts))
         return of_parts[parts.offsets[1:] - 1]
 
     def _confidence_alone(self, batch):
         """Confidences of problems as passed; columns are computed with no others about."""
-        return self._confidence(_door.View(batch, self._seen(batch)))
+        return self._confidence(View(batch, self._seen(batch)))
 
     def _path_risks_alone(self, batch):
         """Path risks, weights and groups of problems as passed."""
-        view = _door.View(batch, self._seen(batch))
+        view = View(batch, self._seen(batch))
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, batch), view.seen)
         guarantee = self._resolved()
-        return guarantee.path_risks(risk, _door.with_names(view, guarantee))
+        return guarantee.path_risks(risk, with_names(view, guarantee))
 
     def _risk(self, confidence, batch, steady=False):
         risk = -confidence
@@ -462,20 +503,18 @@ class ConformalFilter(Settings):
             last = parts.offsets[1:] - 1 if self.online else slice(None)
             own = np.zeros(parts.n_claims)
             own[last] = risk
-            risk = _repeat.jittered(own, parts, self._seed, steady)[last]
+            risk = jittered(own, parts, self._seed, steady)[last]
         if batch.metadata is None:
             return risk
-        return _door.with_missing_verdicts(risk, batch)
+        return with_missing_verdicts(risk, batch)
 
-    def columns(self, X: Problems, *, accept_origin: Why = None) -> GraphBatch:
+    def columns(self, X: Problems) -> GraphBatch:
         """The problems as the scorer sees them: with the columns of ``features``.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
@@ -483,24 +522,22 @@ class ConformalFilter(Settings):
             Without edges where ``edges="none"``.
 
         """
-        return self._look(X, accept_origin).seen
+        return self._look(X).seen
 
-    def confidence(self, X: Problems, *, accept_origin: Why = None) -> NDArray:
+    def confidence(self, X: Problems) -> NDArray:
         """The scorer's confidence in each claim, higher meaning more trustworthy.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
         ndarray of shape (n_claims,)
             The claims of all problems, one after the other.
         """
-        return self._confidence(self._look(X, accept_origin))
+        return self._confidence(self._look(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns that the scorer sees, along which ``coef_`` runs.
@@ -539,15 +576,13 @@ class ConformalFilter(Settings):
         """
         check_is_fitted(self)
         batch = self.check(X)
-        here = Seen.of(batch, groups)
+        here = seen_of(batch, groups)
         known = here.among(self._calibrated)
         return here.among(self._trained) | self.scorer_.saw(batch), known
 
     # ------------------------------------------------------------------ filter problems
 
-    def thresholds(
-        self, X: Problems, alpha: Level = None, *, accept_origin: Why = None
-    ) -> NDArray:
+    def thresholds(self, X: Problems, alpha: Level = None) -> NDArray:
         """The threshold of each problem: claims with a smaller path risk are kept.
 
         Parameters
@@ -556,21 +591,17 @@ class ConformalFilter(Settings):
             The problems.
         alpha : float in (0, 1), optional
             None is the filter's own.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
         ndarray of shape (n_problems,)
             All the same, unless ``guarantee`` looks at groups, weights or counts.
         """
-        claims, view, level = self._at_level(X, alpha, accept_origin)
+        claims, view, level = self._at_level(X, alpha)
         found = self.calibration_.thresholds(claims, level)
         return np.broadcast_to(found, len(view.passed)).copy()
 
-    def predict(
-        self, X: Problems, alpha: Level = None, *, accept_origin: Why = None
-    ) -> NDArray:
+    def predict(self, X: Problems, alpha: Level = None) -> NDArray:
         """Decide which claims are kept.
 
         Parameters
@@ -579,8 +610,6 @@ class ConformalFilter(Settings):
             The problems.
         alpha : float in (0, 1), optional
             None is the filter's own. Kept sets are nested in alpha.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
@@ -588,18 +617,16 @@ class ConformalFilter(Settings):
             Objects: a boolean mask per problem, True for the claims that are kept. For an
             array X the booleans themselves.
         """
-        margin, view = self._decision(X, alpha, accept_origin)
+        margin, view = self._decision(X, alpha)
         return view.shaped(margin > 0)
 
-    def predict_alpha(self, X: Problems, *, accept_origin: Why = None) -> NDArray:
+    def predict_alpha(self, X: Problems) -> NDArray:
         """The smallest alpha at which each claim is kept.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
@@ -608,12 +635,10 @@ class ConformalFilter(Settings):
             levels themselves. ``predict(X, alpha=a)`` is ``predict_alpha(X) <= a``; 1 says
             that the claim is never kept.
         """
-        claims, view = self._claims(X, accept_origin)
+        claims, view = self._claims(X)
         return view.shaped(self.calibration_.levels(claims, self.ties == "include"))
 
-    def masks(
-        self, X: Problems, alphas: Iterable[float], *, accept_origin: Why = None
-    ) -> NDArray[np.bool_]:
+    def masks(self, X: Problems, alphas: Iterable[float]) -> NDArray[np.bool_]:
         """Decide which claims are kept at several levels, from one look at the problems.
 
         Parameters
@@ -622,39 +647,33 @@ class ConformalFilter(Settings):
             The problems.
         alphas : sequence of float
             The levels.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
         ndarray of bool, shape (n_alphas, n_claims)
             A row is what ``predict(X, alpha)`` returns, in one piece.
         """
-        claims, view = self._claims(X, accept_origin)
+        claims, view = self._claims(X)
         margins = (self._margin(claims, view, self._level(alpha)) for alpha in alphas)
         return np.array([margin > 0 for margin in margins])
 
-    def path_risk(self, X: Problems, *, accept_origin: Why = None) -> NDArray:
+    def path_risk(self, X: Problems) -> NDArray:
         """The largest risk among each claim and its ancestors.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
         ndarray of shape (n_problems,)
             Shaped as in `predict_alpha`. With ``edges="none"``, the claim's own risk.
         """
-        claims, view = self._claims(X, accept_origin)
+        claims, view = self._claims(X)
         return view.shaped(claims.path_risk)
 
-    def decision_function(
-        self, X: Problems, alpha: Level = None, *, accept_origin: Why = None
-    ) -> NDArray:
+    def decision_function(self, X: Problems, alpha: Level = None) -> NDArray:
         """Threshold minus path risk: positive exactly where `predict` keeps.
 
         Parameters
@@ -663,15 +682,13 @@ class ConformalFilter(Settings):
             The problems.
         alpha : float in (0, 1), optional
             None is the filter's own.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
         ndarray of shape (n_problems,)
             Shaped as in `predict_alpha`; -inf everywhere where nothing may be kept.
         """
-        margin, view = self._decision(X, alpha, accept_origin)
+        margin, view = self._decision(X, alpha)
         return view.shaped(margin)
 
     def filter(
@@ -680,7 +697,6 @@ class ConformalFilter(Settings):
         alpha: Level = None,
         *,
         output: Literal["graphs", "text"] = "graphs",
-        accept_origin: Why = None,
     ) -> list[Any]:
         """The problems with their kept claims only.
 
@@ -692,8 +708,6 @@ class ConformalFilter(Settings):
             None is the filter's own.
         output : {"graphs", "text"}, default="graphs"
             "text" is the kept claims of each problem, one a line.
-        accept_origin : str, optional
-            As in `fit`.
 
         Returns
         -------
@@ -706,7 +720,7 @@ class ConformalFilter(Settings):
             If text is wanted of claims that have none.
         """
         check_choice("output", output, OUTPUTS)
-        margin, view = self._decision(X, alpha, accept_origin)
+        margin, view = self._decision(X, alpha)
         masks = view.passed.split(margin > 0)
         kept = (g.subgraph(mask) for g, mask in zip(view.passed, masks, strict=True))
         return [OUTPUTS[output](graph) for graph in kept]
@@ -741,20 +755,20 @@ class ConformalFilter(Settings):
         float
             The mean over the problems.
         """
-        margin, view = self._decision(X, alpha, None, y=y)
+        margin, view = self._decision(X, alpha, y)
         labels = view.labels
         batch = view.passed
         kept = segment_sum((labels == 1) & (margin > 0), batch.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
-    def _decision(self, X, alpha, accept_origin, y=None):
+    def _decision(self, X, alpha, y=None):
         """Threshold minus path risk, and the problems."""
-        claims, view, level = self._at_level(X, alpha, accept_origin, y)
+        claims, view, level = self._at_level(X, alpha, y)
         return self._margin(claims, view, level), view
 
-    def _at_level(self, X, alpha, accept_origin, y=None):
+    def _at_level(self, X, alpha, y=None):
         """Return what the calibration looks at, the problems, and the level in force."""
-        claims, view = self._claims(X, accept_origin, y)
+        claims, view = self._claims(X, y)
         level = self._level(alpha)
         self._warn(self.calibration_, level)
         return claims, view, level
@@ -771,13 +785,16 @@ class ConformalFilter(Settings):
         margin[np.isposinf(claims.path_risk)] = -np.inf
         return margin
 
-    def _claims(self, X, accept_origin, y=None):
+    def _claims(self, X, y=None):
         """Return what the calibration looks at, and the problems."""
         check_is_fitted(self, "nonconformity_scores_")
-        if (now := self._settings()) != (was := self._calibrated_as):
-            said = f"(edges, online, ties, guarantee, whether edges are read) was {was}"
-            raise ValueError(f"{said} and is {now} now: call calibrate or fit again")
-        view = self._look(X, accept_origin, y=y)
+        settings = self._settings()
+        if settings != self._calibrated_as:
+            raise ValueError(
+                "(edges, online, ties, guarantee, whether edges are read) was "
+                f"{self._calibrated_as} and is {settings} now: call calibrate or fit again"
+            )
+        view = self._look(X, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), view.seen)
         guarantee = self.calibration_.guarantee  # the caller's may have changed
@@ -786,7 +803,7 @@ class ConformalFilter(Settings):
                 "guarantee has other functions for by or weight than at calibration: call "
                 "calibrate or fit again"
             )
-        return guarantee.path_risks(risk, _door.with_names(view, guarantee)), view
+        return guarantee.path_risks(risk, with_names(view, guarantee)), view
 
     def stream(
         self, claims: Iterable[dict], alpha: Level = None, **about: Any
@@ -880,8 +897,10 @@ class ConformalFilter(Settings):
         self._warn(self.calibration_, level)
         threshold = self.calibration_.threshold(level)
         if np.isnan(threshold):
-            which = f"with guarantee={self.guarantee!r} problems have thresholds of"
-            raise ValueError(f"{which} their own: thresholds(X) gives one for each")
+            raise ValueError(
+                f"with guarantee={self.guarantee!r} problems have thresholds of their own: "
+                "thresholds(X) gives one for each"
+            )
         return threshold
 
     def with_alpha(self, alpha: float) -> Self:
@@ -916,8 +935,8 @@ class ConformalFilter(Settings):
 
     def _settings(self):
         """The settings that have to be as they were at calibration."""
-        guarantee = self.guarantee and _repeat.described(self.guarantee)
-        reads = None if self.features is None else _door.needs_edges(self)
+        guarantee = self.guarantee and described_guarantee(self.guarantee)
+        reads = None if self.features is None else needs_edges(self)
         return self.edges, self.online, self.ties, guarantee, reads
 
     def _warn(self, calibration, level):

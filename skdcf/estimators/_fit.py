@@ -1,40 +1,45 @@
-"""How a filter is fitted: check, split, columns, scorer, calibrate."""
+"""How a filter is fitted: check, split, columns, scorer, calibrate.
+
+Filters that differ in their level alone are fitted together, and share what does not
+depend on it. `fit_together` goes through the steps in this order, and makes a `_Fit`, which
+holds what they need to know of the problems.
+"""
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from threading import Lock
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController
 
 from .._checks import warn
 from ..exceptions import LabelWarning
 from ..features.columns import fit_columns, learns
-from ..graphs.problems import question_hashes
+from ..graphs.hashes import Seen, question_hashes
 from ..graphs.sources import read_sources
 from ..scorers import PublicPrior
 from ..scorers.making import Scorer, Task, as_scorer
 from ..training.preparing import hold_out, holdout_count, number_groups
-from ._door import View, admit, compare_origin, flat_labels, origin_of
+from ._door import View, admit, flat_labels
 from ._online import refuse_whole_answers
-from ._parts import Seen, note_judges
-
-SMALL = 200_000  # claims times features: below, threads only get in each other's way
+from ._origin import (
+    compare_origin,
+    note_judges,
+    origin_of,
+    refuse_learning_steps,
+    seen_of,
+)
+from ._threads import few_threads
 
 
 @dataclass
 class _Fit:
-    """The parts of a fit that filters share which differ in their level alone.
+    """The problems of a fit, and what is to be done with them.
 
     Attributes
     ----------
@@ -45,6 +50,8 @@ class _Fit:
         Positions of these problems among those that the caller passed.
     scorer : unfitted Scorer or None
         None where it cannot be told before the columns are learnt.
+    learning : bool
+        Whether columns or scorer learn, so that problems are held out for calibration.
     """
 
     view: View
@@ -67,14 +74,19 @@ class _Fit:
 
     def task(self, filter, rows, rng):
         """The task of a scorer for the problems in some rows."""
-        least = max(filter.alpha, 1e-9)  # below, training could only overflow
-        alone = len(self.code) == self.code.max() + 1
-        groups = None if alone else self.code[rows]
-        settings = filter.relaxation, filter.training, filter.verbose
-        return Task(least, groups, rng, *settings, self.questions)
+        each_alone = len(self.code) == self.code.max() + 1
+        return Task(
+            alpha=max(filter.alpha, 1e-9),  # below, training could only overflow
+            groups=None if each_alone else self.code[rows],
+            rng=rng,
+            relaxation=filter.relaxation,
+            training=filter.training,
+            verbose=filter.verbose,
+            questions=self.questions,
+        )
 
 
-def fit_together(filters, X, y, groups, accept_origin):
+def fit_together(filters, X, y, groups):
     """Fit filters that differ in their level alone.
 
     Those that hold out the same number of questions share the split, and as much of the
@@ -85,28 +97,37 @@ def fit_together(filters, X, y, groups, accept_origin):
         filter.validate()
     batch, is_table = admit(first, X, reset=True)
     if is_table:
-        _refuse_learning_steps(first)
+        refuse_learning_steps(first)
     labels, first._label_values = flat_labels(y, batch, is_table)
     vars(first).pop("origin_", None)
-    compare_origin(first, origin_of(first, batch, True), accept_origin, new=True)
+    compare_origin(first, origin_of(first, batch, labelled=True), new=True)
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
-    seen = Seen.of(batch, groups)
+
+    seen = seen_of(batch, groups)
     rows = rows_that_count(batch, labels)
-    fit = _Fit(View(batch, batch, is_table, labels).take(rows), seen[rows], rows)
+    view = View(passed=batch, seen=batch, is_table=is_table, labels=labels)
+    if len(rows) < len(seen.question):
+        view = view.take(rows)
+        seen = seen[rows]
+    fit = _Fit(view=view, seen=seen, rows=rows)
     with few_threads(batch):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
             fit.learning = fit.scorer.does_learn()
-        trusting = fit.learning or isinstance(fit.scorer, PublicPrior)
-        if trusting and len(labels) and labels.min() == 1:
-            warn(
-                f"none of the {len(labels)} claims is labelled false, so that every claim of "
-                "new answers may be kept. See that 1 stands for true and 0 for false",
-                LabelWarning,
-            )
-        for several, own in _share_split(filters, fit):
-            _take_over(several, first)
-            _fit_split(several, own)
+        _warn_of_no_errors(fit, labels)
+        for filters_of_split, fit_of_split in _share_split(filters, fit):
+            _take_over(filters_of_split, first)
+            _fit_split(filters_of_split, fit_of_split)
+
+
+def _warn_of_no_errors(fit, labels):
+    trains = fit.learning or isinstance(fit.scorer, PublicPrior)
+    if trains and len(labels) and labels.min() == 1:
+        warn(
+            f"none of the {len(labels)} claims is labelled false, so that every claim of "
+            "new answers may be kept. See that 1 stands for true and 0 for false",
+            LabelWarning,
+        )
 
 
 def _share_split(filters, fit):
@@ -115,39 +136,46 @@ def _share_split(filters, fit):
         return [(filters, fit)]
     together: dict[tuple, tuple] = {}
     for filter in filters:
-        held = _n_held(filter, fit.code)
-        own = _untrained(filter, fit, held)
-        together.setdefault((held, id(own)), ([], own))[0].append(filter)
+        n_held = _n_held(filter, fit.code)
+        fit_of_level = _untrained(filter, fit, n_held)
+        key = (n_held, id(fit_of_level))
+        together.setdefault(key, ([], fit_of_level))[0].append(filter)
     return list(together.values())
 
 
-def _untrained(filter, fit, held):
+def _untrained(filter, fit, n_held):
     """A fit that trains nothing, where labels allow no training; else the same fit."""
     needed = filter._resolved().problems_needed(filter.alpha)
-    few = filter.calibration_size is None and held < needed <= fit.code.max() + 1
-    scorer = fit.scorer if few else None
-    scorer = scorer and scorer.without_training(fit.view.seen, filter.alpha)
+    n_questions = fit.code.max() + 1
+    too_few_to_train = n_held < needed <= n_questions
+    if (
+        fit.scorer is None
+        or filter.calibration_size is not None
+        or not too_few_to_train
+    ):
+        return fit
+    scorer = fit.scorer.without_training(fit.view.seen, filter.alpha)
     return replace(fit, scorer=scorer, learning=False) if scorer else fit
 
 
 def _n_held(filter, code):
     """How many questions a filter holds out for calibration."""
-    n = int(code.max()) + 1
-    size = filter.calibration_size
-    if n == 1 < len(code):
+    n_questions = int(code.max()) + 1
+    if n_questions == 1 < len(code):
         raise ValueError("all problems are in one group: nothing can be held out")
+    size = filter.calibration_size
     if size is None:
-        size = filter._resolved().calibration_count(n, filter.alpha)
-    return holdout_count("calibration_size", size, n)
+        size = filter._resolved().calibration_count(n_questions, filter.alpha)
+    return holdout_count("calibration_size", size, n_questions)
 
 
 def _take_over(filters, first):
     """Give the other filters what the door has left on the first one."""
-    names = "n_features_in_", "feature_names_in_", "_label_values", "origin_", "_seed"
-    names += "features_", "_columns_out"
-    left = {name: vars(first)[name] for name in names if name in vars(first)}
+    names = ("n_features_in_", "feature_names_in_", "_label_values", "origin_", "_seed")
+    names += ("features_", "_columns_out")
+    from_door = {name: vars(first)[name] for name in names if name in vars(first)}
     for filter in filters:
-        vars(filter).update(left)
+        vars(filter).update(from_door)
 
 
 def _fit_columns(filter, fit, train):
@@ -165,12 +193,19 @@ def _fit_columns(filter, fit, train):
 def _fit_split(filters, fit):
     """Train on some problems and calibrate on others, or on all where nothing learns."""
     first = filters[0]
-    rng = np.random.RandomState(filters[0]._seed)
-    rest = rows = np.arange(len(fit.rows))
-    sized = first.calibration_size is not None
-    if fit.learning or sized:
-        code = fit.code
-        rest, rows = hold_out(len(code), _n_held(first, code), code, rng)
+    rng = np.random.RandomState(first._seed)
+
+    # Questions are split, and all answers to one are on the same side.
+    rest = held_rows = np.arange(len(fit.rows))
+    held = fit.view
+    held_seen = fit.seen
+    split = fit.learning or first.calibration_size is not None
+    if split:
+        n_held = _n_held(first, fit.code)
+        rest, held_rows = hold_out(len(fit.code), n_held, fit.code, rng)
+        held_seen = fit.seen[held_rows]
+
+    # What learns sees judged problems, with their labels.
     if fit.learning:
         rest, train = _judged(fit.view, rest)
         if learns(first.features):
@@ -179,26 +214,29 @@ def _fit_split(filters, fit):
         train = fit.view.take(rest)
         trained = fit.seen[rest]
     else:  # it may look at what calibrates, but not at what is true of it
-        train = fit.view.take(rest)
-        trained = Seen.alone(0)
+        train = fit.view.take(rest) if split else fit.view
         train = replace(train, labels=np.full_like(train.labels, -1))
-    held = fit.view.take(rows)
+        trained = Seen.alone(0)
+    if split:  # after the columns, which may have been learnt just now
+        held = fit.view.take(held_rows)
+
     warn_of_labels(first, held)
     tasks = [fit.task(filter, rest, rng) for filter in filters]
     if fit.scorer.uses_alpha:  # so that each level draws what it would draw alone
         tasks = [replace(task, rng=deepcopy(rng)) for task in tasks]
     scorers = fit.scorer.fit_levels(train.seen, train.labels, tasks)
+
     parts: dict[int, Any] = {}  # by scorer: levels that share one are scored once
     for filter, scorer in zip(filters, scorers, strict=True):
         filter._take_scorer(scorer, trained)
         if id(scorer) not in parts:
-            parts[id(scorer)] = filter._part(held, fit.seen[rows])
-        filter._store(parts[id(scorer)], fewest=not (fit.learning or sized))
+            parts[id(scorer)] = filter._part(held, held_seen)
+        filter._store(parts[id(scorer)], fewest=not split)
         if isinstance(scorer, PublicPrior):
-            calibrating = np.delete(rows, filter.left_over_)
+            calibrating = np.delete(held_rows, filter.left_over_)
             apart = np.setdiff1d(np.arange(len(fit.rows)), calibrating)
             scorer.warn_of(fit.view.take(apart).seen, fit.questions)
-        filter.left_over_ = fit.rows[rows[filter.left_over_]]
+        filter.left_over_ = fit.rows[held_rows[filter.left_over_]]
 
 
 def _judged(view, rows):
@@ -213,15 +251,16 @@ def _judged(view, rows):
 def refuse_without_theory(filter):
     """ValueError where nothing is known that a filter with these settings could promise."""
     guarantee = filter.guarantee
-    if guarantee is not None:
-        guarantee.validate()
-        if filter.online:
-            refuse_whole_answers(guarantee)
-        if filter.ties == "include":
-            raise ValueError(
-                f'ties="include" makes guarantee={guarantee!r} an empty promise where '
-                'scores are tied: leave it at None, or choose ties="exclude" or "jitter"'
-            )
+    if guarantee is None:
+        return
+    guarantee.validate()
+    if filter.online:
+        refuse_whole_answers(guarantee)
+    if filter.ties == "include":
+        raise ValueError(
+            f'ties="include" makes guarantee={guarantee!r} an empty promise where '
+            'scores are tied: leave it at None, or choose ties="exclude" or "jitter"'
+        )
 
 
 def at_level(filter, alpha, made=clone):
@@ -244,63 +283,6 @@ def _refuse_unused(filter, scorer):
                 'choose scorer="auto", "linear" or a model such as MLPScorer()'
             )
         setting.validate()
-
-
-def _refuse_learning_steps(filter):
-    """ValueError where a Pipeline has fitted a transformer to what is to calibrate.
-
-    A table does not tell what made it; the Pipeline that calls `fit` does.
-    """
-    frame = sys._getframe(1)
-    while frame is not None:
-        pipeline = frame.f_locals.get("self")
-        if isinstance(pipeline, Pipeline) and pipeline.steps[-1][1] is filter:
-            for name, step in pipeline.steps[:-1]:
-                if learns(step):
-                    raise ValueError(
-                        f"the step {name!r} of the Pipeline, {step!r}, learns from the "
-                        "problems that calibrate, which voids the guarantee. Pass it as "
-                        f"{type(filter).__name__}(features=...), fitted to training problems only"
-                    )
-        frame = frame.f_back
-
-
-_lock = Lock()
-_limited: list = []  # an entry per fit under way: the limit that the first has set
-
-
-@contextmanager
-def few_threads(batch):
-    """One thread for small problems, and all of them for large ones, while a filter is fitted.
-
-    Boosted trees and small products wake a team of threads for each of thousands of tiny
-    steps. Where another process has a core, every step waits for the slowest thread: a
-    fit of half a second was seen to take half a minute. The limit of BLAS is one for the
-    whole process: the first fit under way sets it, and the last one takes it back. That of
-    OpenMP is one for each thread.
-    """
-    if max(batch.n_claims, np.size(batch.features)) > SMALL:
-        yield
-        return
-    controller = _controller(len(sys.modules))
-    with _lock:
-        blas = controller.select(user_api="blas")
-        _limited.append(_limited[0] if _limited else blas.limit(limits=1))
-    try:
-        with controller.select(user_api="openmp").limit(limits=1):
-            yield
-    finally:
-        with _lock:
-            limit = _limited.pop()
-            # The end of a limit restores, and lets other threads set limits again.
-            with nullcontext() if _limited else limit:
-                pass
-
-
-@lru_cache(1)
-def _controller(n_modules):
-    """The controller of loaded libraries; found anew when modules were imported."""
-    return ThreadpoolController()
 
 
 def judged_problems(batch, labels):
@@ -338,11 +320,11 @@ def warn_of_labels(filter, view):
     if len(labels) == 0 or labels.min() >= 0:
         return
     level = filter._resolved().level(None, filter.alpha)
-    known = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch))
-    n_unknown = int(np.sum((known == 0) & (batch.sizes > 0)))
-    if n_unknown > level * (len(batch) + 1):
+    n_judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch))
+    n_unjudged = int(np.sum((n_judged == 0) & (batch.sizes > 0)))
+    if n_unjudged > level * (len(batch) + 1):
         warn(
-            f"in {n_unknown} of {len(batch)} calibration problems no claim was judged true "
+            f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged true "
             "or false. All their claims count as false, so that far less may be kept than "
             "the scores deserve. If the problems to label were drawn at random, leave out "
             "those that nobody has looked at",

@@ -133,7 +133,6 @@ def decide(
     filter: Any,
     X: Problems,
     alpha: float | None = None,
-    accept_origin: str | None = None,
 ) -> Decision:
     """Score problems once, and say all that decides which of their claims are kept.
 
@@ -145,18 +144,15 @@ def decide(
         Problems to filter.
     alpha : float in (0, 1), optional
         None is the filter's own.
-    accept_origin : str, optional
-        As in `fit`.
 
     Returns
     -------
     Decision
     """
     filter = getattr(filter, "best_estimator_", filter)  # a CalibratedSearch has one
-    risks, view, level = filter._at_level(X, alpha, accept_origin)
+    risks, view, level = filter._at_level(X, alpha)
     calibration = filter.calibration_
     margin = filter._margin(risks, view, level)
-    graphs = view.seen
     threshold = calibration.thresholds(risks, level)
     if np.ndim(threshold):
         threshold = threshold[view.passed.problem_of]
@@ -165,6 +161,12 @@ def decide(
         levels = calibration.levels(risks, filter.ties == "include")
     except ValueError:  # groups that overlap give a claim no level of its own
         levels = np.full(len(margin), np.nan)
-    risk = view.confidence, risks.path_risk
-    form = filter.scorer_.linear_form(graphs)
-    return Decision(graphs, margin > 0, *risk, threshold, levels, form)
+    return Decision(
+        batch=view.seen,
+        kept=margin > 0,
+        confidence=view.confidence,
+        path_risk=risks.path_risk,
+        threshold=threshold,
+        smallest_alpha=levels,
+        form=filter.scorer_.linear_form(view.seen),
+    )

@@ -1,192 +1,24 @@
-"""Parts of a calibration: what is kept of problems that were scored for it.
-
-Problems are known again by hashes of their question and of their content.
-"""
+"""Parts of a calibration: what is kept of problems that were scored for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from itertools import compress, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._checks import warn
-from ..exceptions import LabelWarning
-from ..graphs import GraphBatch, question_groups
-from ..graphs.problems import Groups
-from ..graphs.sources import iterate_sources
+from .._checks import without_places
+from ..graphs.hashes import Seen
 from ..guarantees import PathRisks
 from ..ops.conformal import Steps
+from ._origin import join_origins
+from ._rounding import below_copies, nearly_equal
 
 #: Names of what is compared, in the order of ``made_as``.
-MADE_AS = "edges", "online", "ties", "guarantee", "scorer"
-MADE_AS += "functions (by what they do)", "random_state"
-# The resolution of scores that were computed in float32, or from such features.
-COPIED = 1e-6  # resolution of scores that several problems share
-SINGLE = 1e-5
-_FEW = 0.05  # share of labels by a model above which there is a warning
-_NOTHING = "nothing false"
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Hashes by which problems are known again.
-
-    Attributes
-    ----------
-    question : ndarray of int64, shape (n_problems,)
-        From `~skdcf.graphs.question_groups`; negative for answers that stand alone.
-    content : ndarray of uint64, shape (n_problems,)
-        Of question and claims; of columns and edges where there are no texts.
-    asked : ndarray of bool, shape (n_problems,)
-        Whether the problem has the text of a question.
-    """
-
-    question: NDArray[np.int64]
-    content: NDArray[np.uint64]
-    asked: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, batch: GraphBatch, groups: Groups = False) -> Seen:
-        """The hashes of problems; ``groups`` as in `~skdcf.graphs.question_groups`."""
-        question = question_groups(batch, groups)
-        asked = np.zeros(len(batch), dtype=bool)
-        if batch.problems is not None:
-            asked = np.array([bool(text and text.strip()) for text in batch.problems])
-        return cls(question, content_hashes(batch), asked)
-
-    @classmethod
-    def alone(cls, n: int) -> Seen:
-        """The hashes of n problems of which nothing is known."""
-        return cls(-1 - np.arange(n), np.zeros(n, np.uint64), np.zeros(n, bool))
-
-    @classmethod
-    def join(cls, several: list[Seen]) -> Seen:
-        """The hashes of several parts; each answer that stands alone still does."""
-        question, content, asked = (
-            np.concatenate([getattr(one, name) for one in several])
-            for name in ("question", "content", "asked")
-        )
-        alone = question < 0
-        question[alone] = -1 - np.flatnonzero(alone)
-        return cls(question, content, asked)
-
-    def __getitem__(self, rows) -> Seen:
-        return Seen(self.question[rows], self.content[rows], self.asked[rows])
-
-    def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Fixed hashes by which answers are chosen, and by which questions are.
-
-        Copies get hashes of their own: an answer that a model gives in nine of ten samples
-        is chosen for nine of ten questions. The hash of a question does not know its
-        answers: of several hashes the smallest is smaller, so that questions with many
-        answers would come first.
-        """
-        with np.errstate(over="ignore"):
-            out = mix(mix(np.maximum(self.question, -1).view(np.uint64)) + self.content)
-            by = np.lexsort((out, self.question.clip(-1)))
-            place = np.arange(len(by))
-            new = np.append(True, out[by][1:] != out[by][:-1])[: len(by)]
-            copy = place - np.maximum.accumulate(np.where(new, place, 0))
-            again = by[copy > 0]
-            out[again] = mix(out[again] + copy[copy > 0].astype(np.uint64))
-            asked = mix(~self.question.view(np.uint64))
-        return out, np.where(self.question >= 0, asked, out)
-
-    def sorted(self) -> dict[str, NDArray]:
-        """The hashes as they are kept: sorted, each once."""
-        question = _sort_distinct(self.question[self.question >= 0])
-        return {"question": question, "content": _sort_distinct(self.content)}
-
-    def among(self, kept: dict[str, NDArray]) -> NDArray[np.bool_]:
-        """Tell which of the problems are among those that were kept."""
-        known = (self.question >= 0) & np.isin(self.question, kept["question"])
-        return known | np.isin(self.content, kept["content"])
-
-
-def _sort_distinct(values):
-    """Values sorted, each once; `numpy.unique` takes several times as long."""
-    values = np.sort(values)
-    return values[np.append(values[:1] == values[:1], values[1:] != values[:-1])]
-
-
-def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
-    """A hash of each problem: of its texts, else of its columns and edges."""
-    out = np.zeros(len(batch), dtype=np.uint64)
-    told = np.zeros(len(batch), dtype=bool)
-    if batch.claims is not None:
-        for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
-            told[i] = a < b and batch.claims[a] is not None
-            if told[i]:
-                out[i] = hash_text("\x1f".join(batch.claims[a:b]))
-    if not told.all():
-        out[~told] = _hash_numbers(batch)[~told]
-    if batch.problems is not None:
-        texts = (hash_text(text or "") for text in batch.problems)
-        with np.errstate(over="ignore"):
-            out += mix(np.fromiter(texts, dtype=np.uint64, count=len(batch)))
-    return out
-
-
-def _hash_numbers(batch):
-    """A hash of the columns and edges of each problem, to the last bit."""
-    out = batch.sizes.astype(np.uint64)
-    claim = np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]
-    with np.errstate(over="ignore"):
-        mixed = mix(np.arange(1 + batch.sizes.max(initial=0), dtype=np.uint64))
-        rows = mixed[claim]
-        if batch.features is not None:
-            number = np.arange(1, 1 + batch.n_features, dtype=np.uint64)
-            odd = mix(number) | np.uint64(1)
-            for column, factor in zip(batch.features.T, odd, strict=True):
-                bits = (column + 0.0).view(np.uint64)
-                rows += (bits ^ (bits >> np.uint64(29))) * factor
-        np.add.at(out, batch.problem_of, mix(rows))
-        if len(batch.edges):
-            parent, child = claim[batch.edges].T
-            problem = batch.problem_of[batch.edges[:, 1]]
-            np.add.at(out, problem, mix(parent.astype(np.uint64) + mixed[child + 1]))
-        return mix(out)
-
-
-def hash_text(text):
-    """The first 64 bits of the BLAKE2 hash of a text."""
-    content = text.encode(errors="replace")
-    return int.from_bytes(blake2b(content, digest_size=8).digest())
-
-
-def mix(x):
-    """Finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-def single_columns(table):
-    """Tell which columns hold float32 numbers that are not all round, as 3 or 0.25."""
-    single, broken = _compare_single(table[:100_000])
-    return single.all(axis=0) & broken.any(axis=0)
-
-
-def raised(risk, table):
-    """Risks in use, higher where a row holds a float32 number that is not round.
-
-    The same problem may have calibrated in float64: 0.6 is 6e-8 less there, and copies of
-    a false claim would slip below their own score.
-    """
-    broken = _compare_single(table)[1].any(axis=1)
-    return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
-
-
-def _compare_single(table):
-    """Which numbers float32 can hold, and which of these are not round."""
-    with np.errstate(over="ignore"):
-        single = table == table.astype(np.float32)
-        scaled = table * 1024
-        return single, single & (scaled != np.floor(scaled))
+MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
+LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
+N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
 
 
 @dataclass(frozen=True)
@@ -270,7 +102,7 @@ class CalibrationPart:
         CalibrationPart
             The part with lower scores.
         """
-        position = _below_copies(self.steps.position)
+        position = below_copies(self.steps.position)
         return replace(self, steps=replace(self.steps, position=position))
 
     def path_risks(self) -> PathRisks:
@@ -281,9 +113,10 @@ class CalibrationPart:
         PathRisks
             Their weights and groups, without claims.
         """
-        none = np.empty(0)
-        bounds = np.zeros(len(self) + 1, dtype=np.int64)
-        return PathRisks(none, bounds, self.weights, self.groups)
+        no_claims = np.zeros(len(self) + 1, dtype=np.int64)
+        return PathRisks(
+            np.empty(0), offsets=no_claims, weights=self.weights, groups=self.groups
+        )
 
     def choose(self, guarantee, level, fewest):
         """Choose the problems that calibrate; the others are left over.
@@ -307,21 +140,24 @@ class CalibrationPart:
             Numbers of problems, sorted.
         """
         groups = self.groups or ()
-        number = {}
         overlap = any(isinstance(group, frozenset) for group in groups)
-        part_of = np.zeros(len(self), np.int64)
-        taken = np.zeros(len(self), bool)
+        group_of = np.zeros(len(self), np.int64)
         if groups and not overlap:
-            part_of[:] = [number.setdefault(group, len(number)) for group in groups]
-        order, by_question = self.seen.orders()
-        rows = _choose_one_each(self.seen.question, order, part_of)
+            numbers: dict = {}
+            group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
+
+        order, order_of_questions = self.seen.orders()
+        rows = _choose_one_each(self.seen.question, order, group_of)
         if overlap or not fewest:
             return rows, rows[:0]
-        for part in np.unique(part_of):
-            own = rows[part_of[rows] == part]
-            count = guarantee.fewest(len(own), level)
-            taken[own[np.argsort(by_question[own], kind="stable")[:count]]] = True
-        return np.flatnonzero(taken), rows[~taken[rows]]
+
+        chosen = np.zeros(len(self), bool)
+        for group in np.unique(group_of):
+            members = rows[group_of[rows] == group]
+            count = guarantee.fewest(len(members), level)
+            by_hash = np.argsort(order_of_questions[members], kind="stable")
+            chosen[members[by_hash[:count]]] = True
+        return np.flatnonzero(chosen), rows[~chosen[rows]]
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
@@ -345,143 +181,114 @@ class CalibrationPart:
         if not parts:
             raise ValueError("there are no calibration problems: no part was given")
         first = parts[0]
-        groups = None
         for part in parts:
-            refuse_other_settings(part.made_as, first.made_as)
+            _refuse_other_settings(part.made_as, first.made_as)
+        groups = None
         if first.groups is not None:
             groups = [group for part in parts for group in part.groups]
         return cls(
-            Steps.join([part.steps for part in parts]),
-            _joined(parts, "answers"),
-            _joined(parts, "weights"),
-            groups,
-            Seen.join([part.seen for part in parts]),
-            first.made_as,
-            _joined_origin(parts),
-            tuple(probe for part in parts for probe in part.probes),
-            _joined(parts, "largest"),
+            steps=Steps.join([part.steps for part in parts]),
+            answers=np.concatenate([part.answers for part in parts]),
+            weights=_joined([part.weights for part in parts]),
+            groups=groups,
+            seen=Seen.join([part.seen for part in parts]),
+            made_as=first.made_as,
+            origin=join_origins([part.origin for part in parts]),
+            probes=tuple(probe for part in parts for probe in part.probes),
+            largest=_joined([part.largest for part in parts]),
         )
 
 
-def _joined(parts, name):
-    """A column of all parts, or None where one has none."""
-    columns = [getattr(part, name) for part in parts]
+def _joined(columns):
+    """One column of those of all parts, or None where a part has none."""
     return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
-def _joined_origin(parts):
-    known = [part.origin for part in parts if part.origin is not None]
-    joined: dict[str, dict] = {}
-    for name, values in (item for origin in known for item in origin.items()):
-        joined.setdefault(name, {}).update(dict.fromkeys(values))
-    return {name: list(values) for name, values in joined.items()} or None
-
-
-def _choose_one_each(groups, order, part_of):
-    """One problem of each group in each part: the first in the order of a hash.
+def _choose_one_each(questions, order, group_of):
+    """One problem of each question in each group: the first in the order of a hash.
 
     Parameters
     ----------
-    groups, order, part_of : ndarray of shape (n,)
+    questions, order, group_of : ndarray of shape (n,)
 
     Returns
     -------
     ndarray of int, sorted
     """
-    if (np.diff(groups, prepend=0) < 0).all():  # each stands alone
-        return np.arange(len(groups))
-    by = np.lexsort((order, groups, part_of))
-    new = np.append(True, np.diff(groups[by]).astype(bool) | (np.diff(part_of[by]) > 0))
-    return np.sort(by[new[: len(by)]])
+    if (np.diff(questions, prepend=0) < 0).all():  # each stands alone
+        return np.arange(len(questions))
+    by = np.lexsort((order, questions, group_of))
+    differs = np.diff(questions[by]).astype(bool) | (np.diff(group_of[by]) > 0)
+    new = np.append(True, differs)[: len(by)]
+    return np.sort(by[new])
 
 
-def lowered(several, scorer, batches, confidence, rounding):
-    """Several arrays of scores, each less than it is by what scores may differ.
+def probes_of(batch, path_risks_alone):
+    """Some problems of a part with their path risks, weights and groups."""
+    n = len(batch)
+    rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
+    return ((batch[rows], path_risks_alone(batch[rows])),)
 
-    Parameters
-    ----------
-    several : sequence of ndarray
-        Scores.
-    scorer : Scorer
-        Its ``resolution`` says how closely confidences repeat themselves, relative to 1 +
-        abs(confidence).
-    batches : sequence of GraphBatch
-        The problems as passed, and as the scorer sees them. Whatever made their features
-        is not seen here. A column of float32 numbers that are not all round ones, such as
-        3 or 0.25, was computed in float32 and repeats itself no better than that; so does
-        a confidence.
-    confidence : ndarray of shape (n_claims,)
-    rounding : float
-        The difference that was measured between batches.
+
+def refuse_part(part, filter):
+    """ValueError where a part was scored otherwise than a filter does now.
+
+    Settings are compared as text. What functions and scorers do is compared by what they
+    say now of the problems that the part has kept.
     """
-    tables = {id(b.features): b.features for b in batches if b.features is not None}
-    tables = [t for t in (*tables.values(), confidence[:, None]) if t.size]
-    single = any(single_columns(table).any() for table in tables)
-    least = max(scorer.resolution, SINGLE) if single else scorer.resolution
-    out = [scores.copy() for scores in several]
-    for scores in out:
-        finite = np.isfinite(scores)
-        scores[finite] -= np.maximum(least * (1 + np.abs(scores[finite])), rounding)
-    return out
+    if part.made_as is None:
+        return
+    _refuse_other_settings(part.made_as, part_settings(filter))
+    for batch, before in part.probes:
+        again = filter.check(batch)  # where a rule gives it edges anew
+        now = filter._path_risks_alone(again)
+        same_edges = np.array_equal(again.edges, batch.edges)
+        if not same_edges or not nearly_equal(now.path_risk, before.path_risk):
+            raise ValueError(
+                "a part was made with another scorer, whose confidences differ, or with "
+                "other edges: score it again, by calibration_part"
+            )
+        if now.groups != before.groups or not nearly_equal(now.weights, before.weights):
+            raise ValueError(
+                "a part was made with functions for by or weight that give other groups or "
+                "weights: score it again, by calibration_part"
+            )
 
 
-def _below_copies(scores):
-    """Scores, of which those that several problems share are lowered by a millionth.
-
-    Equal scores that are no round numbers come from copies, of which one may be computed
-    elsewhere once more. How closely a column that was made before the filter repeats itself
-    is seen nowhere: a product of numbers near 1e7 that cancels is off by 1e-8.
-    """
-    _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
-    size = 1 + np.abs(scores)
-    with np.errstate(invalid="ignore"):  # infinite scores
-        broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    out = scores.copy()
-    copied = broken & (count[code] > 1)
-    out[copied] -= COPIED * size[copied]
-    return out
+def part_settings(filter):
+    """The settings that have to be as they were when a part was scored."""
+    guarantee = filter._resolved()
+    return (
+        described(filter.edges),
+        filter.online,
+        filter.ties,
+        described_guarantee(guarantee, without=LEVELS),
+        without_places(repr(filter.scorer_)),
+        filter._seed if filter.ties == "jitter" else None,
+    )
 
 
-def refuse_other_settings(found, wanted):
-    if found != wanted:
-        both = zip(MADE_AS, found or (), wanted or (), strict=False)
-        differ = ((name, *two) for name, *two in both if two[0] != two[1])
-        texts = (f"{name} = {a}, and is to calibrate with {b}" for name, a, b in differ)
-        how = next(texts, "settings that are not known")
-        raise ValueError(f"a part has {how}: score it again, by calibration_part")
+def described_guarantee(guarantee, without=()):
+    """The settings of a guarantee as text, which is the same in another session."""
+    settings = guarantee.get_params(deep=False)
+    texts = {k: described(v) for k, v in settings.items() if k not in without}
+    return f"{type(guarantee).__name__}({texts})"
 
 
-def note_judges(filter, batch, labels):
-    """Note which share of the labels models gave; warn where it is more than a few."""
-    judged = labels >= 0
-    rows = () if batch.metadata is None else compress(iterate_sources(batch), judged)
-    given = [row for row in rows if row]
-    models = [row["by"] for row in given if row["kind"] == "model"]
-    share = len(models) / max(int(judged.sum()), 1)
-    names = sorted(set(map(str, models)))
-    filter.origin_ |= {"judged": [share], "judges": names}
-    if share > _FEW:
-        warn(
-            f"{share:.0%} of the labels that calibrate were given by a language model "
-            f"({', '.join(names)}), so that the promise is about its verdicts: of errors "
-            "that it overlooks, any number may be kept. Label some problems by hand; "
-            "skdcf.labelling.agreement says how far the model's labels can be trusted",
-            LabelWarning,
+def described(value):
+    return getattr(value, "__qualname__", None) or without_places(repr(value))
+
+
+def _refuse_other_settings(made_as, expected):
+    if made_as == expected:
+        return
+    if made_as is None or expected is None or len(made_as) != len(expected):
+        raise ValueError(
+            "a part has settings that are not known: score it again, by calibration_part"
         )
-
-
-def name_errors(said, origin):
-    """The sentence of a guarantee, which says what its labels call false, and who does."""
-    shares = origin.get("judged") or [0.0]
-    judges = ", ".join(origin.get("judges", ()))
-    supported = {m for m in origin.get("label_meaning", ()) if m} == {"supported"}
-    error = "its context does not support" if supported else ""
-    if min(shares) == 1:
-        verdict = "finds unsupported by its context" if supported else "calls false"
-        error = f"judge {judges} {verdict}"
-    elif max(shares) > 0:
-        most = "up to " * (len(shares) > 1)
-        said += f" (judge {judges} gave {most}{max(shares):.0%} of the labels)"
-    if error and _NOTHING in said:
-        return said.replace(_NOTHING, f"nothing that {error}")
-    return f"{said}, where false is what {error}" if error else said
+    for name, before, now in zip(MADE_AS, made_as, expected, strict=True):
+        if before != now:
+            raise ValueError(
+                f"a part has {name} = {before}, and is to calibrate with {now}: score it "
+                "again, by calibration_part"
+            )

@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 
 from .._checks import check_alpha
 from .._parameters import settings
-from ..estimators import count_as_trained
+from ..estimators import count_as_trained, reason_sent_with
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
@@ -240,7 +240,8 @@ def choose(search, X, y, questions):
         search.refit = False  # the caller fits what was chosen
     with config_context(enable_metadata_routing=True):  # for the filters in the search
         search.estimator.set_fit_request(groups=True)
-        search.fit(X, y, groups=groups)
+        with reason_sent_with(search.estimator):
+            search.fit(X, y, groups=groups)
     return clone(filter).set_params(**search.best_params_), search
 
 

@@ -25,6 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .. import __version__
 from .._checks import check_alphas, check_choice, warn
 from .._files import append_journal, open_journal
+from ..estimators import accept_origin, reason_in_force
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
@@ -154,9 +155,12 @@ def compare_filters(
         key = key_of(filters, *data, levels, protocol, splits, seeds, DRAWS)
         results = finished_splits(resume, key, filters)
     _warn_of_abstention(filters, questions, splits, levels)
+    reason = reason_in_force()
     tasks = (
-        delayed(run_split)(number, *each, filters, *data, levels)
-        for number, each in enumerate(zip(splits, seeds, strict=True))
+        delayed(run_split)(
+            number, splits[number], seeds[number], filters, data, levels, reason=reason
+        )
+        for number in range(len(splits))
         if number not in results
     )
     from tqdm.auto import tqdm
@@ -210,21 +214,27 @@ def _plain_filters(filter):
         yield getattr(search_in(filter), "estimator", filter)
 
 
-def run_split(number, parts, seed, filters, batch, labels, questions, alphas):
-    """(number, {filter: {metric: one value per alpha, "seconds": time of fitting}})."""
-    data = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
-    out = {}
-    with warnings.catch_warnings():
+def run_split(number, parts, seed, filters, data, alphas, reason):
+    """(number, {filter: {metric: one value per alpha, "seconds": time of fitting}}).
+
+    ``reason`` is that of the caller's `accept_origin`, which other processes do not know.
+    """
+    batch, labels, questions = data
+    of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
+    results = {}
+    with warnings.catch_warnings(), accept_origin(reason):
         # The filters are about to be calibrated on other problems, and the caller was
         # told already where those are too few.
         warnings.simplefilter("ignore", CalibrationWarning)
         for name, filter in filters.items():
             try:
-                out[name] = _run_filter(seeded(filter, seed), data, alphas, seed)
+                results[name] = _run_filter(
+                    seeded(filter, seed), of_parts, alphas, seed
+                )
             except Exception as error:
                 error.add_note(f"(filter {name!r}, split {number})")
                 raise
-    return number, out
+    return number, results
 
 
 def _run_filter(filter, data, alphas, seed):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
@@ -16,6 +15,7 @@ from .._checks import check_groups, is_missing, without_places
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import show
+from .hashes import hash_question, question_hashes
 
 #: The question of each problem; False says that each is a question of its own.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
@@ -186,7 +186,7 @@ def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int6
     if groups is not None:
         first = check_groups(groups, len(batch))
         values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
-        return np.array([_hash("group", value) for value in values])[first]
+        return np.array([hash_question("group", value) for value in values])[first]
     keys = _hash_keys(batch)
     texts = question_hashes(batch)
     if (keys >= 0).all():
@@ -225,44 +225,8 @@ def _hash_keys(batch):
                 f"{batch.name_of(i)}: the metadata key {GROUP!r} is {show(key)}, but must "
                 "be a text or a whole number"
             )
-        out[i] = _hash("group", key)
+        out[i] = hash_question("group", key)
     return out
-
-
-def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
-    """A number per problem for the text of its question, white space and case aside.
-
-    Parameters
-    ----------
-    batch : GraphBatch
-        The problems.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_problems,)
-        The same for the same text in every process. Without a question it is a number for
-        the contexts, and -1 without both.
-    """
-    out = np.full(len(batch), -1)
-    for name, kind in ((batch.context, "context"), (batch.problems, "question")):
-        known: dict = {}
-        for i, text in enumerate(() if name is None else name):
-            if not text:
-                continue
-            if text not in known:
-                whole = text if kind == "context" else " ".join(text.split()).casefold()
-                known[text] = _hash(kind, whole) if any(map(str.strip, whole)) else -1
-            if known[text] >= 0:
-                out[i] = known[text]
-    return out
-
-
-def _hash(kind, value):
-    """The first 63 bits of the SHA-256 of a value."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # as data frames read whole numbers beside missing ones
-    text = repr((kind, value)).encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
 
 
 def _check_shared(texts, keys, batch):

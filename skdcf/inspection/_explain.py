@@ -213,7 +213,6 @@ def explain(
     y: Labels | None = None,
     *,
     alpha: float | None = None,
-    accept_origin: str | None = None,
 ) -> Any:
     """Say for each claim why it was kept or dropped.
 
@@ -230,8 +229,6 @@ def explain(
         what is shown.
     alpha : float in (0, 1), optional
         None is the filter's own.
-    accept_origin : str, optional
-        As in the filter's `predict`.
 
     Returns
     -------
@@ -258,7 +255,7 @@ def explain(
     single = isinstance(X, ReasoningGraph)
     problems: Any = [X] if single else X
     y = [y] if single and y is not None else y
-    found = decide(filter, problems, alpha, accept_origin)
+    found = decide(filter, problems, alpha)
     batch = found.batch
     labels = None if y is None else filter.check(problems, y)[1]
     guarantee = filter.calibration_.guarantee

@@ -8,8 +8,6 @@ a line that was half written, and that line is left out.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import threading
 from collections import Counter
@@ -25,6 +23,7 @@ from sklearn.utils import Bunch
 from .._checks import check_choice
 from .._files import append_journal, read_journal
 from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
+from ..graphs.hashes import problem_digest
 from ..graphs.sources import KINDS, SOURCES, iterate_sources, read_sources
 
 #: Judgements that a person can give of a claim; None takes one back.
@@ -236,7 +235,7 @@ class LabelStore:
         for i, graph in enumerate(self.graphs):
             if graph.claims is None:
                 raise ValueError(f"problem {i} has no claim texts to show")
-        self._digests = [_digest(graph) for graph in self.graphs]
+        self._digests = [problem_digest(graph) for graph in self.graphs]
         self._lock = threading.Lock()
         #: The last event of each kind, person, problem and claim.
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
@@ -548,9 +547,3 @@ def _pairs(edges):
     if not isinstance(edges, list):
         raise ValueError("edges must be a list of pairs")
     return [tuple(pair) if isinstance(pair, list) else pair for pair in edges]
-
-
-def _digest(graph):
-    """Digest what is judged: judgements follow their problem, wherever it stands in a file."""
-    content = json.dumps([graph.id, graph.problem, graph.claims])
-    return hashlib.sha256(content.encode()).hexdigest()[:16]

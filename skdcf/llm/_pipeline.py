@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
 from .._parameters import HasMethods, Settings
+from ..estimators import reason_in_force
 from ..graphs import GraphBatch, Labels, ReasoningGraph
 from ..inspection import explain
 from ..labelling.sources import LabelSource, set_label_sources
@@ -363,8 +364,6 @@ class ConformalFactualityPipeline(Settings):
         X: Iterable[Any],
         y: Labels,
         groups: ArrayLike | None = None,
-        *,
-        accept_origin: str | None = None,
     ) -> Self:
         """Fit the filter on labelled problems.
 
@@ -378,9 +377,6 @@ class ConformalFactualityPipeline(Settings):
             1 for a true claim, 0 for a false one, -1 for one that nobody judged.
         groups : array-like of shape (n_problems,), optional
             Answers to the same question; see the filter's `fit`.
-        accept_origin : str, optional
-            The reason why problems may calibrate that were extracted with other models,
-            prompts or settings than new ones will be.
 
         Returns
         -------
@@ -395,28 +391,32 @@ class ConformalFactualityPipeline(Settings):
             If a language model gave more than 5 % of the labels.
         """
         self.validate()
-        batch = self._admit(X, accept_origin)
-        self.filter_ = clone(self.filter).fit(batch, y, groups, accept_origin)
+        batch = self._admit(X)
+        self.filter_ = clone(self.filter).fit(batch, y, groups)
         return self
 
-    def _admit(self, X, accept_origin):
+    def _admit(self, X):
         graphs = list(X)
         if not graphs or not isinstance(graphs[0], ReasoningGraph):
             return self.extractor.transform(graphs)
-        wanted = self.extractor.feature_names()
-        own = self.extractor.describe()
+        extraction = self.extractor.describe()
         made = [(graph.metadata or {}).get("extraction") for graph in graphs]
-        other = [m for m in made if m is not None and m != own]
-        if other and accept_origin is None:
-            many = f"{len(other)} of {len(graphs)} problems were extracted with other steps"
-            how = f"{other[0]}, than new ones will be, {own}: the promise may not hold"
-            raise ValueError(f"{many}, {how}. If it does, say why: accept_origin=...")
-        if wanted and all(graph.features is None for graph in graphs):
+        other = [m for m in made if m is not None and m != extraction]
+        if other and reason_in_force() is None:
+            raise ValueError(
+                f"{len(other)} of {len(graphs)} problems were extracted with other steps, "
+                f"{other[0]}, than new ones will be, {extraction}: the promise may not hold. "
+                'If it does, say why: with skdcf.accept_origin("reason"): ...'
+            )
+        expected = self.extractor.feature_names()
+        if expected and all(graph.features is None for graph in graphs):
             return self.extractor.add_features(graphs)
-        found = list(graphs[0].feature_names or ())
-        if found != wanted:
-            columns = f"columns {found}, but the extractor makes {wanted}"
-            raise ValueError(f"the problems have the {columns}: both have to be alike")
+        names = list(graphs[0].feature_names or ())
+        if names != expected:
+            raise ValueError(
+                f"the problems have the columns {names}, but the extractor makes "
+                f"{expected}: both have to be alike"
+            )
         return GraphBatch.pack(graphs)
 
     def answer(
@@ -425,7 +425,6 @@ class ConformalFactualityPipeline(Settings):
         answers: Sequence[str] | None = None,
         *,
         alpha: float | None = None,
-        accept_origin: str | None = None,
     ) -> list[FilteredAnswer]:
         """Keep of answers what can be trusted.
 
@@ -438,8 +437,6 @@ class ConformalFactualityPipeline(Settings):
             An answer to each question, where ``problems`` are texts.
         alpha : float in (0, 1), optional
             None is the filter's own.
-        accept_origin : str, optional
-            As in the filter's `predict`.
 
         Returns
         -------
@@ -453,8 +450,9 @@ class ConformalFactualityPipeline(Settings):
         CallError
             If no model can be reached, or gives no answer.
         """
-        asked = problems, answers, alpha, accept_origin
-        return clients.finish(self._answering(ChatClient._now, *asked))
+        return clients.finish(
+            self._answering(ChatClient._now, problems, answers, alpha)
+        )
 
     async def aanswer(
         self,
@@ -462,7 +460,6 @@ class ConformalFactualityPipeline(Settings):
         answers: Sequence[str] | None = None,
         *,
         alpha: float | None = None,
-        accept_origin: str | None = None,
     ) -> list[FilteredAnswer]:
         """Keep of answers what can be trusted, from within a loop; as `answer`.
 
@@ -474,16 +471,13 @@ class ConformalFactualityPipeline(Settings):
             As for `answer`.
         alpha : float in (0, 1), optional
             As for `answer`.
-        accept_origin : str, optional
-            As for `answer`.
 
         Returns
         -------
         list of FilteredAnswer
             One per problem, in their order.
         """
-        asked = problems, answers, alpha, accept_origin
-        return await self._answering(ChatClient._later, *asked)
+        return await self._answering(ChatClient._later, problems, answers, alpha)
 
     def _read(self, problems, answers, alpha):
         """All that could be wrong is found before the first call."""
@@ -499,7 +493,7 @@ class ConformalFactualityPipeline(Settings):
         pairs = items if answers is None else zip(items, answers, strict=True)
         return read_answers(pairs, ask=answers is None)
 
-    async def _answering(self, run, problems, answers, alpha, accept_origin):
+    async def _answering(self, run, problems, answers, alpha):
         items = self._read(problems, answers, alpha)
         if not items:
             return []
@@ -513,7 +507,7 @@ class ConformalFactualityPipeline(Settings):
         asked, chats = zip(*await each(items, self._ask), strict=True)
         found = await self.extractor._extracting(run, asked, "abstain")
         batch = GraphBatch.pack([one.graph for one in found])
-        shown = explain(self.filter_, batch, alpha=alpha, accept_origin=accept_origin)
+        shown = explain(self.filter_, batch, alpha=alpha)
         return await each(list(zip(chats, found, shown, strict=True)), self._finish)
 
     async def _ask(self, chat, item):

@@ -19,7 +19,7 @@ from .._checks import warn
 from .._parameters import settings
 from ..exceptions import GuaranteeWarning, SettingWarning
 from ..graphs import GraphBatch
-from ..graphs.problems import question_hashes
+from ..graphs.hashes import question_hashes
 from ..ops.price import log_price
 from ..training.preparing import Standardizer
 from ._scorer import Scorer, Task

@@ -1,0 +1,340 @@
+"""What made the problems, compared at every door.
+
+A promise is about problems like those that calibrated. What cannot be told from numbers is
+compared here: whether edges, alternatives and contexts are there, what extracted the claims,
+whether people changed edges, what a label means, who judged, and which problems trained.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from .._checks import warn
+from ..exceptions import GuaranteeWarning, LabelWarning
+from ..features.columns import learns, reads_edges
+from ..graphs import question_groups
+from ..graphs.hashes import Seen
+from ..graphs.sources import iterate_sources
+
+#: Whether these are there has to be as it was at calibration, problem by problem.
+PARTS = {
+    "edges": "edges (None is unknown, and () is known to be none)",
+    "alternatives": "alternatives",
+    "context": "contexts",
+}
+#: Values of the metadata that have to be as they were, where both are known.
+MADE = {
+    "extraction": "what extracted the claims",
+    "edges_corrected": "whether a person changed edges",
+    "label_meaning": "what a label means",
+}
+_FEW = 0.05  # share of labels by a model above which there is a warning
+_NOTHING = "nothing false"
+
+_accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
+
+
+@contextmanager
+def accept_origin(reason: str | None) -> Iterator[None]:
+    """Accept problems that were made otherwise than those that calibrated.
+
+    Every fit, calibration and decision inside the block takes them, and so do the processes
+    that are started there for filters. Whether edges, alternatives and contexts are there is
+    still compared. What was accepted to calibrate is kept in ``origin_``, with the reason,
+    and printed with the promise.
+
+    Parameters
+    ----------
+    reason : str
+        Why the problems may be used together; None accepts nothing.
+
+    Raises
+    ------
+    ValueError
+        If the reason is no text, or empty.
+
+    Examples
+    --------
+    >>> import skdcf
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> made = [g.replace(metadata={"extraction": "a" if i < 100 else "b"})
+    ...         for i, g in enumerate(graphs)]
+    >>> with skdcf.accept_origin("b is a new name of a"):
+    ...     cf = skdcf.HardCF(0, alpha=0.2).fit(made, y)
+    >>> cf.origin_["accepted"]
+    ['extraction: "b" beside "a" (b is a new name of a)']
+    """
+    if reason is not None and not (isinstance(reason, str) and reason.strip()):
+        raise ValueError(
+            f"accept_origin is {reason!r}, but must be a text: the reason why problems "
+            "that were made in another way may be used"
+        )
+    token = _accepted.set(reason)
+    try:
+        yield
+    finally:
+        _accepted.reset(token)
+
+
+@contextmanager
+def reason_sent_with(filter) -> Iterator[None]:
+    """Let a filter and its clones take the reason of the block to processes of a search.
+
+    A context variable does not reach other processes.
+    """
+    filter._accepted_by = (os.getpid(), _accepted.get())
+    try:
+        yield
+    finally:
+        del filter._accepted_by
+
+
+def reason_in_force(filter: Any = None) -> str | None:
+    """The reason of the block, or what came with a filter from the process that started this.
+
+    In a file a reason comes from no parent, and counts nowhere.
+    """
+    sender, reason = getattr(filter, "_accepted_by", (None, None))
+    return _accepted.get() or (reason if sender == os.getppid() else None)
+
+
+def needs_edges(filter):
+    """Whether a filter reads the edges that come with the problems."""
+    if callable(filter.edges):
+        return False
+    return filter.edges == "given" or reads_edges(filter.features)
+
+
+def origin_of(filter, batch, labelled):
+    """List what is known of how problems were made, by name."""
+    reads = needs_edges(filter)
+    several = batch.sizes > 1  # one claim needs no edges
+    origin = {"edges": _distinct(batch.edges_known[several]) if reads else []}
+    for name in ("alternatives", "context"):
+        column = getattr(batch, name)
+        present = [False] if column is None else [value is not None for value in column]
+        origin[name] = _distinct(present)
+
+    values: dict[str, dict] = {name: {} for name in MADE}  # as ordered sets
+    text_of: dict[int, str | None] = {}  # one dict often stands for a whole file
+    for row in [None] if batch.metadata is None else batch.metadata:
+        row = row or {}
+        extraction = row.get("extraction")
+        if id(extraction) not in text_of:
+            text = json.dumps(extraction, sort_keys=True, default=str)
+            text_of[id(extraction)] = extraction and text
+        values["extraction"][text_of[id(extraction)]] = True
+        if reads:
+            values["edges_corrected"][bool(row.get("edges_corrected"))] = True
+        meaning = row.get("label_meaning")
+        if labelled or meaning is not None:
+            values["label_meaning"][meaning] = True
+    return origin | {name: list(distinct) for name, distinct in values.items()}
+
+
+def _distinct(flags):
+    return np.unique(np.asarray(flags, dtype=bool))[::-1].tolist()
+
+
+def join_origins(origins):
+    """One origin of those of several parts; None where nothing is known of any."""
+    joined: dict[str, dict] = {}
+    for origin in origins:
+        for name, values in (origin or {}).items():
+            joined.setdefault(name, {}).update(dict.fromkeys(values))
+    return {name: list(values) for name, values in joined.items()} or None
+
+
+def compare_origin(filter, origin, *, new=False):
+    """ValueError or a warning where problems were made otherwise than those that calibrated.
+
+    Parameters
+    ----------
+    filter : filter
+        Its ``origin_``, where it has one, is what is compared with.
+    origin : dict
+        From `origin_of`, or the ``origin_`` of a part.
+    new : bool
+        Whether these problems are to calibrate, so that ``origin_`` becomes theirs.
+    """
+    calibrated = getattr(filter, "origin_", None) or {}
+    reason = reason_in_force(filter)
+    for name, text in PARTS.items():
+        _compare_presence(name, text, origin.get(name, []), calibrated.get(name))
+    accepted = []
+    for name, text in MADE.items():
+        values = origin.get(name, [])
+        before = list(calibrated.get(name) or ())
+        accepted += _compare_values(name, text, values, before=before, reason=reason)
+    if new:
+        kept = {name: origin.get(name, []) for name in (*PARTS, *MADE)}
+        kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
+        for name in ("judged", "judges"):
+            kept[name] = origin.get(name, [])
+        filter.origin_ = kept
+
+
+def _compare_presence(name, text, values, before):
+    if name == "edges" and len(values) == 2 and not before:
+        raise ValueError(
+            f"some problems of several claims have {text}, and some have none: give all "
+            "of them edges, () where no claim builds on another, or choose "
+            'edges="none" or a rule of skdcf.edges for the filter'
+        )
+    for value in values:
+        if before and value not in before:
+            have = "have" if value else "have no"
+            had = "had none" if value else "had them"
+            raise ValueError(
+                f"problems {have} {text}, and those that calibrated {had}. The promise "
+                "does not hold for what was made otherwise: make them alike, or fit again"
+                + (', or choose edges="none" or a rule' if name == "edges" else "")
+            )
+
+
+def _compare_values(name, text, values, *, before, reason):
+    """ValueError, a warning, or the differences that were accepted."""
+    known = [value for value in [*before, *values] if value is not None]
+    if not known:
+        return []
+    first = known[0]
+    allowed = {value for value in before if value is not None} or {first}
+    other = [value for value in values if value is not None and value not in allowed]
+    if other and reason is None:
+        raise ValueError(
+            f"{name} ({text}) is {_shown(other[0])}, and was {_shown(first)} for those "
+            "that came before. The promise is about problems that are made alike: fit or "
+            "calibrate again, or say why it may be overlooked, "
+            'with skdcf.accept_origin("reason"): ...'
+        )
+    unknown_now = None in values
+    unknown_before = None in before
+    if not other and unknown_now != unknown_before and (unknown_now or values):
+        warn(
+            f"{name} ({text}) is {'un' * unknown_now}known for some of these problems, and "
+            f"{'un' * unknown_before}known for those that calibrate: it is {_shown(first)} "
+            "where it is known, and whether all were made alike cannot be checked",
+            GuaranteeWarning,
+        )
+    return [f"{name}: {_shown(v)} beside {_shown(first)} ({reason})" for v in other]
+
+
+def _shown(value):
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def note_judges(filter, batch, labels):
+    """Note which share of the labels models gave; warn where it is more than a few."""
+    judged = labels >= 0
+    sources = () if batch.metadata is None else compress(iterate_sources(batch), judged)
+    models = [row["by"] for row in sources if row and row["kind"] == "model"]
+    share = len(models) / max(int(judged.sum()), 1)
+    names = sorted(set(map(str, models)))
+    filter.origin_ |= {"judged": [share], "judges": names}
+    if share > _FEW:
+        warn(
+            f"{share:.0%} of the labels that calibrate were given by a language model "
+            f"({', '.join(names)}), so that the promise is about its verdicts: of errors "
+            "that it overlooks, any number may be kept. Label some problems by hand; "
+            "skdcf.labelling.agreement says how far the model's labels can be trusted",
+            LabelWarning,
+        )
+
+
+def name_errors(sentence, origin):
+    """The sentence of a guarantee, which says what its labels call false, and who does."""
+    shares = origin.get("judged") or [0.0]
+    judges = ", ".join(origin.get("judges", ()))
+    meanings = {meaning for meaning in origin.get("label_meaning", ()) if meaning}
+    supported = meanings == {"supported"}
+    error = "its context does not support" if supported else ""
+    if min(shares) == 1:
+        verdict = "finds unsupported by its context" if supported else "calls false"
+        error = f"judge {judges} {verdict}"
+    elif max(shares) > 0:
+        most = "up to " * (len(shares) > 1)
+        sentence += f" (judge {judges} gave {most}{max(shares):.0%} of the labels)"
+    if error and _NOTHING in sentence:
+        return sentence.replace(_NOTHING, f"nothing that {error}")
+    return f"{sentence}, where false is what {error}" if error else sentence
+
+
+def refuse_learning_steps(filter):
+    """ValueError where a Pipeline has fitted a transformer to what is to calibrate.
+
+    A table does not tell what made it; the Pipeline that calls `fit` does. So the frames that
+    called are searched for one. Scikit-learn hands a Pipeline's last step nothing else: what
+    transformers of others return is a plain array, which carries no sign of them, so that
+    a sign set by our own would miss those that do the harm (coverage .741 for .9 with a
+    LinearDiscriminantAnalysis).
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        pipeline = frame.f_locals.get("self")
+        if isinstance(pipeline, Pipeline) and pipeline.steps[-1][1] is filter:
+            for name, step in pipeline.steps[:-1]:
+                if learns(step):
+                    raise ValueError(
+                        f"the step {name!r} of the Pipeline, {step!r}, learns from the "
+                        "problems that calibrate, which voids the guarantee. Pass it as "
+                        f"{type(filter).__name__}(features=...), fitted to training problems only"
+                    )
+        frame = frame.f_back
+
+
+def seen_of(batch, groups):
+    """Hashes of problems; ``groups`` as in `~skdcf.graphs.question_groups`."""
+    return Seen.of(batch, question_groups(batch, groups))
+
+
+def refuse_trained(batch, seen, trained, scorer):
+    """ValueError where a question trained the filter; a warning where content is the same."""
+    in_prior = scorer.saw(batch)
+    if in_prior.any():
+        raise ValueError(
+            f"{batch.name_of(int(np.argmax(in_prior)))} and {int(in_prior.sum()) - 1} other "
+            "problems have questions that the public prior in the scorer was learnt from. "
+            "The promise needs new problems: calibrate on others, or use another prior"
+        )
+    same_question = (seen.question >= 0) & np.isin(seen.question, trained["question"])
+    same_content = np.isin(seen.content, trained["content"])
+    proven = same_question | (same_content & seen.asked)
+    if proven.any():
+        raise ValueError(
+            f"{batch.name_of(int(np.argmax(proven)))} and {int(proven.sum()) - 1} other "
+            "problems trained the filter, or are answers to a question that did. The "
+            "promise needs problems that are new to it: calibrate on others, or fit again"
+        )
+    if same_content.any():
+        warn(
+            f"{int(same_content.sum())} of {len(batch)} problems are exact copies of problems "
+            "that trained the filter. They have no question by which to tell whether they are "
+            "the same ones: if they are, the promise does not hold",
+            GuaranteeWarning,
+        )
+
+
+def count_as_trained(filter, X, groups=None):
+    """Remember problems that chose the settings of a filter as if they had trained it.
+
+    Parameters
+    ----------
+    filter : fitted filter
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers.
+    """
+    seen = seen_of(filter.check(X), groups).sorted()
+    before = filter._trained
+    filter._trained = {kind: np.union1d(before[kind], seen[kind]) for kind in seen}

@@ -260,11 +260,14 @@ _KNOWN = (
     "sklearn.metrics._scorer._PassthroughScorer",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Modules and classes of which every name is known.
-_KNOWN_INSIDE = (
-    "skdcf.edges.",
-    "sklearn.model_selection._split.",
-    "sklearn.utils._metadata_requests.",
+#: How scikit-learn keeps which metadata a method takes; that module has no ``__all__``.
+_REQUESTS = (
+    "MetadataRequest",
+    "MetadataRouter",
+    "MethodMapping",
+    "MethodMetadataRequest",
+    "MethodPair",
+    "RouterMappingPair",
 )
 #: Trees that their libraries follow without looking, so that a made-up one ends the
 #: process. Some versions of skops trust them.
@@ -286,6 +289,28 @@ def public_modules():
     found = (m.name for m in pkgutil.iter_modules(import_module(PACKAGE).__path__))
     inside = (m for m in found if not m.startswith("_") and m not in _INSIDE)
     return PACKAGE, *(f"{PACKAGE}.{name}" for name in sorted(inside))
+
+
+@cache
+def _known_names():
+    """Full names of what a file may hold, beside public classes of this package.
+
+    No prefix of a name is enough: a module also holds what it imports, such as numpy, and
+    from there every attribute leads on.
+    """
+    splits = import_module("sklearn.model_selection._split")
+    listed = import_module("sklearn.model_selection").__all__
+    splitters = [
+        name for name in listed if inspect.isclass(getattr(splits, name, None))
+    ]
+    return frozenset(
+        [
+            *_KNOWN,
+            *(f"skdcf.edges.{name}" for name in import_module("skdcf.edges").__all__),
+            *(f"sklearn.model_selection._split.{name}" for name in splitters),
+            *(f"sklearn.utils._metadata_requests.{name}" for name in _REQUESTS),
+        ]
+    )
 
 
 @cache
@@ -340,10 +365,11 @@ def check_names(schema, unknown, trusted):
     ``unknown`` are the names that skops does not trust by itself.
     """
     names = set(unknown) | {name for name, _ in nodes_of(schema) if name in _UNCHECKED}
+    walked = set(_names_of_walkers(schema))
     openings = [(name, text) for name, _, text in _openings(schema)]
     outward = {name for name, _ in openings}
     known = {name for name in names - outward if _is_known(name)}
-    others = sorted((names | outward) - set(trusted) - known)
+    others = sorted((names - known | outward | walked) - set(trusted))
     if others:
         opened = [text for _, text in openings]
         raise ValueError(
@@ -351,6 +377,18 @@ def check_names(schema, unknown, trusted):
             + (f"; it would open {', '.join(opened)}" if opened else "")
             + f". If you know that they are, pass trusted={others}"
         )
+
+
+def _names_of_walkers(schema):
+    """Dotted names of methods, and of partial functions, by what skops would build."""
+    for name, node in nodes_of(schema):
+        loader = node.get("__loader__")
+        if loader == "PartialNode":
+            yield "functools.partial"
+        elif loader == "MethodNode":
+            content = node.get("content")
+            method = content.get("func") if isinstance(content, dict) else None
+            yield f"{name}.{method}"
 
 
 def close_openings(schema):
@@ -362,7 +400,7 @@ def close_openings(schema):
 
 
 def _is_known(name):
-    if name in _KNOWN or name.startswith(_KNOWN_INSIDE):
+    if name in _known_names():
         return True
     return _class_of(name) is not None and not name.startswith(_OUTWARD)
 

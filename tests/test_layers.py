@@ -67,6 +67,7 @@ OF_THE_ROOM = {
     "test_features_arithmetic.py": "what is read of one text; columns are counts of many",
     "test_features_text.py": "the size of blocks; one operation against its definition",
     "test_folds.py": "one hazard in place of four, so that it is computed by hand",
+    "test_hostile_files.py": "files that somebody forges who knows the format",
     "test_llm_client.py": "pauses of a hundredth of a second",
     "test_llm_faults.py": "pauses; sentences and log odds of replies made by hand",
     "test_llm_steps.py": "any text at all as a reply; versions against files of prompts",

@@ -16,6 +16,8 @@ from ..ops.conformal import Steps, conformal_rank, conformal_threshold
 from ..ops.hard import segment_min
 from ..ops.overlap import overlap_threshold
 
+_ROUNDED = 1e-12  # of a mean of losses: more than its rounding, less than anybody sees
+
 
 @dataclass(frozen=True)
 class PathRisks:
@@ -283,11 +285,16 @@ class Controlled(Calibration):
         return self._level(own, self.sums[below], weight)
 
     def _level(self, own, sums, weight):
-        """The level; +inf where all weights are 0, so that nothing is known."""
+        """The level; +inf where all weights are 0, so that nothing is known.
+
+        Sums of thirds and of weights miss the decimal that they are compared with by a few
+        bits. The level is lowered by more than these, here alone, so that whoever asks for
+        it compares the same number; the promise is missed by 1e-12 of alpha at most.
+        """
         total = np.asarray(weight + self.weight)
         known = total > 0
         mean = (weight * own + sums) / np.where(known, total, 1.0)
-        return np.where(known, mean, np.inf)
+        return np.where(known, mean * (1 - _ROUNDED), np.inf)
 
     def thresholds(self, risks, level):
         weights = np.ones(len(risks)) if risks.weights is None else risks.weights
@@ -325,7 +332,7 @@ class Controlled(Calibration):
             return (
                 f"all {self.n} calibration problems have weight 0: nothing can be kept"
             )
-        if self.n and self.typical / (self.typical + self.weight) <= level:
+        if self.n and self._level(1.0, 0.0, self.typical) <= level:
             return None
         return self.guarantee.needed(self.n, level)
 

@@ -323,12 +323,9 @@ def staircase(steps, weights=None):
     -------
     position : ndarray of shape (n_steps,), sorted
     sums : ndarray of shape (n_steps + 1,)
-        ``sums[j]`` is the height after j steps, rounded up where it is no whole number:
-        a claim less is kept then, and none too many.
+        ``sums[j]`` is the height after j steps, rounded once however many they are.
     """
     order = np.argsort(steps.position, kind="stable")
     height = steps.height if weights is None else steps.height * weights[steps.problem]
-    sums = np.append(0.0, np.cumsum(height[order]))
-    if (height % 1).any():
-        sums *= 1 + 1e-12
-    return steps.position[order], sums
+    sums = np.append(0.0, np.cumsum(height[order], dtype=np.longdouble))
+    return steps.position[order], sums.astype(np.float64)

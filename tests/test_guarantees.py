@@ -534,3 +534,22 @@ def test_metadata_outlives_features(data):
     model = make_pipeline(GraphFeatures(), filter).fit(named, y)
     assert model[-1].calibration_.names == ["a", "b"]
     assert len(model.predict(named[:10])) == 10
+
+
+@pytest.mark.parametrize("n_groups", [1, 3, 10, 20])
+def test_certainty_in_groups_is_said_for_each_and_for_all(n_groups):
+    """Ten groups that each hold in .95 of the sets hold together in fewer of them."""
+    graphs, y = make_reasoning_graphs(1200, random_state=0, return_X_y=True)
+    group = np.arange(1200) % n_groups
+    table = np.column_stack([graphs.features, group[graphs.problem_of]])
+    graphs = graphs.replace_features(table, [*graphs.feature_names, "part"])
+    cf = HardCF(0, guarantee=NoFalseClaim(delta=0.05, by="part")).fit(graphs, y)
+    promise = cf.describe(0.2)
+    assert (
+        "in each group by 'part', for 0.95 of all calibration sets of that group"
+        in (promise)
+    )
+    together = {3: "0.85", 10: "0.5"}.get(n_groups)
+    assert ("at once" in promise) == (together is not None)
+    if together:
+        assert f"in all {n_groups} groups at once for at least {together} of" in promise

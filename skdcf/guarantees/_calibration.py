@@ -178,15 +178,19 @@ class Calibration(metaclass=ABCMeta):
         """
         short = self.shortage(level)
         needed = self.guarantee.problems_needed(level)
-        said = self.guarantee.describe(level)
+        promise = self._promise(level)
         if not short:
-            return said
+            return promise
         if not self.keeps_nothing(level):
             fewer = f"fewer than {needed} problems calibrate"
-            return f"{said}; nothing is kept where {fewer}"
+            return f"{promise}; nothing is kept where {fewer}"
         if self.n < needed:
             return f"keeps nothing until it has {needed} calibration problems; it has {self.n}"
         return f"keeps nothing: {short}"
+
+    def _promise(self, level):
+        """The guarantee's sentence, with what only the calibration knows."""
+        return self.guarantee.describe(level)
 
     def keeps_nothing(self, level: float) -> bool:
         """Whether nothing is kept of any problem at a level.
@@ -384,6 +388,15 @@ class PerGroup(Calibration):
         shown = short[:5]
         more = f" ({len(short) - 5} groups more)" if len(short) > 5 else ""
         return " ".join(shown) + more
+
+    def _promise(self, level):
+        promise = super()._promise(level)
+        n_groups = len(self.names)
+        delta = getattr(self.guarantee, "delta", None) or 1.0
+        share = 1 - n_groups * delta
+        if n_groups == 1 or share < 1e-9:
+            return promise
+        return f"{promise}; in all {n_groups} groups at once for at least {share:g} of them"
 
     def keeps_nothing(self, level):
         return all(part.shortage(level) for part in self.parts)

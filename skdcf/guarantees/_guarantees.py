@@ -619,9 +619,13 @@ class NoFalseClaim(Guarantee):
         what = f"at most {self.max_false} of the kept claims are false"
         what = what if self.max_false else "nothing false is kept"
         sure = f"with a probability of at least {1 - level:.6g}"
-        if self.delta:
-            sure += f" (for {1 - self.delta:g} of all calibration sets)"
-        return f"{sure}, {what}{self.scope}"
+        if self.delta is None:
+            return f"{sure}, {what}{self.scope}"
+        share = f"for {1 - self.delta:g} of all calibration sets"
+        if self.by is None:
+            return f"{sure} ({share}), {what}{self.scope}"
+        # Each group has its own luck: in many groups it is rarely good in all of them.
+        return f"{sure}, {what}, in each group by {self.by!r}, {share} of that group"
 
     def _asked(self, n, level):
         if self.delta is None:

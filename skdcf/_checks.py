@@ -31,8 +31,8 @@ def check_number(name, value, low, *, above=True):
 
 def check_count(name, value, low):
     """ValueError unless ``value`` is a whole number of at least ``low``."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < low:
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < low:
         raise ValueError(
             f"{name} is {value!r}, but must be a whole number of at least {low}"
         )
@@ -167,9 +167,12 @@ def warn_of_versions(name, there):
     """Warn where another skdcf or scikit-learn made a file or a pickle."""
     from sklearn.exceptions import InconsistentVersionWarning as Kind
 
-    if there != (here := versions()):
-        found = {"current_sklearn_version": here, "original_sklearn_version": there}
-        warn(Kind(estimator_name=name, **found), Kind)
+    if there != (versions_now := versions()):
+        versions_found = {
+            "current_sklearn_version": versions_now,
+            "original_sklearn_version": there,
+        }
+        warn(Kind(estimator_name=name, **versions_found), Kind)
 
 
 def reduced(filter):

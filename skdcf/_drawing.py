@@ -157,9 +157,9 @@ def _turns(rows, links, sweep):
 
 def _wanted(at, links):
     """The mean of each item's neighbours at the other side; its own without any."""
-    there, here = links.T
-    count = np.bincount(here, minlength=len(at))
-    total = np.bincount(here, at[there], len(at))
+    parent, child = links.T
+    count = np.bincount(child, minlength=len(at))
+    total = np.bincount(child, at[parent], len(at))
     return np.where(count > 0, total / np.maximum(count, 1), at)
 
 
@@ -203,8 +203,8 @@ def _places(rows, links, half):
         for row, towards in _turns(rows, links, sweep):
             # Trunks are held straight, claims give way.
             weight = np.where(half[row] == TRUNK, 4.0, 1.0)
-            wanted = _wanted(x, towards)[row] - gap[row]
-            x[row] = isotonic_regression(wanted, weights=weight).x + gap[row]
+            target = _wanted(x, towards)[row] - gap[row]
+            x[row] = isotonic_regression(target, weights=weight).x + gap[row]
     return x - x.min(initial=np.inf)
 
 
@@ -239,8 +239,8 @@ class Shown(NamedTuple):
     @property
     def words(self):
         """Say in words what the claim is: "kept, false"."""
-        known = self.look.word if self.look is not LOOKS[None] else ""
-        return ", ".join(word for word in (known, self.mark) if word)
+        look_word = self.look.word if self.look is not LOOKS[None] else ""
+        return ", ".join(word for word in (look_word, self.mark) if word)
 
 
 def shown_of(n_claims, kept, labels):
@@ -258,16 +258,19 @@ def shown_of(n_claims, kept, labels):
     list of Shown
     """
     states = [None] * n_claims if kept is None else kept
-    known = [1] * n_claims if labels is None else labels
-    pairs = zip(states, known, strict=True)
+    label_of = [1] * n_claims if labels is None else labels
+    pairs = zip(states, label_of, strict=True)
     return [Shown(LOOKS[state], MARKS[label]) for state, label in pairs]
 
 
 def legend_entries(shown):
     """Every look and every mark that occurs, with its word."""
-    there = {one.look for one in shown}, {one.mark for one in shown}
-    looks = [look for look in (LOOKS[True], LOOKS[False]) if look in there[0]]
-    marks = [mark for mark in ("false", "not judged") if mark in there[1]]
+    looks_and_marks = (
+        {shown_claim.look for shown_claim in shown},
+        {shown_claim.mark for shown_claim in shown},
+    )
+    looks = [look for look in (LOOKS[True], LOOKS[False]) if look in looks_and_marks[0]]
+    marks = [mark for mark in ("false", "not judged") if mark in looks_and_marks[1]]
     on = (*looks, LOOKS[None])[0]
     entries = [(Shown(look, ""), look.word) for look in looks]
     return entries + [(Shown(on, mark), mark) for mark in marks]
@@ -330,11 +333,11 @@ class SvgPen:
 
     def path(self, curve, *paint):
         """A line of (letter, points), letters as in SVG."""
-        said = "".join(
+        commands = "".join(
             letter + " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
             for letter, points in curve
         )
-        self._add(f'path d="{said}"', *paint)
+        self._add(f'path d="{commands}"', *paint)
 
     def write(self, place, text, size, colour):
         """A short text in the middle of a place."""
@@ -381,10 +384,10 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     layout = layered_layout(n_claims, edges)
     pen = SvgPen()
     draw_graph(pen, layout, shown_of(n_claims, kept, labels))
-    said = f"{n_claims} claims and {len(edges)} edges between them"
+    description = f"{n_claims} claims and {len(edges)} edges between them"
     if kept is not None:
-        said += f"; {int(np.sum(kept))} claims are kept"
-    label = f'role="img" aria-label="{escape(said)}"'
+        description += f"; {int(np.sum(kept))} claims are kept"
+    label = f'role="img" aria-label="{escape(description)}"'
     return pen.element(layout.width, layout.height, label)
 
 
@@ -423,8 +426,8 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
         if graph.problem is None
         else f'<p class="problem">{_said(graph.problem)}</p>'
     )
-    both = _drawing(graph, kept, labels) + _listed(graph, shown, reasons or {})
-    return f'{question}<div class="both">{both}</div>{_legend(shown)}'
+    content = _drawing(graph, kept, labels) + _listed(graph, shown, reasons or {})
+    return f'{question}<div class="both">{content}</div>{_legend(shown)}'
 
 
 def _listed(graph, shown, reasons):
@@ -453,21 +456,23 @@ def _drawing(graph, kept, labels):
 
 
 def _item(number, shown, text, reason):
-    said = _said(text)
+    text_of_claim = _said(text)
     if shown.look is LOOKS[False]:
-        said = f"<del>{said}</del>"
+        text_of_claim = f"<del>{text_of_claim}</del>"
     words = f' <span class="words">{shown.words}</span>' if shown.words else ""
     why = f'<span class="reason">{escape(reason)}</span>' if reason else ""
     kind = ' class="false"' if shown.mark == "false" else ""
     glyph = glyph_svg(number + 1, shown)
-    return f"<li{kind}><span>{glyph}</span><span>{said}{words}{why}</span></li>"
+    return (
+        f"<li{kind}><span>{glyph}</span><span>{text_of_claim}{words}{why}</span></li>"
+    )
 
 
 def _legend(shown):
     """Every look and every mark that occurs, in words."""
-    said = [f"{glyph_svg('', look)} {word}" for look, word in legend_entries(shown)]
-    said.append("An arrow leads from a claim to one that builds on it.")
-    return f'<div class="legend"><span>{"</span><span>".join(said)}</span></div>'
+    entries = [f"{glyph_svg('', look)} {word}" for look, word in legend_entries(shown)]
+    entries.append("An arrow leads from a claim to one that builds on it.")
+    return f'<div class="legend"><span>{"</span><span>".join(entries)}</span></div>'
 
 
 def batch_html(batch):
@@ -482,7 +487,7 @@ def batch_html(batch):
 def summary(i, graph):
     """A problem in a line of text: name, size, beginning of the question."""
     name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
-    said = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
+    sentence = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
     if graph.problem:
-        said += f"; {shorten(graph.problem, 90, placeholder=' …')}"
-    return said
+        sentence += f"; {shorten(graph.problem, 90, placeholder=' …')}"
+    return sentence

@@ -168,8 +168,8 @@ def read_journal(path, take):
             if line:
                 take(json.loads(line))
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            whole = number < len(lines) or not line.startswith(b"{")
-            if whole or not isinstance(error, json.JSONDecodeError):
+            is_whole = number < len(lines) or not line.startswith(b"{")
+            if is_whole or not isinstance(error, json.JSONDecodeError):
                 told = f"{place} does not belong there ({error.args[-1]})"
                 advice = "take this line out, or name another journal"
                 raise ValueError(f"{told}: {advice}") from error
@@ -300,9 +300,9 @@ def _check_form(line, name):
     """ValueError where the first line is the beginning of another form of JSON."""
     text = line if isinstance(line, str) else line.decode("latin-1")
     if text[:1] == "[" or text == "{":
-        found, path = _FORMS[text[0]]
+        form, path = _FORMS[text[0]]
         needed = f"one object per line is needed: jq -c {path} {name}"
-        raise ValueError(f"{name} holds {found}, but {needed}")
+        raise ValueError(f"{name} holds {form}, but {needed}")
 
 
 def _decoded(line, parse_constant):

@@ -106,13 +106,13 @@ def folded(title, inside):
 
 def table(header, rows, caption=None):
     """A table of texts, the first column to the left and all others to the right."""
-    said = "" if caption is None else f"<caption>{escape(caption)}</caption>"
+    caption_html = "" if caption is None else f"<caption>{escape(caption)}</caption>"
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     lines = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
         for row in rows
     )
-    inside = f"{said}<thead><tr>{names}</tr></thead><tbody>{lines}</tbody>"
+    inside = f"{caption_html}<thead><tr>{names}</tr></thead><tbody>{lines}</tbody>"
     return f'<div class="wide"><table class="numbers">{inside}</table></div>'
 
 
@@ -184,13 +184,13 @@ class Table:
         return [(self._heading(), self._columns, self.rows())]
 
     def __str__(self) -> str:
-        return "\n".join(_as_text(*one) for one in self._tables())
+        return "\n".join(_as_text(*table_rows) for table_rows in self._tables())
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return "".join(card(html_table(*one)) for one in self._tables())
+        return "".join(card(html_table(*table_rows)) for table_rows in self._tables())
 
 
 class LevelTable(Table):
@@ -208,8 +208,8 @@ class LevelTable(Table):
 
     def _values(self):
         shape = len(self.names), len(self.alpha)
-        both = {"alpha": self.alpha, "filter": np.array(self.names)[:, None]}
-        values = both | self._levels()
+        columns = {"alpha": self.alpha, "filter": np.array(self.names)[:, None]}
+        values = columns | self._levels()
         return {key: np.ravel(np.broadcast_to(v, shape).T) for key, v in values.items()}
 
 

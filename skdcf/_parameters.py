@@ -75,9 +75,9 @@ class Settings(BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         """Forget that a parent class declares to learn nothing, where `fit` is another one."""
         super().__init_subclass__(**options)
-        own = vars(cls).keys()
+        own_names = vars(cls).keys()
         inherited = getattr(cls, "learns", True)
-        if own & FITTING and "learns" not in own and inherited is not True:
+        if own_names & FITTING and "learns" not in own_names and inherited is not True:
             cls.learns = None  # type: ignore[attr-defined]
 
     @classmethod

@@ -193,11 +193,11 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     [(0, 1), (1, 2), (1, 3), (2, 3)]
     """
     _check_texts(claims)
-    given = _COMMON | _find_terms(problem or "")
+    terms_given = _COMMON | _find_terms(problem or "")
     latest = {}
     edges = []
     for v, text in enumerate(claims):
-        terms = _find_terms(text) - given
+        terms = _find_terms(text) - terms_given
         parents = {latest[term] for term in terms if term in latest}
         if not parents and v:
             parents = {v - 1}

@@ -374,12 +374,12 @@ class FilterReport(Table):
     @property
     def warning(self) -> str:
         """Words about problems that the filter has seen before; empty without any."""
-        said = [
+        sentences = [
             f"{n} of these problems {word} the filter"
             for n, word in zip(self.seen, ("trained", "calibrated"), strict=True)
             if n
         ]
-        return f"; {' and '.join(said)}: coverage is too good" if said else ""
+        return f"; {' and '.join(sentences)}: coverage is too good" if sentences else ""
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per alpha; with groups, those of all problems and then of each group.
@@ -389,10 +389,12 @@ class FilterReport(Table):
         list of dict
             The lines, in plain values.
         """
-        own = super().rows()
+        own_rows = super().rows()
         if not self.groups:
-            return own
-        parts = {"all": own} | {g: one.rows() for g, one in self.groups.items()}
+            return own_rows
+        parts = {"all": own_rows} | {
+            g: group_report.rows() for g, group_report in self.groups.items()
+        }
         return [{"group": g} | row for g, rows in parts.items() for row in rows]
 
     def _heading(self):
@@ -406,7 +408,10 @@ class FilterReport(Table):
     def _tables(self):
         tables = [(self._heading(), self._columns, super().rows())]
         if self.groups:
-            parts = [(g, one.n_problems, one.rows()) for g, one in self.groups.items()]
+            parts = [
+                (g, group_report.n_problems, group_report.rows())
+                for g, group_report in self.groups.items()
+            ]
             rows = [
                 {"group": group, "n_problems": n} | rows[i]
                 for i in range(len(self.alpha))
@@ -482,8 +487,10 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
 
 def _per_question(values, questions):
     """Mean over the answers to each question, along the last axis."""
-    found, code, count = np.unique(questions, return_inverse=True, return_counts=True)
-    if len(found) == len(questions):
+    distinct, code, count = np.unique(
+        questions, return_inverse=True, return_counts=True
+    )
+    if len(distinct) == len(questions):
         return values
     return np.apply_along_axis(lambda row: np.bincount(code, row), -1, values) / count
 
@@ -647,13 +654,13 @@ def leave_one_out(
         claims, order, chosen = _by_question(risks, questions, chosen)
         steps = part.steps[chosen]
         mask[:, order] = guarantee.leave_one_out(steps, claims) <= alphas[:, None]
-    whole = guarantee.calibrate(steps, claims)
+    calibration = guarantee.calibrate(steps, claims)
     fewer = guarantee.calibrate_one(steps[np.arange(1, len(chosen))], None)
     return report_of(
         guarantee,
         (alphas, kept, labels, batch.offsets, questions),
         laws=None if claims.groups else [fewer.coverage_law(a) for a in alphas],
-        threshold=np.array([whole.threshold(a) for a in alphas]),
+        threshold=np.array([calibration.threshold(a) for a in alphas]),
         n_calibration=len(chosen) - 1,
     )
 
@@ -680,7 +687,7 @@ def _by_question(claims, questions, chosen):
     groups = claims.groups or [None] * len(claims)
     units = list(zip(questions.tolist(), groups, strict=True))
     number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
-    unit = np.array([number[one] for one in units])
+    unit = np.array([number[unit_name] for unit_name in units])
     chosen = chosen[np.argsort(unit[chosen])]
     order = claims.rows(np.argsort(unit, kind="stable"))
     merged = replace(

@@ -125,8 +125,8 @@ def play(before, state, log_factors):
     staked = np.log((waiting(t[:-1]) - waiting(t[1:])) / n_bets)
     stakes = np.vstack([state[1], staked[:, None] - product[:-1]])
     stakes = np.logaddexp.accumulate(stakes, axis=0)
-    made = np.column_stack([np.log(waiting(t[1:])), product[1:] + stakes[1:]])
-    return logsumexp(made, axis=1), np.stack([product[-1], stakes[-1]])
+    stakes_played = np.column_stack([np.log(waiting(t[1:])), product[1:] + stakes[1:]])
+    return logsumexp(stakes_played, axis=1), np.stack([product[-1], stakes[-1]])
 
 
 _BLOCK = 512  # problems that are ranked among each other at a time
@@ -237,8 +237,8 @@ class ExchangeabilityTest(BettingMonitor):
         for start in range(0, len(values), _BLOCK):
             block = slice(start, start + _BLOCK)
             factors = _log_factors(self._p_values(values[block], uniform[block]))
-            made, self.state_ = play(len(self.log_wealth_), self.state_, factors)
-            self.log_wealth_ = np.append(self.log_wealth_, made)
+            log_wealth, self.state_ = play(len(self.log_wealth_), self.state_, factors)
+            self.log_wealth_ = np.append(self.log_wealth_, log_wealth)
         return self
 
     def _start(self, seen):
@@ -404,14 +404,14 @@ class CoverageMonitor(BettingMonitor):
         names = [*map(as_one, part.groups or [None] * len(part))]
         places = {name: g for g, name in enumerate(self.groups_)}
         rows_of = [[] for _ in places]
-        keys, known = _keys(filter, part.seen)
+        keys, calibrated_before = _keys(filter, part.seen)
         order = np.lexsort(part.seen.orders())
         for row in order.tolist():
             g = places.get(names[row])
             key = keys[row]
             if g is None:
                 self.n_unwatched_ += 1
-            elif known[row] or key in self.taken_[g]:
+            elif calibrated_before[row] or key in self.taken_[g]:
                 self.n_repeated_ += 1
             else:
                 rows_of[g].append(row)
@@ -453,8 +453,8 @@ class CoverageMonitor(BettingMonitor):
     def _restart(self, filter):
         """Begin new urns where the filter has another calibration than before."""
         level = filter.calibration_.guarantee.level(None, filter.alpha)
-        now = np.append(filter.nonconformity_scores_, level)
-        if np.array_equal(getattr(self, "calibration_", None), now):
+        scores_now = np.append(filter.nonconformity_scores_, level)
+        if np.array_equal(getattr(self, "calibration_", None), scores_now):
             return
         urns = _urns(filter, level)
         taken = dict(zip(self.groups_, self.taken_, strict=True))
@@ -463,7 +463,7 @@ class CoverageMonitor(BettingMonitor):
         self.groups_ = list(urns)
         self.urns_ = list(urns.values())
         n = len(urns)
-        self.calibration_ = now
+        self.calibration_ = scores_now
         self.counts_ = np.zeros((n, 2), dtype=np.int64)
         self.group_wealth_ = np.zeros(n)
         self.states_ = [None] * n  # log wealth
@@ -473,18 +473,18 @@ class CoverageMonitor(BettingMonitor):
         (n, k, _), (count, wrong) = self.urns_[g], self.counts_[g]
         j = self.n_calibrations_
         errors = errors.astype(np.float64)
-        before = wrong + np.append(0.0, np.cumsum(errors))[:-1]
-        chance = (k + before) / (n + count + 1 + np.arange(len(errors)))
+        wrong_before = wrong + np.append(0.0, np.cumsum(errors))[:-1]
+        chance = (k + wrong_before) / (n + count + 1 + np.arange(len(errors)))
         factors = errors[:, None] * np.log(ODDS) - np.log1p(
             chance[:, None] * (ODDS - 1)
         )
-        made, self.states_[g] = play(int(count), self.states_[g], factors)
-        others = logsumexp(np.append(np.delete(self.group_wealth_, g), -np.inf))
+        log_wealth, self.states_[g] = play(int(count), self.states_[g], factors)
+        others_wealth = logsumexp(np.append(np.delete(self.group_wealth_, g), -np.inf))
         share = np.log(len(self.groups_) * j * (j + 1))
         self.log_wealth_ = np.append(
-            self.log_wealth_, np.logaddexp(others, made) - share
+            self.log_wealth_, np.logaddexp(others_wealth, log_wealth) - share
         )
-        self.group_wealth_[g] = [self.group_wealth_[g], *made][-1]
+        self.group_wealth_[g] = [self.group_wealth_[g], *log_wealth][-1]
         self.counts_[g] += [len(errors), int(errors.sum())]
         self.n_errors_ += int(errors.sum())
 
@@ -567,13 +567,16 @@ def _keys(filter, seen) -> tuple[list, NDArray[np.bool_]]:
     """
     calibrated = filter._calibrated
     asked = seen.question >= 0
-    one = len(calibrated["content"]) >= filter.n_calibration_
-    known = asked & np.isin(seen.question, calibrated["question"])
-    if one:
-        known |= np.isin(seen.content, calibrated["content"])
+    contents_differ = len(calibrated["content"]) >= filter.n_calibration_
+    calibrated_before = asked & np.isin(seen.question, calibrated["question"])
+    if contents_differ:
+        calibrated_before |= np.isin(seen.content, calibrated["content"])
     pairs = zip(seen.question.tolist(), seen.content.tolist(), strict=True)
-    keys = [f"q{q}" if q >= 0 else content if one else None for q, content in pairs]
-    return keys, known
+    keys = [
+        f"q{q}" if q >= 0 else content if contents_differ else None
+        for q, content in pairs
+    ]
+    return keys, calibrated_before
 
 
 class SlidingCalibration(Settings):
@@ -661,8 +664,8 @@ class SlidingCalibration(Settings):
         self.validate()
         current = copy(getattr(self, "filter_", self.filter))
         new = current.calibration_part(X, y)
-        before = [vars(self)["part_"]] if hasattr(self, "part_") else []
-        part = type(new).join([*before, new])[-self.window :]
+        parts_before = [vars(self)["part_"]] if hasattr(self, "part_") else []
+        part = type(new).join([*parts_before, new])[-self.window :]
         if len(part) >= self.smallest:
             current.calibrate_parts([part])
         self.n_seen_ = getattr(self, "n_seen_", 0) + len(new)

@@ -88,12 +88,12 @@ def write_report(
     ...     "theory band" in path.read_text("utf-8")
     True
     """
-    own = filter.calibration_.guarantee.level(None, filter.alpha)
+    level = filter.calibration_.guarantee.level(None, filter.alpha)
     batch, labels = filter.check(X, y)
     report = evaluate_filter(
-        filter, batch, labels, sorted({*alphas, own}), by=by, groups=groups
+        filter, batch, labels, sorted({*alphas, level}), by=by, groups=groups
     )
-    summary = _summary(filter, report, own, describe_labels(batch, labels))
+    summary = _summary(filter, report, level, describe_labels(batch, labels))
     parts = [
         card(summary, "What was promised, and what came out"),
         _figure(report),
@@ -146,9 +146,11 @@ def _more_labels(filter):
     rows = []
     for factor in (1, 2, 4, 10):
         n = factor * filter.n_calibration_
-        said = " (as it is)" if factor == 1 else ""
+        as_it_is = " (as it is)" if factor == 1 else ""
         low, high = coverage_band(n, filter.alpha)
-        rows.append((f"{n}{said}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}"))
+        rows.append(
+            (f"{n}{as_it_is}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}")
+        )
     header = "answers that calibrate", "strictest alpha", "coverage of 95 % of filters"
     return table(header, rows) + (
         "<p>More labels also train a better score, which keeps more true claims.</p>"
@@ -162,8 +164,10 @@ def _answers(explained, n_answers):
     if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
         title += f"; {n_more} more keep one that nobody judged, which counts as false"
     yield card(_shown(missed, _MISSED), title)
-    some = explained[:: max(1, len(explained) // max(1, n_answers))][:n_answers]
-    yield card(_shown(some, n_answers), f"{len(some)} of all answers, evenly spread")
+    examples = explained[:: max(1, len(explained) // max(1, n_answers))][:n_answers]
+    yield card(
+        _shown(examples, n_answers), f"{len(examples)} of all answers, evenly spread"
+    )
 
 
 def _keeps(explanation, label):
@@ -176,13 +180,13 @@ def _shown(explained, most):
     n = int(np.sum(claims <= _CLAIMS))
     parts = "".join(map(_folded, explained[:n]))
     left = len(explained) - n
-    said = f"<p>{left} more answers are left out, to keep this page small.</p>"
-    return parts + said if left else parts
+    left_out = f"<p>{left} more answers are left out, to keep this page small.</p>"
+    return parts + left_out if left else parts
 
 
 def _folded(explanation):
     graph = explanation.graph
     kept = explanation.kept
     name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
-    said = f"{kept.sum()} of {len(kept)} claims kept: {name}"
-    return folded(said, explanation.body_html())
+    summary = f"{kept.sum()} of {len(kept)} claims kept: {name}"
+    return folded(summary, explanation.body_html())

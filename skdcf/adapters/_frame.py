@@ -203,8 +203,8 @@ def from_frame(
     table = fill_missing(table, features, missing, "row {}".format)
     records = {}
     for id, rows in rows_of.items():
-        own = {key: values[rows] for key, values in cells.items()}
-        records[id] = _record(own, rows)
+        cells_of_problem = {key: values[rows] for key, values in cells.items()}
+        records[id] = _record(cells_of_problem, rows)
         if features:
             records[id] |= {"features": table[rows], "feature_names": list(features)}
     return build_dataset(records, partial(add_edges, edges))
@@ -246,8 +246,8 @@ def add_edges(edges, record):
             "edges are to be made from the texts of claims, but not all have one: pass "
             "edges=no_edges where no claim builds on another"
         )
-    found = [] if claims is None else edges(claims, record.get("problem"))
-    return record | {"edges": found, "parents": None}
+    edges_found = [] if claims is None else edges(claims, record.get("problem"))
+    return record | {"edges": edges_found, "parents": None}
 
 
 def _narwhals():
@@ -330,9 +330,12 @@ def _parents_as_text(batch):
     parents = batch.edges[:, 0] - batch.offsets[batch.problem_of[batch.edges[:, 1]]]
     bounds = np.searchsorted(batch.edges[:, 1], np.arange(batch.n_claims + 1))
     words = parents.astype(str)
-    known = batch.edges_known[batch.problem_of]
-    ranges = zip(pairwise(bounds), known, strict=True)
-    return [" ".join(words[a:b]) if known else _UNKNOWN for (a, b), known in ranges]
+    edges_known = batch.edges_known[batch.problem_of]
+    ranges = zip(pairwise(bounds), edges_known, strict=True)
+    return [
+        " ".join(words[a:b]) if edges_known else _UNKNOWN
+        for (a, b), edges_known in ranges
+    ]
 
 
 def _feature_columns(batch):
@@ -368,7 +371,7 @@ def _values(series):
 def _rows_of_problems(frame, problem, claim):
     """The rows of each problem, by its name and in the order of its claims."""
     names = _values(frame[problem])
-    found = defaultdict(list)
+    rows_of = defaultdict(list)
     if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(
@@ -377,13 +380,13 @@ def _rows_of_problems(frame, problem, claim):
         )
     try:
         for row, name in enumerate(names):
-            found[name].append(row)
+            rows_of[name].append(row)
     except TypeError as error:
         raise ValueError(f"{problem!r} holds what cannot be a name: {error}") from error
     if claim in frame.columns:
         cells = enumerate(_values(frame[claim]))
         position = [_whole(value, claim, row) for row, value in cells]
-        for name, rows in found.items():
+        for name, rows in rows_of.items():
             rows.sort(key=position.__getitem__)
             for due, row in enumerate(rows):
                 if position[row] != due:
@@ -391,7 +394,7 @@ def _rows_of_problems(frame, problem, claim):
                         f"problem {name!r}: positions in {claim!r} must be 0, 1, ..., but "
                         f"{position[row]} stands where {due} should"
                     )
-    return found
+    return rows_of
 
 
 def _read_json(entry):
@@ -449,11 +452,11 @@ def fill_missing(table, names, missing, place):
     if not absent.any():
         return table
     counts = zip(names, absent.sum(axis=0), strict=True)
-    found = ", ".join(f"{n} of {name!r}" for name, n in counts if n)
+    n_missing = ", ".join(f"{n} of {name!r}" for name, n in counts if n)
     if missing == "raise":
         row = int(absent.any(axis=1).argmax())
         raise ValueError(
-            f"missing or infinite values: {found}; the first is at {place(row)}. Mend "
+            f"missing or infinite values: {n_missing}; the first is at {place(row)}. Mend "
             'them, or say missing="median", "mean" or a number to fill them in'
         )
     if is_number(missing):

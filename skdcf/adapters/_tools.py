@@ -171,10 +171,10 @@ def from_lm_polygraph(
         f"neg_{key}": -np.array(_scores(values, texts, key))
         for key, values in _claim_level(estimates, "estimates").items()
     }
-    more: dict[str, Any] = dict(given)
+    columns_given: dict[str, Any] = dict(given)
     if labels is not None:
-        more["labels"] = _labels(labels, texts)
-    return make_problems(texts, columns, more, "lm_polygraph", missing)
+        columns_given["labels"] = _labels(labels, texts)
+    return make_problems(texts, columns, columns_given, "lm_polygraph", missing)
 
 
 def _texts(claims):
@@ -218,14 +218,14 @@ def _labels(labels, texts):
             )
         ((_, labels),) = checks.items()
     verdicts = np.array(_scores(labels, texts, "labels"), dtype=float)
-    known = ~np.isnan(verdicts)
+    judged = ~np.isnan(verdicts)
     for place, verdict in zip(_places(texts), verdicts, strict=True):
         if verdict not in (0, 1) and not np.isnan(verdict):
             raise ValueError(
                 f"{place}: the verdict is {verdict}, but LM-Polygraph has 1 (false), 0 "
                 "(true) and NaN (not decided)"
             )
-    flat = np.where(known, 1 - verdicts, -1).astype(np.int64)
+    flat = np.where(judged, 1 - verdicts, -1).astype(np.int64)
     return np.split(flat, np.cumsum([len(row) for row in texts])[:-1])
 
 
@@ -338,15 +338,15 @@ def from_uqlm(
 
 def _parts(result):
     """Claims, prompts and samples out of what UQLM returns, or out of a part of it."""
-    data = getattr(result, "data", result)
-    if isinstance(data, dict):
-        data = data.get("data", data)  # UQResult.to_dict()
-        if "claims_data" not in data:
+    table = getattr(result, "data", result)
+    if isinstance(table, dict):
+        table = table.get("data", table)  # UQResult.to_dict()
+        if "claims_data" not in table:
             raise ValueError(
-                f"the result holds no 'claims_data', only {list(data)}: claims are "
+                f"the result holds no 'claims_data', only {list(table)}: claims are "
                 "scored by LongTextUQ, LongTextQA and LongTextGraph of UQLM"
             )
-        return tuple(map(data.get, ("claims_data", "prompts", "sampled_responses")))
+        return tuple(map(table.get, ("claims_data", "prompts", "sampled_responses")))
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None
     raise ValueError(
@@ -449,7 +449,7 @@ def from_verdicts(
     results = _plain(results)
     if isinstance(results, dict):
         results = results.get("detailed_information", [results])
-    results = [_plain(result) for result in check_list("results", results)]
+    results = [_plain(verdicts) for verdicts in check_list("results", results)]
     check_parallel("lists of metadata", given.get("metadata"), len(results))
     meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
     columns: dict[str, Any] = {
@@ -460,14 +460,16 @@ def from_verdicts(
     texts = []
     labels = []
     metadata = []
-    own = columns.get("metadata") or [None] * len(results)
-    for i, (result, more) in enumerate(zip(results, own, strict=True)):
-        rows = _rows(result, i)
+    metadata_rows = columns.get("metadata") or [None] * len(results)
+    for i, (verdicts, own_metadata) in enumerate(
+        zip(results, metadata_rows, strict=True)
+    ):
+        rows = _rows(verdicts, i)
         where = f"problem {i}, claim {{}}".format
         texts.append([_part(row, _TEXTS, where(v)) for v, row in enumerate(rows)])
         labels.append([_label(row, meaning, where(v)) for v, row in enumerate(rows)])
         reasons = [_part(row, _REASONS) for row in rows]
-        metadata.append({"reasons": reasons} | dict(more or {}))
+        metadata.append({"reasons": reasons} | dict(own_metadata or {}))
     columns |= {"labels": labels, "metadata": metadata}
     return make_problems(texts, None, columns, "verdicts")
 
@@ -492,8 +494,8 @@ def _rows(result, i):
 
 def _unjudged(texts, v):
     """The claim that FacTool has no verdict for."""
-    known = v < len(texts) and isinstance(texts[v], dict)
-    return texts[v] | {"verdict": None} if known else None
+    has_verdict = v < len(texts) and isinstance(texts[v], dict)
+    return texts[v] | {"verdict": None} if has_verdict else None
 
 
 def _part(row, keys, where=None):

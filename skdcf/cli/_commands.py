@@ -42,10 +42,10 @@ def make_filter(scorer, options, **more):
 
 def wanted_features(options, graphs):
     """Make what computes the columns, or None where those given are enough."""
-    wanted = options.features or ("built-in" if graphs.features is None else "given")
-    if wanted == "given":
+    source = options.features or ("built-in" if graphs.features is None else "given")
+    if source == "given":
         return None
-    return reasoning_features().set_params(keep_input=wanted == "both")
+    return reasoning_features().set_params(keep_input=source == "both")
 
 
 def _with_columns(options, graphs):
@@ -56,30 +56,35 @@ def _with_columns(options, graphs):
 
 def fit(options):
     """Train, calibrate and save a filter."""
-    data = files.read_problems(options, labelled=True)
+    problems = files.read_problems(options, labelled=True)
     size = options.calibration
-    graphs = data.graphs
-    more = {"edges": "none" if options.no_edges else "given", "alpha": options.alpha}
-    more["calibration_size"] = int(size) if size is not None and size >= 1 else size
-    more["features"] = wanted_features(options, graphs)
+    graphs = problems.graphs
+    settings = {
+        "edges": "none" if options.no_edges else "given",
+        "alpha": options.alpha,
+    }
+    settings["calibration_size"] = int(size) if size is not None and size >= 1 else size
+    settings["features"] = wanted_features(options, graphs)
     n = len(graphs)
-    alone = "" if len(graphs.edges) else ", without edges"
+    edges_note = "" if len(graphs.edges) else ", without edges"
     with files.clock(f"fitting on {n} problems"):
-        model = make_filter(options.scorer, options, **more).fit(graphs, data.labels)
+        model = make_filter(options.scorer, options, **settings).fit(
+            graphs, problems.labels
+        )
     questions = files.count_questions(graphs)
-    files.inform(f"fitted on {n} problems of {questions} questions{alone}")
-    return _save(model, data, options)
+    files.inform(f"fitted on {n} problems of {questions} questions{edges_note}")
+    return _save(model, problems, options)
 
 
 def calibrate(options):
     """Calibrate a saved filter again and save it."""
-    data = files.read_problems(options, labelled=True)
+    problems = files.read_problems(options, labelled=True)
     filter = load(options.model)
     if options.alpha is not None:
         promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
         filter.set_params(alpha=options.alpha, guarantee=promised)
-    filter.calibrate(data.graphs, data.labels)
-    return _save(filter, data, options)
+    filter.calibrate(problems.graphs, problems.labels)
+    return _save(filter, problems, options)
 
 
 def _save(filter, data, options):
@@ -94,8 +99,8 @@ def _save(filter, data, options):
     )
     selection = getattr(filter.scorer_, "selection_", None)
     if selection and selection.prior:
-        about = "public prior" if selection.n_folds else "scorer"
-        files.inform(f"{about}: {selection.prior}")
+        origin = "public prior" if selection.n_folds else "scorer"
+        files.inform(f"{origin}: {selection.prior}")
     for reason in filter.origin_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
     if np.all(np.isneginf(filter.threshold())) and not options.force:
@@ -149,10 +154,10 @@ def kept_text(graph, mask):
 
 
 def _line(row, levels, alpha):
-    result = {"alpha": alpha, "claim_alpha": levels.tolist()}
+    fields = {"alpha": alpha, "claim_alpha": levels.tolist()}
     if row.graph.claims is not None:
-        result["text"] = kept_text(row.graph, row.mask)
-    metadata = {**(row.metadata or {}), RESULT: result}
+        fields["text"] = kept_text(row.graph, row.mask)
+    metadata = {**(row.metadata or {}), RESULT: fields}
     return records.format_problem(row._replace(metadata=metadata))
 
 
@@ -183,9 +188,9 @@ def check(options):
     path = files.source(options.problems)
     rename = files.renamed(options)
     try:
-        data = jsonl.read_jsonl(path, rename=rename, on_invalid="drop")
-        summary = _summary(data)
-        dropped = data.dropped
+        problems = jsonl.read_jsonl(path, rename=rename, on_invalid="drop")
+        summary = _summary(problems)
+        dropped = problems.dropped
     except ValueError as error:
         if not (dropped := getattr(error, "dropped", None)):
             raise
@@ -239,8 +244,8 @@ def _describe(name, summary):
 
 def _rows(summary):
     n = summary["problems"]
-    known = summary["edges_known"]
-    unknown = f", unknown in {n - known} problems" if known < n else ""
+    n_known = summary["edges_known"]
+    unknown = f", unknown in {n - n_known} problems" if n_known < n else ""
     yield "questions", summary["questions"]
     yield "claim texts", "yes" if summary["claim_texts"] else "no"
     yield "edges", f"{summary['edges']}{unknown}"
@@ -256,10 +261,10 @@ def _rows(summary):
 
 def add_features(options):
     """Write the problems again, with the built-in columns beside those that they have."""
-    data = files.read_problems(options)
-    graphs = reasoning_features().fit_transform(data.graphs)
-    more = {key: data[key] for key in ("labels", "masks", "groups", "metadata")}
-    files.write_lines(options.output, jsonl.format_jsonl(graphs, **more))
+    problems = files.read_problems(options)
+    graphs = reasoning_features().fit_transform(problems.graphs)
+    columns = {key: problems[key] for key in ("labels", "masks", "groups", "metadata")}
+    files.write_lines(options.output, jsonl.format_jsonl(graphs, **columns))
     files.inform(f"{len(graphs)} problems with {graphs.n_features} features each")
 
 
@@ -268,9 +273,9 @@ def plan(options):
     needed = problems_needed(options.alpha, options.delta)
     rows = [_promised((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
     if options.problems:
-        data = files.read_problems(options, labelled=True)
+        problems = files.read_problems(options, labelled=True)
         for row in rows:
-            row |= _kept(row["answers"], data, options)
+            row |= _kept(row["answers"], problems, options)
     text = "\n".join(_planned(rows, needed, options))
     files.show(rows if options.json else text, options.json)
 
@@ -296,13 +301,13 @@ def _kept(n, data, options):
         warnings.simplefilter("ignore", CalibrationWarning)
         warnings.simplefilter("ignore", LabelWarning)
         for parts in cut.split(groups, groups=groups):
-            known, held = ((graphs[p], [data.labels[i] for i in p]) for p in parts)
+            train, test = ((graphs[p], [data.labels[i] for i in p]) for p in parts)
             try:
-                model = clone(filter).fit(*known, groups[parts[0]])
+                model = clone(filter).fit(*train, groups[parts[0]])
             except ValueError:  # too few to train anything
                 return {}
-            found = metrics.evaluate_filter(model, *held, [options.alpha])
-            kept.append([found.retention[0], found.false_kept[0]])
+            evaluated = metrics.evaluate_filter(model, *test, [options.alpha])
+            kept.append([evaluated.retention[0], evaluated.false_kept[0]])
     (true, false), error = np.mean(kept, axis=0), sem(kept)[0]
     return {"kept": float(true), "kept_error": float(error), "false_kept": float(false)}
 
@@ -324,30 +329,36 @@ def _planned(rows, needed, options):
 
 def evaluate(options):
     """Print coverage and retention of a saved filter."""
-    data = files.read_problems(options, labelled=True)
+    problems = files.read_problems(options, labelled=True)
     model = load(options.model)
-    held = data.graphs, data.labels
-    report = metrics.evaluate_filter(model, *held, options.alphas, by=options.by)
-    files.inform(f"labels: {labelling.describe_labels(*held)}")
+    test = problems.graphs, problems.labels
+    report = metrics.evaluate_filter(model, *test, options.alphas, by=options.by)
+    files.inform(f"labels: {labelling.describe_labels(*test)}")
     files.show(asdict(report) if options.json else report, options.json)
 
 
 def compare(options):
     """Print what filters with different scorers keep."""
-    data = files.read_problems(options, labelled=True)
+    problems = files.read_problems(options, labelled=True)
     filters = {name: make_filter(name, options) for name in options.scorers}
-    known = _with_columns(options, data.graphs), data.labels, options.alphas
-    more = {"cv": options.splits, "groups": data.groups, "n_jobs": options.jobs}
-    more |= {"random_state": options.seed, "resume": options.resume}
-    more["verbose"] = sys.stderr.isatty()
-    report = evaluation.compare_filters(filters, *known, **more)
+    train = _with_columns(options, problems.graphs), problems.labels, options.alphas
+    settings = {"cv": options.splits, "groups": problems.groups, "n_jobs": options.jobs}
+    settings |= {"random_state": options.seed, "resume": options.resume}
+    settings["verbose"] = sys.stderr.isatty()
+    report = evaluation.compare_filters(filters, *train, **settings)
     files.show(report.rows() if options.json else report, options.json)
 
 
 def report(options):
     """Write a page that a reader without Python understands."""
-    data = files.read_problems(options, labelled=True)
+    problems = files.read_problems(options, labelled=True)
     model = load(options.model)
-    more = {"alphas": options.alphas, "by": options.by, "n_answers": options.answers}
-    reporting.write_report(options.output, model, data.graphs, data.labels, **more)
+    settings = {
+        "alphas": options.alphas,
+        "by": options.by,
+        "n_answers": options.answers,
+    }
+    reporting.write_report(
+        options.output, model, problems.graphs, problems.labels, **settings
+    )
     files.inform(f"wrote {options.output}")

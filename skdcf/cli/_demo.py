@@ -31,29 +31,31 @@ SOURCES = {
 def demo(options):
     """Fit three filters on one half of the problems, and show the other half."""
     warnings.simplefilter("ignore", CalibrationWarning)  # the table shows abstention
-    data = SOURCES[options.data](options.n_problems, options.seed)
-    graphs = data.graphs
-    labels = data.labels
-    groups = data.groups
+    problems = SOURCES[options.data](options.n_problems, options.seed)
+    graphs = problems.graphs
+    labels = problems.labels
+    groups = problems.groups
     print(f"{len(graphs)} problems ({options.data}), {graphs.n_claims} claims")
     if graphs.features is None:
         graphs = reasoning_features().fit_transform(graphs)
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
     fit, test = next(cut.split(groups, groups=groups))
     common = {"alpha": options.alpha, "ties": "jitter", "random_state": options.seed}
-    known = graphs[fit], [labels[i] for i in fit], groups[fit]
-    filters = {k: getattr(estimators, k)(**common).fit(*known) for k in KINDS}
-    held = graphs[test], [labels[i] for i in test]
+    train = graphs[fit], [labels[i] for i in fit], groups[fit]
+    filters = {k: getattr(estimators, k)(**common).fit(*train) for k in KINDS}
+    held_out = graphs[test], [labels[i] for i in test]
     alphas = sorted({*ALPHAS, options.alpha})
     evaluate = metrics.leave_one_out if len(test) < _MOST else metrics.evaluate_filter
-    reports = {name: evaluate(f, *held, alphas) for name, f in filters.items()}
+    reports = {name: evaluate(f, *held_out, alphas) for name, f in filters.items()}
     for name, report in reports.items():
         print(f"\n{name}\n{report}")
     print("", *sentences(reports, options.alpha), "", sep="\n")
-    show_answer(filters[LEARNT], *held)
+    show_answer(filters[LEARNT], *held_out)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    report = write_report(folder / "report.html", filters[LEARNT], *held, alphas=alphas)
+    report = write_report(
+        folder / "report.html", filters[LEARNT], *held_out, alphas=alphas
+    )
     print(
         f"\nwrote {report}, a page that shows what came out, and why claims were dropped"
     )

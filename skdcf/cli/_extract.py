@@ -48,33 +48,35 @@ def answer(options):
     from ..llm import ClaimExtractor, ConformalFactualityPipeline
 
     filter = load(options.model_file)
-    made = [m for m in filter.origin_.get("extraction", ()) if m]
-    if len(made) != 1:
+    extraction = [m for m in filter.origin_.get("extraction", ()) if m]
+    if len(extraction) != 1:
         raise ValueError(
             f"{options.model_file} was calibrated on claims of which it does not know what "
             "extracted them: fit it on a file that skdcf extract wrote"
         )
-    made = json.loads(made[0]) if isinstance(made[0], str) else made[0]
-    made = made | {"model": options.model or made["model"]}
+    extraction = (
+        json.loads(extraction[0]) if isinstance(extraction[0], str) else extraction[0]
+    )
+    extraction = extraction | {"model": options.model or extraction["model"]}
     agreed = (lambda estimate: True) if options.yes else None
     client = _client(options, options.cache)
-    extractor = ClaimExtractor.from_description(made, client, confirm=agreed)
+    extractor = ClaimExtractor.from_description(extraction, client, confirm=agreed)
     pipeline = ConformalFactualityPipeline(extractor, filter)
     pipeline.filter_ = filter
-    given = [Path(path).read_text("utf-8") for path in options.context or ()] or None
-    item = {"problem": options.question, "answer": options.answer, "context": given}
+    passages = [Path(path).read_text("utf-8") for path in options.context or ()] or None
+    item = {"problem": options.question, "answer": options.answer, "context": passages}
     with _own_words():
-        [found] = pipeline.answer([item], alpha=options.alpha)
+        [filtered] = pipeline.answer([item], alpha=options.alpha)
     if options.json:
         names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
-        row = {name: getattr(found, name) for name in (*names, "text_promise")}
-        print(json.dumps(plain(row | {"claims": found.original.claims})))
+        row = {name: getattr(filtered, name) for name in (*names, "text_promise")}
+        print(json.dumps(plain(row | {"claims": filtered.original.claims})))
         return
-    print(found.text)
-    for text, reason in found.dropped:
+    print(filtered.text)
+    for text, reason in filtered.dropped:
         inform(f"dropped: {printable(text)} ({reason})")
-    inform(f"alpha = {found.alpha:g}; the promise covers: {found.text_promise}")
-    inform(*found.flags)
+    inform(f"alpha = {filtered.alpha:g}; the promise covers: {filtered.text_promise}")
+    inform(*filtered.flags)
 
 
 @contextmanager

@@ -53,13 +53,13 @@ def read_problems(options, *, labelled=False):
     """
     path = options.problems
     check_folder(getattr(options, "output", None))
-    data = read_jsonl(source(path), rename=renamed(options))
-    if labelled and data.labels is None:
+    problems = read_jsonl(source(path), rename=renamed(options))
+    if labelled and problems.labels is None:
         raise ValueError(
             f'{path}: no line has "labels". They are one number per claim: 1 true, 0 '
             "false, -1 where nobody judged it"
         )
-    return data
+    return problems
 
 
 @contextmanager

@@ -21,34 +21,34 @@ def label(options):
     """Serve the page until it is interrupted, then write what was judged."""
     for path in (options.label_studio, options.csv):
         check_folder(path)
-    data = read_problems(options)
+    problems = read_problems(options)
     journal = options.journal or f"{options.problems}.labels"
     by = options.annotator or getpass.getuser()
     order = labelling.RandomOrder(options.seed)
-    others = ()
+    annotators = ()
     if options.settle:
-        others = by, options.settle
-        order = labelling.Disagreements(*others)
-        by = " & ".join(others)
+        annotators = by, options.settle
+        order = labelling.Disagreements(*annotators)
+        by = " & ".join(annotators)
     elif options.filter:
         model = load(options.filter)
-        order = labelling.FilterOrder(model, data.graphs, options.alpha)
-    store = labelling.LabelStore(data.graphs, journal, data.labels)
+        order = labelling.FilterOrder(model, problems.graphs, options.alpha)
+    store = labelling.LabelStore(problems.graphs, journal, problems.labels)
     if options.results:
         names = _import(store, options.results, by)
-        alone = options.no_page and not (options.settle or options.compare)
-        if alone and names and by not in store.annotators():
+        without_page = options.no_page and not (options.settle or options.compare)
+        if without_page and names and by not in store.annotators():
             if options.annotator is not None or len(names) > 1:
                 raise ValueError(
                     f"say whose labels to write: --annotator, one of {names}"
                 )
             by = names[0]
     if options.settle:
-        store.settle(*others, by)
-    meaning = _meaning(options, data.graphs)
+        store.settle(*annotators, by)
+    meaning = _meaning(options, problems.graphs)
     if not (options.no_page or options.compare):
-        _serve(options, store, by, order, meaning=meaning, others=others)
-    _write(options, store, by, meaning, data)
+        _serve(options, store, by, order, meaning=meaning, others=annotators)
+    _write(options, store, by, meaning, problems)
     inform(f"saved in {journal}")
     if options.compare:
         _compare(store, by, options.compare)
@@ -56,13 +56,17 @@ def label(options):
 
 def _meaning(options, graphs):
     """Find what a label says: the option, the file, or the presence of a context tells."""
-    said = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {None}
-    if len(said) > 1:
-        raise ValueError(f"labels of the file mean {sorted(map(str, said))}: divide it")
-    if said and options.meaning and {options.meaning} != said:
-        raise ValueError(f"labels of this file mean {said.pop()!r}, not --meaning")
+    meanings = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {
+        None
+    }
+    if len(meanings) > 1:
+        raise ValueError(
+            f"labels of the file mean {sorted(map(str, meanings))}: divide it"
+        )
+    if meanings and options.meaning and {options.meaning} != meanings:
+        raise ValueError(f"labels of this file mean {meanings.pop()!r}, not --meaning")
     context = any(graph.context for graph in graphs)
-    return options.meaning or (said or {"supported" if context else "true"}).pop()
+    return options.meaning or (meanings or {"supported" if context else "true"}).pop()
 
 
 def _serve(options, store, by, order, **shown):
@@ -83,23 +87,23 @@ def _wait():
     """Wait until somebody ends the program, also where Ctrl-C is ignored by default."""
     done = threading.Event()
     ends = signal.SIGINT, signal.SIGTERM
-    before = {n: signal.signal(n, lambda *_: done.set()) for n in ends}
+    handlers = {n: signal.signal(n, lambda *_: done.set()) for n in ends}
     try:
         while not done.wait(0.5):  # on Windows, waiting for good sees no signal
             pass
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
 def _import(store, path, by):
     """Save judgements that were made elsewhere under the names of who made them."""
     if path.endswith(".csv"):
-        found = labelling.exchange.read_csv(path, store.graphs)
+        judgements = labelling.exchange.read_csv(path, store.graphs)
     else:
         tasks = json.loads(Path(path).read_text("utf-8"))
-        found = labelling.from_label_studio(tasks, store.graphs)
-    for name, words in found.items():
+        judgements = labelling.from_label_studio(tasks, store.graphs)
+    for name, words in judgements.items():
         name = by if name == "imported" else name
         new = [
             (i, v, word)
@@ -110,7 +114,7 @@ def _import(store, path, by):
         for judged in new:
             store.label(*judged, by=name)
         inform(f"{len(new)} judgements of {name} were taken from {path}")
-    return sorted({by if name == "imported" else name for name in found})
+    return sorted({by if name == "imported" else name for name in judgements})
 
 
 def _drawn(store, by, options):
@@ -126,14 +130,14 @@ def _drawn(store, by, options):
 
 
 def _with_metadata(graph, more):
-    before = {k: v for k, v in (graph.metadata or {}).items() if k != "drawn"}
-    return graph.replace(metadata=before | more)
+    metadata = {k: v for k, v in (graph.metadata or {}).items() if k != "drawn"}
+    return graph.replace(metadata=metadata | more)
 
 
 def _write(options, store, by, meaning, data):
     out = store.export(by)
-    more = {"label_meaning": meaning} | _drawn(store, by, options)
-    graphs = GraphBatch.pack([_with_metadata(graph, more) for graph in out.graphs])
+    metadata = {"label_meaning": meaning} | _drawn(store, by, options)
+    graphs = GraphBatch.pack([_with_metadata(graph, metadata) for graph in out.graphs])
     if options.output:
         columns = (out.labels, data.masks)
         datasets.write_jsonl(Path(options.output), graphs, *columns, groups=data.groups)
@@ -153,13 +157,15 @@ def _compare(store, first, second):
     # Labels that nobody gave, but that the file has, are nobody's agreement.
     labels = [store.export(name, known=False).labels for name in (first, second)]
     print(f"{first} and {second}: {labelling.agreement(*labels).kappa}")
-    found = [
+    differences = [
         (store.graphs[i], i, v, f"{a} / {b}")
         for i, v, a, b in store.compare(first, second, by="")
         if a != b and "unsure" not in (a, b)
     ]
-    for graph, i, v, said in found[:_SHOWN]:
+    for graph, i, v, verdicts in differences[:_SHOWN]:
         name = printable(i if graph.id is None else graph.id)
-        print(f"{name}, claim {v + 1}: {said}: {printable(graph.claims[v])}")
-    if len(found) > _SHOWN:
-        print(f"... and {len(found) - _SHOWN} more: --settle {second} shows them all")
+        print(f"{name}, claim {v + 1}: {verdicts}: {printable(graph.claims[v])}")
+    if len(differences) > _SHOWN:
+        print(
+            f"... and {len(differences) - _SHOWN} more: --settle {second} shows them all"
+        )

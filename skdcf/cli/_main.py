@@ -83,14 +83,14 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     tables = tomllib.loads(Path(__file__).with_name("commands.toml").read_text("utf-8"))
     arguments = tables["arguments"]
-    for command, about in tables["commands"].items():
-        about = {"description": about["help"].capitalize() + ".", **about}
-        words = {key: about[key] for key in ("help", "description")}
-        words["epilog"] = f"Example: {about['example']}"
+    for command, settings in tables["commands"].items():
+        settings = {"description": settings["help"].capitalize() + ".", **settings}
+        words = {key: settings[key] for key in ("help", "description")}
+        words["epilog"] = f"Example: {settings['example']}"
         sub = commands.add_parser(command, **words)
-        for name in about["arguments"]:
+        for name in settings["arguments"]:
             _add(sub, name, arguments.get(f"{command} {name}") or arguments[name])
-        sub.set_defaults(run=about["run"])
+        sub.set_defaults(run=settings["run"])
     return parser
 
 
@@ -123,11 +123,11 @@ def _interrupted_later():
     if threading.current_thread() is not threading.main_thread():
         yield  # no signal arrives here
         return
-    before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+    handler = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
     if asked:
         raise KeyboardInterrupt
 
@@ -150,9 +150,9 @@ def _sentence(error):
     cause = error
     while cause is not None:
         missing = (getattr(cause, "name", None) or "").partition(".")[0]
-        wanted = [names.split()[0] for names in _EXTRAS if missing in names.split()]
-        if isinstance(cause, ModuleNotFoundError) and wanted:
+        extras = [names.split()[0] for names in _EXTRAS if missing in names.split()]
+        if isinstance(cause, ModuleNotFoundError) and extras:
             pip = f"{sys.executable or 'python'} -m pip"
-            return f'{missing} is missing: {pip} install "skdcf[{wanted[0]}]"'
+            return f'{missing} is missing: {pip} install "skdcf[{extras[0]}]"'
         cause = cause.__cause__
     return error

@@ -92,10 +92,10 @@ def fetch_coherent_math(
     check_choice("label", label, _VERDICTS)
     scores = () if version == "llama-unscored" else _SCORES
     file = f"coherent_factuality/{_VERSIONS[version]}"
-    found = rows(file, f"coherent_math/{version}/{{i}}", options)
+    records = rows(file, f"coherent_math/{version}/{{i}}", options)
     parse = partial(_parse_scored, scores=scores, label=label, graph=graph)
     words = {"matrix": graph, "version": version, "label": label}
-    return load("coherent_math", found, parse, options, file=Path(file).name, **words)
+    return load("coherent_math", records, parse, options, file=Path(file).name, **words)
 
 
 @fetcher()
@@ -149,9 +149,9 @@ def fetch_conformal_factuality(
     check_choice("subset", subset, _SUBSETS)
     file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"  # but it is one object
     of = "conformal_factuality"
-    found = rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options)
+    records = rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options)
     parse = partial(_parse_scored, scores=_SCORES, label="annotation")
-    return load(of, found, parse, options, graph=graph, subset=subset, file=file)
+    return load(of, records, parse, options, graph=graph, subset=subset, file=file)
 
 
 def _parse_scored(record, scores, label, graph=None):
@@ -159,12 +159,12 @@ def _parse_scored(record, scores, label, graph=None):
     claims = record["claims"]
     texts = [claim["subclaim"] for claim in claims]
     # One of the published files pads a Y with hundreds of blanks.
-    said = [str(claim[label]).strip() for claim in claims]
-    labels = read_words(label, said, _VERDICTS[label])
+    words = [str(claim[label]).strip() for claim in claims]
+    labels = read_words(label, words, _VERDICTS[label])
     out = {"problem": record["prompt"], "claims": texts, "labels": labels}
     if graph is not None:  # row = child, column = parent
-        made = ReasoningGraph.from_adjacency(record[graph], claims=texts)
-        out["edges"] = made.edges
+        graph_of_claims = ReasoningGraph.from_adjacency(record[graph], claims=texts)
+        out["edges"] = graph_of_claims.edges
     if scores:
         out["features"] = [[float(claim[name]) for name in scores] for claim in claims]
         out["feature_names"] = list(scores)
@@ -221,9 +221,9 @@ def fetch_felm(
     NeurIPS 2023 Datasets and Benchmarks, arXiv:2310.00741.
     """
     of = chosen(domains=(domains, (*_DOMAINS, "writing_rec")))
-    found = rows("felm/all.jsonl", "felm/{domain}/{index}", options)
-    found = (row for row in found if row[1]["domain"] in of["domains"])
-    return load("felm", found, _parse_felm, options, graph=graph, **of)
+    records = rows("felm/all.jsonl", "felm/{domain}/{index}", options)
+    records = (row for row in records if row[1]["domain"] in of["domains"])
+    return load("felm", records, _parse_felm, options, graph=graph, **of)
 
 
 def _parse_felm(record):
@@ -281,9 +281,9 @@ def fetch_refchecker(
     Benchmark for Large Language Models*, 2024, arXiv:2405.14486.
     """
     of = chosen(setting=(setting, _STEMS)) | {"model": _NAMES.split()}
-    found = rows(_refchecker_file, "refchecker/{setting}/{model}/{i}", options, **of)
+    records = rows(_refchecker_file, "refchecker/{setting}/{model}/{i}", options, **of)
     answer = ("setting", "id", "model", "response") if alternatives else None
-    return load("refchecker", found, _parse_refchecker, options, answer=answer, **of)
+    return load("refchecker", records, _parse_refchecker, options, answer=answer, **of)
 
 
 def _refchecker_file(setting, model):
@@ -292,10 +292,10 @@ def _refchecker_file(setting, model):
 
 def _parse_refchecker(record):
     triplets = record["claude2_response_kg"]
-    said = [entry["human_label"] for entry in triplets]
+    verdicts = [entry["human_label"] for entry in triplets]
     return {
         "claims": [" ".join(entry["triplet"]) for entry in triplets],
-        "labels": read_words("human_label", said, _ENTAILED),
+        "labels": read_words("human_label", verdicts, _ENTAILED),
         "group": f"{record['setting']}/{record['id']}",
         "metadata": {key: record[key] for key in ("model", "setting")}
         | {"question": record["id"]},
@@ -353,8 +353,8 @@ def fetch_qags(
     of Summaries*, ACL 2020, arXiv:2004.04228.
     """
     of = chosen(subset=(subset, ("cnndm", "xsum")))
-    found = rows("qags/mturk_{subset}.jsonl", "qags/{subset}/{i}", options, **of)
-    return load("qags", found, _parse_qags, options, graph=graph, **of)
+    records = rows("qags/mturk_{subset}.jsonl", "qags/{subset}/{i}", options, **of)
+    return load("qags", records, _parse_qags, options, graph=graph, **of)
 
 
 def _parse_qags(record):
@@ -369,10 +369,10 @@ def _parse_qags(record):
 
 
 def _majority(v, responses):
-    said = [one["response"] for one in responses]
-    votes = sum(read_words("response", said, {"yes": 1, "no": -1}, f"claim {v}"))
+    answers = [response["response"] for response in responses]
+    votes = sum(read_words("response", answers, {"yes": 1, "no": -1}, f"claim {v}"))
     if not votes:
-        raise ValueError(f"claim {v}: as many yes as no among {len(said)} responses")
+        raise ValueError(f"claim {v}: as many yes as no among {len(answers)} responses")
     return int(votes > 0)
 
 
@@ -432,9 +432,9 @@ def fetch_perl(
     check_choice("label", label, ("native", "any"))
     of = chosen(subset=(subset, _PERL_SUBSETS), kind=(kind, _PERL_KINDS))
     file = "perl/{subset}/{subset}_{kind}.json"
-    found = rows(file, "perl/{subset}_{kind}/{i}", options, **of)
+    records = rows(file, "perl/{subset}_{kind}/{i}", options, **of)
     parse = partial(_parse_perl, label=label)
-    return load("perl", found, parse, options, label=label, **of)
+    return load("perl", records, parse, options, label=label, **of)
 
 
 def _parse_perl(record, label):
@@ -473,7 +473,9 @@ def _perl_labels(annotation, n_steps, label):
 def _is_false(entry, label):
     types = [error["error_type"] for error in entry["errors"]]
     step = entry["step_number"]
-    said = entry["has_error"]
-    if said is not bool(types):
-        raise ValueError(f"step {step} has has_error {said!r} but {len(types)} errors")
+    verdict = entry["has_error"]
+    if verdict is not bool(types):
+        raise ValueError(
+            f"step {step} has has_error {verdict!r} but {len(types)} errors"
+        )
     return any(label == "any" or kind != "Accumulation_Error" for kind in types)

@@ -137,25 +137,25 @@ def _made(batch, labels, names, descr, return_X_y):
     """Put together the result of the two functions."""
     if return_X_y:
         return batch, labels
-    more = {"groups": np.arange(len(batch)), "feature_names": names, "DESCR": descr}
-    return Bunch(graphs=batch, labels=labels, **more)
+    columns = {"groups": np.arange(len(batch)), "feature_names": names, "DESCR": descr}
+    return Bunch(graphs=batch, labels=labels, **columns)
 
 
 def _draw_edges(rng, setting, type_of, sizes):
     """Up to three distinct earlier parents per claim, recent ones likelier."""
     first = np.repeat(offsets_of(sizes)[:-1], sizes)
     number = np.arange(len(first))
-    before = number - first
+    n_before = number - first
     share = np.array(setting["source"])[type_of].repeat(sizes)
     is_source = rng.random_sample(len(first)) < share
-    wanted = 1 + rng.binomial(2, setting["more_parents"], size=len(first))
-    wanted = np.where(is_source, 0, np.minimum(wanted, before))
+    n_parents = 1 + rng.binomial(2, setting["more_parents"], size=len(first))
+    n_parents = np.where(is_source, 0, np.minimum(n_parents, n_before))
     back = np.zeros((len(first), 3), dtype=np.int64)
     pairs = []
     for k in range(3):
-        rows = np.flatnonzero(wanted > k)
+        rows = np.flatnonzero(n_parents > k)
         taken = np.sort(back[rows, :k], axis=1)
-        back[rows, k] = _draw_lag(rng, setting["recency"], before[rows], taken)
+        back[rows, k] = _draw_lag(rng, setting["recency"], n_before[rows], taken)
         pairs.append(np.stack([number[rows] - back[rows, k], number[rows]], axis=1))
     return np.concatenate(pairs)
 
@@ -232,9 +232,11 @@ def _draw_semantic(rng, batch, hallucinated, true):
 def _draw_topics(rng, batch):
     """One main topic per problem and sometimes a second one."""
     topics = DomainIndicators.topics
-    main, other = rng.randint(len(topics), size=(2, len(batch)))
-    other = np.where(rng.random_sample(len(batch)) < 0.3, other, main)
-    drawn = (((main == k) | (other == k))[batch.problem_of] for k in range(len(topics)))
+    main, side_topic = rng.randint(len(topics), size=(2, len(batch)))
+    side_topic = np.where(rng.random_sample(len(batch)) < 0.3, side_topic, main)
+    drawn = (
+        ((main == k) | (side_topic == k))[batch.problem_of] for k in range(len(topics))
+    )
     return dict(zip(topics, drawn, strict=True))
 
 
@@ -334,7 +336,7 @@ def _draw_problem(i, n_alternatives, rng):
     trap = tempting, (rng.randint(1, 3), rng.randint(100)), rng.rand()
     many = range(1 + n_alternatives)
     answers = [_draw_answer(steps, numbers, words, trap, rng) for _ in many]
-    (claims, labels), *others = answers
+    (claims, labels), *alternatives = answers
     used = [(u, v) for v, (_, *terms) in enumerate(steps) for u in terms[::2]]
     edges = [(u, v) for u, v in used if isinstance(u, int)]
     graph = ReasoningGraph(
@@ -342,7 +344,7 @@ def _draw_problem(i, n_alternatives, rng):
         [*edges, (len(steps) - 1, len(steps))],
         claims=claims,
         problem=plot["question"].format(**words, **numbers),
-        alternatives=[" ".join(texts) for texts, _ in others],
+        alternatives=[" ".join(texts) for texts, _ in alternatives],
         id=f"word-{i}",
     )
     return graph, labels
@@ -355,42 +357,44 @@ def _draw_answer(steps, numbers, words, trap, rng):
     and the probability that an answer makes it.
     """
     right = []
-    found = []
+    results = []
     claims = []
     labels = []
     for v, (text, *terms) in enumerate(steps):
         right.append(_calculate(*terms, numbers, right)[-1])
-        made = _calculate(*terms, numbers, found)
+        calculation = _calculate(*terms, numbers, results)
         if v == trap[0] and rng.rand() < trap[2]:
-            made = _mistake(*trap[1], terms, made, numbers)
+            calculation = _mistake(*trap[1], terms, calculation, numbers)
         elif rng.rand() < _CARELESS:
-            made = _mistake(rng.randint(3), rng.randint(100), terms, made, numbers)
-        left, sign, other, result = made
-        found.append(result)
-        equation = f"{left} {sign} {other} = {result}"
+            calculation = _mistake(
+                rng.randint(3), rng.randint(100), terms, calculation, numbers
+            )
+        left, sign, right_hand, value = calculation
+        results.append(value)
+        equation = f"{left} {sign} {right_hand} = {value}"
         claims.append(text.format(equation=equation, **words))
-        labels.append(result == right[-1] and result == _SIGNS[sign](left, other))
-    claims.append(f"The answer is {found[-1]}.")
-    labels.append(found[-1] == right[-1])
+        labels.append(value == right[-1] and value == _SIGNS[sign](left, right_hand))
+    claims.append(f"The answer is {results[-1]}.")
+    labels.append(results[-1] == right[-1])
     return claims, np.array(labels, dtype=int)
 
 
 def _calculate(left, sign, right, numbers, results):
     """An equation between numbers of the question and results of earlier steps."""
-    known = {**numbers, **dict(enumerate(results))}
-    left = known[left]
-    right = known[right]
+    value_of = {**numbers, **dict(enumerate(results))}
+    left = value_of[left]
+    right = value_of[right]
     return left, sign, right, _SIGNS[sign](left, right)
 
 
 def _mistake(kind, choice, terms, made, numbers):
     """The same step gone wrong in one of three ways."""
-    left, sign, right, result = made
+    left, sign, right, value = made
     if kind == 0:  # the result is miscalculated
-        return left, sign, right, result + (-10, -2, -1, 1, 2, 10)[choice % 6]
+        return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]
     if kind == 1 and isinstance(terms[2], str):  # another number is read
-        others = [n for n in numbers.values() if n != right] or [right + 1]
-        right = others[choice % len(others)]
+        other_numbers = [n for n in numbers.values() if n != right] or [right + 1]
+        right = other_numbers[choice % len(other_numbers)]
     else:  # the operation is mistaken
         sign = {"+": "-", "-": "+", "*": "+"}[sign]
     return left, sign, right, _SIGNS[sign](left, right)

@@ -99,8 +99,10 @@ def fetch_prmbench(
     stems = [f"{part}_{k}" for part in parts for k in kinds if k != _SEVERAL]
     if "test" in of["split"] and _SEVERAL in kinds:
         stems.append("prm_test_p12_multi_solutions")
-    found = rows("prmbench/{stem}.jsonl", "prmbench/{stem}/{i}", options, stem=stems)
-    records = dict(found)
+    read_records = rows(
+        "prmbench/{stem}.jsonl", "prmbench/{stem}/{i}", options, stem=stems
+    )
+    records = dict(read_records)
     if originals:
         records |= _originals(records)
     return load("prmbench", records, _parse_prm, options, graph=graph, stem=stems)
@@ -112,16 +114,16 @@ def _originals(records):
     for name, record in records.items():
         question = record["original_question"]
         steps = record["original_process"]
-        own = record | {"classification": "original", "error_steps": []}
-        own |= {"modified_question": question, "modified_process": steps}
-        first.setdefault((question, *steps), (f"{name}/original", own))
+        original = record | {"classification": "original", "error_steps": []}
+        original |= {"modified_question": question, "modified_process": steps}
+        first.setdefault((question, *steps), (f"{name}/original", original))
     return dict(first.values())
 
 
 def _parse_prm(record):
     steps = record["modified_process"]
-    before = set(record["original_process"])
-    changed = [v for v, step in enumerate(steps) if step not in before]
+    original_steps = set(record["original_process"])
+    changed = [v for v, step in enumerate(steps) if step not in original_steps]
     false = [k - 1 for k in record["error_steps"] if 1 <= k <= len(steps)]
     labels = np.full(len(steps), -1 if record["error_steps"] and not false else 1)
     labels[false] = 0
@@ -187,18 +189,20 @@ def _parse_prm800k(record):
     steps = record["question"]["pre_generated_steps"]
     # The first one is the model's own step, others were sampled in its place.
     judged = [step["completions"][0] for step in record["label"]["steps"]]
-    for v, own in enumerate(judged):
-        if v >= len(steps) or own["text"] != steps[v]:
+    for v, completion in enumerate(judged):
+        if v >= len(steps) or completion["text"] != steps[v]:
             raise ValueError(f"the judged step {v} is not the one of the solution")
     labels = np.full(len(steps), -1)
-    said = [own["rating"] for own in judged]
-    labels[: len(said)] = fetch.read_words("rating", said, _PRM_RATINGS, "step {}")
-    several = ("is_quality_control_question", "is_initial_screening_question")
+    ratings = [completion["rating"] for completion in judged]
+    labels[: len(ratings)] = fetch.read_words(
+        "rating", ratings, _PRM_RATINGS, "step {}"
+    )
+    flags = ("is_quality_control_question", "is_initial_screening_question")
     return {
         "problem": record["question"]["problem"],
         "claims": steps,
         "labels": labels,
-        "metadata": {key: record[key] for key in ("generation", *several)},
+        "metadata": {key: record[key] for key in ("generation", *flags)},
     }
 
 
@@ -249,9 +253,9 @@ def fetch_process_bench(
     """
     of = chosen(subset=(subset, ("gsm8k", "math")))
     file = "process_bench/{subset}.json"
-    found = rows(file, "process_bench/{subset}/{i}", options, **of)
-    more = {"graph": graph, "answer": ("problem", "generator", "steps")}
-    return load("process_bench", found, _parse_process, options, **more, **of)
+    records = rows(file, "process_bench/{subset}/{i}", options, **of)
+    parts = {"graph": graph, "answer": ("problem", "generator", "steps")}
+    return load("process_bench", records, _parse_process, options, **parts, **of)
 
 
 def _parse_process(record):
@@ -314,10 +318,12 @@ def fetch_mr_ben(
     LLMs*, NeurIPS 2024, arXiv:2406.13975.
     """
     of = chosen(subjects=(subjects, (*_SUBJECTS, "logic")))
-    found = rows("mr_ben/{subjects}.json", "mr_ben/{subjects}/{key}/{k}", options, **of)
+    records = rows(
+        "mr_ben/{subjects}.json", "mr_ben/{subjects}/{key}/{k}", options, **of
+    )
     answer = ("Question_UUID", "Sampled_Model", "Model_Solution_Steps")
-    more = {"graph": graph, "answer": answer}
-    return load("mr_ben", found, _parse_mr_ben, options, **more, **of)
+    parts = {"graph": graph, "answer": answer}
+    return load("mr_ben", records, _parse_mr_ben, options, **parts, **of)
 
 
 def _parse_mr_ben(record):
@@ -396,8 +402,11 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     records = {}
     for i, line in enumerate(lines):
         for model in _MODELS:
-            own = {"model": model, "text": _ANNOTATION.sub("", line[model]["solution"])}
-            records[f"gsm8k_solutions/{model}/{i}"] = line | line[model] | own
+            solution = {
+                "model": model,
+                "text": _ANNOTATION.sub("", line[model]["solution"]),
+            }
+            records[f"gsm8k_solutions/{model}/{i}"] = line | line[model] | solution
     answer = ("question", "model", "text")
     return load("gsm8k_solutions", records, _parse_gsm8k, options, answer=answer)
 
@@ -424,10 +433,10 @@ def _value(numeral):
 def _operand_edges(terms, results):
     edges = set()
     latest = {}
-    for v, (term, result) in enumerate(zip(terms, results, strict=True)):
+    for v, (term, value) in enumerate(zip(terms, results, strict=True)):
         operands = map(_value, _NUMBER.findall(term.replace(",", "")))
         edges |= {(latest[x], v) for x in operands if x in latest}
-        latest[result] = v
+        latest[value] = v
     return sorted(edges)
 
 
@@ -448,5 +457,5 @@ def _derived_labels(results, record):
     if record["is_correct"]:
         return [1] * len(results)
     reference = {_value(m[2]) for m in _CALCULATION.finditer(record["ground_truth"])}
-    labels = [int(result in reference) for result in results]
+    labels = [int(value in reference) for value in results]
     return [*labels[:-1], 0] if all(labels) else labels

@@ -107,11 +107,11 @@ def local_file(
     """
     source = SOURCES[name]
     path = get_data_home(data_home) / name
-    found = checksum_of(path, source) if path.is_file() else "missing"
-    if found == source.checksum:
+    checksum = checksum_of(path, source) if path.is_file() else "missing"
+    if checksum == source.checksum:
         return path
     if not download_if_missing:
-        state = "is missing" if found == "missing" else f"has checksum {found}"
+        state = "is missing" if checksum == "missing" else f"has checksum {checksum}"
         raise FileNotFoundError(
             f"{path} {state}, expected {source.checksum}; allow the download "
             f"(download_if_missing=True) or put {source.url} there"
@@ -238,10 +238,10 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
     rule, words["rule"] = edge_rule(graph)
     words = {k: ", ".join(w) if isinstance(w, list) else w for k, w in words.items()}
     records = dict(records)
-    others = [None] * len(records)
+    other_texts = [None] * len(records)
     if answer is not None and records:
-        found = (_pick(record, answer) for record in records.values())
-        others = other_answers(*zip(*found, strict=True))
+        picked = (_pick(record, answer) for record in records.values())
+        other_texts = other_answers(*zip(*picked, strict=True))
 
     def line(pair):
         record, alternatives = pair
@@ -252,7 +252,7 @@ def load(name, records, parse, options, *, graph="none", answer=None, **words):
         return out
 
     return build_dataset(
-        zip(records, zip(records.values(), others, strict=True), strict=True),
+        zip(records, zip(records.values(), other_texts, strict=True), strict=True),
         line,
         descr=describe(name).format(**words),
         **{key: options[key] for key in ("on_invalid", "return_X_y", "return_groups")},

@@ -110,11 +110,11 @@ def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None)
     labels = _per_problem(labels, graphs)
     masks = _per_problem(masks, graphs)
     columns = zip(_COLUMNS, (graphs, labels, masks, groups, metadata), strict=True)
-    given = {k: v for k, v in columns if v is not None or k == "graphs"}
-    for k, column in given.items():
+    columns_given = {k: v for k, v in columns if v is not None or k == "graphs"}
+    for k, column in columns_given.items():
         if isinstance(column, (str, dict)) or not hasattr(column, "__iter__"):
             raise ValueError(f"{k} is {column!r}: pass a list, one entry per problem")
-    return _lines(given)
+    return _lines(columns_given)
 
 
 def _per_problem(values, graphs):

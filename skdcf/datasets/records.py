@@ -49,18 +49,18 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
         Of the options; None where none is said.
     """
 
-    given = options if isinstance(options, dict) else options.__annotations__
+    fields = options if isinstance(options, dict) else options.__annotations__
     # The names that a reader knows, such as Labels, and not what these stand for.
-    hints = {name: getattr(h, "__forward_arg__", h) for name, h in given.items()}
+    hints = {name: getattr(h, "__forward_arg__", h) for name, h in fields.items()}
 
     def decorate(function):
         signature = inspect.signature(function)
-        *own, _ = signature.parameters.values()
+        *own_options, _ = signature.parameters.values()
         shown = [
             inspect.Parameter(k, _KEYWORD, default=defaults.get(k), annotation=hint)
             for k, hint in hints.items()
         ]
-        signature = signature.replace(parameters=[*own, *shown])
+        signature = signature.replace(parameters=[*own_options, *shown])
 
         @wraps(function)
         def call(*args, **kwargs):
@@ -157,11 +157,11 @@ def build_dataset(
             if on_invalid == "raise":
                 raise ValueError(f'problem "{printable(name)}": {reason}') from error
             dropped.append((name, reason))
-    data = as_bunch(rows, dropped)
+    problems = as_bunch(rows, dropped)
     if return_X_y:
-        groups = [question_groups(data.graphs)] if return_groups else []
-        return (data.graphs, data.labels, *groups)
-    return Bunch(**data, DESCR=descr)
+        groups = [question_groups(problems.graphs)] if return_groups else []
+        return (problems.graphs, problems.labels, *groups)
+    return Bunch(**problems, DESCR=descr)
 
 
 def _reason(error, name):
@@ -213,13 +213,13 @@ def read_problem(record, rename=None, warned=None):
         Keys of which the user was warned already.
     """
     record = _renamed(record, rename or {})
-    own = [key for key in record if key not in parts_of_schema()]
-    record = {k: v for k, v in record.items() if v is not None or k in own}
-    for key in own:
+    own_keys = [key for key in record if key not in parts_of_schema()]
+    record = {k: v for k, v in record.items() if v is not None or k in own_keys}
+    for key in own_keys:
         _check_near(key, record, set() if warned is None else warned)
     check_values(record)
     labels, mask = (record.pop(key, None) for key in ("labels", "mask"))
-    metadata = _merge(record, {key: record.pop(key) for key in own})
+    metadata = _merge(record, {key: record.pop(key) for key in own_keys})
     group = (metadata or {}).get("group")
     graph = _graph(record, metadata)
     _check_lengths(graph, labels=labels, mask=mask)
@@ -237,23 +237,29 @@ def format_problem(problem):
     record = {"version": VERSION, **graph.to_dict()}
     if not isinstance(metadata, Mapping | None):
         raise ValueError("metadata must be an object")
-    said = metadata is not None or graph.metadata is not None
+    has_metadata = metadata is not None or graph.metadata is not None
     metadata = {**record.pop("metadata", {}), **(metadata or {})}
-    known = metadata.pop("group", None)
-    own = {key: metadata.pop(key) for key in metadata.pop(OWN, ()) if key in metadata}
-    record |= {"group": known if group is None else group}
-    record["metadata"] = metadata if said else None
+    group_key = metadata.pop("group", None)
+    own_values = {
+        key: metadata.pop(key) for key in metadata.pop(OWN, ()) if key in metadata
+    }
+    record |= {"group": group_key if group is None else group}
+    record["metadata"] = metadata if has_metadata else None
     columns = {"labels": _per_claim(labels), "mask": _per_claim(mask)}
     _check_lengths(graph, **columns)
     features = record.pop("features", None)
     edges = record.pop("edges", None)
-    record = plain(record | own) | columns | {"features": features, "edges": edges}
-    record = {k: v for k, v in record.items() if v is not None or k in own}
+    record = (
+        plain(record | own_values) | columns | {"features": features, "edges": edges}
+    )
+    record = {k: v for k, v in record.items() if v is not None or k in own_values}
     check_values(record)
     check_context(record.get("context"))
     text = json.dumps(record, allow_nan=False)
-    back = json.loads(text) if own or metadata else record
-    if wrong := [key for key in ("metadata", *own) if back.get(key) != record.get(key)]:
+    back = json.loads(text) if own_values or metadata else record
+    if wrong := [
+        key for key in ("metadata", *own_values) if back.get(key) != record.get(key)
+    ]:
         raise ValueError(
             f"{wrong[0]} would not be read as it is: JSON has no tuples, keys are texts"
         )
@@ -306,14 +312,14 @@ def _check_near(key, record, warned):
 @lru_cache(1000)
 def _near(key):
     """The key of the format that differs by a letter or two, or None."""
-    known = [name for name in parts_of_schema() if len(name) > 3]
-    close = get_close_matches(key.lower(), known, 1, 0.8)
+    names = [name for name in parts_of_schema() if len(name) > 3]
+    close = get_close_matches(key.lower(), names, 1, 0.8)
     return close[0] if close and abs(len(close[0]) - len(key)) < 2 else None
 
 
 def _merge(record, own):
     """The metadata with the group and the keys of the user's own that stood beside it."""
-    said = "metadata" in record
+    has_metadata = "metadata" in record
     metadata = dict(record.pop("metadata", {}))
     beside = own | ({"group": record.pop("group")} if "group" in record else {})
     for k, value in beside.items():
@@ -325,7 +331,7 @@ def _merge(record, own):
     if type(group) not in (str, int, type(None)):
         title = parts_of_schema()["group"]["title"]
         raise ValueError(f"group must be {title}, but is {group!r}")
-    return metadata if metadata or said else None
+    return metadata if metadata or has_metadata else None
 
 
 def _graph(record, metadata):
@@ -404,8 +410,8 @@ def _with_types(schema):
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     values = [float, *map(type, schema["enum"])] if "enum" in schema else []
-    known = set().union(*map(_TYPES.get, kinds), values)  # 1.0 is 1 in JSON
-    out = schema | {"kinds": known}
+    allowed = set().union(*map(_TYPES.get, kinds), values)  # 1.0 is 1 in JSON
+    out = schema | {"kinds": allowed}
     return out | ({"items": _with_types(schema["items"])} if "items" in schema else {})
 
 

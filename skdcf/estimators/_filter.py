@@ -68,12 +68,12 @@ OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 @contextmanager
 def unchanged_on_error(estimator):
     """Put everything back as it was if what is inside fails."""
-    before = dict(vars(estimator))
+    state = dict(vars(estimator))
     try:
         yield
     except BaseException:
         vars(estimator).clear()
-        vars(estimator).update(before)
+        vars(estimator).update(state)
         raise
 
 
@@ -501,9 +501,9 @@ class ConformalFilter(Settings):
             # Online, no claim that comes later may enter.
             parts = _online.prefixes(batch) if self.online else batch
             last = parts.offsets[1:] - 1 if self.online else slice(None)
-            own = np.zeros(parts.n_claims)
-            own[last] = risk
-            risk = jittered(own, parts, self._seed, steady)[last]
+            risk_of_last = np.zeros(parts.n_claims)
+            risk_of_last[last] = risk
+            risk = jittered(risk_of_last, parts, self._seed, steady)[last]
         if batch.metadata is None:
             return risk
         return with_missing_verdicts(risk, batch)
@@ -576,9 +576,9 @@ class ConformalFilter(Settings):
         """
         check_is_fitted(self)
         batch = self.check(X)
-        here = seen_of(batch, groups)
-        known = here.among(self._calibrated)
-        return here.among(self._trained) | self.scorer_.saw(batch), known
+        hashes = seen_of(batch, groups)
+        calibrated = hashes.among(self._calibrated)
+        return hashes.among(self._trained) | self.scorer_.saw(batch), calibrated
 
     # ------------------------------------------------------------------ filter problems
 
@@ -598,8 +598,8 @@ class ConformalFilter(Settings):
             All the same, unless ``guarantee`` looks at groups, weights or counts.
         """
         claims, view, level = self._at_level(X, alpha)
-        found = self.calibration_.thresholds(claims, level)
-        return np.broadcast_to(found, len(view.passed)).copy()
+        thresholds = self.calibration_.thresholds(claims, level)
+        return np.broadcast_to(thresholds, len(view.passed)).copy()
 
     def predict(self, X: Problems, alpha: Level = None) -> NDArray:
         """Decide which claims are kept.
@@ -916,13 +916,13 @@ class ConformalFilter(Settings):
         fitted filter
             A copy, whose calibration is that of this one.
         """
-        other = _fit.at_level(self, alpha, copy)
-        other.calibration_ = copy(self.calibration_)
-        other.calibration_.guarantee = deepcopy(other._resolved())
-        other._calibrated_as = other._settings()
-        other._alpha_of_fit = alpha if self.scorer_.uses_alpha else None
-        other._warn(other.calibration_, other._level(None))
-        return other
+        copied = _fit.at_level(self, alpha, copy)
+        copied.calibration_ = copy(self.calibration_)
+        copied.calibration_.guarantee = deepcopy(copied._resolved())
+        copied._calibrated_as = copied._settings()
+        copied._alpha_of_fit = alpha if self.scorer_.uses_alpha else None
+        copied._warn(copied.calibration_, copied._level(None))
+        return copied
 
     def _level(self, alpha):
         trained_at = self._alpha_of_fit

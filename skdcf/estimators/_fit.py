@@ -64,8 +64,8 @@ class _Fit:
     def code(self):
         """The number of the question of each problem."""
         question = self.seen.question
-        alone = (question < 0).all()
-        return np.arange(len(question)) if alone else number_groups(question)
+        each_alone = (question < 0).all()
+        return np.arange(len(question)) if each_alone else number_groups(question)
 
     @cached_property
     def questions(self):
@@ -197,7 +197,7 @@ def _fit_split(filters, fit):
 
     # Questions are split, and all answers to one are on the same side.
     rest = held_rows = np.arange(len(fit.rows))
-    held = fit.view
+    calibration_view = fit.view
     held_seen = fit.seen
     split = fit.learning or first.calibration_size is not None
     if split:
@@ -218,9 +218,9 @@ def _fit_split(filters, fit):
         train = replace(train, labels=np.full_like(train.labels, -1))
         trained = Seen.alone(0)
     if split:  # after the columns, which may have been learnt just now
-        held = fit.view.take(held_rows)
+        calibration_view = fit.view.take(held_rows)
 
-    warn_of_labels(first, held)
+    warn_of_labels(first, calibration_view)
     tasks = [fit.task(filter, rest, rng) for filter in filters]
     if fit.scorer.uses_alpha:  # so that each level draws what it would draw alone
         tasks = [replace(task, rng=deepcopy(rng)) for task in tasks]
@@ -230,7 +230,7 @@ def _fit_split(filters, fit):
     for filter, scorer in zip(filters, scorers, strict=True):
         filter._take_scorer(scorer, trained)
         if id(scorer) not in parts:
-            parts[id(scorer)] = filter._part(held, held_seen)
+            parts[id(scorer)] = filter._part(calibration_view, held_seen)
         filter._store(parts[id(scorer)], fewest=not split)
         if isinstance(scorer, PublicPrior):
             calibrating = np.delete(held_rows, filter.left_over_)
@@ -265,10 +265,10 @@ def refuse_without_theory(filter):
 
 def at_level(filter, alpha, made=clone):
     """A clone, or what ``made`` makes, for another alpha."""
-    other = made(filter).set_params(alpha=alpha)
-    if other.guarantee is not None:
-        other.guarantee = other.guarantee.for_level(alpha)
-    return other
+    copied = made(filter).set_params(alpha=alpha)
+    if copied.guarantee is not None:
+        copied.guarantee = copied.guarantee.for_level(alpha)
+    return copied
 
 
 def _refuse_unused(filter, scorer):

@@ -30,10 +30,10 @@ def jittered(risk, batch, seed, steady=False):
     """
     with np.errstate(over="ignore"):
         rows = _hash_rows(batch, np.uint64(seed))
-        whole = segment_sum(rows, batch.offsets)[batch.problem_of]
+        of_problem = segment_sum(rows, batch.offsets)[batch.problem_of]
         position = np.arange(batch.n_claims) - batch.offsets[batch.problem_of]
         mixed = mix(rows + _ODD * position.astype(np.uint64))
-        mixed = mix(mixed + mix(whole + _ODD))
+        mixed = mix(mixed + mix(of_problem + _ODD))
     uniform = (mixed >> np.uint64(11)) * 2.0**-53
     if steady and batch.features is not None:
         uniform[_on_border(batch)[batch.problem_of]] = 0.0

@@ -43,8 +43,8 @@ def prefixes(batch: GraphBatch) -> GraphBatch:
     metadata = None
     if batch.metadata is not None:  # missing verdicts are looked at in whole problems
         rows = batch.metadata
-        known = [m and {k: m[k] for k in m if k != "no_verdict"} for m in rows]
-        metadata = [known[i] for i in problem]
+        cleaned = [m and {k: m[k] for k in m if k != "no_verdict"} for m in rows]
+        metadata = [cleaned[i] for i in problem]
     columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
     return GraphBatch.from_arrays(
         None if batch.features is None else batch.features[claims],
@@ -60,7 +60,7 @@ def prefixes(batch: GraphBatch) -> GraphBatch:
 
 def refuse_whole_answers(guarantee):
     """ValueError for groups and weights that are functions of whole answers."""
-    entries = (("by", one) for one in guarantee.entries)
+    entries = (("by", entry) for entry in guarantee.entries)
     for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):
             raise ValueError(
@@ -88,8 +88,8 @@ def decide_online(filter, claims, alpha, **about):
             )
         rows.append(claim)
         edges += [(u, v) for u in parents]
-        known = edges if "parents" in claim or v == 0 else None
-        yield bool(filter.predict([_graph_of(rows, known, about)], alpha)[0][-1])
+        edges_known = edges if "parents" in claim or v == 0 else None
+        yield bool(filter.predict([_graph_of(rows, edges_known, about)], alpha)[0][-1])
 
 
 def _graph_of(rows, edges, about):

@@ -119,8 +119,8 @@ def needs_edges(filter):
 def origin_of(filter, batch, labelled):
     """List what is known of how problems were made, by name."""
     reads = needs_edges(filter)
-    several = batch.sizes > 1  # one claim needs no edges
-    origin = {"edges": _distinct(batch.edges_known[several]) if reads else []}
+    needs_edges_known = batch.sizes > 1  # one claim needs no edges
+    origin = {"edges": _distinct(batch.edges_known[needs_edges_known]) if reads else []}
     for name in ("alternatives", "context"):
         column = getattr(batch, name)
         present = [False] if column is None else [value is not None for value in column]
@@ -175,8 +175,10 @@ def compare_origin(filter, origin, *, new=False):
     accepted = []
     for name, text in MADE.items():
         values = origin.get(name, [])
-        before = list(calibrated.get(name) or ())
-        accepted += _compare_values(name, text, values, before=before, reason=reason)
+        calibrated_values = list(calibrated.get(name) or ())
+        accepted += _compare_values(
+            name, text, values, before=calibrated_values, reason=reason
+        )
     if new:
         kept = {name: origin.get(name, []) for name in (*PARTS, *MADE)}
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
@@ -205,29 +207,31 @@ def _compare_presence(name, text, values, before):
 
 def _compare_values(name, text, values, *, before, reason):
     """ValueError, a warning, or the differences that were accepted."""
-    known = [value for value in [*before, *values] if value is not None]
-    if not known:
+    values_known = [value for value in [*before, *values] if value is not None]
+    if not values_known:
         return []
-    first = known[0]
+    first = values_known[0]
     allowed = {value for value in before if value is not None} or {first}
-    other = [value for value in values if value is not None and value not in allowed]
-    if other and reason is None:
+    differing = [
+        value for value in values if value is not None and value not in allowed
+    ]
+    if differing and reason is None:
         raise ValueError(
-            f"{name} ({text}) is {_shown(other[0])}, and was {_shown(first)} for those "
+            f"{name} ({text}) is {_shown(differing[0])}, and was {_shown(first)} for those "
             "that came before. The promise is about problems that are made alike: fit or "
             "calibrate again, or say why it may be overlooked, "
             'with skdcf.accept_origin("reason"): ...'
         )
     unknown_now = None in values
     unknown_before = None in before
-    if not other and unknown_now != unknown_before and (unknown_now or values):
+    if not differing and unknown_now != unknown_before and (unknown_now or values):
         warn(
             f"{name} ({text}) is {'un' * unknown_now}known for some of these problems, and "
             f"{'un' * unknown_before}known for those that calibrate: it is {_shown(first)} "
             "where it is known, and whether all were made alike cannot be checked",
             GuaranteeWarning,
         )
-    return [f"{name}: {_shown(v)} beside {_shown(first)} ({reason})" for v in other]
+    return [f"{name}: {_shown(v)} beside {_shown(first)} ({reason})" for v in differing]
 
 
 def _shown(value):
@@ -336,5 +340,5 @@ def count_as_trained(filter, X, groups=None):
         The question that each problem answers.
     """
     seen = seen_of(filter.check(X), groups).sorted()
-    before = filter._trained
-    filter._trained = {kind: np.union1d(before[kind], seen[kind]) for kind in seen}
+    trained = filter._trained
+    filter._trained = {kind: np.union1d(trained[kind], seen[kind]) for kind in seen}

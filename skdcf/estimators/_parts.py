@@ -239,16 +239,20 @@ def refuse_part(part, filter):
     if part.made_as is None:
         return
     _refuse_other_settings(part.made_as, part_settings(filter))
-    for batch, before in part.probes:
-        again = filter.check(batch)  # where a rule gives it edges anew
-        now = filter._path_risks_alone(again)
-        same_edges = np.array_equal(again.edges, batch.edges)
-        if not same_edges or not nearly_equal(now.path_risk, before.path_risk):
+    for batch, risks_before in part.probes:
+        checked = filter.check(batch)  # where a rule gives it edges anew
+        risks_now = filter._path_risks_alone(checked)
+        same_edges = np.array_equal(checked.edges, batch.edges)
+        if not same_edges or not nearly_equal(
+            risks_now.path_risk, risks_before.path_risk
+        ):
             raise ValueError(
                 "a part was made with another scorer, whose confidences differ, or with "
                 "other edges: score it again, by calibration_part"
             )
-        if now.groups != before.groups or not nearly_equal(now.weights, before.weights):
+        if risks_now.groups != risks_before.groups or not nearly_equal(
+            risks_now.weights, risks_before.weights
+        ):
             raise ValueError(
                 "a part was made with functions for by or weight that give other groups or "
                 "weights: score it again, by calibration_part"
@@ -286,9 +290,11 @@ def _refuse_other_settings(made_as, expected):
         raise ValueError(
             "a part has settings that are not known: score it again, by calibration_part"
         )
-    for name, before, now in zip(MADE_AS, made_as, expected, strict=True):
-        if before != now:
+    for name, setting_before, setting_now in zip(
+        MADE_AS, made_as, expected, strict=True
+    ):
+        if setting_before != setting_now:
             raise ValueError(
-                f"a part has {name} = {before}, and is to calibrate with {now}: score it "
+                f"a part has {name} = {setting_before}, and is to calibrate with {setting_now}: score it "
                 "again, by calibration_part"
             )

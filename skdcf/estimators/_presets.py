@@ -494,5 +494,5 @@ class XGBoostCF(_Untrained):
         from xgboost import XGBClassifier
 
         names = "max_depth", "n_estimators", "learning_rate"
-        own = {name: getattr(self, name) for name in names}
-        return ClassifierScorer(XGBClassifier(**own, n_jobs=1), label=self.label)
+        parameters = {name: getattr(self, name) for name in names}
+        return ClassifierScorer(XGBClassifier(**parameters, n_jobs=1), label=self.label)

@@ -48,8 +48,8 @@ def measured_rounding(confidence_alone, batch, confidence):
     worst = 0.0
     for rows in _list_batches(len(batch)):
         part = batch[rows]
-        before = confidence[ranges(batch.offsets[rows], batch.sizes[rows])]
-        difference = np.abs(confidence_alone(part) - before)
+        confidence_before = confidence[ranges(batch.offsets[rows], batch.sizes[rows])]
+        difference = np.abs(confidence_alone(part) - confidence_before)
         if difference.max(initial=0.0) > bound:
             claim = int(np.argmax(difference))
             raise ValueError(

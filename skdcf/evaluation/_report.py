@@ -190,8 +190,8 @@ class ComparisonReport(LevelTable):
         if reference is not None:
             check_choice("reference", reference, self.names)
         base = 0 if reference is None else self.names.index(reference)
-        others = [i for i in range(len(self.names)) if i != base]
-        paired = self.retention[others] - self.retention[base]
+        compared = [i for i in range(len(self.names)) if i != base]
+        paired = self.retention[compared] - self.retention[base]
         n = len(self.sizes)
         difference = paired.mean(axis=1)
         false = self.false_kept.mean(axis=1)
@@ -201,11 +201,11 @@ class ComparisonReport(LevelTable):
             ratio = np.where(difference == 0, 0 * error, np.abs(difference) / error)
         return DifferenceReport(
             reference=self.names[base],
-            names=tuple(self.names[i] for i in others),
+            names=tuple(self.names[i] for i in compared),
             alpha=self.alpha,
             difference=difference,
-            percent=percent_change(means[others], means[base]),
-            false_difference=false[others] - false[base],
+            percent=percent_change(means[compared], means[base]),
+            false_difference=false[compared] - false[base],
             naive_error=paired.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else error,
             corrected_error=error,
             p_value=2 * t.sf(ratio, n - 1) if n > 1 else np.nan * error,
@@ -276,7 +276,7 @@ def _typical(settings):
     """The mean of each numeric setting over the splits, else the most frequent value."""
     out = {}
     for key in settings[0] if settings else ():
-        values = [one[key] for one in settings]
+        values = [chosen[key] for chosen in settings]
         numeric = all(isinstance(value, (int, float)) for value in values)
         out[key] = float(np.mean(values)) if numeric else max(values, key=values.count)
     return out
@@ -299,8 +299,8 @@ def mean_band(n_calibration, alpha, n_test, n_splits, confidence=0.95):
     if k == 0:
         return 1.0, 1.0
     total = n_splits * n_test
-    one = betabinom.pmf(np.arange(n_test + 1), n_test, n_calibration + 1 - k, k)
-    pmf = np.fft.irfft(np.fft.rfft(one, total + 1) ** n_splits, total + 1)
+    law = betabinom.pmf(np.arange(n_test + 1), n_test, n_calibration + 1 - k, k)
+    pmf = np.fft.irfft(np.fft.rfft(law, total + 1) ** n_splits, total + 1)
     tail = (1 - confidence) / 2
     edges = np.searchsorted(np.cumsum(pmf), [tail, 1 - tail])
     return tuple((np.minimum(edges, total) / total).tolist())

@@ -114,10 +114,12 @@ class CalibratedSearch(BaseEstimator):
         filter = self.search.estimator
         batch, labels = filter.check(X, y)
         questions = question_groups(batch, groups)
-        rest, held = self._divide(questions, filter)
-        data = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
-        seen, new = ([_safe_indexing(d, part) for d in data] for part in (rest, held))
-        asked = (_taken(groups, rest), _taken(groups, held))
+        rest, held_rows = self._divide(questions, filter)
+        packed = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
+        seen, new = (
+            [_safe_indexing(d, part) for d in packed] for part in (rest, held_rows)
+        )
+        asked = (_taken(groups, rest), _taken(groups, held_rows))
         with warnings.catch_warnings():  # the thresholds meant are replaced below
             warnings.simplefilter("ignore", CalibrationWarning)
             best, search = choose(self.search, seen[0], seen[1], questions[rest])
@@ -141,8 +143,8 @@ class CalibratedSearch(BaseEstimator):
             size = guarantee.calibration_count(n, filter.alpha)
         count = holdout_count("calibration_size", size, n)
         rng = check_random_state(self.random_state)
-        held = np.isin(codes, hold_out(n, count, None, rng)[1])
-        return np.flatnonzero(~held), np.flatnonzero(held)
+        is_held = np.isin(codes, hold_out(n, count, None, rng)[1])
+        return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
     def __getattr__(self, name: str) -> Any:
         """All else is the best filter's own, and before `fit` the unfitted filter's."""
@@ -208,10 +210,10 @@ def _check_scoring(scoring):
     """ValueError for scorers of scikit-learn, which compare flat arrays of classes."""
     if isinstance(scoring, Mapping):
         scoring = list(scoring.values())
-    for one in scoring if isinstance(scoring, (list, tuple, set)) else [scoring]:
-        if isinstance(one, str) or hasattr(one, "_score_func"):
+    for score in scoring if isinstance(scoring, (list, tuple, set)) else [scoring]:
+        if isinstance(score, str) or hasattr(score, "_score_func"):
             raise ValueError(
-                f"scoring is {one!r}: the scorers of scikit-learn compare one class per "
+                f"scoring is {score!r}: the scorers of scikit-learn compare one class per "
                 "row, and know nothing of kept claims. Leave scoring at None, which "
                 "counts the true claims kept, or pass a function of (filter, X, y)"
             )
@@ -231,11 +233,11 @@ def choose(search, X, y, questions):
     search, filter = clone(search), search.estimator
     cv = search.cv
     groups = as_groups(questions)
-    several = groups is not False
-    if several and (cv is None or isinstance(cv, Integral)):
+    has_groups = groups is not False
+    if has_groups and (cv is None or isinstance(cv, Integral)):
         cv = GroupKFold(cv or 5)
     cv = check_cv(cv, y, classifier=is_classifier(filter))
-    search.cv = [*cv.split(X, y, *([questions] if several else []))]
+    search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
     if search.refit is True:
         search.refit = False  # the caller fits what was chosen
     with config_context(enable_metadata_routing=True):  # for the filters in the search
@@ -313,9 +315,13 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
         fitted = clone(filter).set_params(**changes).fit_levels(X, y, alphas, groups)
-        scorers = [id(one.scorer_) for one in fitted]
+        scorers = [id(fitted_filter.scorer_) for fitted_filter in fitted]
         for scorer in dict.fromkeys(scorers):
-            positions = [i for i, other in enumerate(scorers) if other == scorer]
+            positions = [
+                i
+                for i, scorer_of_level in enumerate(scorers)
+                if scorer_of_level == scorer
+            ]
             yield fitted[positions[0]], positions, {}
         return
     for i, alpha in enumerate(alphas):
@@ -325,6 +331,6 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
         else:
             at_level = clone(search_in(filter)).set_params(estimator__alpha=alpha)
             questions = -1 - np.arange(len(X)) if groups is False else groups
-            best, found = choose(at_level, X, y, questions)
-            chosen = found.best_params_
+            best, fitted_search = choose(at_level, X, y, questions)
+            chosen = fitted_search.best_params_
         yield best.set_params(**changes).fit(X, y, groups), [i], chosen

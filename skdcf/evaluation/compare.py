@@ -140,10 +140,10 @@ def compare_filters(
     filters = check_filters(filters, levels, protocol)
     plain = list(_plain_filters(filters))
     batch, labels = plain[0].check(X, y)
-    for one in plain[1:]:  # slices carry the columns that need no learning
-        batch = one.check(batch)
+    for filter_of in plain[1:]:  # slices carry the columns that need no learning
+        batch = filter_of.check(batch)
     questions = numbered(question_groups(batch, groups))
-    data = batch, batch.split(labels), questions
+    columns = batch, batch.split(labels), questions
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
@@ -152,13 +152,19 @@ def compare_filters(
     if resume is not None:
         if not isinstance(random_state, Integral):
             raise ValueError(f"resume needs an integer random_state: {random_state!r}")
-        key = key_of(filters, *data, levels, protocol, splits, seeds, DRAWS)
+        key = key_of(filters, *columns, levels, protocol, splits, seeds, DRAWS)
         results = finished_splits(resume, key, filters)
     _warn_of_abstention(filters, questions, splits, levels)
     reason = reason_in_force()
     tasks = (
         delayed(run_split)(
-            number, splits[number], seeds[number], filters, data, levels, reason=reason
+            number,
+            splits[number],
+            seeds[number],
+            filters,
+            columns,
+            levels,
+            reason=reason,
         )
         for number in range(len(splits))
         if number not in results
@@ -167,11 +173,13 @@ def compare_filters(
 
     finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
     shown = {"unit": "split", "total": len(splits), "disable": not verbose}
-    for number, result in tqdm(finished, initial=len(results), **shown):
-        results[number] = result
+    for number, result_of_split in tqdm(finished, initial=len(results), **shown):
+        results[number] = result_of_split
         if resume is not None:
-            append_journal(resume, {"key": key, "split": number, "result": result})
-    return _summary(list(filters), levels, protocol, *data[1:], splits, results)
+            append_journal(
+                resume, {"key": key, "split": number, "result": result_of_split}
+            )
+    return _summary(list(filters), levels, protocol, *columns[1:], splits, results)
 
 
 def check_filters(filters, alphas, protocol):
@@ -208,8 +216,8 @@ def _check_filter(name, filter, alphas, protocol):
 def _plain_filters(filter):
     """Yield the filters as such: of several by name or alpha, or in a search."""
     if isinstance(filter, Mapping):
-        for one in filter.values():
-            yield from _plain_filters(one)
+        for inner in filter.values():
+            yield from _plain_filters(inner)
     else:
         yield getattr(search_in(filter), "estimator", filter)
 
@@ -246,8 +254,8 @@ def _run_filter(filter, data, alphas, seed):
     for fitted, positions, chosen in fits:
         seconds += time.perf_counter() - start
         settings = {key: _plain(value) for key, value in chosen.items()}
-        found = _evaluate(fitted, rest, [alphas[i] for i in positions], seed)
-        for i, row in zip(positions, found, strict=True):
+        evaluated = _evaluate(fitted, rest, [alphas[i] for i in positions], seed)
+        for i, row in zip(positions, evaluated, strict=True):
             rows[i] = row | {"chosen": settings}
         start = time.perf_counter()
     columns = {key: [rows[i][key] for i in range(len(alphas))] for key in COLUMNS[:-1]}
@@ -272,7 +280,9 @@ def _evaluate(cf, data, alphas, seed):
         levels = zip(filters, alphas, strict=True)
         reports = [evaluate_filter(f, *new, [a], groups=groups) for f, a in levels]
     return [
-        r | {"n_calibration": one.n_calibration} for one in reports for r in one.rows()
+        r | {"n_calibration": report.n_calibration}
+        for report in reports
+        for r in report.rows()
     ]
 
 
@@ -335,8 +345,8 @@ def make_splits(cv, questions, protocol, rng):
         splits = [_cut(np.arange(n), questions, shares, rng) for _ in range(cv)]
     else:
         if hasattr(cv, "split"):
-            several = {"groups": questions} if questions.max() + 1 < n else {}
-            cv = cv.split(np.zeros(n), **several)
+            options = {"groups": questions} if questions.max() + 1 < n else {}
+            cv = cv.split(np.zeros(n), **options)
         splits = [_given(split, questions, shares, rng) for split in cv]
     if not splits:
         raise ValueError(f"cv={cv!r} gives no splits, but at least one is needed")
@@ -347,12 +357,12 @@ def make_splits(cv, questions, protocol, rng):
 
 def _cut(rows, codes, shares, rng):
     """Random parts of about these shares of the problems; no question is divided."""
-    found, inverse = np.unique(codes[rows], return_inverse=True)
-    order = rng.permutation(len(found))
+    distinct, inverse = np.unique(codes[rows], return_inverse=True)
+    order = rng.permutation(len(distinct))
     sizes = np.bincount(inverse)[order]
     middle = np.cumsum(sizes) - sizes / 2
     bounds = len(rows) * np.cumsum(shares)[:-1] / np.sum(shares)
-    part = np.empty(len(found), dtype=int)
+    part = np.empty(len(distinct), dtype=int)
     part[order] = np.searchsorted(bounds, middle)
     return tuple(rows[part[inverse] == p] for p in range(len(shares)))
 
@@ -398,7 +408,7 @@ def _check_split(parts, number, codes, protocol):
 def seeded(filter, seed):
     """A clone in which every ``random_state`` that was None is ``seed``."""
     if isinstance(filter, dict):
-        return {alpha: seeded(one, seed) for alpha, one in filter.items()}
+        return {alpha: seeded(inner, seed) for alpha, inner in filter.items()}
     fresh = clone(filter)
     unset = [k for k, v in fresh.get_params().items() if v is None]
     return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
@@ -432,17 +442,17 @@ def finished_splits(path, key, names):
     names : iterable of str
         The filters.
     """
-    found = {}
+    finished = {}
     path = Path(path)
     lines = path.read_bytes().split(b"\n") if path.exists() else []
     for line in filter(None, lines):
         try:
             entry = json.loads(line)
             number = int(entry["split"])
-            result = entry["result"]
+            row = entry["result"]
             its_key = entry["key"]
             if its_key == key:
-                found[number] = {n: {c: result[n][c] for c in COLUMNS} for n in names}
+                finished[number] = {n: {c: row[n][c] for c in COLUMNS} for n in names}
         except (ValueError, TypeError, KeyError, OverflowError) as error:
             if isinstance(error, json.JSONDecodeError) and BEGIN.startswith(line[:8]):
                 continue
@@ -456,4 +466,4 @@ def finished_splits(path, key, names):
                 "go on, or another path"
             )
     open_journal(path)  # it is made, and a line that was cut off is ended
-    return found
+    return finished

@@ -232,13 +232,20 @@ class AgreementFeatures(OptionalColumns):
         rows = []
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
-            known = read_question(question).known
+            numbers_known = read_question(question).known
             texts = () if batch.claims is None else batch.claims[a:b]
-            others = [read(text) for text in batch.alternatives[i] if text.strip()]
-            own = _conclude("\n".join(texts), conclude) if others else None
-            per_problem = _compare_answers(own, [other.answer for other in others])
+            alternatives = [
+                read(text) for text in batch.alternatives[i] if text.strip()
+            ]
+            conclusion = _conclude("\n".join(texts), conclude) if alternatives else None
+            per_problem = _compare_answers(
+                conclusion, [alternative.answer for alternative in alternatives]
+            )
             rows += [
-                (*per_problem, *_compare_claim(read_claim(text), known, others))
+                (
+                    *per_problem,
+                    *_compare_claim(read_claim(text), numbers_known, alternatives),
+                )
                 for text in texts
             ]
         table = np.array(rows, dtype=float).reshape(-1, len(_AGREEMENT) - 1)
@@ -314,10 +321,12 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
 
 def _conclude(text, answer):
     """The final answer in the form that is compared, or None."""
-    found = answer(text)
-    if not isinstance(found, str | None):
-        raise ValueError(f"answer(text) gave {found!r}, but must give a str or None")
-    return None if found is None else normalise_answer(found)
+    conclusion = answer(text)
+    if not isinstance(conclusion, str | None):
+        raise ValueError(
+            f"answer(text) gave {conclusion!r}, but must give a str or None"
+        )
+    return None if conclusion is None else normalise_answer(conclusion)
 
 
 class _Reading:
@@ -339,7 +348,7 @@ def _compare_answers(own, answers):
     counts = Counter(answer for answer in answers if answer is not None)
     total = counts.total()
     same = counts[own]
-    rival = max((n for other, n in counts.items() if other != own), default=0)
+    rival = max((n for conclusion, n in counts.items() if conclusion != own), default=0)
     if own is not None:
         counts[own] += 1
     shares = [n / counts.total() for n in counts.values() if n]
@@ -351,8 +360,8 @@ def _compare_answers(own, answers):
 def _compare_claim(claim, known, others):
     """The columns of one claim, from the numbers of the question and the alternatives."""
     new = frozenset([x for x in claim.found if x not in known])
-    numbers = _share(new, [other.numbers for other in others])
-    results = _share(claim.results, [other.results for other in others])
+    numbers = _share(new, [alternative.numbers for alternative in others])
+    results = _share(claim.results, [alternative.results for alternative in others])
     return *numbers, *results, _overlap(claim.long_words, others) if others else 0.0
 
 
@@ -360,20 +369,20 @@ def _share(values, sets):
     """Mean share of sets that hold a value; share that hold all; is there any value?"""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
-    held = [len(values & some) / len(values) for some in sets]
-    return sum(held) / len(sets), held.count(1.0) / len(sets), True
+    shares = [len(values & numbers) / len(values) for numbers in sets]
+    return sum(shares) / len(sets), shares.count(1.0) / len(sets), True
 
 
 def _overlap(words, others):
     """Mean over the alternatives of the overlap with the closest sentence."""
     total = 0.0
     n_words = len(words)
-    for other in others:
+    for sentences in others:
         best = 0.0
-        for sentence in other.sentences:
-            both = len(words & sentence)
-            if both:
-                best = max(best, both / (n_words + len(sentence) - both))
+        for sentence in sentences.sentences:
+            n_shared = len(words & sentence)
+            if n_shared:
+                best = max(best, n_shared / (n_words + len(sentence) - n_shared))
         total += best
     return total / len(others)
 
@@ -465,11 +474,11 @@ def _compare_answer(claims, options, chosen):
     words = [_list_words(text) for text in claims]
     rows = []
     ruled_out = set()
-    for text, own in zip(claims, words, strict=True):
-        shares = _list_shares(options, own)
-        about = max(shares, key=shares.__getitem__)
-        if shares[about] >= _NAMED and not own.isdisjoint(_DENIES):
-            ruled_out.add(about)
+    for text, claim_words in zip(claims, words, strict=True):
+        shares = _list_shares(options, claim_words)
+        best_option = max(shares, key=shares.__getitem__)
+        if shares[best_option] >= _NAMED and not claim_words.isdisjoint(_DENIES):
+            ruled_out.add(best_option)
         mine = shares.pop(chosen)
         named = _find_letter(text) == chosen
         rows.append((named, mine, max(shares.values()), len(ruled_out) / len(options)))

@@ -162,20 +162,20 @@ def find_spelled_numbers(text: str) -> list[float]:
     list of float
         In order of appearance, without 0, 1, 2 and 100.
     """
-    found = []
-    before = ""
+    numbers = []
+    previous = ""
     words = _WORD.findall(text)
     if NUMBER_WORDS.keys().isdisjoint(words):
-        return found
+        return numbers
     for word in words:  # twenty + five, three * hundred, or a number of its own
-        if word in _ONES and before in _TENS:
-            found[-1] += _ONES[word]
-        elif word in _SCALES and before in _SCALED and found:
-            found[-1] *= _SCALES[word]
+        if word in _ONES and previous in _TENS:
+            numbers[-1] += _ONES[word]
+        elif word in _SCALES and previous in _SCALED and numbers:
+            numbers[-1] *= _SCALES[word]
         elif word in NUMBER_WORDS:
-            found.append(NUMBER_WORDS[word])
-        before = word
-    return [n for n in found if n not in IGNORED]
+            numbers.append(NUMBER_WORDS[word])
+        previous = word
+    return [n for n in numbers if n not in IGNORED]
 
 
 def check_claim_texts(batch):

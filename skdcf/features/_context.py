@@ -157,8 +157,8 @@ class _Passage:
         longest = 0
         if self.triples.isdisjoint(triples):
             return longest
-        there = [triple in self.triples for triple in triples]
-        for is_there, places in groupby(range(len(there)), there.__getitem__):
+        in_passage = [triple in self.triples for triple in triples]
+        for is_there, places in groupby(range(len(in_passage)), in_passage.__getitem__):
             if is_there:
                 places = list(places)
                 run = words[places[0] : places[-1] + 3]
@@ -210,8 +210,8 @@ def _compare(text, passages):
     in_pairs = _count_found(pairs, [p.pairs for p in passages])
     in_triples = _count_found(triples, [p.triples for p in passages])
     longest = max([p.find_longest_run(words, triples) for p in passages])
-    held = (map(different.__and__, p.sentences) for p in passages)
-    best = max(map(len, chain.from_iterable(held)))
+    sentences_shared = (map(different.__and__, p.sentences) for p in passages)
+    best = max(map(len, chain.from_iterable(sentences_shared)))
     in_words = [p.words for p in passages]
     numbers_there = [p.numbers for p in passages]
     runs = in_pairs / (len(pairs) + 1), in_triples / (len(triples) + 1)
@@ -224,8 +224,8 @@ def _compare(text, passages):
 def _count_found(wanted, sets):
     """How much of what is wanted one of the sets holds."""
     missing = wanted
-    for some in sets:
-        missing = [item for item in missing if item not in some]
+    for triples in sets:
+        missing = [item for item in missing if item not in triples]
     return len(wanted) - len(missing)
 
 

@@ -142,7 +142,7 @@ def _read_equalities(clauses):
             clause = clause.replace("≈", "=")
         first, *between, end = clause.split("=", _MOST_SIDES)
         left = _UNREADABLE
-        before = first
+        previous = first
         read = first
         if first.strip() == name:  # a new sentence about the same thing
             left = _drop_bare(read_side(last)[0])
@@ -150,10 +150,10 @@ def _read_equalities(clauses):
         elif _DIGIT.search(first):
             left = read_side(first)[1]
         for side in between:
-            head, tail = _read_between(before, side)
+            head, tail = _read_between(previous, side)
             yield left, head, rounded, (read, side)
             left = tail
-            before = side
+            previous = side
             read = side
         name = first.strip()
         last = end.removesuffix("?")
@@ -195,8 +195,8 @@ def _measure_shared_ending(one, other):
     # A word of a name ends in a letter. Up to three words of a unit may stand before the
     # name; then a single shared word is a name only where it is the whole first side.
     words = other[len(other) - n :]
-    whole = n == len(one) or not unit
-    named = any(w[-1].isalpha() for w in words) and unit <= 3 and (whole or n > 1)
+    is_whole = n == len(one) or not unit
+    named = any(w[-1].isalpha() for w in words) and unit <= 3 and (is_whole or n > 1)
     return len(" ".join(words)) if named else 0
 
 
@@ -248,7 +248,7 @@ def _read_tokens(side):
     blank does, and what follows. Two values with nothing between them are UNKNOWN.
     """
     items = []
-    before = ""
+    previous = ""
     for token, after in pairwise([*_TOKEN.findall(side), ""]):
         text = token.lstrip(" ")
         first = text[0]
@@ -257,12 +257,12 @@ def _read_tokens(side):
                 items.append(UNKNOWN)
             items.append(read_numeral(text))
         elif first.isalpha():
-            _append_prose(items, before, token, after)
+            _append_prose(items, previous, token, after)
         elif first in _SYMBOLS:
             _append_symbol(items, text, token == text, after)
         else:
             items.append(UNKNOWN)
-        before = text
+        previous = text
     return _cut_ends(items)
 
 
@@ -357,8 +357,8 @@ def _cut_ends(items):
     tail = _cut_tail(items)
     if _skip_words(items[first:]) in _OPERATORS:
         head = _UNREADABLE
-    before = _skip_words(items[len(items) - len(tail) - 1 :: -1])
-    if is_bare(tail) or before in _OPERATORS or tail[0] in _OPERATORS:
+    word_before = _skip_words(items[len(items) - len(tail) - 1 :: -1])
+    if is_bare(tail) or word_before in _OPERATORS or tail[0] in _OPERATORS:
         tail = _UNREADABLE
     return head, tail
 

@@ -47,8 +47,8 @@ def _calculate(items):
         return items[0]
     if len(items) == 3 and items[1] in _FREQUENT:  # by far the most frequent kind
         a, sign, b = items
-        both = isinstance(a, float) and isinstance(b, float)
-        return _FREQUENT[sign](a, b) if both else None
+        are_floats = isinstance(a, float) and isinstance(b, float)
+        return _FREQUENT[sign](a, b) if are_floats else None
     values = []
     waiting = []
     complete = False
@@ -100,10 +100,10 @@ def _apply(symbol, values):
 
 
 def _raise_to(base, exponent):
-    result = math.pow(base, exponent)
-    if abs(result) > _LARGEST:
+    power = math.pow(base, exponent)
+    if abs(power) > _LARGEST:
         raise OverflowError
-    return result
+    return power
 
 
 def _choose(n, k):

@@ -138,20 +138,22 @@ class PairFeature(_ModelColumn):
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         asked = list(self._list_pairs(batch))
-        wanted = {}
+        to_ask = {}
         for i, texts in zip(batch.problem_of, asked, strict=True):
-            wanted |= dict.fromkeys(chain.from_iterable(texts), i)
-        known = self._known()
-        pairs = [pair for pair in wanted if pair not in known]
+            to_ask |= dict.fromkeys(chain.from_iterable(texts), i)
+        answers_known = self._known()
+        pairs = [pair for pair in to_ask if pair not in answers_known]
         for k in range(0, len(pairs), self.batch_size):
             part = pairs[k : k + self.batch_size]
-            numbers = self._ask(part, batch, wanted)
+            numbers = self._ask(part, batch, to_ask)
             if k == 0:
-                self._compare_orders(part[:_N_PROBED], batch, wanted)
-            known.update(zip(part, numbers, strict=True))
+                self._compare_orders(part[:_N_PROBED], batch, to_ask)
+            answers_known.update(zip(part, numbers, strict=True))
         combine = np.mean if self.over == "alternatives" else np.max
-        best = [[max(map(known.get, pairs)) for pairs in texts] for texts in asked]
-        column = [combine(some) if some else 0.0 for some in best]
+        best = [
+            [max(map(answers_known.get, pairs)) for pairs in texts] for texts in asked
+        ]
+        column = [combine(scores) if scores else 0.0 for scores in best]
         return np.array(column, dtype=float).reshape(-1, 1)
 
     def _list_pairs(self, batch) -> Iterator[list[list[tuple[str, str]]]]:
@@ -194,11 +196,11 @@ class PairFeature(_ModelColumn):
 
     def _compare_orders(self, pairs, batch, wanted):
         """ValueError where the same pairs in another order get other numbers."""
-        there = np.array(self._ask(pairs, batch, wanted))
+        forward = np.array(self._ask(pairs, batch, wanted))
         back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
-        if not np.allclose(there, back, rtol=_TOLERANCE, atol=_TOLERANCE):
+        if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise ValueError(
-                f"score(texts, claims) gave {there.tolist()} for {len(pairs)} pairs and "
+                f"score(texts, claims) gave {forward.tolist()} for {len(pairs)} pairs and "
                 f"{back.tolist()} when they came in another order: it must return "
                 "numbers in the order of the pairs, each a function of its pair alone"
             )
@@ -295,13 +297,13 @@ class StepReward(_ModelColumn):
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         rows = [np.empty(0)]
-        known = self._known()
+        answers_known = self._known()
         for i, graph in enumerate(batch):
             if graph.n_claims:
                 key = (graph.problem or "", graph.claims)
-                if key not in known:
-                    known[key] = self._ask(*key, batch.name_of(i))
-                rows.append(known[key])
+                if key not in answers_known:
+                    answers_known[key] = self._ask(*key, batch.name_of(i))
+                rows.append(answers_known[key])
         return np.concatenate(rows).reshape(-1, 1)
 
     def _ask(self, question, claims, name):
@@ -332,8 +334,10 @@ class StepReward(_ModelColumn):
                     f"{self.separator!r}, so that rewards could not be told apart"
                 )
         steps = "".join(claim + self.separator for claim in claims)
-        said = (("user", question), ("assistant", steps))
-        body = {"messages": [{"role": role, "content": text} for role, text in said]}
+        messages = (("user", question), ("assistant", steps))
+        body = {
+            "messages": [{"role": role, "content": text} for role, text in messages]
+        }
         body |= {k: v for k in ("model", "task") if (v := getattr(self, k)) is not None}
         request = Request(
             self.source, json.dumps(body).encode(), {"Content-Type": "application/json"}
@@ -342,10 +346,10 @@ class StepReward(_ModelColumn):
             with build_opener(_NoRedirects).open(request, None, self.timeout) as reply:
                 content = reply.read(_LONGEST)
         except OSError as error:
-            said = error.read(200) if isinstance(error, HTTPError) else b""
+            messages = error.read(200) if isinstance(error, HTTPError) else b""
             raise ConnectionError(
                 f"{name}: the reward model at {self.source} failed ({error} "
-                f"{printable(said.decode(errors='replace'))}). What it answered before is "
+                f"{printable(messages.decode(errors='replace'))}). What it answered before is "
                 "kept: call again to ask for the rest"
             ) from error
         try:

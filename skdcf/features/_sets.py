@@ -171,19 +171,21 @@ class _GivenColumns(GraphTransformer):
         return self._own_names()
 
     def _check(self, batch: GraphBatch) -> None:
-        there = list_columns(batch)
-        made = ["claim_index"] if self.counts_claims else []
-        if missing := [n for n in self._sources() if n not in there + made]:
+        columns_there = list_columns(batch)
+        columns_made = ["claim_index"] if self.counts_claims else []
+        if missing := [
+            n for n in self._sources() if n not in columns_there + columns_made
+        ]:
             raise ValueError(
                 f"the problems have no column {', '.join(map(repr, missing))}; "
-                f"they have {there or 'no feature columns'}"
+                f"they have {columns_there or 'no feature columns'}"
             )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        given = {} if batch.features is None else batch.features.T
-        there = {"claim_index": number_claims(batch)}
-        there |= zip(list_columns(batch), given, strict=True)
-        return np.column_stack([there[name] for name in self._sources()])
+        columns_given = {} if batch.features is None else batch.features.T
+        column_of = {"claim_index": number_claims(batch)}
+        column_of |= zip(list_columns(batch), columns_given, strict=True)
+        return np.column_stack([column_of[name] for name in self._sources()])
 
 
 @settings
@@ -438,8 +440,8 @@ class DomainIndicators(_GivenColumns):
                 f"the lexicon has no domain {', '.join(map(repr, unknown))}; it has "
                 f"{list(LEXICON)}. For others, use MetadataIndicators"
             )
-        given = [None] * len(batch) if batch.problems is None else batch.problems
-        for i, question in enumerate(given):
+        questions = [None] * len(batch) if batch.problems is None else batch.problems
+        for i, question in enumerate(questions):
             if question is None:
                 raise ValueError(
                     f"{batch.name_of(i)} has no question text: pass problem=..., or use "
@@ -534,19 +536,23 @@ class MetadataIndicators(GraphTransformer):
         self.validate()
         batch = as_batch(X)
         if isinstance(self.keys, Mapping):
-            self.values_ = {key: list(some) for key, some in self.keys.items()}
+            self.values_ = {key: list(values) for key, values in self.keys.items()}
         else:
             read = {key: set(self._read(batch, key)) for key in self.keys}
-            self.values_ = {key: sorted(some, key=str) for key, some in read.items()}
+            self.values_ = {
+                key: sorted(values, key=str) for key, values in read.items()
+            }
         return super().fit(batch)
 
     def _own_names(self) -> tuple[str, ...]:
-        return tuple(f"{key}={v}" for key, some in self.values_.items() for v in some)
+        return tuple(
+            f"{key}={v}" for key, values in self.values_.items() for v in values
+        )
 
     def _read(self, batch, key):
         """The value of each problem, or a ValueError."""
-        given = [None] * len(batch) if batch.metadata is None else batch.metadata
-        values = [(metadata or {}).get(key) for metadata in given]
+        rows = [None] * len(batch) if batch.metadata is None else batch.metadata
+        values = [(metadata or {}).get(key) for metadata in rows]
         for i, value in enumerate(values):
             if is_missing(value):
                 raise ValueError(
@@ -556,17 +562,24 @@ class MetadataIndicators(GraphTransformer):
         return values
 
     def _check(self, batch: GraphBatch) -> None:
-        for key, known in self.values_.items():
-            if unseen := {v for v in self._read(batch, key) if v not in known}:
+        for key, values in self.values_.items():
+            if unseen := {v for v in self._read(batch, key) if v not in values}:
                 warn(
                     f"metadata {key!r} has the values {sorted(unseen, key=str)}, which are "
-                    f"none of {known}: such problems count as others, and nothing is "
+                    f"none of {values}: such problems count as others, and nothing is "
                     "promised for them unless some of them calibrated",
                     GuaranteeWarning,
                 )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         read = {key: self._read(batch, key) for key in self.values_}
-        pairs = [(key, one) for key, known in self.values_.items() for one in known]
-        flags = [[value == one for value in read[key]] for key, one in pairs]
+        pairs = [
+            (key, value_of_key)
+            for key, values in self.values_.items()
+            for value_of_key in values
+        ]
+        flags = [
+            [value == value_of_key for value in read[key]]
+            for key, value_of_key in pairs
+        ]
         return np.array(flags, dtype=float).reshape(-1, len(batch)).T[batch.problem_of]

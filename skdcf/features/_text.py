@@ -57,17 +57,17 @@ class ClaimText:
         self.size = len(text)
         self._head = text[:_HEAD]
         self.words = frozenset(words if self.size <= _HEAD else self._head.split())
-        found = cleaning.find_numbers(text)
-        self.n_numerals = len(found)
+        numbers = cleaning.find_numbers(text)
+        self.n_numerals = len(numbers)
         self.n_equal = text.count("=")
         self._clauses = split_clauses(text)
         self.right, self.wrong = check_equalities(self._clauses)
         self.flags = _NO_FLAG
         special = self.words & _SPECIAL
         if special:
-            found += find_quantities(special)
+            numbers += find_quantities(special)
             self.flags = [not special.isdisjoint(flag) for flag in FLAGS.values()]
-        self.found = _drop_repeats(found)
+        self.found = _drop_repeats(numbers)
 
     @cached_property
     def results(self) -> frozenset[float]:
@@ -128,34 +128,38 @@ def compare_claim(claim, question, above, earlier):
 
     The latter are bits of one number, so that a union over ancestors is one operation.
     """
-    found = claim.found
-    known = question.known
+    numbers = claim.found
+    asked_numbers = question.known
     words = claim.words
     if above:
-        premises = known.union(*[u.found for u in above])
-        others = [u.words for u in above]
-        shared = words & (others[0].union(*others[1:]) if others[1:] else others[0])
+        premises = asked_numbers.union(*[u.found for u in above])
+        words_above = [u.words for u in above]
+        shared = words & (
+            words_above[0].union(*words_above[1:])
+            if words_above[1:]
+            else words_above[0]
+        )
     else:
-        premises = known
+        premises = asked_numbers
         shared = ()
     supported, refuted = _judge_numbers(claim, premises)
     loose = underived = in_question = in_premises = new = bits = 0
-    for x in found:
+    for x in numbers:
         new += x not in earlier
         in_premises += x in premises
-        if x in known:
+        if x in asked_numbers:
             in_question += 1
             bits |= question.bit_of[x]
         if x not in supported:
             loose += 1
             if underived < 2:
                 underived += x in refuted or not _is_derived(x, premises)
-    n = len(found)
+    n = len(numbers)
     wrong = min(len(claim.wrong), 2)
     counts = claim.size, claim.n_numerals, claim.n_equal, new, loose
     shares = (in_question / n, in_premises / n) if n else (1.0, 1.0)
     overlap = len(shared) / len(words) if words else 1.0
-    facts = wrong, underived, max(found, default=0.0)
+    facts = wrong, underived, max(numbers, default=0.0)
     judged = min(len(claim.right), 3), wrong
     row = (*counts, *judged, *shares, overlap, in_question > 0, *claim.flags, *facts)
     return row, bits
@@ -312,8 +316,8 @@ class TextFeatures(GraphTransformer):
         table, bits, asked = _read_problems(batch)
         counted, facts = np.split(table, [len(_COUNTED)], axis=1)
         counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])
-        whole = _describe_answer(batch, facts.T, bits, asked.T)
-        return np.column_stack([*whole, counted])
+        of_answer = _describe_answer(batch, facts.T, bits, asked.T)
+        return np.column_stack([*of_answer, counted])
 
 
 def _read_problems(batch):
@@ -331,8 +335,8 @@ def _read_problems(batch):
         claims = [read_claim(text) for text in texts[a:b]]
         earlier = set(question.known)
         for v, claim in enumerate(claims, a):
-            own = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
-            above = [claims[u - a] for u in own]
+            claim_parents = parents[first[v] : first[v + 1]][:_MOST_PARENTS]
+            above = [claims[u - a] for u in claim_parents]
             row, asked_in_it = compare_claim(claim, question, above, earlier)
             rows += _pack(*row)
             bits.append(asked_in_it)

@@ -66,8 +66,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         bool
             What ``learns`` says; where it is None, whether the class has its own `fit`.
         """
-        own = type(self).fit is not GraphTransformer.fit
-        return own if self.learns is None else self.learns
+        has_own_fit = type(self).fit is not GraphTransformer.fit
+        return has_own_fit if self.learns is None else self.learns
 
     def fit_transform(self, X: Graphs, y: Any = None) -> GraphBatch:
         """Fit, and transform the same problems; a Pipeline calls this.
@@ -193,13 +193,15 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
             Names of the input columns that stay, then those of the new ones.
         """
         check_is_fitted(self)
-        given = self.feature_names_in_ if input_features is None else input_features
-        return np.array(self._join_names(list(given)), dtype=object)
+        input_names = (
+            self.feature_names_in_ if input_features is None else input_features
+        )
+        return np.array(self._join_names(list(input_names)), dtype=object)
 
     def _join_names(self, given: list[str]) -> list[str]:
         """Names of all columns, from those of the input."""
-        own = list(self._own_names())
-        return [name for name in given if name not in own] + own
+        own_names = list(self._own_names())
+        return [name for name in given if name not in own_names] + own_names
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -222,10 +224,12 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         self._check(batch)
-        before = list_columns(batch)
+        columns_before = list_columns(batch)
         columns = self._in_blocks(batch)
-        names = self._join_names(before)
-        if kept := [before.index(n) for n in names[: len(names) - columns.shape[1]]]:
+        names = self._join_names(columns_before)
+        if kept := [
+            columns_before.index(n) for n in names[: len(names) - columns.shape[1]]
+        ]:
             columns = np.hstack([batch.features[:, kept], columns])
         return batch.replace_features(columns, names)
 
@@ -296,8 +300,8 @@ class OptionalColumns(GraphTransformer):
 
 def check_known(batch: GraphBatch, field: str) -> None:
     """Raise ValueError if the texts of a problem, of that name, are unknown."""
-    given = getattr(batch, field)
-    for i, texts in enumerate([None] * len(batch) if given is None else given):
+    values = getattr(batch, field)
+    for i, texts in enumerate([None] * len(batch) if values is None else values):
         if texts is None:
             is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
             raise ValueError(

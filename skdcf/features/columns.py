@@ -41,7 +41,7 @@ def list_steps(transformer: Any) -> list:
         Without Pipelines, None and "passthrough".
     """
     if isinstance(transformer, Pipeline):
-        return [one for _, step in transformer.steps for one in list_steps(step)]
+        return [inner for _, step in transformer.steps for inner in list_steps(step)]
     return [] if transformer in (None, "passthrough") else [transformer]
 
 
@@ -88,8 +88,8 @@ def reads_edges(transformer: Any) -> bool:
     bool
         True if a step that makes columns of graphs reads edges.
     """
-    own = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
-    return any(step.reads_edges for step in own)
+    our_steps = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
+    return any(step.reads_edges for step in our_steps)
 
 
 def list_looking_ahead(transformer: Any) -> str:
@@ -190,12 +190,12 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
         The batch itself where every column has to be computed anew.
     """
     steps = list_steps(transformer)
-    own = [clone(step) for step in steps[: _count_own(steps)]]
-    key = _digest(own) if own else None
+    our_steps = [clone(step) for step in steps[: _count_own(steps)]]
+    key = _digest(our_steps) if our_steps else None
     if key is None or key in (batch.tables or {}):
         return batch
     seen = batch
-    for step in own:
+    for step in our_steps:
         seen = step.fit(seen).transform(seen)
     return batch.carry_table(key, seen.features, seen.feature_names)
 
@@ -206,8 +206,8 @@ def _count_own(steps):
 
 
 def _is_own(step):
-    own = type(step).__module__.startswith("skdcf.")
-    return own and getattr(step, "per_problem", False)
+    is_ours = type(step).__module__.startswith("skdcf.")
+    return is_ours and getattr(step, "per_problem", False)
 
 
 def _digest(steps):

@@ -258,8 +258,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         GraphBatch
             Features, edges and texts are those of this batch.
         """
-        more = _inputs.check_fields("metadata", metadata, self)
-        return self._trusted(**self.__dict__ | {"metadata": more, "tables": None})
+        fields = _inputs.check_fields("metadata", metadata, self)
+        return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
 
     def without_edges(self) -> GraphBatch:
         """The same problems, in which it is known that no claim builds on another.

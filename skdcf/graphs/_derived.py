@@ -238,8 +238,8 @@ class Structure(Names):
         indices = np.empty(indptr[-1], dtype=np.int64)
         small = (self.sizes <= SMALL)[self.problem_of]
         listed = self.small_closure[1]
-        here = ranges(indptr[:-1][small], length[small])
-        indices[here] = listed[np.repeat(small, np.diff(self.small_closure[0]))]
+        positions = ranges(indptr[:-1][small], length[small])
+        indices[positions] = listed[np.repeat(small, np.diff(self.small_closure[0]))]
         for i, (_, member) in pairs.items():
             a, b = self.offsets[i : i + 2]
             indices[indptr[a] : indptr[b]] = member + a
@@ -262,8 +262,8 @@ class Structure(Names):
     @cached_property
     def is_forest(self) -> NDArray[np.bool_]:
         """Whether each claim of a problem has one parent at most, shape (n_graphs,)."""
-        several = self.edges[1:, 1] == self.edges[:-1, 1]
-        problem = self.problem_of[self.edges[1:, 1][several]]
+        has_second_parent = self.edges[1:, 1] == self.edges[:-1, 1]
+        problem = self.problem_of[self.edges[1:, 1][has_second_parent]]
         return np.bincount(problem, minlength=len(self.sizes)) == 0
 
     def lineage(self, i: int) -> Lineage:
@@ -279,14 +279,14 @@ class Structure(Names):
         Lineage
             It is kept, so that asking again costs nothing.
         """
-        known = vars(self).setdefault("_lineages", {})
-        if i not in known:
+        lineages = vars(self).setdefault("_lineages", {})
+        if i not in lineages:
             a, b = self.offsets[i : i + 2]
             edges = self.edges[slice(*self.edge_offsets[i : i + 2])] - a
             rank = np.empty(b - a, dtype=np.int64)
             rank[np.argsort(self.rank[a:b], kind="stable")] = np.arange(b - a)
-            known[i] = Lineage(edges, rank)
-        return known[i]
+            lineages[i] = Lineage(edges, rank)
+        return lineages[i]
 
     def _list_pairs(self, i):
         """Claims and their ancestors, in numbers of the problem's own."""
@@ -398,8 +398,8 @@ def find_cycle(edges, depth):
 def find_ancestors(edges, n_claims, v):
     """Sorted proper ancestors of one claim, without a look at those of the others."""
     upwards = coo_array((np.ones(len(edges)), edges.T[::-1]), shape=(n_claims,) * 2)
-    found = breadth_first_order(upwards.tocsr(), v, return_predecessors=False)
-    return np.sort(found[1:]).astype(np.int64)
+    reached = breadth_first_order(upwards.tocsr(), v, return_predecessors=False)
+    return np.sort(reached[1:]).astype(np.int64)
 
 
 def find_closure(levels, n_claims):

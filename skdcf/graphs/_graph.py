@@ -344,12 +344,16 @@ class ReasoningGraph:
         position = {node: i for i, node in enumerate(graph.nodes)}
         values = {name: graph.graph.get(name) for name in _OF_GRAPH}
         for field, name in (("claims", "claim"), ("features", "features")):
-            found = [data[name] for _, data in graph.nodes(data=True) if name in data]
-            if len(found) == len(position) and (found or name == "claim"):
-                values[field] = found
+            node_values = [
+                attributes[name]
+                for _, attributes in graph.nodes(data=True)
+                if name in attributes
+            ]
+            if len(node_values) == len(position) and (node_values or name == "claim"):
+                values[field] = node_values
         pairs = [(position[u], position[v]) for u, v in graph.edges()]
-        known = pairs or graph.graph.get("edges_known", True)
-        values |= {"edges": pairs if known else None} | fields
+        edges_known = pairs or graph.graph.get("edges_known", True)
+        values |= {"edges": pairs if edges_known else None} | fields
         return cls(**{"features": None} | values)
 
     @classmethod
@@ -436,5 +440,5 @@ class ReasoningGraph:
 
 def _count_claims(features, claims):
     """How many claims features or, without them, texts are given for, or None."""
-    given, name = (claims, "claims") if features is None else (features, "features")
-    return None if given is None else len(check_list(name, given))
+    rows, name = (claims, "claims") if features is None else (features, "features")
+    return None if rows is None else len(check_list(name, rows))

@@ -92,9 +92,9 @@ def check_names(names, features, where=""):
 def in_order(values, name, where=""):
     """A list of several values, or ValueError where no order can be relied on."""
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
-        one = isinstance(values, (str, bytes))
-        found = "one text" if one else f"a {type(values).__name__}"
-        raise ValueError(f"{where}{name} is {found}: a list expected, with an order")
+        is_text = isinstance(values, (str, bytes))
+        kind = "one text" if is_text else f"a {type(values).__name__}"
+        raise ValueError(f"{where}{name} is {kind}: a list expected, with an order")
     return list(values)
 
 
@@ -105,8 +105,8 @@ def check_texts(texts, name, where):
     texts = tuple(in_order(texts, name, where))
     for k, text in enumerate(texts):
         if not isinstance(text, str):
-            one = name.removesuffix("s")
-            raise ValueError(f"{where}{one} {k} is {show(text)}: a str expected")
+            singular = name.removesuffix("s")
+            raise ValueError(f"{where}{singular} {k} is {show(text)}: a str expected")
     return texts
 
 
@@ -154,11 +154,11 @@ def check_flat_claims(claims, names, needed):
     claims = check_column(claims, int(offsets[-1]), "claims")
     if claims is None:
         return None
-    given = np.array([text is not None for text in claims], dtype=bool)
+    has_text = np.array([text is not None for text in claims], dtype=bool)
     is_text = np.array([isinstance(text, str) for text in claims], dtype=bool)
     problem_of = segment_ids(offsets)
     has_texts = np.full(len(offsets) - 1, needed)
-    has_texts[problem_of[given]] = True
+    has_texts[problem_of[has_text]] = True
     wrong = np.flatnonzero(has_texts[problem_of] & ~is_text)
     if wrong.size:
         value = claims[wrong[0]]

@@ -72,8 +72,8 @@ class Lineage:
         for start in range((n - 1) // BLOCK * BLOCK, -1, -BLOCK):
             stop = min(start + BLOCK, n)
             rows = np.zeros((n - start, (stop - start + 7) // 8), dtype=np.uint8)
-            own = np.arange(start, stop)
-            _set_bits(rows, own - start, own - start)
+            sources = np.arange(start, stop)
+            _set_bits(rows, sources - start, sources - start)
             inside = (start <= parent) & (parent < stop)
             direct = inside & root[parent]  # nothing but their own bits
             roots.append(np.stack([parent[direct], child[direct]]))
@@ -82,8 +82,8 @@ class Lineage:
             _unite(rows, start, parent[rest], child[rest], kept)
             yield start, rows
         pairs = [(u, v) for v, above in kept.items() for u in above]
-        others = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        self.ends = _sort(*np.hstack([*roots, others]), n)
+        pairs_left = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        self.ends = _sort(*np.hstack([*roots, pairs_left]), n)
 
     def sums(self, values):
         """Sum of ``values`` over each claim and its ancestors, shape (n_claims,).
@@ -101,8 +101,8 @@ class Lineage:
             place = 256 * np.arange(rows.shape[1])
             reached = lower[lower >= start]
             for a in range(0, len(reached), _ROWS):
-                some = reached[a : a + _ROWS]
-                total[some] += table[rows[some - start] + place].sum(axis=1)
+                block = reached[a : a + _ROWS]
+                total[block] += table[rows[block - start] + place].sum(axis=1)
         return _add_below(total, parent, child, self._n_parents)[self.rank]
 
     def pairs(self):
@@ -182,6 +182,6 @@ def _tabulate(values, n_bytes):
     padded = np.zeros(8 * n_bytes, dtype=values.dtype)
     padded[: len(values)] = values
     table = np.zeros((n_bytes, 256), dtype=values.dtype)
-    for bit, one in enumerate(padded.reshape(n_bytes, 8).T):
-        table[:, 1 << bit : 2 << bit] = table[:, : 1 << bit] + one[:, None]
+    for bit, row in enumerate(padded.reshape(n_bytes, 8).T):
+        table[:, 1 << bit : 2 << bit] = table[:, : 1 << bit] + row[:, None]
     return table.reshape(-1)

@@ -80,9 +80,11 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
             if not text:
                 continue
             if text not in hash_of:
-                whole = text if kind == "context" else " ".join(text.split()).casefold()
-                blank = not any(map(str.strip, whole))
-                hash_of[text] = -1 if blank else hash_question(kind, whole)
+                normalised = (
+                    text if kind == "context" else " ".join(text.split()).casefold()
+                )
+                blank = not any(map(str.strip, normalised))
+                hash_of[text] = -1 if blank else hash_question(kind, normalised)
             if hash_of[text] >= 0:
                 hashes[i] = hash_of[text]
     return hashes
@@ -170,8 +172,8 @@ class Seen:
     def join(cls, parts: list[Seen]) -> Seen:
         """The hashes of several parts; each answer that stands alone still does."""
         question = np.concatenate([part.question for part in parts])
-        alone = question < 0
-        question[alone] = -1 - np.flatnonzero(alone)
+        stands_alone = question < 0
+        question[stands_alone] = -1 - np.flatnonzero(stands_alone)
         content = np.concatenate([part.content for part in parts])
         asked = np.concatenate([part.asked for part in parts])
         return cls(question, content, asked)
@@ -196,8 +198,10 @@ class Seen:
             place = np.arange(len(by))
             new = np.append(True, answer[by][1:] != answer[by][:-1])[: len(by)]
             copy = place - np.maximum.accumulate(np.where(new, place, 0))
-            again = by[copy > 0]
-            answer[again] = mix(answer[again] + copy[copy > 0].astype(np.uint64))
+            later_copies = by[copy > 0]
+            answer[later_copies] = mix(
+                answer[later_copies] + copy[copy > 0].astype(np.uint64)
+            )
 
             question = mix(~self.question.view(np.uint64))
         return answer, np.where(self.question >= 0, question, answer)

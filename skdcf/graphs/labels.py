@@ -83,8 +83,8 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     """
     flat = values if _is_plain(values) else _column(values)
     if flat.dtype == object:
-        known = (isinstance(v, (Real, np.bool_)) and v in (-1, 0, 1) for v in flat)
-        right = np.fromiter(known, dtype=bool, count=len(flat))
+        is_label = (isinstance(v, (Real, np.bool_)) and v in (-1, 0, 1) for v in flat)
+        right = np.fromiter(is_label, dtype=bool, count=len(flat))
     else:
         right = (flat == 1) | (flat == 0) | (flat == -1)
     if not right.all():
@@ -130,9 +130,9 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray:
     (array([ 1,  0, -1, -1]), array([1, 1]))
     """
     none = first_error is None
-    whole = isinstance(first_error, Integral)
-    whole = whole and not isinstance(first_error, bool)
-    if not (none or (whole and -1 <= first_error < n_claims)):
+    is_number = isinstance(first_error, Integral)
+    is_number = is_number and not isinstance(first_error, bool)
+    if not (none or (is_number and -1 <= first_error < n_claims)):
         raise ValueError(
             f"first_error is {first_error!r}, but must be the position of one of "
             f"{n_claims} claims, counted from 0, or -1 for none"
@@ -219,15 +219,15 @@ def read_column(
             f"the labels are of several kinds: {list(dict.fromkeys(map(show, listed)))[:5]}, "
             "and neither all numbers nor all words"
         )
-    found = np.unique(y).tolist()
-    known = _meaning_of(found) if values is None else values
-    if not {*known, *([-1] if known == LABELS else ())}.issuperset(found):
+    values_found = np.unique(y).tolist()
+    meaning = _meaning_of(values_found) if values is None else values
+    if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(values_found):
         raise ValueError(
-            f"the labels are {found[:5]}; two values are expected, false and true, and "
-            f"in fit they were {list(known)}"
+            f"the labels are {values_found[:5]}; two values are expected, false and true, and "
+            f"in fit they were {list(meaning)}"
         )
-    unknown = (y == -1) if known == LABELS else np.zeros(len(y), dtype=bool)
-    return np.where(unknown, -1, y == known[1]).astype(np.int8), known
+    unknown = (y == -1) if meaning == LABELS else np.zeros(len(y), dtype=bool)
+    return np.where(unknown, -1, y == meaning[1]).astype(np.int8), meaning
 
 
 def _meaning_of(found):
@@ -294,12 +294,12 @@ def _join_arrays(rows):
 
 
 def _check_sequence(y):
-    several = isinstance(y, Sized) and isinstance(y, Iterable)
-    several &= getattr(y, "ndim", 1) > 0 and not hasattr(y, "columns")
-    if not several or isinstance(y, NO_LISTS):
-        found = "None" if y is None else f"a {type(y).__name__}"
+    is_sequence = isinstance(y, Sized) and isinstance(y, Iterable)
+    is_sequence &= getattr(y, "ndim", 1) > 0 and not hasattr(y, "columns")
+    if not is_sequence or isinstance(y, NO_LISTS):
+        kind = "None" if y is None else f"a {type(y).__name__}"
         raise ValueError(
-            f"y is {found}: one array of labels per problem, in their order, expected"
+            f"y is {kind}: one array of labels per problem, in their order, expected"
         )
 
 

@@ -53,9 +53,9 @@ def as_batch(X: Any) -> GraphBatch:
         return packed  # even an empty batch, whose columns are known
     if not _is_table(X):
         many = isinstance(X, (list, tuple))
-        found = f"a list of {type(X[0]).__name__}" if many else f"a {type(X).__name__}"
+        kind = f"a list of {type(X[0]).__name__}" if many else f"a {type(X).__name__}"
         raise ValueError(
-            f"X is {found}: a GraphBatch, a list of ReasoningGraph or a 2-D array of "
+            f"X is {kind}: a GraphBatch, a list of ReasoningGraph or a 2-D array of "
             f"numbers expected. {_advise(X)}"
         )
     if not len(X):
@@ -100,8 +100,8 @@ def pack_graphs(X):
         return None
     if not len(X):
         raise ValueError("no problems: X is empty, at least one is needed")
-    found = any(isinstance(item, ReasoningGraph) for item in X)
-    return GraphBatch.pack(X) if found else None
+    holds_graphs = any(isinstance(item, ReasoningGraph) for item in X)
+    return GraphBatch.pack(X) if holds_graphs else None
 
 
 def answer_text(graph: ReasoningGraph) -> str:
@@ -180,9 +180,9 @@ def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int6
     >>> question_groups(batch, groups=False).tolist()
     [-1, -2, -3, -4]
     """
-    alone = -1 - np.arange(len(batch))
+    alone_codes = -1 - np.arange(len(batch))
     if groups is False:
-        return alone
+        return alone_codes
     if groups is not None:
         first = check_groups(groups, len(batch))
         values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
@@ -193,8 +193,8 @@ def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int6
         return keys
     _check_shared(texts, keys, batch)
     if (keys < 0).all():
-        return np.where(texts < 0, alone, texts)
-    return _join(keys, texts, alone)
+        return np.where(texts < 0, alone_codes, texts)
+    return _join(keys, texts, alone_codes)
 
 
 def _join(keys, texts, alone):
@@ -202,8 +202,8 @@ def _join(keys, texts, alone):
     n = len(keys)
     nodes, number = np.unique(np.concatenate([keys, texts]), return_inverse=True)
     row = np.tile(np.arange(n), 2)
-    there = np.concatenate([keys, texts]) >= 0
-    links = (np.ones(there.sum()), (row[there], n + number[there]))
+    is_named = np.concatenate([keys, texts]) >= 0
+    links = (np.ones(is_named.sum()), (row[is_named], n + number[is_named]))
     size = n + len(nodes)
     part = connected_components(coo_array(links, shape=(size, size)), False)[1][:n]
     name = np.full(part.max() + 1, np.iinfo(np.int64).max)
@@ -231,14 +231,16 @@ def _hash_keys(batch):
 
 def _check_shared(texts, keys, batch):
     """Raise ValueError where a question is shared by so many that it may be no question."""
-    found, first, count = np.unique(texts, return_index=True, return_counts=True)
+    distinct, first, count = np.unique(texts, return_index=True, return_counts=True)
     most = max(_MOST, _SHARE * len(texts))
-    for text, i, n in zip(found, first, count, strict=True):
+    for text, i, n in zip(distinct, first, count, strict=True):
         if text >= 0 and n > most and (keys[texts == text] < 0).any():
-            one = (batch.problems is not None and batch.problems[i]) or batch.context[i]
+            shared_text = (
+                batch.problems is not None and batch.problems[i]
+            ) or batch.context[i]
             raise ValueError(
                 f"{n} of {len(texts)} problems have the same question or context, that of "
-                f"{batch.name_of(i)}: {show(one)}. Is it an instruction, so that each of "
+                f"{batch.name_of(i)}: {show(shared_text)}. Is it an instruction, so that each of "
                 "these answers is about something else, or one question that was answered "
                 f"{n} times? Pass groups= (one entry per problem; equal where the question "
                 "is), or the metadata key 'group', or groups=False if each answer is a "
@@ -277,9 +279,11 @@ def read_groups(by, batch):
     """
     if isinstance(by, (list, tuple)):
         columns = []
-        for name, one in zip(_names(by), by, strict=True):
-            groups = map(as_set, read_groups(one, batch)[0])
-            columns.append([{(name, group) for group in some} for some in groups])
+        for name, entry in zip(_names(by), by, strict=True):
+            groups = map(as_set, read_groups(entry, batch)[0])
+            columns.append(
+                [{(name, group) for group in groups_of_row} for groups_of_row in groups]
+            )
         return [frozenset().union(*row) for row in zip(*columns, strict=True)], True
     values = by(batch) if callable(by) else _find_column(by, batch)
     if getattr(values, "ndim", 1) == 2:
@@ -296,16 +300,16 @@ def read_groups(by, batch):
 
 
 def _find_column(by, batch):
-    known = set()
+    names_known = set()
     if batch.metadata is not None:
-        known = {key for row in batch.metadata if row for key in row}
+        names_known = {key for row in batch.metadata if row for key in row}
     is_feature = by in (batch.feature_names or ())
-    if (by in known) == is_feature:
+    if (by in names_known) == is_feature:
         raise ValueError(
             f"by={by!r} is the name of a feature and a key of the metadata: rename one"
             if is_feature
             else f"by={by!r}: the problems have no such metadata (they have "
-            f"{sorted(map(str, known))}) and no feature of that name. Problems get "
+            f"{sorted(map(str, names_known))}) and no feature of that name. Problems get "
             "metadata by ReasoningGraph(..., metadata={...}) or "
             "GraphBatch.replace_metadata"
         )
@@ -346,8 +350,8 @@ def _booleans(table, by):
 
 def _check_known(values, by, batch):
     for i, value in enumerate(values):
-        one = value if isinstance(value, frozenset) else (value,)
-        if not isinstance(value, Hashable) or any(is_missing(v) for v in one):
+        members = value if isinstance(value, frozenset) else (value,)
+        if not isinstance(value, Hashable) or any(is_missing(v) for v in members):
             raise ValueError(
                 f"{batch.name_of(i)}: its group by={by!r} is {value!r}. Give every "
                 "problem one (a text or a number), or a list of them"

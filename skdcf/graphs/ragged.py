@@ -66,10 +66,10 @@ def flatten(y, kept):
     if wrong.size:
         i = wrong[0]
         raise ValueError(f"problem {i}: {sizes[i]} labels but {n[i]} entries in kept")
-    for name, values, known in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
+    for name, values, allowed in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
         numbers = values.dtype.kind in "biuf"
-        if not numbers or not np.isin(values, known).all():
-            raise ValueError(f"{name} holds values other than {known}")
+        if not numbers or not np.isin(values, allowed).all():
+            raise ValueError(f"{name} holds values other than {allowed}")
     return labels, masks.astype(bool), offsets_of(sizes)
 
 
@@ -120,10 +120,10 @@ class Walk(NamedTuple):
     def pass_on(self, ufunc, values):
         """Join the parents' values to those of their children, in place."""
         join = _OF_TWO[ufunc]
-        own = values[self.claims].tolist()
+        claim_values = values[self.claims].tolist()
         for parent, child in zip(self.parents, self.children, strict=True):
-            own[child] = join(own[child], own[parent])
-        values[self.claims] = np.array(own, dtype=values.dtype)
+            claim_values[child] = join(claim_values[child], claim_values[parent])
+        values[self.claims] = np.array(claim_values, dtype=values.dtype)
 
 
 class Path(NamedTuple):

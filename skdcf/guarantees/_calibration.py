@@ -241,8 +241,8 @@ class OneThreshold(Calibration):
         self.delta = guarantee.delta
 
     def levels(self, risks, keep_equal=False):
-        known = self.scores, risks.path_risk
-        return conformal.claim_alpha(*known, keep_equal, self.delta)
+        scores_and_risks = self.scores, risks.path_risk
+        return conformal.claim_alpha(*scores_and_risks, keep_equal, self.delta)
 
     def thresholds(self, risks, level):
         return self.threshold(level)
@@ -284,9 +284,9 @@ class Controlled(Calibration):
     def levels(self, risks, keep_equal=False):
         weights = risks.weights
         weight = 1.0 if weights is None else weights[segment_ids(risks.offsets)]
-        own = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
+        largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
         below = np.searchsorted(self.position, risks.path_risk, side="right")
-        return self._level(own, self.sums[below], weight)
+        return self._level(largest, self.sums[below], weight)
 
     def _level(self, own, sums, weight):
         """The level; +inf where all weights are 0, so that nothing is known.
@@ -296,25 +296,25 @@ class Controlled(Calibration):
         it compares the same number; the promise is missed by 1e-12 of alpha at most.
         """
         total = np.asarray(weight + self.weight)
-        known = total > 0
-        mean = (weight * own + sums) / np.where(known, total, 1.0)
-        return np.where(known, mean * (1 - _ROUNDED), np.inf)
+        weighted = total > 0
+        mean = (weight * own + sums) / np.where(weighted, total, 1.0)
+        return np.where(weighted, mean * (1 - _ROUNDED), np.inf)
 
     def thresholds(self, risks, level):
         weights = np.ones(len(risks)) if risks.weights is None else risks.weights
-        own = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
-        if np.ndim(own) == 0:
-            return self._order_statistic(own, weights, level)
+        largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
+        if np.ndim(largest) == 0:
+            return self._order_statistic(largest, weights, level)
         dropped = self.levels(risks) > level
         smallest = np.where(dropped, risks.path_risk, np.inf)
         out = segment_min(smallest, risks.offsets)
         return np.where(self._level(1.0, 0.0, weights) > level, -np.inf, out)
 
     def threshold(self, level):
-        own = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
-        if self.weighted or np.ndim(own):
+        largest = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
+        if self.weighted or np.ndim(largest):
             return np.nan
-        return float(self._order_statistic(own, np.ones(1), level)[0])
+        return float(self._order_statistic(largest, np.ones(1), level)[0])
 
     def _order_statistic(self, own, weights, level):
         """The first step that cannot be taken at a level, shape (n_problems,)."""
@@ -381,13 +381,13 @@ class PerGroup(Calibration):
 
     def shortage(self, level):
         parts = zip(self.names, self.parts, strict=True)
-        found = [(name, part.shortage(level)) for name, part in parts]
-        short = [f"group {name!r}: {text}" for name, text in found if text]
+        shortages = [(name, part.shortage(level)) for name, part in parts]
+        short = [f"group {name!r}: {text}" for name, text in shortages if text]
         if not short:
             return None
         shown = short[:5]
-        more = f" ({len(short) - 5} groups more)" if len(short) > 5 else ""
-        return " ".join(shown) + more
+        rest = f" ({len(short) - 5} groups more)" if len(short) > 5 else ""
+        return " ".join(shown) + rest
 
     def _promise(self, level):
         promise = super()._promise(level)
@@ -465,13 +465,15 @@ class Overlapping(Calibration):
         out = np.full(len(risks), -np.inf)
         for groups, rows in rows_of_groups(risks.groups).items():
             groups = as_set(groups)
-            known = self._known(groups, risks, rows[0])
+            groups_known = self._known(groups, risks, rows[0])
             # Problems in no group are solved for as well. The threshold of all problems
             # together may be too high for them, and nobody would make up for it.
-            if known or not groups:
-                both = self.indicators, self._indicate(known)
-                out[rows] = overlap_threshold(self.position, *both, level)
-            elif known is not None:  # all unseen, and pooled: nothing is promised
+            if groups_known or not groups:
+                indicators = self.indicators, self._indicate(groups_known)
+                out[rows] = overlap_threshold(self.position, *indicators, level)
+            elif (
+                groups_known is not None
+            ):  # all unseen, and pooled: nothing is promised
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out
 

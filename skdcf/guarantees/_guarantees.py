@@ -433,12 +433,12 @@ def refuse_dependence(guarantee, batch, risks):
         return
     last = len(batch) - 1
     rows = np.unique(np.linspace(0, last, min(last + 1, LARGEST)).astype(int))
-    for some in (rows[:1], rows[1:2], rows[2 : 2 + len(rows) // 3]):
-        if 0 < len(some) < len(batch):
-            part = batch[some]
-            alone = guarantee.path_risks(np.zeros(part.n_claims), part)
-            _compare("group", alone.groups, risks.groups, batch, some)
-            _compare("weight", alone.weights, risks.weights, batch, some)
+    for part_rows in (rows[:1], rows[1:2], rows[2 : 2 + len(rows) // 3]):
+        if 0 < len(part_rows) < len(batch):
+            part = batch[part_rows]
+            risks_alone = guarantee.path_risks(np.zeros(part.n_claims), part)
+            _compare("group", risks_alone.groups, risks.groups, batch, part_rows)
+            _compare("weight", risks_alone.weights, risks.weights, batch, part_rows)
 
 
 def _compare(name, alone, together, batch, rows):
@@ -590,8 +590,8 @@ class NoFalseClaim(Guarantee):
         if risks.groups is not None:
             return self._within_groups(steps, risks)
         problem = segment_ids(risks.offsets)
-        known = steps.position, risks.path_risk, problem
-        return conformal.leave_one_out_alpha(*known, self.delta)
+        scored = steps.position, risks.path_risk, problem
+        return conformal.leave_one_out_alpha(*scored, self.delta)
 
     def _within_groups(self, steps, risks):
         if any(isinstance(group, frozenset) for group in risks.groups):
@@ -756,8 +756,8 @@ class ExpectedFalse(Guarantee):
     bound: float | None = None
 
     def describe(self, level: float) -> str:
-        said = f"the mean {self.of} of false claims among those kept"
-        return f"{said} is at most {level:g}{self.scope}"
+        sentence = f"the mean {self.of} of false claims among those kept"
+        return f"{sentence} is at most {level:g}{self.scope}"
 
     def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
         """The threshold up to which nothing is lost.

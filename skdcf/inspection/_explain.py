@@ -92,10 +92,10 @@ class Explanation(Table):
                 f": {self.n_calibration} calibration problems are too few to keep "
                 f"anything at alpha = {self.alpha:g}"
             )
-        found = compare(self.path_risk[v], self.threshold[v])
+        comparison = compare(self.path_risk[v], self.threshold[v])
         if cause == v:
-            return f": its {found}"
-        return f" because it builds on claim {cause + 1}, whose {found}"
+            return f": its {comparison}"
+        return f" because it builds on claim {cause + 1}, whose {comparison}"
 
     def _way_out(self, v):
         if isnan(self.smallest_alpha[v]):
@@ -172,8 +172,8 @@ class Explanation(Table):
             HTML.
         """
         parts = problem_html(self.graph, self.kept, self.labels, self.reasons)
-        said = _left_out(self.graph.n_claims - CLAIMS_LISTED)
-        numbers = html_table(said, self._columns, self.rows()[:CLAIMS_LISTED])
+        left_out = _left_out(self.graph.n_claims - CLAIMS_LISTED)
+        numbers = html_table(left_out, self._columns, self.rows()[:CLAIMS_LISTED])
         parts += folded("All numbers", numbers)
         causes = sorted({*self.decided_by[~self.kept].tolist()})
         if self.form is None or not causes:
@@ -182,8 +182,8 @@ class Explanation(Table):
         for v in causes[:TABLES]:
             (_, *numbers), *_ = self.contributions(v)._tables()
             tables += html_table(f"Confidence of claim {v + 1}", *numbers)
-        if said := _left_out(len(causes) - TABLES):
-            tables += f"<p>{said}</p>"
+        if left_out := _left_out(len(causes) - TABLES):
+            tables += f"<p>{left_out}</p>"
         return parts + folded("Weight times value in the claims that decided", tables)
 
     def _repr_html_(self) -> str:
@@ -196,10 +196,10 @@ def compare(risk, threshold):
         return "risk is infinite, as it is where a verdict is missing"
     risk += 0.0  # no minus before a zero
     for digits in DIGITS:
-        one = f"{risk:.{digits}g}"
-        other = f"{threshold:.{digits}g}"
-        if one != other:
-            return f"risk {one} is not below the threshold {other}"
+        shown_risk = f"{risk:.{digits}g}"
+        shown_threshold = f"{threshold:.{digits}g}"
+        if shown_risk != shown_threshold:
+            return f"risk {shown_risk} is not below the threshold {shown_threshold}"
     return f"risk {risk:.4g} equals the threshold; only what lies below it is kept"
 
 
@@ -255,22 +255,24 @@ def explain(
     single = isinstance(X, ReasoningGraph)
     problems: Any = [X] if single else X
     y = [y] if single and y is not None else y
-    found = decide(filter, problems, alpha)
-    batch = found.batch
+    decision = decide(filter, problems, alpha)
+    batch = decision.batch
     labels = None if y is None else filter.check(problems, y)[1]
     guarantee = filter.calibration_.guarantee
-    levels = found.smallest_alpha
+    levels = decision.smallest_alpha
     never = levels >= 1 if guarantee.is_probability else np.isinf(levels)
     first = batch.offsets[:-1][batch.problem_of]
-    columns: dict = {name: getattr(found, name) for name in FROM_DECISION}
-    columns["decided_by"] = _deciding_row(found.path_risk, batch) - first
+    columns: dict = {name: getattr(decision, name) for name in FROM_DECISION}
+    columns["decided_by"] = _deciding_row(decision.path_risk, batch) - first
     columns["smallest_alpha"] = np.where(never, np.inf, levels)
     parts: dict = {name: batch.split(values) for name, values in columns.items()}
     parts["labels"] = [None] * len(batch) if labels is None else batch.split(labels)
-    whole = {"alpha": guarantee.level(alpha, filter.alpha), "form": found.form}
-    whole["n_calibration"] = filter.n_calibration_
+    settings = {"alpha": guarantee.level(alpha, filter.alpha), "form": decision.form}
+    settings["n_calibration"] = filter.n_calibration_
     out = [
-        Explanation(graph, **{name: part[i] for name, part in parts.items()}, **whole)
+        Explanation(
+            graph, **{name: part[i] for name, part in parts.items()}, **settings
+        )
         for i, graph in enumerate(batch)
     ]
     return out[0] if single else out
@@ -324,7 +326,7 @@ class Contributions(Table):
     def __post_init__(self):
         n = len([*self.feature_names])
         shapes = (self.values, self.weights)
-        if any(np.shape(one) != (n,) for one in shapes):
+        if any(np.shape(shape) != (n,) for shape in shapes):
             raise ValueError(
                 f"there are {n} feature names, values of shape {np.shape(self.values)} "
                 f"and weights of shape {np.shape(self.weights)}: one of each is needed "
@@ -476,12 +478,14 @@ def shap_values(
     >>> len(pooled.values) == 2 * len(report.values)
     True
     """
-    several: list | tuple = filter if isinstance(filter, (list, tuple)) else [filter]
+    filters: list | tuple = filter if isinstance(filter, (list, tuple)) else [filter]
     parts = []
-    for one in several:
-        batch = one.columns(X)
-        other = batch if background is None else one.columns(background)
-        parts.append(one.scorer_.shap_values(batch, other))
+    for fitted_filter in filters:
+        batch = fitted_filter.columns(X)
+        background_batch = (
+            batch if background is None else fitted_filter.columns(background)
+        )
+        parts.append(fitted_filter.scorer_.shap_values(batch, background_batch))
     values = np.concatenate(parts)
     what = f"mean |SHAP| over {len(values)} values per feature"
     return ImportanceReport(_names_of(batch), np.abs(values), what, values)

@@ -73,9 +73,9 @@ class SeparationReport(LevelTable):
         SeparationReport
         """
         labels = np.asarray(labels)
-        known = (labels == 0) | (labels == 1)
-        table = np.array([np.asarray(row, float)[known] for row in scores.values()])
-        true = labels[known] == 1
+        judged = (labels == 0) | (labels == 1)
+        table = np.array([np.asarray(row, float)[judged] for row in scores.values()])
+        true = labels[judged] == 1
         return cls(tuple(scores), np.array([alpha]), [_pooled(table)], true)
 
     @property
@@ -185,20 +185,25 @@ def score_separation(
     seed = int(rng.randint(2**31 - 1))
     kind = ShuffleSplit if groups is None else GroupShuffleSplit
     splitter = kind(cv, test_size=TEST_SIZE, random_state=seed)
-    found = []
+    separations = []
     true = []
     for parts in splitter.split(np.empty(len(batch)), groups=groups):
         train, test = map(np.sort, parts)
         seed = int(rng.randint(2**31 - 1))
         rows = np.isin(batch.problem_of, train)
         among = None if groups is None else groups[train]
-        data = (batch[train], labels[rows], levels, among)
-        known = labels[~rows] >= 0
-        true.append(labels[~rows][known] == 1)
-        fitted = [fit_levels(seeded(f, seed), *data).values() for f in filters.values()]
-        scores = [[one.confidence(batch[test])[known] for one in row] for row in fitted]
-        found.append(np.array(scores))  # filters, levels, claims
-    pooled = np.concatenate(found, axis=2).swapaxes(0, 1)
+        training = (batch[train], labels[rows], levels, among)
+        judged = labels[~rows] >= 0
+        true.append(labels[~rows][judged] == 1)
+        fitted = [
+            fit_levels(seeded(f, seed), *training).values() for f in filters.values()
+        ]
+        scores = [
+            [fitted_filter.confidence(batch[test])[judged] for fitted_filter in row]
+            for row in fitted
+        ]
+        separations.append(np.array(scores))  # filters, levels, claims
+    pooled = np.concatenate(separations, axis=2).swapaxes(0, 1)
     scores = [_pooled(table) for table in pooled]
     return SeparationReport(
         tuple(filters), np.array(levels), scores, np.concatenate(true)
@@ -227,9 +232,9 @@ def overlap(true, false):
 
     if min(len(true), len(false)) < 2 or np.ptp(true) == 0 or np.ptp(false) == 0:
         return np.nan
-    both = np.concatenate([true, false])
-    margin = BEYOND * np.ptp(both)
-    at = np.linspace(both.min() - margin, both.max() + margin, GRID)
+    scores = np.concatenate([true, false])
+    margin = BEYOND * np.ptp(scores)
+    at = np.linspace(scores.min() - margin, scores.max() + margin, GRID)
     least = np.minimum(gaussian_kde(true)(at), gaussian_kde(false)(at))
     return float(least.sum() * (at[1] - at[0]))
 
@@ -306,12 +311,12 @@ def single_feature_ablation(
         raise ValueError(f"{shared[0]!r} names a filter and a feature: rename one")
     if not tried:
         raise ValueError("beta_mix is empty: at least one value is needed")
-    alone: dict = {}
+    reports: dict = {}
     for name, column in features.items():
-        alone[name] = SingleFeatureCF(column, beta_mix=tried[0], ties=ties)
+        reports[name] = SingleFeatureCF(column, beta_mix=tried[0], ties=ties)
         if len(tried) > 1:
-            alone[name] = GridSearchCV(alone[name], {"beta_mix": tried})
-    return compare_filters(dict(filters) | alone, X, y, alphas, **options)
+            reports[name] = GridSearchCV(reports[name], {"beta_mix": tried})
+    return compare_filters(dict(filters) | reports, X, y, alphas, **options)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -482,9 +487,9 @@ def surrogate_agreement(
 
 def _compared(soft, hard):
     """Pearson correlation and mean absolute difference, where both are finite."""
-    both = np.isfinite(soft) & np.isfinite(hard)
-    soft = soft[both]
-    hard = hard[both]
+    finite = np.isfinite(soft) & np.isfinite(hard)
+    soft = soft[finite]
+    hard = hard[finite]
     if not len(soft):
         return np.nan, np.nan
     varies = np.ptp(soft) > 0 and np.ptp(hard) > 0

@@ -58,18 +58,18 @@ class Kappa:
 
 def _cohen_kappa(a, b, problem):
     """Cohen's kappa with the jackknife over problems, as `agreement` describes it."""
-    both = (a >= 0) & (b >= 0)
-    if not both.any():
+    judged_by_both = (a >= 0) & (b >= 0)
+    if not judged_by_both.any():
         raise ValueError("no claim was judged by both")
-    codes, problem = np.unique(problem[both], return_inverse=True)
+    codes, problem = np.unique(problem[judged_by_both], return_inverse=True)
     tables = np.zeros((len(codes), 2, 2))
-    np.add.at(tables, (problem, a[both], b[both]), 1)
+    np.add.at(tables, (problem, a[judged_by_both], b[judged_by_both]), 1)
     total = tables.sum(axis=0)
     kappa = float(_kappa(total))
     low, high = _jackknife(kappa, _kappa(total - tables))
     agree = float(np.trace(total) / total.sum())
     n = int(total.sum())
-    return Kappa(kappa, low, high, agree, n, len(codes), int((~both).sum()))
+    return Kappa(kappa, low, high, agree, n, len(codes), int((~judged_by_both).sum()))
 
 
 def _kappa(tables):
@@ -184,11 +184,11 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     false = int((h == 0).sum())
     true = int((h == 1).sum())
     n = len({*problem[h >= 0]})
-    found = _share(int(((h == 0) & (m != 1)).sum()), false)
+    found_share = _share(int(((h == 0) & (m != 1)).sum()), false)
     alarms = _share(int(((h == 1) & (m == 0)).sum()), true)
     missed = _share(len(np.unique(problem[(h == 0) & (m == 1)])), n)
     kappa = _cohen_kappa(m, h, problem)
-    return ModelAgreement(kappa, *found, *alarms, false, true, *missed, n)  # type: ignore[call-arg]
+    return ModelAgreement(kappa, *found_share, *alarms, false, true, *missed, n)  # type: ignore[call-arg]
 
 
 def _share(k, n):
@@ -203,11 +203,11 @@ def _side_by_side(first, second):
     first = list(first)
     second = list(second)
     sizes = list(map(len, first))
-    others = list(map(len, second))
-    if sizes != others:
+    n_claims_second = list(map(len, second))
+    if sizes != n_claims_second:
         raise ValueError(
             f"labels of {len(sizes)} problems with {sum(sizes)} claims, but of "
-            f"{len(others)} with {sum(others)}: they must belong to the same claims"
+            f"{len(n_claims_second)} with {sum(n_claims_second)}: they must belong to the same claims"
         )
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())
@@ -295,20 +295,20 @@ def next_to_label(
     # One answer per question calibrates, and of the questions no more than are needed.
     part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
     rows, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
-    now = filter.calibration_scores(batch, labels)[rows]
+    scores_now = filter.calibration_scores(batch, labels)[rows]
     hoped = filter.calibration_scores(batch, np.where(labels == -1, 1, labels))[rows]
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
-    threshold = conformal_threshold(np.sort(now), alpha)
-    found = []
-    for at in np.flatnonzero((now <= threshold) & (hoped > threshold)).tolist():
+    threshold = conformal_threshold(np.sort(scores_now), alpha)
+    asked = []
+    for at in np.flatnonzero((scores_now <= threshold) & (hoped > threshold)).tolist():
         i = int(rows[at])
         claims = slice(batch.offsets[i], batch.offsets[i + 1])
-        wanted = _to_judge(labels[claims], risk[claims], now[at], threshold)
-        scores = np.where(np.arange(len(now)) == at, hoped, now)
+        to_judge = _to_judge(labels[claims], risk[claims], scores_now[at], threshold)
+        scores = np.where(np.arange(len(scores_now)) == at, hoped, scores_now)
         moved = conformal_threshold(np.sort(scores), alpha)
         gain = 0.0 if moved == threshold else float(moved - threshold)
-        found.append(NextProblem(i, wanted, gain))
-    return sorted(found, key=lambda n: (len(n.claims), -n.gain, n.problem))
+        asked.append(NextProblem(i, to_judge, gain))
+    return sorted(asked, key=lambda n: (len(n.claims), -n.gain, n.problem))
 
 
 def _to_judge(labels, risk, score, threshold):
@@ -360,8 +360,10 @@ class RandomOrder:
             Positions of problems, each with those of its claims that are asked for.
         """
         rows = ((i, store.said(i, by)) for i in self.order(store))
-        found = ((i, tuple(v for v, w in enumerate(r) if w is None)) for i, r in rows)
-        return [(i, claims) for i, claims in found if claims]
+        open_claims = (
+            (i, tuple(v for v, w in enumerate(r) if w is None)) for i, r in rows
+        )
+        return [(i, claims) for i, claims in open_claims if claims]
 
     def order(self, store: LabelStore) -> list[int]:
         """Give the order of all problems, which is the same at the next start.
@@ -443,8 +445,8 @@ class FilterOrder:
             np.where([word == "unsure" for word in store.said(i, by)], 0, row)
             for i, row in enumerate(store.labels(by))
         ]
-        found = next_to_label(self.filter, self.batch, labels, self.alpha)
-        return [(n.problem, n.claims) for n in found]
+        open_claims = next_to_label(self.filter, self.batch, labels, self.alpha)
+        return [(n.problem, n.claims) for n in open_claims]
 
 
 @dataclass(frozen=True)
@@ -477,7 +479,7 @@ class Disagreements:
         list of (problem, claims)
             Positions of problems, each with those of its claims that are asked for.
         """
-        found = defaultdict(tuple)
+        open_claims = defaultdict(tuple)
         for i, v, a, b in store.compare(self.first, self.second, by):
-            found[i] += (v,) * (a != b)
-        return [(i, claims) for i, claims in found.items() if claims]
+            open_claims[i] += (v,) * (a != b)
+        return [(i, claims) for i, claims in open_claims.items() if claims]

@@ -192,11 +192,13 @@ class LabelServer(ThreadingHTTPServer):
         """
         version = self.store.version
         rows = [self._shown(i, graph) for i, graph in enumerate(self.store.graphs)]
-        about = {k: getattr(self, k) for k in ("annotator", "question", "guideline")}
+        page_settings = {
+            k: getattr(self, k) for k in ("annotator", "question", "guideline")
+        }
         if self.order:
-            about |= {"done": self.order.done} | self.asked()
-            about["one_false_ends"] = self.order.one_false_ends
-        return {**about, "version": version, "problems": rows}
+            page_settings |= {"done": self.order.done} | self.asked()
+            page_settings["one_false_ends"] = self.order.one_false_ends
+        return {**page_settings, "version": version, "problems": rows}
 
     def asked(self) -> dict[str, Any]:
         """Return what to judge next, if there is an order that says so.
@@ -211,7 +213,7 @@ class LabelServer(ThreadingHTTPServer):
     def _shown(self, i, graph):
         store = self.store
         by = self.annotator
-        known = store.known if self.show_known else None
+        known_labels = store.known if self.show_known else None
         return {
             "id": graph.id,
             "problem": graph.problem,
@@ -219,7 +221,9 @@ class LabelServer(ThreadingHTTPServer):
             "claims": list(graph.claims),
             "context": list(graph.context or ()),
             "math": list(map(_split_formulas, (graph.problem, *graph.claims))),
-            "known": None if known is None else [int(k) for k in known[i]],
+            "known": None
+            if known_labels is None
+            else [int(k) for k in known_labels[i]],
             "said": store.said(i, by),
             "notes": store.notes(i, by),
             "edges": store.edges(i, by),
@@ -253,16 +257,16 @@ class _Handler(BaseHTTPRequestHandler):
         store = self.server.store
         by = self.server.annotator
         try:
-            data = self._body()
+            message = self._body()
             path = urlsplit(self.path).path
             if path == "/edges":
-                store.correct_edges(data["problem"], data["edges"], by=by)
+                store.correct_edges(message["problem"], message["edges"], by=by)
             elif path == "/note":
-                store.note(data["problem"], data["claim"], data["note"], by=by)
+                store.note(message["problem"], message["claim"], message["note"], by=by)
             else:
-                place = (data["problem"], data["claim"])
-                seconds = data.get("seconds")
-                store.label(*place, data["label"], by=by, seconds=seconds)
+                place = (message["problem"], message["claim"])
+                seconds = message.get("seconds")
+                store.label(*place, message["label"], by=by, seconds=seconds)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._send(400, "text/plain", f"{error}".encode())
             return
@@ -275,24 +279,24 @@ class _Handler(BaseHTTPRequestHandler):
     def _admitted(self, changes=False):
         """Tell whether the request comes from our own page; answer it where it does not."""
         hosts = self.server.hosts
-        said = self.headers
-        host = said.get("Host", "")
-        token = said.get("X-Token")
+        headers = self.headers
+        host = headers.get("Host", "")
+        token = headers.get("X-Token")
         if token is None and not changes:  # in the address, where nothing is changed
             token = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
         token = (token or "").encode()
-        own = self.server.token.encode()
-        kind = said.get("Content-Type", "").partition(";")[0]
-        origin = said.get("Origin", host)
-        site = said.get("Sec-Fetch-Site", "none")
-        wanted = {
+        server_token = self.server.token.encode()
+        kind = headers.get("Content-Type", "").partition(";")[0]
+        origin = headers.get("Origin", host)
+        site = headers.get("Sec-Fetch-Site", "none")
+        expected = {
             "the host is none of this server": host in hosts,
             "no other origin is accepted": origin.removeprefix("http://") in hosts,
             "no other site is accepted": site in ("none", "same-origin"),
-            "the token is missing or wrong": hmac.compare_digest(token, own),
+            "the token is missing or wrong": hmac.compare_digest(token, server_token),
             "only JSON is accepted": not changes or kind == "application/json",
         }
-        reason = next((text for text, is_so in wanted.items() if not is_so), None)
+        reason = next((text for text, is_so in expected.items() if not is_so), None)
         if reason:
             self._send(403, "text/plain", reason.encode())
         return not reason
@@ -301,10 +305,10 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         if not 0 <= length <= _LONGEST:
             raise ValueError("the request is too long")
-        data = json.loads(self.rfile.read(length))
-        if not isinstance(data, dict):
+        message = json.loads(self.rfile.read(length))
+        if not isinstance(message, dict):
             raise ValueError("an object is expected")
-        return data
+        return message
 
     def _page(self):
         nonce = secrets.token_urlsafe(16)

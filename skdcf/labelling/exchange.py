@@ -68,8 +68,8 @@ def to_label_studio(
         row["context"] = "\n\n".join(graph.context or ())
         task: dict[str, Any] = {"data": row}
         if word is not None:
-            result = _VERDICT | {"value": {"choices": [word]}}
-            task["annotations"] = [{"result": [result]}]
+            choice = _VERDICT | {"value": {"choices": [word]}}
+            task["annotations"] = [{"result": [choice]}]
         tasks.append(task)
     return tasks
 
@@ -114,9 +114,9 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
                 continue
             who = annotation.get("completed_by")
             who = who.get("email") if isinstance(who, Mapping) else who
-            for result in annotation.get("result") or ():
-                if result.get("from_name") == "verdict":
-                    word = (result.get("value") or {}).get("choices") or [None]
+            for choice in annotation.get("result") or ():
+                if choice.get("from_name") == "verdict":
+                    word = (choice.get("value") or {}).get("choices") or [None]
                     rows.append({**task["data"], "label": word[0], "annotator": who})
     return _matched(rows, graphs)
 
@@ -181,10 +181,10 @@ def _rows(graphs, words):
     """Yield each claim with its graph and what the tables say of it."""
     batch = as_batch(graphs)
     for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
-        about = {"problem_id": name, "problem": graph.problem or ""}
+        problem_columns = {"problem_id": name, "problem": graph.problem or ""}
         for v, source in enumerate(get_label_sources(graph) if graph.claims else ()):
             parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
-            row = about | {"claim_number": v + 1, "claim": graph.claims[v]}
+            row = problem_columns | {"claim_number": v + 1, "claim": graph.claims[v]}
             row["premises"] = "\n".join(f"{u + 1}. {graph.claims[u]}" for u in parents)
             row["label"] = None if words is None else words[i][v]
             row["annotator"] = source and source.by
@@ -207,17 +207,19 @@ def _names(batch):
 def _matched(rows, graphs):
     """Words by annotator, of rows that name a problem, a claim and a label."""
     batch = as_batch(graphs)
-    found = {}
+    matched = {}
     places = {}
     for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
         for v, text in enumerate(graph.claims or ()):
             places[str(name), str(v + 1)] = i, v, text.split()
     for number, row in enumerate(rows, start=1):
         key = str(row.get("problem_id")), str(row.get("claim_number")).strip()
-        i, v, own = places.get(key, (0, 0, None))
-        said = own if row.get("claim") is None else str(row["claim"]).split()
+        i, v, expected_words = places.get(key, (0, 0, None))
+        claim_words = (
+            expected_words if row.get("claim") is None else str(row["claim"]).split()
+        )
         word = str(row["label"]).strip().lower()
-        if own is None or said != own or word not in WORDS:
+        if expected_words is None or claim_words != expected_words or word not in WORDS:
             raise ValueError(
                 f"judgement {number}, {row['label']!r} of claim "
                 f"{row.get('claim_number')!r} of problem {row.get('problem_id')!r}: it has "
@@ -225,6 +227,6 @@ def _matched(rows, graphs):
                 f"{[w for w in WORDS if w]}"
             )
         by = str(row.get("annotator") or "imported")
-        words = found.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
+        words = matched.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
         words[i][v] = word
-    return found
+    return matched

@@ -168,11 +168,11 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     """
     batch = as_batch(X)
     labels = pack_labels(y, batch)
-    found = Counter()
+    counts = Counter()
     for label, row in zip(labels.tolist(), iterate_sources(batch), strict=True):
         if label >= 0:
-            found[(row["kind"], str(row.get("by"))) if row else ("unknown", "")] += 1
-    parts = [part for kind in (*KINDS, "unknown") if (part := _count(kind, found))]
+            counts[(row["kind"], str(row.get("by"))) if row else ("unknown", "")] += 1
+    parts = [part for kind in (*KINDS, "unknown") if (part := _count(kind, counts))]
     if unknown := int(np.sum(labels < 0)):
         parts.append(f"{unknown} not judged")
     return f"{len(labels)} claims: {', '.join(parts)}"
@@ -409,8 +409,10 @@ class LabelStore:
         list of [parent, child]
             Positions of claims.
         """
-        own = {"edges": self.graphs[problem].edges.tolist()}
-        return self._last.get(("edges", by, self.digest(problem), None), own)["edges"]
+        as_read = {"edges": self.graphs[problem].edges.tolist()}
+        return self._last.get(("edges", by, self.digest(problem), None), as_read)[
+            "edges"
+        ]
 
     def annotators(self) -> list[str]:
         """List who has said something.
@@ -438,11 +440,13 @@ class LabelStore:
         return self._labels(by, True)
 
     def _labels(self, by, known):
-        before = self.known if known else None
-        if before is None:
-            before = [[-1] * graph.n_claims for graph in self.graphs]
-        said = (self.said(i, by) for i in range(len(self.graphs)))
-        pairs = [zip(*rows, strict=True) for rows in zip(said, before, strict=True)]
+        known_labels = self.known if known else None
+        if known_labels is None:
+            known_labels = [[-1] * graph.n_claims for graph in self.graphs]
+        answers = (self.said(i, by) for i in range(len(self.graphs)))
+        pairs = [
+            zip(*rows, strict=True) for rows in zip(answers, known_labels, strict=True)
+        ]
         labels = ([k if w is None else WORDS[w] for w, k in p] for p in pairs)
         return [np.array(row, dtype=np.int64) for row in labels]
 
@@ -475,8 +479,8 @@ class LabelStore:
             Who should have judged.
         """
         for name in names:
-            if name not in (known := self.annotators()):
-                raise ValueError(f"{name!r} has judged nothing; there are {known}")
+            if name not in (annotators := self.annotators()):
+                raise ValueError(f"{name!r} has judged nothing; there are {annotators}")
 
     def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:
         """Go through the claims that two people judged and somebody else has not.
@@ -494,8 +498,8 @@ class LabelStore:
         """
         for i in range(len(self.graphs)):
             rows = [self.said(i, name) for name in (first, second, by)]
-            for v, (a, b, own) in enumerate(zip(*rows, strict=True)):
-                if own is None and a is not None and b is not None:
+            for v, (a, b, as_read) in enumerate(zip(*rows, strict=True)):
+                if as_read is None and a is not None and b is not None:
                     yield i, v, a, b
 
     def export(self, by: str, *, known: bool = True) -> Bunch:
@@ -522,9 +526,9 @@ class LabelStore:
             edges = self.edges(i, by)
             if edges != graph.edges.tolist():
                 corrected += 1
-                more = {"edges_corrected": True, "edges_corrected_by": by}
-                more = {**(graph.metadata or {}), **more}
-                graph = graph.replace(edges=_pairs(edges), metadata=more)
+                correction = {"edges_corrected": True, "edges_corrected_by": by}
+                correction = {**(graph.metadata or {}), **correction}
+                graph = graph.replace(edges=_pairs(edges), metadata=correction)
             graphs.append(set_label_sources(graph, self._sources(i, graph, by)))
         return Bunch(
             graphs=GraphBatch.pack(graphs),
@@ -534,13 +538,13 @@ class LabelStore:
         )
 
     def _sources(self, i, graph, by):
-        before = get_label_sources(graph)
+        sources = get_label_sources(graph)
         notes = self.notes(i, by)
         for v, event in enumerate(self._events("label", i, by)):
             if event.get("label") is not None:
-                more = {"seconds": event.get("seconds"), "note": notes[v] or None}
-                before[v] = LabelSource("human", by, event["when"], **more)
-        return before
+                details = {"seconds": event.get("seconds"), "note": notes[v] or None}
+                sources[v] = LabelSource("human", by, event["when"], **details)
+        return sources
 
 
 def _pairs(edges):

@@ -223,8 +223,8 @@ class Usage:
         ndarray of int, shape (3,)
             Their numbers, in this order.
         """
-        calls, cached, _, sent, said, *kept = vars(self).values()
-        return np.add((calls, sent, said), (cached, *kept))
+        calls, cached, _, sent, n_received, *kept = vars(self).values()
+        return np.add((calls, sent, n_received), (cached, *kept))
 
     def __iadd__(self, other):
         vars(self).update({n: v + getattr(self, n) for n, v in vars(other).items()})
@@ -253,10 +253,10 @@ _WORD = re.compile(r"\b(true|false)\b", re.IGNORECASE)
 
 def _object(**columns):
     """The type of an object with these columns; "why" and "span" may be missing."""
-    some = {"why": ("",), "span": ("",)}
-    given = [(name, kind, *some.get(name, ())) for name, kind in columns.items()]
+    defaults = {"why": ("",), "span": ("",)}
+    fields = [(name, kind, *defaults.get(name, ())) for name, kind in columns.items()]
     rules = {"__pydantic_config__": {"str_strip_whitespace": True}}
-    return make_dataclass("Reply", given, kw_only=len(given) > 1, namespace=rules)
+    return make_dataclass("Reply", fields, kw_only=len(fields) > 1, namespace=rules)
 
 
 def rows_of(name, **columns):
@@ -277,14 +277,16 @@ Verdict = _object(why=str, verdict=Literal["true", "false"])
 
 def read_object(text, kind):
     """The reply as the type that was asked for; ValueError says what is wrong with it."""
-    data = parse_object(text, list(kind.__dataclass_fields__)[-1])
+    fields = parse_object(text, list(kind.__dataclass_fields__)[-1])
     try:  # zeros and half characters fit into no file
-        raw = _ZERO.sub(r"\1", json.dumps(data, ensure_ascii=False))
+        raw = _ZERO.sub(r"\1", json.dumps(fields, ensure_ascii=False))
         return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
     except ValueError as error:  # of pydantic, which lists what is wrong
-        first, *more = error.errors(include_url=False, include_input=False)
-    others = f", and {len(more)} more" if more else ""
-    raise ValueError(f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{others}')
+        first, *more_errors = error.errors(include_url=False, include_input=False)
+    more_problems = f", and {len(more_errors)} more" if more_errors else ""
+    raise ValueError(
+        f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{more_problems}'
+    )
 
 
 @cache
@@ -314,9 +316,9 @@ def parse_object(text: str, key: str) -> dict[str, Any]:
     """The last object with that key in a text; ValueError if it is not the only answer."""
     text = text[:_LONGEST]
     for candidate in (text, _TRAILING_COMMA.sub("", _FENCE.sub("", text))):
-        found = list(_objects(candidate))
-        cut = _end_of_thought(candidate, found)
-        good = [f for f in found if f[0] >= cut and key in f[2]]
+        objects = list(_objects(candidate))
+        cut = _end_of_thought(candidate, objects)
+        good = [f for f in objects if f[0] >= cut and key in f[2]]
         opened = re.compile(r'\{[^{}"]*"' + re.escape(key) + r'"\s*:')
         # What is broken after the last object was to be the answer: mend it, or refuse.
         if good and not opened.search(candidate, good[-1][1]):
@@ -364,11 +366,11 @@ def read_verdict(text: str) -> str:
     try:
         return read_object(text, Verdict).verdict
     except ValueError as error:
-        said = text.rpartition(_THOUGHT)[2]
-        words = [w.lower() for w in _WORD.findall(said)]
-        first = re.search(r"\w+", said)
-        said = first is not None and _WORD.fullmatch(first[0])
-        if "{" in text or not said or len(set(words)) != 1:
+        conclusion = text.rpartition(_THOUGHT)[2]
+        words = [w.lower() for w in _WORD.findall(conclusion)]
+        first = re.search(r"\w+", conclusion)
+        conclusion = first is not None and _WORD.fullmatch(first[0])
+        if "{" in text or not conclusion or len(set(words)) != 1:
             shown = text.strip()[:50]
             raise ValueError(f"it is neither true nor false: {shown!r}") from error
         return words[0]
@@ -408,12 +410,14 @@ def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
     """
     rows = reply.top_logprobs
     tokens = reply.tokens or [max(row, key=row.__getitem__, default="") for row in rows]
-    said = "".join(tokens)
-    found = list(_VERDICT.finditer(said)) or list(_WORD.finditer(said))[-1:]
-    found = found[-len(verdicts) :] if len(found) >= len(verdicts) else []
+    reply_text = "".join(tokens)
+    matches = (
+        list(_VERDICT.finditer(reply_text)) or list(_WORD.finditer(reply_text))[-1:]
+    )
+    matches = matches[-len(verdicts) :] if len(matches) >= len(verdicts) else []
     ends = np.cumsum([len(token) for token in tokens])
     out = [1.0 if verdict == "true" else -1.0 for verdict in verdicts]
-    for i, match in enumerate(found):
+    for i, match in enumerate(matches):
         odds = _odds(rows[np.searchsorted(ends, match.start(1), side="right")])
         if match[1].lower() == verdicts[i] and odds * out[i] > 0:
             out[i] = odds
@@ -439,12 +443,12 @@ def read_reply(body: bytes) -> Reply:
     is no reason to ask again.
     """
     try:
-        data = json.loads(body)
-        if isinstance(data, dict) and data.get("error") and not data.get("choices"):
-            error = data["error"]
+        reply = json.loads(body)
+        if isinstance(reply, dict) and reply.get("error") and not reply.get("choices"):
+            error = reply["error"]
             code = error.get("code") if isinstance(error, dict) else None
             raise fault_of(code if isinstance(code, int) else 400, str(error), {})
-        choice = data["choices"][0]
+        choice = reply["choices"][0]
         text = _joined(choice["message"].get("content"))
     except ODD as error:
         problem = f"{type(error).__name__}: {error}"[:SHORT]
@@ -452,7 +456,7 @@ def read_reply(body: bytes) -> Reply:
     reason = choice.get("finish_reason")
     reason = reason if reason in _FINISHED else "stop"
     tokens, tops = _logprobs(choice.get("logprobs"))
-    usage = data.get("usage")
+    usage = reply.get("usage")
     sent, said = (_count(usage, f"{name}_tokens") for name in ("prompt", "completion"))
     return Reply(text, reason, tops, sent, said, tokens)
 
@@ -485,7 +489,7 @@ def _logprobs(logprobs):
 
 def fault_of(status: int, message: str, headers: dict) -> Exception:
     """The error that a response stands for."""
-    said = f"status {status}: {message[:SHORT]}"
+    fault = f"status {status}: {message[:SHORT]}"
     lowered = message.lower()
     wait = read_retry_after(headers)
     if 300 <= status < 400:
@@ -494,10 +498,10 @@ def fault_of(status: int, message: str, headers: dict) -> Exception:
     empty = "quota" in lowered and wait is None and "per minute" not in lowered
     spent = status == 429 and (empty or "insufficient_quota" in lowered)
     if status in _HOPELESS or spent:
-        return EndpointError(said)
+        return EndpointError(fault)
     if status in _PASSING or status >= 500:
-        return PassingError(said, wait)
-    return UnreadableError(said)
+        return PassingError(fault, wait)
+    return UnreadableError(fault)
 
 
 def read_retry_after(headers: dict) -> float | None:

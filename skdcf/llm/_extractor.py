@@ -120,7 +120,9 @@ def _whole(value):
     """Texts whose half characters are joined, or replaced where the other one is lost."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return [_whole(one) for one in value] if isinstance(value, list | tuple) else value
+    return (
+        [_whole(part) for part in value] if isinstance(value, list | tuple) else value
+    )
 
 
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
@@ -161,10 +163,10 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     for place in SENTENCE.finditer(answer):
         sentence = place[0]
         stated_by_kept = good[slice(*place.span())]
-        said = np.array([not c.isspace() for c in sentence], dtype=bool)
+        is_letter = np.array([not c.isspace() for c in sentence], dtype=bool)
         for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence
-            said[slice(*match.span())] = False
-        if said.any() and stated_by_kept[said].all():
+            is_letter[slice(*match.span())] = False
+        if is_letter.any() and stated_by_kept[is_letter].all():
             text += sentence
     return text.strip()
 
@@ -306,11 +308,11 @@ class ClaimExtractor(TransformerMixin, Settings):
         ValueError
             If a step used a prompt or a function that is not in this package.
         """
-        made = {name: _steps.rebuild(s) for name, s in description["steps"].items()}
+        steps = {name: _steps.rebuild(s) for name, s in description["steps"].items()}
         # A file may have sorted them: [2] comes before [10].
-        names = sorted((n for n in made if n.startswith("features")), key=len)
-        columns = [made.pop(name) for name in names] or None
-        return cls(description["model"], client, features=columns, **made, **settings)
+        names = sorted((n for n in steps if n.startswith("features")), key=len)
+        columns = [steps.pop(name) for name in names] or None
+        return cls(description["model"], client, features=columns, **steps, **settings)
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -402,8 +404,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         self.validate()
         bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
         work = self.client, bare, self._enrich, self.model
-        found, self.usage_ = clients.run_all(*work, show=self.verbose)
-        return GraphBatch.pack(found)
+        enriched, self.usage_ = clients.run_all(*work, show=self.verbose)
+        return GraphBatch.pack(enriched)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
         """About what a run will cost; nothing is called.
@@ -496,8 +498,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     async def _enrich(self, chat, graph):
         """The graph with other answers and feature columns."""
         if graph.alternatives is None and self.sample is not None:
-            others = await call_step(self.sample, chat, graph.problem)
-            graph = graph.replace(alternatives=others)
+            alternatives = await call_step(self.sample, chat, graph.problem)
+            graph = graph.replace(alternatives=alternatives)
         if not (columns := self._columns()):
             return graph
         tables = await gather_steps(*(call_step(s, chat, graph) for _, s in columns))
@@ -532,8 +534,8 @@ class ClaimExtractor(TransformerMixin, Settings):
                 estimate = self._estimated(client, part, part, done)
                 clients.check_budget(client, estimate, self.confirm, len(done))
             asked = client, part, self._extract, self.model
-            some, usage = await run(*asked, show=self.verbose)
-            done += some
+            results, usage = await run(*asked, show=self.verbose)
+            done += results
             spent += usage
         self.usage_ = spent
         if on_failure == "raise":
@@ -543,12 +545,14 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     async def _estimating(self, run, client, answers):
         todo = answers
-        found = []
+        estimates = []
         if client.cache is not None:
-            found, _ = await run(client, answers, self._extract, self.model, dry=True)
-            pairs = zip(answers, found, strict=True)
+            estimates, _ = await run(
+                client, answers, self._extract, self.model, dry=True
+            )
+            pairs = zip(answers, estimates, strict=True)
             todo = [answer for answer, e in pairs if isinstance(e, CallError)]
-        return self._estimated(client, answers, todo, found)
+        return self._estimated(client, answers, todo, estimates)
 
     def _estimated(self, client, answers, todo, done):
         total = sum(map(self._expect, todo), np.zeros(3)) * self._learnt(done)
@@ -558,22 +562,27 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     def _expect(self, answer):
         """About what one answer will cost."""
-        others = answer.alternatives
+        alternatives = answer.alternatives
         n = count_tokens(answer.answer)
         shared = sum(map(count_tokens, (answer.problem, *(answer.context or ()))))
         drawn = getattr(self.sample, "n", int(self.sample is not None))
-        sizes = shared, n, n // 15 + 1, drawn if others is None else len(others)
-        steps = self.steps() | ({} if others is None else {"sample": None})
+        sizes = (
+            shared,
+            n,
+            n // 15 + 1,
+            drawn if alternatives is None else len(alternatives),
+        )
+        steps = self.steps() | ({} if alternatives is None else {"sample": None})
         asking = (step for step in steps.values() if isinstance(step, Step))
         return sum((step._expect(*sizes) for step in asking), np.zeros(3))
 
     def _learnt(self, done):
         """How many times as much as expected the first answers needed that are done."""
-        known = [e for e in done if isinstance(e, Extraction)][:_FIRST]
-        needed = sum((e.usage.needed() for e in known), np.zeros(3))
-        expected = sum((self._expect(e.answer) for e in known), np.zeros(3))
-        known = (needed > 0) & (expected > 0)  # endpoints need not count tokens
-        return np.divide(needed, expected, out=np.ones(3), where=known)
+        extractions = [e for e in done if isinstance(e, Extraction)][:_FIRST]
+        needed = sum((e.usage.needed() for e in extractions), np.zeros(3))
+        expected = sum((self._expect(e.answer) for e in extractions), np.zeros(3))
+        extractions = (needed > 0) & (expected > 0)  # endpoints need not count tokens
+        return np.divide(needed, expected, out=np.ones(3), where=extractions)
 
     def _failed(self, answer, error):
         """A graph without claims, of which nothing can be kept, and why there are none."""

@@ -217,19 +217,21 @@ class Merge(Step):
         """Sentences of a text that are not entailed, or add a number or a name."""
         sentences = [part.strip() for part in calls.SENTENCE.findall(text)]
         n = len(sentences)
-        known = " ".join([*claims, problem or ""])
-        given = {"claims": list(claims), "sentences": number_texts(sentences)}
-        given |= {"dropped": list(dropped)}
+        allowed_text = " ".join([*claims, problem or ""])
+        request = {"claims": list(claims), "sentences": number_texts(sentences)}
+        request |= {"dropped": list(dropped)}
 
         def read(reply):
-            found = calls.read_object(reply.text, _ENTAILED)
-            rows = calls.number_rows(found.verdicts, n)
+            entailed = calls.read_object(reply.text, _ENTAILED)
+            rows = calls.number_rows(entailed.verdicts, n)
             pairs = zip(sentences, rows, strict=True)
-            return [s for s, r in pairs if r.verdict != "entailed" or _adds(s, known)]
+            return [
+                s for s, r in pairs if r.verdict != "entailed" or _adds(s, allowed_text)
+            ]
 
         prompt = calls.load_prompt("entailment")
         schema = calls.schema_of(_ENTAILED, n)
-        return await chat.ask(prompt, given, read, schema=schema)
+        return await chat.ask(prompt, request, read, schema=schema)
 
 
 def _adds(sentence, known):
@@ -400,12 +402,12 @@ class ConformalFactualityPipeline(Settings):
         if not graphs or not isinstance(graphs[0], ReasoningGraph):
             return self.extractor.transform(graphs)
         extraction = self.extractor.describe()
-        made = [(graph.metadata or {}).get("extraction") for graph in graphs]
-        other = [m for m in made if m is not None and m != extraction]
-        if other and reason_in_force() is None:
+        extractions = [(graph.metadata or {}).get("extraction") for graph in graphs]
+        differing = [m for m in extractions if m is not None and m != extraction]
+        if differing and reason_in_force() is None:
             raise ValueError(
-                f"{len(other)} of {len(graphs)} problems were extracted with other steps, "
-                f"{other[0]}, than new ones will be, {extraction}: the promise may not hold. "
+                f"{len(differing)} of {len(graphs)} problems were extracted with other steps, "
+                f"{differing[0]}, than new ones will be, {extraction}: the promise may not hold. "
                 'If it does, say why: with skdcf.accept_origin("reason"): ...'
             )
         expected = self.extractor.feature_names()
@@ -505,10 +507,10 @@ class ConformalFactualityPipeline(Settings):
             return done
 
         asked, chats = zip(*await each(items, self._ask), strict=True)
-        found = await self.extractor._extracting(run, asked, "abstain")
-        batch = GraphBatch.pack([one.graph for one in found])
+        extracted = await self.extractor._extracting(run, asked, "abstain")
+        batch = GraphBatch.pack([extraction_of.graph for extraction_of in extracted])
         shown = explain(self.filter_, batch, alpha=alpha)
-        return await each(list(zip(chats, found, shown, strict=True)), self._finish)
+        return await each(list(zip(chats, extracted, shown, strict=True)), self._finish)
 
     async def _ask(self, chat, item):
         """The item with its answer, for which the model is asked if it is missing."""
@@ -520,26 +522,35 @@ class ConformalFactualityPipeline(Settings):
 
     async def _finish(self, chat, item):
         """The text of what is kept of an answer, and all that is told of it."""
-        asked, one, shown = item
-        graph = one.graph
+        asked, extraction, shown = item
+        graph = extraction.graph
         mask = shown.kept
         kept = graph.subgraph(mask)
         lost = graph.subgraph(~mask)
         merge = join_claims if self.merge is None else self.merge
-        more = [list(lost.claims)] if isinstance(merge, Merge) else []
+        dropped_claims = [list(lost.claims)] if isinstance(merge, Merge) else []
         text = ABSTENTION
-        if mask.any() or more:
-            given = list(kept.claims), graph.problem, *more
+        if mask.any() or dropped_claims:
+            given = list(kept.claims), graph.problem, *dropped_claims
             text = await clients.call_step(merge, chat, *given)
-        made = text if isinstance(text, MergedText) else MergedText(text)
-        refused = [f"refused: {sentence}" for sentence in made.refused]
-        flags = (*asked.flags, *one.flags, *filter(None, [made.flag]), *refused)
+        merged = text if isinstance(text, MergedText) else MergedText(text)
+        refused = [f"refused: {sentence}" for sentence in merged.refused]
+        flags = (
+            *asked.flags,
+            *extraction.flags,
+            *filter(None, [merged.flag]),
+            *refused,
+        )
         dropped = tuple((graph.claims[v], why) for v, why in shown.reasons.items())
-        plain = made.text == join_claims(kept.claims) or not mask.any()
-        chat.usage += one.usage
+        plain = merged.text == join_claims(kept.claims) or not mask.any()
+        chat.usage += extraction.usage
         chat.usage += asked.usage
-        told = {"text": made.text, "graph": kept, "original": graph, "kept": mask}
-        told |= {"alpha": shown.alpha, "claim_alpha": shown.smallest_alpha}
-        told |= {"dropped": dropped, "flags": flags, "excerpt": cut_answer(graph, mask)}
-        told |= {"text_promise": "claims" if plain else "none", "usage": chat.usage}
-        return FilteredAnswer(**told)
+        fields = {"text": merged.text, "graph": kept, "original": graph, "kept": mask}
+        fields |= {"alpha": shown.alpha, "claim_alpha": shown.smallest_alpha}
+        fields |= {
+            "dropped": dropped,
+            "flags": flags,
+            "excerpt": cut_answer(graph, mask),
+        }
+        fields |= {"text_promise": "claims" if plain else "none", "usage": chat.usage}
+        return FilteredAnswer(**fields)

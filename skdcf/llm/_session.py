@@ -148,9 +148,9 @@ class Session:
         """
         engine = self.engine
         key = call.key(engine.transport.identity)
-        if (known := self._known.get(key)) is not None:
+        if (cached := self._known.get(key)) is not None:
             with suppress(ValueError):
-                reply = Reply(**json.loads(known[0]))
+                reply = Reply(**json.loads(cached[0]))
                 value = read(reply)
                 usage.add(reply, cached=True)
                 return value
@@ -241,12 +241,12 @@ def _complain(call, reply, problem):
     """The call with what is wrong with its reply: never with an empty turn of the model."""
     if reply.finish_reason == "length":
         problem += "; it was cut off, so be brief"
-    again = f"This reply cannot be used: {problem}. Reply again, as you were told."
+    complaint = f"This reply cannot be used: {problem}. Reply again, as you were told."
     system, (_, content) = call.messages
     if not reply.text.strip():
-        return replace(call, messages=(system, ("user", f"{content}\n\n{again}")))
+        return replace(call, messages=(system, ("user", f"{content}\n\n{complaint}")))
     shown = ("assistant", reply.text[:_SHOWN_BACK])
-    return replace(call, messages=(*call.messages, shown, ("user", again)))
+    return replace(call, messages=(*call.messages, shown, ("user", complaint)))
 
 
 async def gather_all(session, items, work, model, show=False):

@@ -234,16 +234,18 @@ def _edges(rows):
 
 def _repaired(text, claims):
     rows = None
-    found = {}
+    parents_of = {}
     with suppress(ValueError):
         rows = calls.parse_object(text, "premises")["premises"]
     for row in rows if isinstance(rows, list) else ():
         match row:
             case {"claim": int(v), "builds_on": list(given)} if 0 < v <= len(claims):
-                found.setdefault(v, {u for u in given if type(u) is int and 0 < u < v})
-    if not found:
+                parents_of.setdefault(
+                    v, {u for u in given if type(u) is int and 0 < u < v}
+                )
+    if not parents_of:
         return DeducedGraph(chain_edges(claims), CHAINED)
-    given = [found.get(v, {v - 1} - {0}) for v in range(1, len(claims) + 1)]
+    given = [parents_of.get(v, {v - 1} - {0}) for v in range(1, len(claims) + 1)]
     edges = [(u - 1, v) for v, parents in enumerate(given) for u in sorted(parents)]
     return DeducedGraph(edges, REPAIRED)
 
@@ -392,9 +394,11 @@ class Frequency(Step):
         if graph.alternatives is None:
             why = "frequency needs other answers, which sample=SampleAnswers() draws"
             raise ValueError(f"{graph.id or graph.problem!r} lacks alternatives: {why}")
-        others = graph.alternatives if graph.n_claims else ()
+        alternatives = graph.alternatives if graph.n_claims else ()
         run = super()._run
-        votes = await gather_steps(*(run(chat, graph, other) for other in others))
+        votes = await gather_steps(
+            *(run(chat, graph, alternative) for alternative in alternatives)
+        )
         return sum(votes, np.zeros(graph.n_claims))[:, None]
 
 
@@ -518,8 +522,10 @@ class Verify(Step):
     async def _run(self, chat, graph):
         n = graph.n_claims
         asked = [None] if self.per == "answer" else range(n)
-        found = await gather_steps(*(self._judge(chat, graph, v) for v in asked if n))
-        table = np.array(found, dtype=float).reshape(n, 2)
+        verdicts = await gather_steps(
+            *(self._judge(chat, graph, v) for v in asked if n)
+        )
+        table = np.array(verdicts, dtype=float).reshape(n, 2)
         if n_none := np.isnan(table[:, 0]).sum():
             chat.flag(f"{n_none} of {n} claims have no verdict")
         return table[:, : len(self.names)]
@@ -568,13 +574,13 @@ def rebuild(described: dict[str, Any]) -> Any:
     settings = dict(described)
     path = settings.get("function") or f"skdcf.llm.{settings.pop('step')}"
     module, _, name = path.rpartition(".")
-    made = module in _OF_FUNCTIONS and getattr(import_module(module), name, None)
-    if isinstance(made, FunctionType):
-        return (settings["column"], made) if "column" in settings else made
+    is_ours = module in _OF_FUNCTIONS and getattr(import_module(module), name, None)
+    if isinstance(is_ours, FunctionType):
+        return (settings["column"], is_ours) if "column" in settings else is_ours
     used = f"{path!r}"
-    if isinstance(made, type) and issubclass(made, Step):
+    if isinstance(is_ours, type) and issubclass(is_ours, Step):
         used = f"the prompt {settings.pop('prompt')!r}"
-        step = made(**settings)
+        step = is_ours(**settings)
         if used == f"the prompt {step.wording().name!r}":
             return step
     said = "which is not in this package: build the extractor yourself"

@@ -84,8 +84,8 @@ class Endpoint:
         named = self._settings["headers"] or {}
         variable = self._settings["key_variable"]
         headers = {name.lower(): self._read_key(v) for name, v in named.items()}
-        there = os.environ.get(variable or "", "").strip()
-        if variable is not None and (there or not is_loopback(self._parts.hostname)):
+        key = os.environ.get(variable or "", "").strip()
+        if variable is not None and (key or not is_loopback(self._parts.hostname)):
             headers = {"authorization": f"Bearer {self._read_key(variable)}", **headers}
         self._headers = {**headers, "content-type": "application/json"}
         sent = [value.removeprefix("Bearer ") for value in headers.values()]
@@ -110,8 +110,8 @@ class Endpoint:
 
     def _mask_record(self, record):
         """A filter of log records, also of other packages: they hold no key."""
-        said = record.getMessage()
-        if (masked := self.mask(said)) != said:
+        message = record.getMessage()
+        if (masked := self.mask(message)) != message:
             record.msg = masked
             record.args = ()
         return True
@@ -145,7 +145,7 @@ class Endpoint:
 
     def _without_keys(self, reply):
         """A server may say a key back; it is neither stored nor shown."""
-        if self.mask(said := reply.text + "".join(reply.tokens)) == said:
+        if self.mask(whole_reply := reply.text + "".join(reply.tokens)) == whole_reply:
             return reply
         return replace(reply, text=self.mask(reply.text), top_logprobs=[], tokens=[])
 
@@ -160,8 +160,8 @@ class Endpoint:
             if 200 <= status < 300:
                 return calls.read_reply(body)
             message = self._message(body)
-            more = {name for name, w in left.items() if len(w) > 1}
-            if (name := _refused(status, body, message.lower(), more)) is None:
+            several_ways = {name for name, w in left.items() if len(w) > 1}
+            if (name := _refused(status, body, message.lower(), several_ways)) is None:
                 raise calls.fault_of(status, message, headers)
             _step_down(begin, name, len(ways[name]) - len(left[name]), message.lower())
 
@@ -254,8 +254,8 @@ def _messages_of(call):
 def _ways_of(call):
     """In which ways each part of a call can be sent, the one that says most first."""
     messages = _messages_of(call)
-    both = "\n\n".join(message["content"] for message in messages[:2])
-    merged = [{"role": "user", "content": both}, *messages[2:]]
+    joined_text = "\n\n".join(message["content"] for message in messages[:2])
+    merged = [{"role": "user", "content": joined_text}, *messages[2:]]
     form = {"name": "reply", "strict": True, "schema": json.loads(call.schema or "{}")}
     forms = {"type": "json_schema", "json_schema": form}, {"type": "json_object"}
     limits = "max_tokens", "max_completion_tokens"

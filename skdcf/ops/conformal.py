@@ -272,10 +272,10 @@ def share_steps(path_risk, labels, offsets):
     order, risk, of, last = _sort_within(path_risk, offsets)
     kept = np.arange(1, len(risk) + 1) - offsets[of]
     wrong = np.cumsum(labels[order] != 1)
-    before = np.append(0, wrong)[offsets[of]]
+    wrong_before = np.append(0, wrong)[offsets[of]]
     risk = risk[last]
     of = of[last]
-    share = ((wrong - before) / kept)[last]
+    share = ((wrong - wrong_before) / kept)[last]
     top = _running_maximum(share, of)
     lower = np.append(0.0, top[:-1])[: len(top)]
     lower[np.append(True, of[1:] > of[:-1])[: len(of)]] = 0.0

@@ -67,11 +67,11 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     if "nx_clustering" in names:
         _check_steps(batch, _count_parents(batch)[parent], "nx_clustering")
     if not _PATHS.isdisjoint(names):
-        several = ~batch.is_forest[batch.problem_of[child]]
+        has_many_paths = ~batch.is_forest[batch.problem_of[child]]
         what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
         # Depth is at most the number of ancestors, and known at once.
-        _check_steps(batch, several * (batch.depth[parent] + 1), what)
-        _check_steps(batch, several * (count_ancestors(batch)[parent] + 1), what)
+        _check_steps(batch, has_many_paths * (batch.depth[parent] + 1), what)
+        _check_steps(batch, has_many_paths * (count_ancestors(batch)[parent] + 1), what)
 
 
 def _count_parents(batch):
@@ -164,15 +164,17 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 def _measure_paths(batch, names):
     """Closeness, and betweenness, which is wrong where ``names`` do not ask for it."""
-    several = ~batch.is_forest  # problems with more than one path between two claims
+    has_many_paths = (
+        ~batch.is_forest
+    )  # problems with more than one path between two claims
     n_above = count_ancestors(batch)
     # Where there is one path, it counts all pairs that it lies between.
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
-    if several.any():
-        rows = several[batch.problem_of]
+    if has_many_paths.any():
+        rows = has_many_paths[batch.problem_of]
         with_between = "nx_betweenness" in names
-        distance[rows], between[rows] = _walk_paths(batch[several], with_between)
+        distance[rows], between[rows] = _walk_paths(batch[has_many_paths], with_between)
     size = batch.sizes[batch.problem_of]
     scale = np.maximum(distance * np.maximum(size - 1, 1), 1)
     return {
@@ -219,8 +221,8 @@ def _find_pairs(batch, a, b):
     n_above = n_pairs[parent - low]
     shorter = ranges(offsets_of(n_pairs)[parent - low], n_above)
     width = np.int64(batch.n_claims)
-    wanted = np.repeat(child * width, n_above) + source[shorter]
-    longer = np.searchsorted(target * width + source, wanted)
+    pair = np.repeat(child * width, n_above) + source[shorter]
+    longer = np.searchsorted(target * width + source, pair)
     return source, target, shorter, longer
 
 

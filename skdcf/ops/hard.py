@@ -42,8 +42,8 @@ def path_risk_of_errors(risk, labels, batch):
     """
     _, problem = _find_errors(labels, batch.offsets)
     problems = problem[np.flatnonzero(np.diff(problem, prepend=-1))]
-    known = "steps" in vars(batch) or 2 * len(problems) > len(batch)
-    steps = batch.steps if known else batch.steps_in(problems)
+    steps_known = "steps" in vars(batch) or 2 * len(problems) > len(batch)
+    steps = batch.steps if steps_known else batch.steps_in(problems)
     return pass_all(steps, np.maximum, np.asarray(risk, dtype=np.float64))
 
 
@@ -102,10 +102,10 @@ def allowing_scores(path_risk, labels, offsets, max_false):
     rows, problem = _find_errors(labels, offsets)
     order = np.lexsort((path_risk[rows], problem))
     bounds = np.searchsorted(problem, np.arange(len(offsets)))
-    wanted = bounds[:-1] + max_false
-    enough = wanted < bounds[1:]
+    position = bounds[:-1] + max_false
+    enough = position < bounds[1:]
     out = np.full(len(enough), np.inf)
-    out[enough] = path_risk[rows[order]][wanted[enough]]
+    out[enough] = path_risk[rows[order]][position[enough]]
     return out
 
 

@@ -49,21 +49,23 @@ def log_price(hazard, batch, q=0.0, worth=None):
     ndarray of shape (n_claims,); finite, not falling along the edges.
     """
     hazard = np.clip(hazard, -CERTAIN, CERTAIN)
-    own = np.logaddexp(0, hazard)
-    if not len(own):
-        return own
+    cumulative_hazard = np.logaddexp(0, hazard)
+    if not len(cumulative_hazard):
+        return cumulative_hazard
     # The maximum mends rounding, without which m rises along the edges anyway.
-    path = path_risk(sum_ancestors(own, batch), batch)
+    path = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
     order = np.lexsort((batch.depth, path, batch.problem_of))
-    before = _sum_before(own[order], batch.offsets)
-    log_risk = hazard[order] - own[order] - before
+    sum_before = _sum_before(cumulative_hazard[order], batch.offsets)
+    log_risk = hazard[order] - cumulative_hazard[order] - sum_before
     with np.errstate(divide="ignore"):
-        beside = np.log(q) + np.log(-np.expm1(-np.maximum(path - own, 0)))
+        beside = np.log(q) + np.log(-np.expm1(-np.maximum(path - cumulative_hazard, 0)))
     log_gain = np.logaddexp(-path, beside)
     if worth is not None:
-        position = np.arange(len(own)) - batch.offsets[:-1][batch.problem_of]
+        position = (
+            np.arange(len(cumulative_hazard)) - batch.offsets[:-1][batch.problem_of]
+        )
         log_gain[order] += np.log(worth(position + 1.0) - worth(position + 0.0))
-    price = np.empty(len(own))
+    price = np.empty(len(cumulative_hazard))
     price[order] = minorant_slopes(log_risk, log_gain[order], batch.problem_of)
     return price
 
@@ -77,9 +79,9 @@ def _sum_before(values, offsets):
     at = offsets[:-1][~large]
     ends = offsets[1:][~large]
     while len(at):
-        more = at + 1 < ends
-        at = at[more] + 1
-        ends = ends[more]
+        continues = at + 1 < ends
+        at = at[continues] + 1
+        ends = ends[continues]
         out[at] = out[at - 1] + values[at - 1]
     return out
 

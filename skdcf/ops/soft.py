@@ -139,8 +139,8 @@ def neural_sort_step(scores, k, strength):
 def _sort_row(ordered, k, strength):
     """Compute the row of NeuralSort, for scores in increasing order from 0."""
     n = len(ordered)
-    before = np.cumsum(ordered) - ordered
-    distance = (2 * np.arange(n) - n) * ordered + ordered.sum() - 2 * before
+    sum_before = np.cumsum(ordered) - ordered
+    distance = (2 * np.arange(n) - n) * ordered + ordered.sum() - 2 * sum_before
     logits = strength * ((2 * k - n - 1) * ordered - distance)
     row = np.exp(logits - logits.max())
     return row / row.sum()

@@ -188,7 +188,10 @@ class ReportDisplay(Display):
         """
         alphas = np.atleast_1d(np.asarray(alphas)).tolist()
         filters = by_name(estimator).items()
-        reports = {name: evaluate_filter(one, X, y, alphas) for name, one in filters}
+        reports = {
+            name: evaluate_filter(filter_of, X, y, alphas)
+            for name, filter_of in filters
+        }
         return cls.from_report(reports, ax=ax, **settings)
 
     @classmethod
@@ -236,7 +239,10 @@ class ReportDisplay(Display):
 
     def _draw(self, axes):
         lines = _lines(self.report)
-        places = Places([a for one in lines.values() for a in one["alpha"]], len(lines))
+        places = Places(
+            [a for line_of_filter in lines.values() for a in line_of_filter["alpha"]],
+            len(lines),
+        )
         for panel, ax in zip(self.panels, axes, strict=True):
             column, label = PANELS[panel]
             for i, (name, line) in enumerate(lines.items()):
@@ -264,15 +270,30 @@ def _lines(report):
     if isinstance(report, ComparisonReport):  # a mean over splits has fewer errors
         table = report._values()
         for name in report.names:
-            own = {k: values[table["filter"] == name] for k, values in table.items()}
-            band = np.stack([own["band_low"], own["band_high"]])
-            lines[name] = own | {"band": band, "nonempty": 1 - own["abstention"]}
+            own_values = {
+                k: values[table["filter"] == name] for k, values in table.items()
+            }
+            band = np.stack([own_values["band_low"], own_values["band_high"]])
+            lines[name] = own_values | {
+                "band": band,
+                "nonempty": 1 - own_values["abstention"],
+            }
     else:
-        for name, one in by_name(report).items():
-            spread = np.sqrt(one.nonempty * one.abstention / one.n_questions)
-            interval = abs(one.coverage_interval.T - one.coverage)
+        for name, report_of_filter in by_name(report).items():
+            spread = np.sqrt(
+                report_of_filter.nonempty
+                * report_of_filter.abstention
+                / report_of_filter.n_questions
+            )
+            interval = abs(
+                report_of_filter.coverage_interval.T - report_of_filter.coverage
+            )
             errors = {"coverage_error": interval, "nonempty_error": spread}
-            lines[str(name)] = one._values() | errors | {"band": one.coverage_band.T}
+            lines[str(name)] = (
+                report_of_filter._values()
+                | errors
+                | {"band": report_of_filter.coverage_band.T}
+            )
     for name, line in lines.items():
         order = np.argsort(line["alpha"])
         lines[name] = {key: values[..., order] for key, values in line.items()}
@@ -408,8 +429,8 @@ class SoftHardDisplay(Display):
         (ax,), report = axes, self.report
         hard = report.hard_scores
         soft = report.soft_scores
-        both = np.concatenate([hard, soft])
-        ends = [both.min(), both.max()]
+        scores = np.concatenate([hard, soft])
+        ends = [scores.min(), scores.max()]
         ax.plot(ends, ends, color="k", lw=0.9, label="the same")
         ax.plot(hard, soft, "o", color=TRUE, alpha=0.6, ms=4, mec="none")
         r = report.score_pearson
@@ -492,7 +513,7 @@ class ScoreDistributionDisplay(Display):
         """
         filters = by_name(estimator)
         labels = next(iter(filters.values())).check(X, y)[1]
-        scores = {name: one.confidence(X) for name, one in filters.items()}
+        scores = {name: filter_of.confidence(X) for name, filter_of in filters.items()}
         return cls.from_predictions(labels, scores, ax=ax)
 
     @property
@@ -511,8 +532,8 @@ class ScoreDistributionDisplay(Display):
             _draw_density(ax, row[~report.true], FALSE, "--", "false claims")
             d = report.cohens_d[i, 0]
             common = report.overlap[i, 0]
-            said = f"Cohen's d {d:.2f}, overlap {common:.2f}"
-            ax.set_title(f"{name}: {said}" if name else said, fontsize="medium")
+            title = f"Cohen's d {d:.2f}, overlap {common:.2f}"
+            ax.set_title(f"{name}: {title}" if name else title, fontsize="medium")
             ax.set(xlabel="score (pooled z-score)", ylabel="density", ylim=(0, None))
         axes[0].legend(frameon=False)
 

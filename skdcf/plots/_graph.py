@@ -134,9 +134,9 @@ class ReasoningGraphDisplay:
         """
         from ..inspection import explain
 
-        found = explain(estimator, graph, labels, alpha=alpha)
-        what = {"labels": found.labels, "reasons": found.reasons}
-        return cls(found.graph, kept=found.kept, **what).plot(ax=ax)
+        explained = explain(estimator, graph, labels, alpha=alpha)
+        what = {"labels": explained.labels, "reasons": explained.reasons}
+        return cls(explained.graph, kept=explained.kept, **what).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
         """Draw.
@@ -180,9 +180,9 @@ def _lines(graph, shown, reasons):
     out = []
     for v, text in enumerate(graph.claims or [""] * graph.n_claims):
         words = f"  [{shown[v].words}]" if shown[v].words else ""
-        said = textwrap.wrap(printable(" ".join(text.split())) + words, WIDE) or [""]
+        wrapped = textwrap.wrap(printable(" ".join(text.split())) + words, WIDE) or [""]
         why = textwrap.wrap(printable(reasons.get(v, "")), WIDE)
-        out.append((said, why))
+        out.append((wrapped, why))
     return out
 
 
@@ -206,8 +206,8 @@ def _widest(lines):
     font = FontProperties(size=FONT)
     return HINTED * max(
         text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
-        for said, why in lines
-        for line in (*said, *why)
+        for wrapped, why in lines
+        for line in (*wrapped, *why)
     )
 
 
@@ -262,8 +262,8 @@ class AxesPen:
         """A line of (letter, points), letters as in SVG."""
         path = self.patches.Path
         kinds = {"M": path.MOVETO, "L": path.LINETO, "C": path.CURVE4}
-        points = [point for _, some in curve for point in some]
-        codes = [kinds[letter] for letter, some in curve for _ in some]
+        points = [point for _, piece in curve for point in piece]
+        codes = [kinds[letter] for letter, piece in curve for _ in piece]
         self._add(self.patches.PathPatch(path(points, codes)), *paint)
 
     def write(self, place, text, size, colour):
@@ -283,13 +283,13 @@ def _write(pen, lines, shown, left):
     top = PAD
     style = {"va": "top", "linespacing": 1.15}
     rows = zip(lines, _row_heights(lines), strict=True)
-    for v, ((said, why), height) in enumerate(rows):
+    for v, ((wrapped, why), height) in enumerate(rows):
         draw.draw_claim(pen, (left + draw.RADIUS, top + draw.RADIUS), v + 1, shown[v])
         x = left + 2 * draw.RADIUS + PAD
         y = top + draw.RADIUS - LINE / 2
         colour = "0.35" if shown[v].look is draw.LOOKS[False] else "k"
-        pen.say((x, y), "\n".join(said), FONT, colour, **style)
-        below = x, y + LINE * len(said)
+        pen.say((x, y), "\n".join(wrapped), FONT, colour, **style)
+        below = x, y + LINE * len(wrapped)
         pen.say(below, "\n".join(why), FONT, "0.25", style="italic", **style)
         top += height
 

@@ -65,22 +65,22 @@ class GridStep:
 
     def __call__(self, risk, calibration=None, prediction=None):
         """Compute the loss and its gradient in ``risk``, as `Relaxation.retention` does."""
-        one = self.relaxation
+        relaxation = self.relaxation
         grid = self.grid
         r = risk.take(self.plan.claims)
         ends = self.claims.reduce(np.minimum, r), self.claims.reduce(np.maximum, r)
         t = np.empty(self.n_thresholds)
         t[self.inner] = r
-        t[grid.first] = ends[0] - one.margin
-        t[grid.last] = ends[1] + one.margin
+        t[grid.first] = ends[0] - relaxation.margin
+        t[grid.last] = ends[1] + relaxation.margin
         true, log_valid, slope = self._sums(self._log_q(r, t))
         share = self.plan.false_share
-        tau = one.violation_temperature
+        tau = relaxation.violation_temperature
         V, valid_back = violation_step(log_valid, share, tau)
-        shape = one.sharpness, one.violation_weight
+        shape = relaxation.sharpness, relaxation.violation_weight
         scores, scores_back = soft_supremum_step(t, V, grid, *shape)
         bound, in_scores = self._bound(scores, calibration)
-        gate = one.sharpness, one.gate_temperature, one.gate_shift
+        gate = relaxation.sharpness, relaxation.gate_temperature, relaxation.gate_shift
         w, weights_back = gated_weights_step(t, bound, grid, *gate)
         share = self._share(prediction)
         loss = -((share * true) @ w)

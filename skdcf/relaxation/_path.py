@@ -396,8 +396,8 @@ class PathRelaxation(Relaxation):
         if not errors.size:
             return np.inf
         count = self.error_count(alpha, len(scores), errors.size)
-        known = take(scores, errors)
-        return soft.smooth_quantile(known, count, self.quantile_temperature)
+        finite_scores = take(scores, errors)
+        return soft.smooth_quantile(finite_scores, count, self.quantile_temperature)
 
     @staticmethod
     def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
@@ -515,13 +515,13 @@ class PathStep:
             n = len(calibration)
             chosen = place[calibration]
             chosen = chosen[chosen >= 0]
-        known = scores[chosen]
-        if not len(known):
+        chosen_scores = scores[chosen]
+        if not len(chosen_scores):
             return np.inf, np.zeros(len(scores))
-        count = self.relaxation.error_count(self.alpha, n, len(known))
+        count = self.relaxation.error_count(self.alpha, n, len(chosen_scores))
         T = self.relaxation.quantile_temperature
-        self.last = soft.quantile_root(known, count, T, self.last)
-        slope = soft.quantile_slope(known, self.last, T)
+        self.last = soft.quantile_root(chosen_scores, count, T, self.last)
+        slope = soft.quantile_slope(chosen_scores, self.last, T)
         return self.last, np.bincount(chosen, slope, len(scores))
 
     def _loss(self, threshold, path_risk, prediction):

@@ -99,8 +99,8 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
     linear, wide = (
         LogisticRegression(C=c, solver="newton-cholesky") for c in (0.1, 0.03)
     )
-    own = X[:, :n_features]
-    seen = (linear, own), (wide, X), (boosted, own), (forest, X)
+    features = X[:, :n_features]
+    seen = (linear, features), (wide, X), (boosted, features), (forest, X)
     tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in seen]
     return join(tables, X.shape[1])
 
@@ -241,23 +241,23 @@ class NeymanPearsonScorer(Scorer):
         """
         evidence = self._read(batch, labels, tasks[0])
         self._count(evidence)
-        own = np.empty(batch.n_claims)
+        log_odds = np.empty(batch.n_claims)
         unseen = np.empty(batch.n_claims)
         parts = [clone(self) for _ in range(int(fold_of.max()) + 1)]
         rng = check_random_state(self._seed(tasks[0]))
         of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(parts))]
         for part, rows in zip(parts, of_fold, strict=True):
-            others = evidence.take(~rows)
+            evidence_of_others = evidence.take(~rows)
             seed = rng.randint(2**31 - 1)
-            part._learn(others, batch.n_features, seed, **OF_A_PART)
-            own[rows] = part._log_odds(evidence.X[rows])
+            part._learn(evidence_of_others, batch.n_features, seed, **OF_A_PART)
+            log_odds[rows] = part._log_odds(evidence.X[rows])
         if self.prior_ is not None:  # own hazards, out of fold, against public ones
             public = self.prior_.hazards(batch)
             at_risk = evidence.at_risk
             false = evidence.labels[at_risk] == 0
-            given = own[at_risk], public[:, at_risk], false
+            given = log_odds[at_risk], public[:, at_risk], false
             self.blend_ = blend(*given, self.prior_.weights_)
-        mixed = self._mixed(own, batch)
+        mixed = self._mixed(log_odds, batch)
         for fold, (part, rows) in enumerate(zip(parts, of_fold, strict=True)):
             unseen[rows] = part._price(mixed[rows], batch[fold_of == fold])
         tables = [part.table_ for part in parts if part.table_ is not None]
@@ -272,10 +272,10 @@ class NeymanPearsonScorer(Scorer):
             self.prior_ = clone(self.public_prior).fit(batch, labels, task)
             self.prior_.warn_of(batch, task.questions)
         table = design(batch)
-        known = labels >= 0
+        judged = labels >= 0
         self._standardizer = Standardizer.fit(table)
-        at_risk = known & below_true_claims(labels, batch)
-        after_error = known & ~below_true_claims(labels != 0, batch)
+        at_risk = judged & below_true_claims(labels, batch)
+        after_error = judged & ~below_true_claims(labels != 0, batch)
         return _Evidence(self._standardizer(table), labels, at_risk, after_error)
 
     def _count(self, evidence):

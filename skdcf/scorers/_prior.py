@@ -136,11 +136,11 @@ class PublicPrior(Scorer):
         self.__dict__.update(read(path, path.stat().st_mtime_ns))
         self._pick(batch)
         asked = None if task is None else task.questions
-        known = self.saw(batch) if asked is None else np.isin(asked, self.questions_)
-        if known.any():
+        seen = self.saw(batch) if asked is None else np.isin(asked, self.questions_)
+        if seen.any():
             raise ValueError(
-                f"the public prior was learnt from the questions of {known.sum()} of the "
-                f"{len(known)} problems, which can neither calibrate it nor show its worth: "
+                f"the public prior was learnt from the questions of {seen.sum()} of the "
+                f"{len(seen)} problems, which can neither calibrate it nor show its worth: "
                 "use others, or another prior (benchmarks/make_prior.py --without)"
             )
         return self
@@ -356,13 +356,13 @@ def _arrays(record):
 
 def _array(values):
     """Numbers of a file, where null is infinity, which JSON has no number for."""
-    found = np.array(values)
-    if found.dtype.kind != "i" or not found.size:
-        found = np.nan_to_num(found.astype(np.float64), nan=np.inf)
-    elif np.abs(found).max() < 2**31:
-        found = found.astype(np.int32)  # half as much for the cache
-    found.setflags(write=False)  # all who read the file share them
-    return found
+    array = np.array(values)
+    if array.dtype.kind != "i" or not array.size:
+        array = np.nan_to_num(array.astype(np.float64), nan=np.inf)
+    elif np.abs(array).max() < 2**31:
+        array = array.astype(np.int32)  # half as much for the cache
+    array.setflags(write=False)  # all who read the file share them
+    return array
 
 
 def unasked(questions: NDArray | None) -> str:
@@ -401,6 +401,6 @@ def blend(own, public, false, shares):
 
     bounds = [(None, None), *[(0, None)] * len(pull)]
     start = np.r_[0.0, pull]
-    found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-    found[1:] *= sum(PULL) / max(found[1:].sum(), 1e-3)
-    return found
+    solution = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    solution[1:] *= sum(PULL) / max(solution[1:].sum(), 1e-3)
+    return solution

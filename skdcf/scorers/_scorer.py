@@ -181,8 +181,10 @@ class Scorer(Settings, metaclass=ABCMeta):
         bool
             Whether it does.
         """
-        own = any(getattr(type(self), m) is not getattr(Scorer, m) for m in FITTING)
-        return own if self.learns is None else self.learns
+        has_own_fit = any(
+            getattr(type(self), m) is not getattr(Scorer, m) for m in FITTING
+        )
+        return has_own_fit if self.learns is None else self.learns
 
     def without_training(self, batch: GraphBatch, alpha: float) -> Scorer | None:
         """What takes its place where so few problems are there that all must calibrate.
@@ -310,8 +312,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         form = self.linear_form(batch)
         if form is None:
             why = "is not linear, and no exact Shapley values are known for it"
-            other = "skdcf.inspection.permutation_importance works with every scorer"
-            raise ValueError(f"{self!r} {why}: {other}")
+            advice = "skdcf.inspection.permutation_importance works with every scorer"
+            raise ValueError(f"{self!r} {why}: {advice}")
         mean = form.values(background.features).mean(axis=0)
         return form.weights * (form.values(batch.features) - mean)
 
@@ -343,11 +345,11 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
         unseen = np.empty((len(tasks), batch.n_claims))
         for fold in range(fold_of.max() + 1):
-            held = fold_of == fold
-            rows = held[batch.problem_of]
-            rest = [task.on(~held) for task in tasks]
-            levels = clone(self).fit_levels(batch[~held], labels[~rows], rest)
-            unseen[:, rows] = confidence_of_each(levels, batch[held])
+            in_fold = fold_of == fold
+            rows = in_fold[batch.problem_of]
+            rest = [task.on(~in_fold) for task in tasks]
+            levels = clone(self).fit_levels(batch[~in_fold], labels[~rows], rest)
+            unseen[:, rows] = confidence_of_each(levels, batch[in_fold])
         return self.fit_levels(batch, labels, tasks), unseen
 
     @abstractmethod
@@ -381,15 +383,17 @@ def probed_form(decide, n_features):
     LinearForm
         Right if the function is affine, which is for the caller to know.
     """
-    found = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
-    return LinearForm.unbounded(found[1:] - found[0], found[0])
+    confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
+    return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
 
 
 def confidence_of_each(scorers, batch):
     """Confidences, shape (n_scorers, n_claims); the same scorer is asked only once."""
-    known = {id(scorer): scorer for scorer in scorers}
-    known = {key: scorer.confidence(batch) for key, scorer in known.items()}
-    return np.array([known[id(scorer)] for scorer in scorers])
+    scorer_by_id = {id(scorer): scorer for scorer in scorers}
+    scorer_by_id = {
+        key: scorer.confidence(batch) for key, scorer in scorer_by_id.items()
+    }
+    return np.array([scorer_by_id[id(scorer)] for scorer in scorers])
 
 
 def folds(n, groups, n_folds, rng):
@@ -525,19 +529,19 @@ class FrequencyScorer(FeatureScorer):
     over: Literal["descendants", "children"] = "descendants"
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        own = batch.features[:, column_of(self.feature, batch)]
+        column = batch.features[:, column_of(self.feature, batch)]
         if self.beta_mix == 0:
-            return own
+            return column
         if self.over == "children":
             parent, child = batch.edges.T
         else:
             indptr, parent = batch.closure
             child = np.repeat(np.arange(batch.n_claims), np.diff(indptr))
             parent, child = parent[parent != child], child[parent != child]
-        lower, upper = _medians(own[child], parent, batch.n_claims)
+        lower, upper = _medians(column[child], parent, batch.n_claims)
         below = lower if self.over == "children" else (lower + upper) / 2
-        mixed = (1 - self.beta_mix) * own + self.beta_mix * below
-        return np.where(np.isnan(below), own, mixed)
+        mixed = (1 - self.beta_mix) * column + self.beta_mix * below
+        return np.where(np.isnan(below), column, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         """The form of `FeatureScorer`, where no other claim enters.
@@ -561,8 +565,8 @@ def column_of(feature, batch):
     if isinstance(feature, str):
         names = batch.feature_names or ()
         if feature not in names:
-            there = list(names) or "none, as the features are not named"
-            raise ValueError(f"no feature {feature!r}; there are {there}")
+            names_there = list(names) or "none, as the features are not named"
+            raise ValueError(f"no feature {feature!r}; there are {names_there}")
         return names.index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):
         raise ValueError(f"feature is {feature!r}: a name or a column number")

@@ -74,19 +74,21 @@ class HazardTable:
         return f"HazardTable({self.n_hazards} classifiers, {len(self.root)} trees)"
 
     def _checks(self):
-        own = np.arange(len(self.down))
+        node_numbers = np.arange(len(self.down))
         n_trees = len(self.root)
         nodes = self.feature, self.threshold, self.down, self.value
-        inner = self.down != own
-        yield all(column.shape == own.shape for column in nodes)
+        inner = self.down != node_numbers
+        yield all(column.shape == node_numbers.shape for column in nodes)
         yield all(len(x) == n_trees for x in (self.depth, self.forest))
-        for whole in (self.feature, self.down, self.root, self.depth, self.forest):
-            yield whole.dtype.kind == "i" and whole.ndim == 1
-        yield (self.down >= own).all() and (self.down[inner] + 1 < len(own)).all()
+        for array in (self.feature, self.down, self.root, self.depth, self.forest):
+            yield array.dtype.kind == "i" and array.ndim == 1
+        yield (self.down >= node_numbers).all() and (
+            self.down[inner] + 1 < len(node_numbers)
+        ).all()
         yield (self.threshold[~inner] == np.inf).all()
         yield ((self.feature >= 0) & (self.feature < len(self.weights))).all()
-        yield ((self.root >= 0) & (self.root < len(own))).all()
-        yield (self.depth >= 0).all() and self.depth.max(initial=0) <= len(own)
+        yield ((self.root >= 0) & (self.root < len(node_numbers))).all()
+        yield (self.depth >= 0).all() and self.depth.max(initial=0) <= len(node_numbers)
         yield (self.depth[1:] <= self.depth[:-1]).all()
         yield ((self.forest >= -1) & (self.forest < len(self.doubt))).all()
         yield all(np.isfinite(x).all() for x in (self.value, self.weights, self.doubt))
@@ -270,8 +272,8 @@ def _histogram_boosted(estimator):
 def _xgboosted(estimator):
     model = json.loads(estimator.get_booster().save_raw("json"))["learner"]
     model = model["gradient_booster"]
-    own = estimator.early_stopping_rounds is None and np.isnan(estimator.missing)
-    if model["name"] != "gbtree" or not own:
+    is_plain = estimator.early_stopping_rounds is None and np.isnan(estimator.missing)
+    if model["name"] != "gbtree" or not is_plain:
         return None
     nodes = []
     for tree in model["model"]["trees"]:

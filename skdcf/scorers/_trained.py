@@ -260,7 +260,7 @@ class ConformalScorer(Scorer):
             One fitted scorer for each level.
         """
         results = self._train(batch, labels, tasks)
-        return [clone(self)._adopt(result) for result in results]
+        return [clone(self)._adopt(training_result) for training_result in results]
 
     def _train(self, batch, labels, tasks):
         from ..relaxation import PathRelaxation
@@ -491,15 +491,21 @@ class MixtureScorer(Scorer):
             del fresh["linear"]  # which adds nothing to a blend (measured)
         for member in fresh.values():
             seed = rng.randint(2**31 - 1)
-            own = [replace(task, rng=np.random.RandomState(seed)) for task in tasks]
-            fitted, confidences = _fit_member(member, batch, labels, own, fold_of)
+            tasks_of_member = [
+                replace(task, rng=np.random.RandomState(seed)) for task in tasks
+            ]
+            fitted, confidences = _fit_member(
+                member, batch, labels, tasks_of_member, fold_of
+            )
             levels.append(fitted)
             unseen.append(confidences)
         of_level = zip(*levels, strict=True), np.stack(unseen, axis=1)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
-        for mixture, task, own, said in zip(mixtures, tasks, *of_level, strict=True):
-            mixture.members_ = dict(zip(fresh, own, strict=True))
-            mixture._weigh(said, task, batch, labels, n_folds, prior, reason)
+        for mixture, task, tasks_of_member, prior_note in zip(
+            mixtures, tasks, *of_level, strict=True
+        ):
+            mixture.members_ = dict(zip(fresh, tasks_of_member, strict=True))
+            mixture._weigh(prior_note, task, batch, labels, n_folds, prior, reason)
             if task.verbose:
                 print(mixture.selection_)
         return mixtures
@@ -525,9 +531,9 @@ class MixtureScorer(Scorer):
         )
         if self.members or not (asked or SUPPORT in (batch.feature_names or ())):
             return None
-        said = f"nothing trains, as alpha = {alpha:g} takes all problems to calibrate"
-        one = (str(scorer),), np.ones(1), np.full(1, np.nan)
-        scorer.selection_ = Selection(alpha, *one, n_folds=0, prior=said)
+        reason = f"nothing trains, as alpha = {alpha:g} takes all problems to calibrate"
+        alone = (str(scorer),), np.ones(1), np.full(1, np.nan)
+        scorer.selection_ = Selection(alpha, *alone, n_folds=0, prior=reason)
         return scorer
 
     def _admit_prior(self, batch, task):
@@ -553,19 +559,19 @@ class MixtureScorer(Scorer):
         self._scale = np.where(deviation > 0, deviation, 1.0)
         weights = self._weights(retention, task.alpha, len(batch))
         if prior is not None:
-            b, own, *public = self.members_["neyman-pearson"].blend_
-            said = f"log odds {b:.2f} + {own:.2f} own + {sum(public):.2f} public"
-        found = names, weights, retention, n_folds, said
-        self.selection_ = Selection(task.alpha, *found)
+            b, own_weight, *public = self.members_["neyman-pearson"].blend_
+            said = f"log odds {b:.2f} + {own_weight:.2f} own + {sum(public):.2f} public"
+        selection = names, weights, retention, n_folds, said
+        self.selection_ = Selection(task.alpha, *selection)
 
     def _weights(self, retention, alpha, n):
         lean = LEANING if self.members is None else {}
-        before = np.array([lean.get(name, 0.0) for name in self.members_])
+        leanings = np.array([lean.get(name, 0.0) for name in self.members_])
         best = retention.max()
         if not best > 0:  # nothing kept, or no cross-validation
-            return softmax(before)
+            return softmax(leanings)
         temperature = max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW else TEMPERATURE
-        return softmax(before + retention / (temperature * best))
+        return softmax(leanings + retention / (temperature * best))
 
     def _fresh_members(self, public_prior=None):
         if self.members is None:

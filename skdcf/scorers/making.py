@@ -122,9 +122,9 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     ValueError
         If it is none of these, or its parameters make no sense.
     """
-    made = _make(scorer, batch.feature_names or ())
-    made.validate()
-    return made
+    scorer_made = _make(scorer, batch.feature_names or ())
+    scorer_made.validate()
+    return scorer_made
 
 
 def _make(scorer, names):
@@ -246,12 +246,12 @@ class ClassifierScorer(Scorer):
             trained before do not say which one is true.
         """
         _scorer.need_features(batch)
-        target, known = _targets(self.label, labels, batch)
+        target, judged = _targets(self.label, labels, batch)
         self._noise = noise_columns(batch.features)
         X = self._informative(batch)
-        if not known.all():
-            X = X[known]
-            target = target[known]
+        if not judged.all():
+            X = X[judged]
+            target = target[judged]
         self.estimator_ = None if self.learns else self.estimator
         classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
         if classes not in ([0, 1], [-1, 1]):
@@ -307,8 +307,8 @@ class ClassifierScorer(Scorer):
         form = _scorer.probed_form(self._decide, batch.n_features)
         form.weights[self._noise] = 0.0
         # Steps before the last may leave the score not linear in the features.
-        found = form(batch.features), self.confidence(batch)
-        return form if np.allclose(*found, rtol=1e-6, atol=1e-6) else None
+        both_forms = form(batch.features), self.confidence(batch)
+        return form if np.allclose(*both_forms, rtol=1e-6, atol=1e-6) else None
 
     def shap_values(self, batch: GraphBatch, background: GraphBatch) -> NDArray:
         """Compute how much each feature adds to the confidence.
@@ -334,8 +334,8 @@ class ClassifierScorer(Scorer):
         from xgboost import DMatrix
 
         rows = DMatrix(self._informative(batch))
-        found = self.estimator_.get_booster().predict(rows, pred_contribs=True)
-        return found[:, :-1].astype(np.float64)
+        contributions = self.estimator_.get_booster().predict(rows, pred_contribs=True)
+        return contributions[:, :-1].astype(np.float64)
 
     def _informative(self, batch):
         """The features, with 0 in columns of rounding errors, lest these be scaled up."""
@@ -356,13 +356,13 @@ def _is_linear(estimator):
 def _targets(label, labels, batch):
     """What a classifier learns of each claim, and where it is known."""
     target = labels == 1
-    known = labels >= 0
+    judged = labels >= 0
     if label == "coherent":  # one known error above is enough to know
         target = coherent_labels(labels, batch)
-        known = target | ~coherent_labels(labels != 0, batch)
-    return target, known & below_true_claims(
+        judged = target | ~coherent_labels(labels != 0, batch)
+    return target, judged & below_true_claims(
         labels, batch
-    ) if label == "hazard" else known
+    ) if label == "hazard" else judged
 
 
 def logistic():

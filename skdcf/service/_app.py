@@ -113,9 +113,11 @@ class _Service:
         get = {"/health": self.health, "/metrics": self.metrics}
         self.works = {"POST": post, "GET": get, "HEAD": get}
         self.routes = {*post, *get}
-        told = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}".encode()
+        description = (
+            f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}".encode()
+        )
         scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
-        self.digest = hashlib.sha256(told + scores).hexdigest()[:16]
+        self.digest = hashlib.sha256(description + scores).hexdigest()[:16]
         self.guarantee = filter.calibration_.guarantee
         self.alpha = self.guarantee.level(None, filter.alpha)
         self.monitor = CoverageMonitor(filter)
@@ -169,9 +171,9 @@ class _Service:
     async def _decide(self, lines):
         """A decision for each claim, and at the end what is kept of all."""
         head, coming, mask, texts = await anext(lines, {}), [], [], []
-        alpha, level, known = self._read_one(head | {"claims": []})
-        about = {name: getattr(known, name) for name in _ABOUT}
-        decisions = self.filter.stream(iter(coming.pop, None), alpha, **about)
+        alpha, level, graph = self._read_one(head | {"claims": []})
+        fields = {name: getattr(graph, name) for name in _ABOUT}
+        decisions = self.filter.stream(iter(coming.pop, None), alpha, **fields)
         while (claim := await asyncio.wait_for(anext(lines, None), _IDLE)) is not None:
             coming.append(claim)
             mask.append(await asyncio.to_thread(next, decisions))
@@ -184,52 +186,54 @@ class _Service:
         headers = request.headers
         work = self.works.get(request.method, {}).get(route)
         host = headers.get("host", "").rpartition(":")
-        here = self.token is not None or is_loopback((host[0] or host[2]).strip("[]"))
-        given = headers.get("authorization", "").encode("utf-8")
-        good = secrets.compare_digest(given, f"Bearer {self.token}".encode())
+        is_local = self.token is not None or is_loopback(
+            (host[0] or host[2]).strip("[]")
+        )
+        authorization = headers.get("authorization", "").encode("utf-8")
+        good = secrets.compare_digest(authorization, f"Bearer {self.token}".encode())
         good |= self.token is None or route == "/health"
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         fits = kind in (_JSON, _LINES) or not route.startswith("/v1/")
-        for wrong, status, told in (
+        for wrong, status, message in (
             (self.waiting > _WAITING, 503, "too many requests wait: come again later"),
             ("origin" in headers, 403, "pages of a browser are not answered"),
-            (not here, 403, "without a token only this machine is answered"),
+            (not is_local, 403, "without a token only this machine is answered"),
             (not good, 401, "the token is missing or wrong"),
             (work is None, 404 + (route in self.routes), "no such path or method"),
             (not fits, 415, f"the content type must be {_JSON}"),
         ):
             if wrong:
-                raise _RefusedError(status, told)
+                raise _RefusedError(status, message)
         return work, kind
 
     async def filter_one(self, body):
         """What is kept of one answer, why the rest was dropped, and an id for labels."""
         if len(body) > _LARGE:  # others do not wait for it
-            found = await asyncio.to_thread(lambda: [*self._read_one(_object(body))])
-            await asyncio.to_thread(self._explain, [found])
+            request = await asyncio.to_thread(lambda: [*self._read_one(_object(body))])
+            await asyncio.to_thread(self._explain, [request])
         else:
-            found = [*self._read_one(_object(body))]
+            request = [*self._read_one(_object(body))]
             loop = asyncio.get_running_loop()
             if self.queue[0] is not loop:
                 self.queue = loop, asyncio.Lock(), []
             _, turn, coming = self.queue
-            coming.append(found)
+            coming.append(request)
             async with turn:
-                while len(found) == 3:  # nobody has decided about it with others
+                while len(request) == 3:  # nobody has decided about it with others
                     await asyncio.sleep(0)  # for those that come at the same time
                     # Together they take less time; a thread would add its own.
-                    some = coming[:_TOGETHER]
+                    group = coming[:_TOGETHER]
                     begin = perf_counter()
-                    if self.pace * len(some) < _QUICK:
-                        self._explain(some)
+                    if self.pace * len(group) < _QUICK:
+                        self._explain(group)
                     else:
-                        await asyncio.to_thread(self._explain, some)
-                    self.pace = (perf_counter() - begin) / len(some)
-                    del coming[: len(some)]
-        _, level, graph, *_, told = found
-        if isinstance(told, Exception):
-            raise told
-        return self._told(graph.claims, told[0], level) | {"reasons": told[1]}
+                        await asyncio.to_thread(self._explain, group)
+                    self.pace = (perf_counter() - begin) / len(group)
+                    del coming[: len(group)]
+        _, level, graph, *_, notes = request
+        if isinstance(notes, Exception):
+            raise notes
+        return self._told(graph.claims, notes[0], level) | {"reasons": notes[1]}
 
     def _read_one(self, record):
         """The alpha that is asked for, the level that it means, and the graph."""
@@ -243,11 +247,15 @@ class _Service:
     def _explain(self, some):
         """Add mask and reasons to each request, or the error that it meets by itself."""
         try:
-            [alpha] = {found[0] for found in some}
-            told = explain(self.filter, [found[2] for found in some], alpha=alpha)
-            told = [(one.kept, one.reasons) for one in told]
-            for found, one in zip(some, told, strict=True):
-                found.append(one)
+            [alpha] = {request[0] for request in some}
+            explanations = explain(
+                self.filter, [request[2] for request in some], alpha=alpha
+            )
+            explanations = [
+                (explanation.kept, explanation.reasons) for explanation in explanations
+            ]
+            for request, explanation in zip(some, explanations, strict=True):
+                request.append(explanation)
         except Exception as error:
             if len(some) == 1:
                 return some[0].append(error)
@@ -264,8 +272,8 @@ class _Service:
         self.answers[name] = entry
         self.claims.update(kept=sum(mask), dropped=mask.count(False))
         text = None if None in (claims or [None]) else "\n".join(compress(claims, mask))
-        told = {"id": name, "alpha": alpha, "mask": mask, "text": text}
-        return told | {"text_promise": "claims"}
+        reply = {"id": name, "alpha": alpha, "mask": mask, "text": text}
+        return reply | {"text_promise": "claims"}
 
     async def label(self, body):
         """Take the labels of an answer."""
@@ -275,16 +283,16 @@ class _Service:
         if not isinstance(labels, list) or not all(v in (-1, 0, 1) for v in labels):
             raise ValueError("labels are 1 or true, 0 or false, and -1 where unknown")
         entry = {"id": name, "labels": [*map(int, labels)], "drawn": bool(drawn)}
-        said = await asyncio.to_thread(self._save, entry)
-        return {"said": said, "alarm": self.monitor.alarm}
+        message = await asyncio.to_thread(self._save, entry)
+        return {"said": message, "alarm": self.monitor.alarm}
 
     def _save(self, entry):
         """Take labels that are new; they are on disk before it is said what became of them."""
         with self.lock:
             if (answer := self.answers.get(entry["id"])) is None:
                 raise _RefusedError(404, "no answer has this id")
-            if (given := len(entry["labels"])) != (n := len(answer["mask"])):
-                raise ValueError(f"{given} labels but {n} claims")
+            if (n_labels := len(entry["labels"])) != (n := len(answer["mask"])):
+                raise ValueError(f"{n_labels} labels but {n} claims")
             if entry.items() <= answer.items():
                 return "these labels were known"
             if "labels" in answer:
@@ -302,21 +310,27 @@ class _Service:
 
     async def health(self, _):
         """What runs here."""
-        told = {"status": "ok", "alpha": self.alpha, "alarm": self.monitor.alarm}
-        told |= {"promise": self.filter.describe(), "filter": self.digest}
-        told |= {"n_calibration": self.filter.n_calibration_}
-        told |= {"calibrated": self.calibrated}
-        return told | {"origin": getattr(self.filter, "origin_", None)}
+        reply = {"status": "ok", "alpha": self.alpha, "alarm": self.monitor.alarm}
+        reply |= {"promise": self.filter.describe(), "filter": self.digest}
+        reply |= {"n_calibration": self.filter.n_calibration_}
+        reply |= {"calibrated": self.calibrated}
+        return reply | {"origin": getattr(self.filter, "origin_", None)}
 
     async def metrics(self, _):
         """Counters and the state of the monitor, in the text format of Prometheus."""
-        found = self.monitor.summary()
+        summary = self.monitor.summary()
         asked = sorted(self.requests.items())
         rows = {f'requests_total{{route="{r}",status="{s}"}}': n for (r, s), n in asked}
         rows |= {f'claims_total{{was="{was}"}}': n for was, n in self.claims.items()}
-        rows |= {"answers_judged_total": found["n_problems"], "alpha": self.alpha}
-        rows |= {"answers_with_error_total": found["n_errors"], "waiting": self.waiting}
-        rows |= {"monitor_wealth": found["wealth"], "monitor_alarm": +found["alarm"]}
+        rows |= {"answers_judged_total": summary["n_problems"], "alpha": self.alpha}
+        rows |= {
+            "answers_with_error_total": summary["n_errors"],
+            "waiting": self.waiting,
+        }
+        rows |= {
+            "monitor_wealth": summary["wealth"],
+            "monitor_alarm": +summary["alarm"],
+        }
         return "".join(f"skdcf_{name} {value}\n" for name, value in rows.items())
 
 
@@ -352,8 +366,8 @@ async def _lines(request):
     rest = b""
     async for chunk in _chunks(request):
         # The end comes as an empty piece, whether or not the last line has one.
-        *whole, rest = (rest + (chunk or b"\n")).split(b"\n")
-        for line in filter(bytes.strip, whole):
+        *complete, rest = (rest + (chunk or b"\n")).split(b"\n")
+        for line in filter(bytes.strip, complete):
             yield _object(line)
 
 

@@ -148,7 +148,7 @@ class _Run:
         n_validation = self.optimizer.n_validation(n_questions)
         if n_validation:
             rest, rows = hold_out(len(batch), n_validation, groups, self.rng)
-            held, held_labels = pick(batch, labels, rows)
+            held_out, held_labels = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
         self.standardizer = Standardizer.fit(batch.features)
         self.X = self.standardizer(batch.features)
@@ -160,18 +160,22 @@ class _Run:
         if not self.message:
             self.plan = self.relaxation.plan(batch, labels)
         if n_validation and not self.message:
-            plan = self.relaxation.plan(held, held_labels)
-            self.validation = self.standardizer(held.features), plan
+            plan = self.relaxation.plan(held_out, held_labels)
+            self.validation = self.standardizer(held_out.features), plan
 
     def for_level(self, alpha):
         """Train for one level; every level draws the same random numbers."""
         params = self.unflatten(self.x)
-        result = TrainingResult(params, 1.0, self.standardizer, message=self.message)
+        training_result = TrainingResult(
+            params, 1.0, self.standardizer, message=self.message
+        )
         if not self.message:
-            self._minimise(alpha, result)
+            self._minimise(alpha, training_result)
         if self.training.unit_variance:
-            result.scale = float(np.std(self.model(result.params, self.X))) or 1.0
-        return result
+            training_result.scale = (
+                float(np.std(self.model(training_result.params, self.X))) or 1.0
+            )
+        return training_result
 
     def _minimise(self, alpha, result):
         objective = Objective(
@@ -269,10 +273,10 @@ def start_coherent(model, X, batch, labels, x, unflatten):
     and its ancestors, and no false one.
     """
     target = coherent_labels(labels, batch)
-    known = target | ~coherent_labels(labels != 0, batch)
-    if not known.all():
-        X = X[known]
-        target = target[known]
+    judged = target | ~coherent_labels(labels != 0, batch)
+    if not judged.all():
+        X = X[judged]
+        target = target[judged]
     return fit_logistic(model, X, target, x, unflatten)
 
 

@@ -46,8 +46,8 @@ def hold_out(n, count, groups, rng):
     n_groups = codes.max() + 1
     if n_groups < 2:
         raise ValueError("all problems are in one group: nothing can be held out")
-    held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
-    return np.flatnonzero(~held), np.flatnonzero(held)
+    is_held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
+    return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
 def number_groups(groups):

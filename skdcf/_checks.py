@@ -25,8 +25,10 @@ def check_number(name, value, low, *, above=True):
     """ValueError unless ``value`` is a finite number above (or at least) ``low``."""
     good = isinstance(value, Real) and not isinstance(value, bool) and value < np.inf
     if not (good and (value > low if above else value >= low)):
-        bound = f"{'above' if above else 'of at least'} {low:g}"
-        raise ValueError(f"{name} is {value!r}, but must be a finite number {bound}")
+        raise ValueError(
+            f"{name} is {value!r}, but must be a finite number "
+            f"{'above' if above else 'of at least'} {low:g}"
+        )
 
 
 def check_count(name, value, low):

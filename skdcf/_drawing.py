@@ -292,16 +292,17 @@ def draw_claim(pen, place, number, shown):
     """The shape of a claim, its number, and its mark at the corner."""
     look, mark = shown
     wrong = mark == "false"
-    paint = (look.fill, FALSE if wrong else look.outline, 2.8 if wrong else 1.4)
+    outline = FALSE if wrong else look.outline
+    width = 2.8 if wrong else 1.4
     if look.square:
-        pen.square(place, *paint)
+        pen.square(place, look.fill, outline, width)
     else:
-        pen.disc(place, RADIUS, *paint)
+        pen.disc(place, RADIUS, fill=look.fill, outline=outline, width=width)
     pen.write(place, number, 11, look.ink)
     if mark:
         corner = place[0] + RADIUS - 2, place[1] - RADIUS + 2
         colour = FALSE if wrong else NOT_JUDGED
-        pen.disc(corner, 5.5, "#ffffff", colour, 1.1)
+        pen.disc(corner, 5.5, fill="#ffffff", outline=colour, width=1.1)
         pen.write(corner, "×" if wrong else "?", 9, colour)  # noqa: RUF001
 
 
@@ -319,17 +320,19 @@ class SvgPen:
         paint = f'fill="{fill}" stroke="{outline}" stroke-width="{width}"'
         self.parts.append(f"<{tag} {paint}/>")
 
-    def disc(self, place, radius, *paint):
+    def disc(self, place, radius, fill, outline, width):
         """A circle around a place."""
         x, y = place
-        self._add(f'circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}"', *paint)
+        self._add(
+            f'circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}"', fill, outline, width
+        )
 
-    def square(self, place, *paint):
+    def square(self, place, fill, outline, width):
         """A dashed square around a place."""
         x, y = np.subtract(place, RADIUS - 1)
         side = f'width="{2 * RADIUS - 2}" height="{2 * RADIUS - 2}"'
         dashes = 'rx="3" stroke-dasharray="4 2.5"'
-        self._add(f'rect x="{x:.1f}" y="{y:.1f}" {side} {dashes}', *paint)
+        self._add(f'rect x="{x:.1f}" y="{y:.1f}" {side} {dashes}', fill, outline, width)
 
     def path(self, curve, *paint):
         """A line of (letter, points), letters as in SVG."""

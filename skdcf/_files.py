@@ -170,11 +170,15 @@ def read_journal(path, take):
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             is_whole = number < len(lines) or not line.startswith(b"{")
             if is_whole or not isinstance(error, json.JSONDecodeError):
-                told = f"{place} does not belong there ({error.args[-1]})"
-                advice = "take this line out, or name another journal"
-                raise ValueError(f"{told}: {advice}") from error
+                raise ValueError(
+                    f"{place} does not belong there ({error.args[-1]}): take this line "
+                    "out, or name another journal"
+                ) from error
             os.truncate(path, size)
-            warn(f"{place}, the last, was cut off and is removed", LabelWarning)
+            warn(
+                f"the last line ({place}) was incomplete and has been removed",
+                LabelWarning,
+            )
         size += len(line) + 1
 
 
@@ -301,8 +305,9 @@ def _check_form(line, name):
     text = line if isinstance(line, str) else line.decode("latin-1")
     if text[:1] == "[" or text == "{":
         form, path = _FORMS[text[0]]
-        needed = f"one object per line is needed: jq -c {path} {name}"
-        raise ValueError(f"{name} holds {form}, but {needed}")
+        raise ValueError(
+            f"{name} holds {form}, but one object per line is needed: jq -c {path} {name}"
+        )
 
 
 def _decoded(line, parse_constant):

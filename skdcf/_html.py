@@ -220,12 +220,12 @@ def html_table(heading, columns, rows):
 
 
 def _as_text(heading, columns, rows):
-    padded = []
+    padded = {}
     for name, texts in _cells(columns, rows).items():
         width = max(map(len, [name, *texts]))
         side = "<" if _is_text(columns[name]) else ">"
-        padded.append([f"{text:{side}{width}}" for text in (name, *texts)])
-    lines = ["  ".join(line).rstrip() for line in zip(*padded, strict=True)]
+        padded[name] = [f"{text:{side}{width}}" for text in (name, *texts)]
+    lines = ["  ".join(line).rstrip() for line in zip(*padded.values(), strict=True)]
     return "\n".join([heading, *lines] if heading else lines)
 
 

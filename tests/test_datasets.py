@@ -1141,7 +1141,7 @@ def test_download_that_fails_is_tried_again(server, monkeypatch, tmp_path):
 
 
 def test_download_into_a_read_only_directory(monkeypatch, tmp_path):
-    def refuse(*args):
+    def refuse(*args, **options):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("sklearn.datasets.fetch_file", refuse)

@@ -273,7 +273,7 @@ def test_what_was_cut_off_at_the_end_of_a_journal_is_removed(fitted, tmp_path):
     whole = b"".join(json.dumps(x).encode() + b"\n" for x in (ANSWER, JUDGED, JUDGED))
     for cut in range(2, 40, 4):
         path.write_bytes(whole[:-cut])
-        with pytest.warns(UserWarning, match=r"line 3, the last, was cut off"):
+        with pytest.warns(UserWarning, match=r"line 3\) was incomplete"):
             create_app(fitted, folder=tmp_path)
         assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:2])
         app = create_app(fitted, folder=tmp_path)  # without a warning

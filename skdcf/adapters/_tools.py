@@ -174,7 +174,9 @@ def from_lm_polygraph(
     columns_given: dict[str, Any] = dict(given)
     if labels is not None:
         columns_given["labels"] = _labels(labels, texts)
-    return make_problems(texts, columns, columns_given, "lm_polygraph", missing)
+    return make_problems(
+        texts, columns, columns_given, name="lm_polygraph", missing=missing
+    )
 
 
 def _texts(claims):
@@ -330,10 +332,9 @@ def from_uqlm(
     for key in names:
         scores = [[claim.get(key) for claim in claims] for claims in answers]
         columns[key] = _scores(scores, texts, key)
-    given = {"problems": prompts, "alternatives": sampled, "labels": labels} | {
-        key: value for key, value in given.items() if value is not None
-    }
-    return make_problems(texts, columns, given, "uqlm", missing)
+    columns_given = {"problems": prompts, "alternatives": sampled, "labels": labels}
+    columns_given |= {key: value for key, value in given.items() if value is not None}
+    return make_problems(texts, columns, columns_given, name="uqlm", missing=missing)
 
 
 def _parts(result):

@@ -331,9 +331,12 @@ def evaluate(options):
     """Print coverage and retention of a saved filter."""
     problems = files.read_problems(options, labelled=True)
     model = load(options.model)
-    test = problems.graphs, problems.labels
-    report = metrics.evaluate_filter(model, *test, options.alphas, by=options.by)
-    files.inform(f"labels: {labelling.describe_labels(*test)}")
+    graphs = problems.graphs
+    labels = problems.labels
+    report = metrics.evaluate_filter(
+        model, graphs, labels, options.alphas, by=options.by
+    )
+    files.inform(f"labels: {labelling.describe_labels(graphs, labels)}")
     files.show(asdict(report) if options.json else report, options.json)
 
 
@@ -341,11 +344,18 @@ def compare(options):
     """Print what filters with different scorers keep."""
     problems = files.read_problems(options, labelled=True)
     filters = {name: make_filter(name, options) for name in options.scorers}
-    train = _with_columns(options, problems.graphs), problems.labels, options.alphas
-    settings = {"cv": options.splits, "groups": problems.groups, "n_jobs": options.jobs}
-    settings |= {"random_state": options.seed, "resume": options.resume}
-    settings["verbose"] = sys.stderr.isatty()
-    report = evaluation.compare_filters(filters, *train, **settings)
+    report = evaluation.compare_filters(
+        filters,
+        _with_columns(options, problems.graphs),
+        problems.labels,
+        options.alphas,
+        cv=options.splits,
+        groups=problems.groups,
+        n_jobs=options.jobs,
+        random_state=options.seed,
+        resume=options.resume,
+        verbose=sys.stderr.isatty(),
+    )
     files.show(report.rows() if options.json else report, options.json)
 
 

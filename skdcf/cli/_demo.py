@@ -41,20 +41,24 @@ def demo(options):
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
     fit, test = next(cut.split(groups, groups=groups))
     common = {"alpha": options.alpha, "ties": "jitter", "random_state": options.seed}
-    train = graphs[fit], [labels[i] for i in fit], groups[fit]
-    filters = {k: getattr(estimators, k)(**common).fit(*train) for k in KINDS}
-    held_out = graphs[test], [labels[i] for i in test]
+    filters = {}
+    for kind in KINDS:
+        filter = getattr(estimators, kind)(**common)
+        y = [labels[i] for i in fit]
+        filters[kind] = filter.fit(graphs[fit], y, groups=groups[fit])
+    new = graphs[test]
+    y_new = [labels[i] for i in test]
     alphas = sorted({*ALPHAS, options.alpha})
     evaluate = metrics.leave_one_out if len(test) < _MOST else metrics.evaluate_filter
-    reports = {name: evaluate(f, *held_out, alphas) for name, f in filters.items()}
+    reports = {name: evaluate(f, new, y_new, alphas) for name, f in filters.items()}
     for name, report in reports.items():
         print(f"\n{name}\n{report}")
     print("", *sentences(reports, options.alpha), "", sep="\n")
-    show_answer(filters[LEARNT], *held_out)
+    show_answer(filters[LEARNT], new, y_new)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     report = write_report(
-        folder / "report.html", filters[LEARNT], *held_out, alphas=alphas
+        folder / "report.html", filters[LEARNT], new, y_new, alphas=alphas
     )
     print(
         f"\nwrote {report}, a page that shows what came out, and why claims were dropped"

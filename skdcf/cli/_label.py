@@ -27,8 +27,8 @@ def label(options):
     order = labelling.RandomOrder(options.seed)
     annotators = ()
     if options.settle:
-        annotators = by, options.settle
-        order = labelling.Disagreements(*annotators)
+        annotators = (by, options.settle)
+        order = labelling.Disagreements(by, options.settle)
         by = " & ".join(annotators)
     elif options.filter:
         model = load(options.filter)
@@ -44,11 +44,12 @@ def label(options):
                 )
             by = names[0]
     if options.settle:
-        store.settle(*annotators, by)
+        first, second = annotators
+        store.settle(first, second, by)
     meaning = _meaning(options, problems.graphs)
     if not (options.no_page or options.compare):
         _serve(options, store, by, order, meaning=meaning, others=annotators)
-    _write(options, store, by, meaning, problems)
+    _write(options, store, by, meaning=meaning, problems=problems)
     inform(f"saved in {journal}")
     if options.compare:
         _compare(store, by, options.compare)
@@ -134,13 +135,18 @@ def _with_metadata(graph, more):
     return graph.replace(metadata=metadata | more)
 
 
-def _write(options, store, by, meaning, data):
+def _write(options, store, by, *, meaning, problems):
     out = store.export(by)
     metadata = {"label_meaning": meaning} | _drawn(store, by, options)
     graphs = GraphBatch.pack([_with_metadata(graph, metadata) for graph in out.graphs])
     if options.output:
-        columns = (out.labels, data.masks)
-        datasets.write_jsonl(Path(options.output), graphs, *columns, groups=data.groups)
+        datasets.write_jsonl(
+            Path(options.output),
+            graphs,
+            out.labels,
+            problems.masks,
+            groups=problems.groups,
+        )
     if options.csv:
         labelling.exchange.write_csv(options.csv, graphs, out.words)
     if options.label_studio:
@@ -155,8 +161,10 @@ def _compare(store, first, second):
     """Print how far two people agree, and the claims that only one calls true."""
     store.check_judged(first, second)
     # Labels that nobody gave, but that the file has, are nobody's agreement.
-    labels = [store.export(name, known=False).labels for name in (first, second)]
-    print(f"{first} and {second}: {labelling.agreement(*labels).kappa}")
+    labels_of_first = store.export(first, known=False).labels
+    labels_of_second = store.export(second, known=False).labels
+    agreed = labelling.agreement(labels_of_first, labels_of_second)
+    print(f"{first} and {second}: {agreed.kappa}")
     differences = [
         (store.graphs[i], i, v, f"{a} / {b}")
         for i, v, a, b in store.compare(first, second, by="")

@@ -125,12 +125,14 @@ def make_reasoning_graphs(
     blank = np.empty((offsets[-1], 0))
     batch = GraphBatch.from_arrays(blank, offsets, edges)
     difficulty = rng.normal(size=batch.n_claims)
-    true = _draw_labels(rng, setting, batch, type_of, difficulty)
-    names, features = _draw_features(rng, kind, batch, type_of, difficulty, true)
+    true = _draw_labels(rng, setting, batch, type_of=type_of, difficulty=difficulty)
+    names, features = _draw_features(
+        rng, kind, batch, type_of=type_of, difficulty=difficulty, true=true
+    )
     batch = batch.replace_features(features, names)
     labels = list(batch.split(true.astype(np.int64)))
     descr = describe("reasoning_graphs").format(kind=kind, n=n_problems)
-    return _made(batch, labels, list(names), descr, return_X_y)
+    return _made(batch, labels, names=list(names), descr=descr, return_X_y=return_X_y)
 
 
 def _made(batch, labels, names, descr, return_X_y):
@@ -191,7 +193,9 @@ def _draw_labels(rng, setting, batch, type_of, difficulty):
 
 def _draw_features(rng, kind, batch, type_of, difficulty, true):
     hallucinated = (type_of == HALLUCINATED)[batch.problem_of]
-    frequency = _draw_frequency(rng, kind, batch, hallucinated, difficulty, true)
+    frequency = _draw_frequency(
+        rng, kind, batch, hallucinated=hallucinated, difficulty=difficulty, true=true
+    )
     semantic = _draw_semantic(rng, batch, hallucinated, true)
     domain = _draw_topics(rng, batch) if kind == "math" else _draw_domains(rng, batch)
     columns = {"frequency-score": frequency, **semantic, **domain}
@@ -316,11 +320,15 @@ def make_word_problems(
     check_count("n_problems", n_problems, 1)
     check_count("n_alternatives", n_alternatives, 0)
     rng = check_random_state(random_state)
-    drawn = [_draw_problem(i, n_alternatives, rng) for i in range(n_problems)]
-    graphs, labels = zip(*drawn, strict=True)
+    graphs = []
+    labels = []
+    for i in range(n_problems):
+        graph, labels_of_graph = _draw_problem(i, n_alternatives, rng)
+        graphs.append(graph)
+        labels.append(labels_of_graph)
     batch = GraphBatch.pack(graphs)
     descr = describe("word_problems")
-    return _made(batch, list(labels), None, descr, return_X_y)
+    return _made(batch, labels, names=None, descr=descr, return_X_y=return_X_y)
 
 
 def _draw_problem(i, n_alternatives, rng):
@@ -335,7 +343,7 @@ def _draw_problem(i, n_alternatives, rng):
     tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
     trap = tempting, (rng.randint(1, 3), rng.randint(100)), rng.rand()
     many = range(1 + n_alternatives)
-    answers = [_draw_answer(steps, numbers, words, trap, rng) for _ in many]
+    answers = [_draw_answer(steps, numbers, words, trap, rng=rng) for _ in many]
     (claims, labels), *alternatives = answers
     used = [(u, v) for v, (_, *terms) in enumerate(steps) for u in terms[::2]]
     edges = [(u, v) for u, v in used if isinstance(u, int)]
@@ -364,10 +372,15 @@ def _draw_answer(steps, numbers, words, trap, rng):
         right.append(_calculate(*terms, numbers, right)[-1])
         calculation = _calculate(*terms, numbers, results)
         if v == trap[0] and rng.rand() < trap[2]:
-            calculation = _mistake(*trap[1], terms, calculation, numbers)
-        elif rng.rand() < _CARELESS:
+            kind, choice = trap[1]
             calculation = _mistake(
-                rng.randint(3), rng.randint(100), terms, calculation, numbers
+                kind, choice, terms=terms, made=calculation, numbers=numbers
+            )
+        elif rng.rand() < _CARELESS:
+            kind = rng.randint(3)
+            choice = rng.randint(100)
+            calculation = _mistake(
+                kind, choice, terms=terms, made=calculation, numbers=numbers
             )
         left, sign, right_hand, value = calculation
         results.append(value)

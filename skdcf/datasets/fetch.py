@@ -138,7 +138,14 @@ def _download(source, path, n_retries, delay):
         path.parent.mkdir(parents=True, exist_ok=True)
         if sha256 is None:  # a file that is there would be taken for the right one
             path.unlink(missing_ok=True)
-        fetch_file(source.url, path.parent, path.name, sha256, n_retries, delay)
+        fetch_file(
+            source.url,
+            folder=path.parent,
+            local_filename=path.name,
+            sha256=sha256,
+            n_retries=n_retries,
+            delay=delay,
+        )
         if checksum_of(path, source) != source.checksum:
             path.unlink()
             raise OSError(f"its checksum differs from the expected {source.checksum}")

@@ -210,7 +210,7 @@ def iter_jsonl(path, *, rename=None, on_invalid="raise") -> Iterator[Problem]:
     return _read_rows(path, rename, on_invalid, [])
 
 
-def _read_rows(path, rename, on_invalid, dropped, *part):
+def _read_rows(path, rename, on_invalid, dropped, part=()):
     """The problems of a file, or of a part of it, one at a time."""
     warned: set[str] = set()
     for number, record in iter_objects(path, *part):
@@ -220,8 +220,7 @@ def _read_rows(path, rename, on_invalid, dropped, *part):
             row = records.read_problem(record, rename, warned)
         except records.BROKEN as error:
             if on_invalid == "raise":
-                where = f"{name_of(path)}, line {number}"
-                raise ValueError(f"{where}: {error}") from error
+                raise ValueError(f"{name_of(path)}, line {number}: {error}") from error
             dropped.append((number, str(error)))
         else:
             yield row
@@ -284,8 +283,15 @@ class JsonlPartition:
         ValueError
             Naming the line and what is wrong with it.
         """
-        part = self.start, self.stop, self.first_line
-        rows = list(_read_rows(self.path, None, "raise", [], *part))
+        rows = list(
+            _read_rows(
+                self.path,
+                rename=None,
+                on_invalid="raise",
+                dropped=[],
+                part=(self.start, self.stop, self.first_line),
+            )
+        )
         return _as_bunch(rows, f"{self.path}, from line {self.first_line}", [])
 
 

@@ -226,7 +226,9 @@ def read_problem(record, rename=None, warned=None):
     if labels is not None:
         labels = read_labels(labels, "claim {}".format).astype(np.int64)
     mask = None if mask is None else np.array(mask, dtype=bool)
-    return Problem(graph, labels, mask, group, metadata)
+    return Problem(
+        graph=graph, labels=labels, mask=mask, group=group, metadata=metadata
+    )
 
 
 def format_problem(problem):
@@ -298,15 +300,20 @@ def _check_near(key, record, warned):
     """Warn or raise ValueError where a key may be a slip."""
     if (near := _near(key)) is None:
         return
-    slip = f'the key "{printable(key)}" is not known: did you mean "{near}"?'
+    key_shown = printable(key)
     if _SAME.get(near, near) not in {_SAME.get(k, k) for k in record}:
         raise ValueError(
-            f'{slip} Rename it (rename={{"{printable(key)}": "{near}"}}), or put what is '
-            'your own into an object called "metadata"'
+            f'the key "{key_shown}" is not known: did you mean "{near}"? Rename it '
+            f'(rename={{"{key_shown}": "{near}"}}), or put what is your own into an object '
+            'called "metadata"'
         )
     if key not in warned:
         warned.add(key)
-        warn(f"{slip} It is kept with the metadata", KeyWarning)
+        warn(
+            f'the key "{key_shown}" is not known: did you mean "{near}"? It is kept with '
+            "the metadata",
+            KeyWarning,
+        )
 
 
 @lru_cache(1000)

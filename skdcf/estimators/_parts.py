@@ -295,6 +295,6 @@ def _refuse_other_settings(made_as, expected):
     ):
         if setting_before != setting_now:
             raise ValueError(
-                f"a part has {name} = {setting_before}, and is to calibrate with {setting_now}: score it "
-                "again, by calibration_part"
+                f"a part has {name} = {setting_before}, and is to calibrate with "
+                f"{setting_now}: score it again, by calibration_part"
             )

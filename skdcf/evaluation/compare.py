@@ -143,7 +143,7 @@ def compare_filters(
     for filter_of in plain[1:]:  # slices carry the columns that need no learning
         batch = filter_of.check(batch)
     questions = numbered(question_groups(batch, groups))
-    columns = batch, batch.split(labels), questions
+    split_labels = batch.split(labels)
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
     seeds = rng.randint(2**31 - 1, size=len(splits)).tolist()
@@ -152,18 +152,19 @@ def compare_filters(
     if resume is not None:
         if not isinstance(random_state, Integral):
             raise ValueError(f"resume needs an integer random_state: {random_state!r}")
-        key = key_of(filters, *columns, levels, protocol, splits, seeds, DRAWS)
+        settings = (levels, protocol, splits, seeds, DRAWS)
+        key = key_of(filters, batch, split_labels, questions, settings=settings)
         results = finished_splits(resume, key, filters)
     _warn_of_abstention(filters, questions, splits, levels)
     reason = reason_in_force()
     tasks = (
         delayed(run_split)(
             number,
-            splits[number],
-            seeds[number],
-            filters,
-            columns,
-            levels,
+            parts=splits[number],
+            seed=seeds[number],
+            filters=filters,
+            data=(batch, split_labels, questions),
+            alphas=levels,
             reason=reason,
         )
         for number in range(len(splits))
@@ -179,7 +180,15 @@ def compare_filters(
             append_journal(
                 resume, {"key": key, "split": number, "result": result_of_split}
             )
-    return _summary(list(filters), levels, protocol, *columns[1:], splits, results)
+    return _summary(
+        list(filters),
+        levels,
+        protocol,
+        labels=split_labels,
+        questions=questions,
+        splits=splits,
+        results=results,
+    )
 
 
 def check_filters(filters, alphas, protocol):
@@ -250,7 +259,7 @@ def _run_filter(filter, data, alphas, seed):
     start = time.perf_counter()
     seconds = 0.0
     (X, y, groups), *rest = data
-    fits = fit_each(filter, X, y, alphas, groups, calibration_size=1)
+    fits = fit_each(filter, X, y, alphas, groups=groups, calibration_size=1)
     for fitted, positions, chosen in fits:
         seconds += time.perf_counter() - start
         settings = {key: _plain(value) for key, value in chosen.items()}
@@ -414,7 +423,7 @@ def seeded(filter, seed):
     return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
 
 
-def key_of(filters, batch, labels, questions, *settings):
+def key_of(filters, batch, labels, questions, settings):
     """A digest of all inputs of a comparison, the same in another session."""
     names = ("features", "feature_names", "offsets", "edges", "claims", "problems")
     names += ("metadata", "alternatives", "context", "edges_known")

@@ -313,8 +313,9 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
         raise ValueError(
             "no answer can be told right or wrong: each has unknown labels and no false one"
         )
-    counts = sum(right) + 0.5, len(right) - sum(right) + 0.5
-    interval = tuple(betaincinv(*counts, (0.025, 0.975)).tolist())  # Jeffreys'
+    n_right = sum(right)
+    ends = betaincinv(n_right + 0.5, len(right) - n_right + 0.5, (0.025, 0.975))
+    interval = tuple(ends.tolist())  # Jeffreys'
     factor = tuple(np.interp(interval, *np.array(_MEASURED).T).tolist())
     return AgreementWorth(len(right), float(np.mean(right)), interval, factor)
 

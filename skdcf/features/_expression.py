@@ -146,7 +146,7 @@ def judge_equality(left: list, right: list, rounded: bool = False) -> bool | Non
         return None
     if _agree(a, b) or _agree_as_list(left, right):
         return True
-    return _explain_gap(a, b, left, right, rounded)
+    return _explain_gap(a, b, left=left, right=right, rounded=rounded)
 
 
 def is_bare(items: list) -> bool:

@@ -300,9 +300,11 @@ class StepReward(_ModelColumn):
         answers_known = self._known()
         for i, graph in enumerate(batch):
             if graph.n_claims:
-                key = (graph.problem or "", graph.claims)
+                question = graph.problem or ""
+                key = (question, graph.claims)
                 if key not in answers_known:
-                    answers_known[key] = self._ask(*key, batch.name_of(i))
+                    name = batch.name_of(i)
+                    answers_known[key] = self._ask(question, graph.claims, name)
                 rows.append(answers_known[key])
         return np.concatenate(rows).reshape(-1, 1)
 

@@ -341,7 +341,15 @@ def find_depth(edges, n_claims):
     ready = np.flatnonzero(missing == 0)
     while ready.size:
         if count[ready].sum() < ragged.NARROW and ready.size < ragged.NARROW:
-            level, ready = _walk(level, ready, depth, missing, children, first, count)
+            level, ready = _walk(
+                level,
+                ready,
+                depth=depth,
+                missing=missing,
+                children=children,
+                first=first,
+                count=count,
+            )
             continue
         depth[ready] = level
         reached = children[ranges(first[ready], count[ready])]

@@ -235,8 +235,10 @@ class ReasoningGraph:
         """
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
-            got = f"{mask.dtype} of shape {mask.shape}"
-            raise ValueError(f"mask must be {self.n_claims} booleans, got {got}")
+            raise ValueError(
+                f"mask must be {self.n_claims} booleans, got {mask.dtype} of shape "
+                f"{mask.shape}"
+            )
         values = {name: getattr(self, name) for name in self.__slots__}
         if self.features is not None:
             values["features"] = read_only(self.features[mask])

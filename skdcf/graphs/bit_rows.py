@@ -79,7 +79,7 @@ class Lineage:
             roots.append(np.stack([parent[direct], child[direct]]))
             _set_bits(rows, child[direct] - start, parent[direct] - start)
             rest = np.flatnonzero(inside & ~direct)
-            _unite(rows, start, parent[rest], child[rest], kept)
+            _unite(rows, start, parent=parent[rest], child=child[rest], kept=kept)
             yield start, rows
         pairs = [(u, v) for v, above in kept.items() for u in above]
         pairs_left = np.array(pairs, dtype=np.int64).reshape(-1, 2).T

@@ -278,13 +278,11 @@ def read_groups(by, batch):
         Naming the problem whose group is not known.
     """
     if isinstance(by, (list, tuple)):
-        columns = []
+        groups_of = [frozenset()] * len(batch)
         for name, entry in zip(_names(by), by, strict=True):
-            groups = map(as_set, read_groups(entry, batch)[0])
-            columns.append(
-                [{(name, group) for group in groups_of_row} for groups_of_row in groups]
-            )
-        return [frozenset().union(*row) for row in zip(*columns, strict=True)], True
+            for i, groups in enumerate(map(as_set, read_groups(entry, batch)[0])):
+                groups_of[i] |= {(name, group) for group in groups}
+        return groups_of, True
     values = by(batch) if callable(by) else _find_column(by, batch)
     if getattr(values, "ndim", 1) == 2:
         values = [frozenset(np.flatnonzero(r).tolist()) for r in _booleans(values, by)]

@@ -241,8 +241,9 @@ class OneThreshold(Calibration):
         self.delta = guarantee.delta
 
     def levels(self, risks, keep_equal=False):
-        scores_and_risks = self.scores, risks.path_risk
-        return conformal.claim_alpha(*scores_and_risks, keep_equal, self.delta)
+        return conformal.claim_alpha(
+            self.scores, risks.path_risk, keep_equal, self.delta
+        )
 
     def thresholds(self, risks, level):
         return self.threshold(level)
@@ -410,8 +411,12 @@ class PerGroup(Calibration):
         if name in self.names:
             return self.parts[self.names.index(name)]
         if self.guarantee.unseen == "error":
-            pooled = "gives them the threshold of all problems together"
-            raise _unseen_error(name, risks.names(i), self.names, pooled)
+            raise _unseen_error(
+                name,
+                risks.names(i),
+                self.names,
+                pooled="gives them the threshold of all problems together",
+            )
         return self.pooled if self.guarantee.unseen == "pool" else None
 
 
@@ -446,7 +451,7 @@ class Overlapping(Calibration):
 
     def __init__(self, guarantee: Any, steps: Steps, risks: PathRisks) -> None:
         groups = [as_set(group) for group in risks.groups]
-        self.names = sorted(frozenset().union(*groups), key=str)
+        self.names = sorted({name for group in groups for name in group}, key=str)
         self.position = steps.position
         self.n = steps.n
         self.guarantee = guarantee
@@ -469,19 +474,24 @@ class Overlapping(Calibration):
             # Problems in no group are solved for as well. The threshold of all problems
             # together may be too high for them, and nobody would make up for it.
             if groups_known or not groups:
-                indicators = self.indicators, self._indicate(groups_known)
-                out[rows] = overlap_threshold(self.position, *indicators, level)
-            elif (
-                groups_known is not None
-            ):  # all unseen, and pooled: nothing is promised
+                groups_of_problem = self._indicate(groups_known)
+                out[rows] = overlap_threshold(
+                    self.position, self.indicators, groups_of_problem, level
+                )
+            # All are unseen, and pooled: nothing is promised.
+            elif groups_known is not None:
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out
 
     def _known(self, groups, risks, i):
         unseen = sorted(groups - set(self.names), key=str)
         if unseen and self.guarantee.unseen == "error":
-            pooled = "looks at their other groups alone"
-            raise _unseen_error(unseen[0], risks.names(i), self.names, pooled)
+            raise _unseen_error(
+                unseen[0],
+                risks.names(i),
+                self.names,
+                pooled="looks at their other groups alone",
+            )
         if unseen and self.guarantee.unseen == "empty":
             return None
         return groups - set(unseen)

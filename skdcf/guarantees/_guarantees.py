@@ -209,7 +209,13 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         groups = None if self.by is None else read_groups(self.by, batch)[0]
         weights = None if self.weight is None else read_weights(self.weight, batch)
-        return PathRisks(path_risk, batch.offsets, weights, groups, batch.name_of)
+        return PathRisks(
+            path_risk,
+            offsets=batch.offsets,
+            weights=weights,
+            groups=groups,
+            names=batch.name_of,
+        )
 
     @property
     def entries(self) -> list:
@@ -437,8 +443,10 @@ def refuse_dependence(guarantee, batch, risks):
         if 0 < len(part_rows) < len(batch):
             part = batch[part_rows]
             risks_alone = guarantee.path_risks(np.zeros(part.n_claims), part)
-            _compare("group", risks_alone.groups, risks.groups, batch, part_rows)
-            _compare("weight", risks_alone.weights, risks.weights, batch, part_rows)
+            for name in ("groups", "weights"):
+                alone = getattr(risks_alone, name)
+                together = getattr(risks, name)
+                _compare(name[:-1], alone, together, batch=batch, rows=part_rows)
 
 
 def _compare(name, alone, together, batch, rows):
@@ -590,8 +598,9 @@ class NoFalseClaim(Guarantee):
         if risks.groups is not None:
             return self._within_groups(steps, risks)
         problem = segment_ids(risks.offsets)
-        scored = steps.position, risks.path_risk, problem
-        return conformal.leave_one_out_alpha(*scored, self.delta)
+        return conformal.leave_one_out_alpha(
+            steps.position, risks.path_risk, problem, self.delta
+        )
 
     def _within_groups(self, steps, risks):
         if any(isinstance(group, frozenset) for group in risks.groups):

@@ -192,12 +192,14 @@ def score_separation(
         seed = int(rng.randint(2**31 - 1))
         rows = np.isin(batch.problem_of, train)
         among = None if groups is None else groups[train]
-        training = (batch[train], labels[rows], levels, among)
         judged = labels[~rows] >= 0
         true.append(labels[~rows][judged] == 1)
-        fitted = [
-            fit_levels(seeded(f, seed), *training).values() for f in filters.values()
-        ]
+        fitted = []
+        for filter in filters.values():
+            by_level = fit_levels(
+                seeded(filter, seed), batch[train], labels[rows], levels, groups=among
+            )
+            fitted.append(by_level.values())
         scores = [
             [fitted_filter.confidence(batch[test])[judged] for fitted_filter in row]
             for row in fitted

@@ -68,8 +68,15 @@ def _cohen_kappa(a, b, problem):
     kappa = float(_kappa(total))
     low, high = _jackknife(kappa, _kappa(total - tables))
     agree = float(np.trace(total) / total.sum())
-    n = int(total.sum())
-    return Kappa(kappa, low, high, agree, n, len(codes), int((~judged_by_both).sum()))
+    return Kappa(
+        kappa,
+        low=low,
+        high=high,
+        agreement=agree,
+        n_claims=int(total.sum()),
+        n_problems=len(codes),
+        n_unknown=int((~judged_by_both).sum()),
+    )
 
 
 def _kappa(tables):
@@ -184,11 +191,22 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     false = int((h == 0).sum())
     true = int((h == 1).sum())
     n = len({*problem[h >= 0]})
-    found_share = _share(int(((h == 0) & (m != 1)).sum()), false)
+    of_false = _share(int(((h == 0) & (m != 1)).sum()), false)
     alarms = _share(int(((h == 1) & (m == 0)).sum()), true)
     missed = _share(len(np.unique(problem[(h == 0) & (m == 1)])), n)
     kappa = _cohen_kappa(m, h, problem)
-    return ModelAgreement(kappa, *found_share, *alarms, false, true, *missed, n)  # type: ignore[call-arg]
+    return ModelAgreement(
+        kappa,
+        found=of_false[0],
+        found_interval=of_false[1],
+        alarms=alarms[0],
+        alarms_interval=alarms[1],
+        n_false=false,
+        n_true=true,
+        overlooked=missed[0],
+        overlooked_interval=missed[1],
+        n_problems=n,
+    )
 
 
 def _share(k, n):
@@ -203,11 +221,12 @@ def _side_by_side(first, second):
     first = list(first)
     second = list(second)
     sizes = list(map(len, first))
-    n_claims_second = list(map(len, second))
-    if sizes != n_claims_second:
+    sizes_of_second = list(map(len, second))
+    if sizes != sizes_of_second:
         raise ValueError(
             f"labels of {len(sizes)} problems with {sum(sizes)} claims, but of "
-            f"{len(n_claims_second)} with {sum(n_claims_second)}: they must belong to the same claims"
+            f"{len(sizes_of_second)} with {sum(sizes_of_second)}: they must belong to the "
+            "same claims"
         )
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())

@@ -264,9 +264,13 @@ class _Handler(BaseHTTPRequestHandler):
             elif path == "/note":
                 store.note(message["problem"], message["claim"], message["note"], by=by)
             else:
-                place = (message["problem"], message["claim"])
-                seconds = message.get("seconds")
-                store.label(*place, message["label"], by=by, seconds=seconds)
+                store.label(
+                    message["problem"],
+                    message["claim"],
+                    message["label"],
+                    by=by,
+                    seconds=message.get("seconds"),
+                )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._send(400, "text/plain", f"{error}".encode())
             return

@@ -169,9 +169,9 @@ def read_csv(path: str | os.PathLike, graphs: Any) -> dict[str, Words]:
         if missing := {"problem_id", "claim_number", "label"} - {
             *(table.fieldnames or ())
         }:
-            there = f"{path} has the columns {table.fieldnames or []}, without {sorted(missing)}"
             raise ValueError(
-                f"{there}: separate columns by commas, and keep their names"
+                f"{path} has the columns {table.fieldnames or []}, without "
+                f"{sorted(missing)}: separate columns by commas, and keep their names"
             )
         rows = [row for row in table if row["label"]]
     return _matched(rows, graphs)

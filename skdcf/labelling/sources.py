@@ -497,8 +497,10 @@ class LabelStore:
         tuple of (problem, claim, label, other label)
         """
         for i in range(len(self.graphs)):
-            rows = [self.said(i, name) for name in (first, second, by)]
-            for v, (a, b, as_read) in enumerate(zip(*rows, strict=True)):
+            words = zip(
+                self.said(i, first), self.said(i, second), self.said(i, by), strict=True
+            )
+            for v, (a, b, as_read) in enumerate(words):
                 if as_read is None and a is not None and b is not None:
                     yield i, v, a, b
 

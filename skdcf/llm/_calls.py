@@ -212,8 +212,14 @@ class Usage:
         cached : bool, default=False
             Whether it came from the cache.
         """
-        tokens = reply.prompt_tokens, reply.completion_tokens
-        self += Usage(0, 1, 0, 0, 0, *tokens) if cached else Usage(1, 0, 0, *tokens)
+        if cached:
+            self.cached += 1
+            self.cached_prompt_tokens += reply.prompt_tokens
+            self.cached_completion_tokens += reply.completion_tokens
+        else:
+            self.calls += 1
+            self.prompt_tokens += reply.prompt_tokens
+            self.completion_tokens += reply.completion_tokens
 
     def needed(self) -> np.ndarray:
         """Calls, tokens of prompts and of replies, from the cache or not.
@@ -457,8 +463,14 @@ def read_reply(body: bytes) -> Reply:
     reason = reason if reason in _FINISHED else "stop"
     tokens, tops = _logprobs(choice.get("logprobs"))
     usage = reply.get("usage")
-    sent, said = (_count(usage, f"{name}_tokens") for name in ("prompt", "completion"))
-    return Reply(text, reason, tops, sent, said, tokens)
+    return Reply(
+        text,
+        finish_reason=reason,
+        top_logprobs=tops,
+        prompt_tokens=_count(usage, "prompt_tokens"),
+        completion_tokens=_count(usage, "completion_tokens"),
+        tokens=tokens,
+    )
 
 
 def _joined(content):

@@ -150,8 +150,10 @@ class ChatClient(Settings):
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
         if self.base_url is self.complete is self.key_variable is None:
-            said = "set_params(base_url=..., key_variable=...) sets it"
-            raise ValueError(f"the client is from a file and knows no address: {said}")
+            raise ValueError(
+                "the client is from a file and knows no address: set_params(base_url=..., "
+                "key_variable=...) sets it"
+            )
         if self.base_url is not None:
             _check_url(self.base_url)
             if self.complete is not None:
@@ -160,12 +162,16 @@ class ChatClient(Settings):
             raise ValueError(f"extra holds {sorted(taken)}, which this package sets")
         pairs = (self.headers or {}).items()
         if not all(isinstance(name, str) for pair in pairs for name in pair):
-            said = "for each name of a header the environment variable of its value"
-            raise ValueError(f"headers is {self.headers!r}, but must give {said}")
+            raise ValueError(
+                f"headers is {self.headers!r}, but must give the environment variable that "
+                "holds the value of each header"
+            )
         prices = (0, 0) if self.prices is None else self.prices
         if len(prices) != 2 or not all(map(_AMOUNT.is_satisfied_by, prices)):
-            said = "of a million tokens of prompts, and of a million tokens of replies"
-            raise ValueError(f"prices is {prices!r}, but must be two: {said}")
+            raise ValueError(
+                f"prices is {prices!r}, but must be two: of a million tokens of prompts, and "
+                "of a million tokens of replies"
+            )
 
     def _submit(self, items, work, model, *, show=False, dry=False):
         """Begin ``work(chat, item)`` for each item; a future of results and usage.
@@ -173,7 +179,7 @@ class ChatClient(Settings):
         With ``show`` the progress is shown, and with ``dry`` the cache alone answers.
         """
         session = Session(self._started(), self.max_tokens, dry)
-        return session.engine.submit(gather_all(session, items, work, model, show))
+        return session.engine.submit(gather_all(session, items, work, model, show=show))
 
     async def _later(self, *work, **options):
         """Do work, as `_submit`, while other tasks of the caller's loop go on."""
@@ -272,8 +278,10 @@ def as_client(client: Any) -> ChatClient:
         return client or ChatClient()
     if callable(client) and not isinstance(client, type):
         return ChatClient(complete=client)
-    said = "a client of openai stores its key: pass ChatClient(..., key_variable=...)"
-    raise ValueError(f"client is of {type(client)}, no ChatClient or function; {said}")
+    raise ValueError(
+        f"client is of {type(client)}, no ChatClient or function; a client of openai "
+        "stores its key: pass ChatClient(..., key_variable=...)"
+    )
 
 
 def _check_url(url):
@@ -283,8 +291,10 @@ def _check_url(url):
     named = [name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
     secret = any(word in name for name in named for word in _SECRET_WORDS)
     if parts.username or parts.password or secret:
-        said = "keys belong into the environment, see key_variable and headers"
-        raise ValueError(f"base_url holds a user name, a password or a key: {said}")
+        raise ValueError(
+            "base_url holds a user name, a password or a key: keys belong into the "
+            "environment, see key_variable and headers"
+        )
 
 
 @dataclass(frozen=True)
@@ -338,10 +348,12 @@ def check_budget(client, estimate, confirm, n_done=0):
     limit = limit if client.confirm_above is None else client.confirm_above
     amount = getattr(estimate, unit)
     if amount > limit and not (confirm or _ask)(estimate):
-        begun = f"{n_done} answers are done" if n_done else "nothing was called"
-        said = "Raise confirm_above of the ChatClient, or pass confirm=lambda estimate: True"
-        above = f"above confirm_above={limit:g} ({unit}) and was not agreed to"
-        raise ValueError(f"{begun}: {estimate}. That is {above}. {said}")
+        raise ValueError(
+            (f"{n_done} answers are done" if n_done else "nothing was called")
+            + f": {estimate}. That is above confirm_above={limit:g} ({unit}) and was not "
+            "agreed to. Raise confirm_above of the ChatClient, or pass "
+            "confirm=lambda estimate: True"
+        )
     return limit / _UNDERRATED < amount <= limit
 
 
@@ -451,8 +463,10 @@ def check_step(name: str, step: Any, model: str | None) -> None:
     if isinstance(step, Step):
         step.validate()
         if model is step.model is None:
-            said = "name it, or put a function in the place of that step"
-            raise ValueError(f"model is None, but {name} asks one: {said}")
+            raise ValueError(
+                f"model is None, but {name} asks one: name it, or put a function in the "
+                "place of that step"
+            )
 
 
 def run_all(client: Any, items: Sequence[Any], *work: Any, **options: Any) -> Any:
@@ -466,9 +480,10 @@ def raise_first(results: Sequence[Any]) -> None:
     """CallError if there is one among the results."""
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
     for i, error in failed[:1]:
-        some = f"{len(failed)} of {len(results)} problems failed"
-        said = f"{some}, the first is problem {i}: {error}"
-        raise CallError(f"{said}. With a cache only these are asked again") from error
+        raise CallError(
+            f"{len(failed)} of {len(results)} problems failed, the first is problem {i}: "
+            f"{error}. With a cache only these are asked again"
+        ) from error
 
 
 def count_tokens(text: str | None) -> int:

@@ -89,11 +89,15 @@ def _read_answer(i, item, ask):
     elif isinstance(item, tuple) and 2 <= len(item) <= len(names):
         item = dict(zip(names, item, strict=False))
     if not isinstance(item, Mapping):
-        said = 'must be (problem, answer), or a dictionary with "problem" and "answer"'
-        raise ValueError(f"problem {i} is a {type(item).__name__}, but {said}")
+        raise ValueError(
+            f"problem {i} is a {type(item).__name__}, but must be (problem, answer), or a "
+            'dictionary with "problem" and "answer"'
+        )
     if unknown := sorted(map(str, item.keys() - {*names, "group"})):
-        said = 'The question is the "problem", and all others go into "metadata"'
-        raise ValueError(f"problem {i}: unknown keys {unknown}, not {names}. {said}")
+        raise ValueError(
+            f"problem {i}: unknown keys {unknown}, not {names}. The question is the "
+            '"problem", and all others go into "metadata"'
+        )
     group = {} if item.get("group") is None else {"group": item["group"]}
     try:
         return _checked(ask, group, **{n: _whole(item.get(n)) for n in names})
@@ -109,11 +113,19 @@ def _checked(ask, group, answer, id, context, **others):
         raise ValueError(f"its id is {id!r}, but must be a text or whole number")
     asked = answer is None and ask and (graph.problem or "").strip()
     if not (isinstance(answer, str) or asked):
-        said = "must be a text, unless a pipeline has a question to ask"
-        raise ValueError(f"its answer is {answer!r}, but {said}")
+        raise ValueError(
+            f"its answer is {answer!r}, but must be a text, unless a pipeline has a "
+            "question to ask"
+        )
     metadata = {**(graph.metadata or {}), **group} or None
-    more = graph.alternatives, metadata, graph.context
-    return Answer(graph.problem, answer, id, *more)
+    return Answer(
+        problem=graph.problem,
+        answer=answer,
+        id=id,
+        alternatives=graph.alternatives,
+        metadata=metadata,
+        context=graph.context,
+    )
 
 
 def _whole(value):
@@ -403,8 +415,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         self.validate()
         bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
-        work = self.client, bare, self._enrich, self.model
-        enriched, self.usage_ = clients.run_all(*work, show=self.verbose)
+        enriched, self.usage_ = clients.run_all(
+            self.client, bare, self._enrich, self.model, show=self.verbose
+        )
         return GraphBatch.pack(enriched)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
@@ -475,8 +488,10 @@ class ClaimExtractor(TransformerMixin, Settings):
                 case (str() as name, function):
                     out.append(((name,), function))
                 case _:
-                    said = "no step such as Frequency(), and no (name, function)"
-                    raise ValueError(f"features[{i}] is {step!r}, {said}")
+                    raise ValueError(
+                        f"features[{i}] is {step!r}, no step such as Frequency(), and no "
+                        "(name, function)"
+                    )
         return out
 
     async def _extract(self, chat, answer):
@@ -533,8 +548,9 @@ class ClaimExtractor(TransformerMixin, Settings):
             if done:  # what the first ones needed says what the others will
                 estimate = self._estimated(client, part, part, done)
                 clients.check_budget(client, estimate, self.confirm, len(done))
-            asked = client, part, self._extract, self.model
-            results, usage = await run(*asked, show=self.verbose)
+            results, usage = await run(
+                client, part, self._extract, self.model, show=self.verbose
+            )
             done += results
             spent += usage
         self.usage_ = spent
@@ -566,15 +582,13 @@ class ClaimExtractor(TransformerMixin, Settings):
         n = count_tokens(answer.answer)
         shared = sum(map(count_tokens, (answer.problem, *(answer.context or ()))))
         drawn = getattr(self.sample, "n", int(self.sample is not None))
-        sizes = (
-            shared,
-            n,
-            n // 15 + 1,
-            drawn if alternatives is None else len(alternatives),
-        )
+        n_alternatives = drawn if alternatives is None else len(alternatives)
         steps = self.steps() | ({} if alternatives is None else {"sample": None})
         asking = (step for step in steps.values() if isinstance(step, Step))
-        return sum((step._expect(*sizes) for step in asking), np.zeros(3))
+        return sum(
+            (step._expect(shared, n, n // 15 + 1, n_alternatives) for step in asking),
+            np.zeros(3),
+        )
 
     def _learnt(self, done):
         """How many times as much as expected the first answers needed that are done."""

@@ -205,7 +205,9 @@ class Merge(Step):
             return MergedText(join_claims(claims) or self.abstention)
         try:
             text = await super()._run(chat, claims, problem)
-            refused = await self._refused(chat, claims, problem, dropped, text)
+            refused = await self._refused(
+                chat, claims, problem, dropped=dropped, text=text
+            )
         except calls.CallError as error:
             return MergedText(join_claims(claims), flag=f"not merged: {error}")
         if refused:
@@ -531,8 +533,9 @@ class ConformalFactualityPipeline(Settings):
         dropped_claims = [list(lost.claims)] if isinstance(merge, Merge) else []
         text = ABSTENTION
         if mask.any() or dropped_claims:
-            given = list(kept.claims), graph.problem, *dropped_claims
-            text = await clients.call_step(merge, chat, *given)
+            text = await clients.call_step(
+                merge, chat, list(kept.claims), graph.problem, *dropped_claims
+            )
         merged = text if isinstance(text, MergedText) else MergedText(text)
         refused = [f"refused: {sentence}" for sentence in merged.refused]
         flags = (

@@ -62,8 +62,10 @@ class ReplyCache:
                 self.close()
                 code = getattr(error, "sqlite_errorcode", 0) & 0xFF
                 if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                    said = f"cannot be used ({error}): name another file, or remove it"
-                    raise ValueError(f"cache {os.fspath(path)!r} {said}") from error
+                    raise ValueError(
+                        f"cache {os.fspath(path)!r} cannot be used ({error}): name another "
+                        "file, or remove it"
+                    ) from error
             time.sleep(0.02)  # SQLite does not wait while the kind of journal changes
 
     def get(self, key: str) -> tuple[str, str] | None:
@@ -157,7 +159,8 @@ class Session:
         if self._dry:
             raise CallError("the reply is not in the cache")
         if key not in engine.asked:  # the same call twice at once is made once
-            task = asyncio.create_task(self._converse(key, call, read, again, usage))
+            conversation = self._converse(key, call, read, again=again, usage=usage)
+            task = asyncio.create_task(conversation)
             engine.asked[key] = [task, 0]
         shared = engine.asked[key]
         shared[1] += 1
@@ -180,14 +183,18 @@ class Session:
             else:
                 self._known[key] = json.dumps(asdict(reply)), call.prompt
                 return value
-        said = f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}"
-        raise UnreadableError(said, reply.text)
+        raise UnreadableError(
+            f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}",
+            reply.text,
+        )
 
     async def _fetch(self, call, usage):
         async with self.engine.free:
             if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
-                said = f"the last {n} calls have failed: no more are made"
-                raise EndpointError(f"{said}. The last one: {self._errors[-1]}")
+                raise EndpointError(
+                    f"the last {n} calls have failed: no more are made. The last one: "
+                    f"{self._errors[-1]}"
+                )
             begin = time.monotonic()
             reply = Reply("", "failed")
             try:
@@ -197,10 +204,15 @@ class Session:
                 self._errors.append(str(error))
                 raise
             finally:
-                told = call.model, call.prompt, reply.finish_reason
-                spent = reply.prompt_tokens, reply.completion_tokens
-                said = "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d"
-                _LOG.info(said, *told, time.monotonic() - begin, *spent)
+                _LOG.info(
+                    "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d",
+                    call.model,
+                    call.prompt,
+                    reply.finish_reason,
+                    time.monotonic() - begin,
+                    reply.prompt_tokens,
+                    reply.completion_tokens,
+                )
             usage.add(reply)
             return reply
 

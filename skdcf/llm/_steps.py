@@ -392,8 +392,10 @@ class Frequency(Step):
 
     async def _run(self, chat, graph):
         if graph.alternatives is None:
-            why = "frequency needs other answers, which sample=SampleAnswers() draws"
-            raise ValueError(f"{graph.id or graph.problem!r} lacks alternatives: {why}")
+            raise ValueError(
+                f"{graph.id or graph.problem!r} lacks alternatives: frequency needs other "
+                "answers, which sample=SampleAnswers() draws"
+            )
         alternatives = graph.alternatives if graph.n_claims else ()
         run = super()._run
         votes = await gather_steps(
@@ -583,5 +585,7 @@ def rebuild(described: dict[str, Any]) -> Any:
         step = is_ours(**settings)
         if used == f"the prompt {step.wording().name!r}":
             return step
-    said = "which is not in this package: build the extractor yourself"
-    raise ValueError(f"the problems were extracted with {used}, {said}")
+    raise ValueError(
+        f"the problems were extracted with {used}, which is not in this package: build the "
+        "extractor yourself"
+    )

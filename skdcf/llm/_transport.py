@@ -189,12 +189,16 @@ class Endpoint:
 
     def _read_key(self, variable):
         value = os.environ.get(variable, "").strip()
-        named = f"the environment variable {variable}"
         if not value:
-            said = f"{named} is not set, and {self._parts.hostname} may ask for a key"
-            raise EndpointError(f"{said}: set it, or pass key_variable=None for none")
+            raise EndpointError(
+                f"the environment variable {variable} is not set, and "
+                f"{self._parts.hostname} may ask for a key: set it, or pass "
+                "key_variable=None for none"
+            )
         if not (value.isascii() and value.isprintable() and " " not in value):
-            raise EndpointError(f"{named} holds letters that no header can hold")
+            raise EndpointError(
+                f"the environment variable {variable} holds letters that no header can hold"
+            )
         return value
 
 

@@ -129,7 +129,7 @@ def minorant_slopes(log_rise, log_run, segment):
         log_run = np.logaddexp.reduceat(log_run, starts)
         at = at[starts]
     if len(at):
-        _pool_one_by_one(log_rise, log_run, segment, at, head, slope)
+        _pool_one_by_one(log_rise, log_run, segment, at=at, head=head, slope=slope)
     first = np.maximum.accumulate(np.where(head, np.arange(len(head)), 0))
     return slope[first]
 

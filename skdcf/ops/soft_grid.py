@@ -70,7 +70,14 @@ class GridLayout:
         grid[grid_offsets[:-1]] = np.arange(n)
         grid[np.arange(len(of_claim)) + 2 * of_claim + 1] = n + np.arange(len(of_claim))
         grid[grid_offsets[1:] - 1] = n + len(of_claim) + np.arange(n)
-        return cls(offsets, grid_offsets, cells, segment_ids(cells), threshold, grid)
+        return cls(
+            offsets=offsets,
+            grid_offsets=grid_offsets,
+            cell_offsets=cells,
+            cell_claim=segment_ids(cells),
+            cell_threshold=threshold,
+            grid=grid,
+        )
 
 
 def threshold_grid(risk, layout, margin):

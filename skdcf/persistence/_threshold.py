@@ -175,8 +175,13 @@ def _of_filter(filter, alpha):
         )
     n = filter.n_calibration_
     edges = filter.edges
-    named = getattr(edges, "__qualname__", edges)
-    return CalibratedThreshold(float(threshold), alpha, int(n), filter.ties, named)
+    return CalibratedThreshold(
+        threshold=float(threshold),
+        alpha=alpha,
+        n_calibration=int(n),
+        ties=filter.ties,
+        edges=getattr(edges, "__qualname__", edges),
+    )
 
 
 def _of_record(record):

@@ -322,9 +322,15 @@ class Places:
 
     def draw_promise(self, ax):
         """A flat line at each level."""
-        ends = self.levels - self.half, self.levels + self.half
-        style = {"color": "k", "lw": 1.2, "zorder": 1, "label": "promised: 1 - alpha"}
-        ax.hlines(1 - self.levels, *ends, **style)
+        ax.hlines(
+            1 - self.levels,
+            xmin=self.levels - self.half,
+            xmax=self.levels + self.half,
+            color="k",
+            lw=1.2,
+            zorder=1,
+            label="promised: 1 - alpha",
+        )
 
     def draw_band(self, ax, at, band, i):
         """A box around the marks of line i."""
@@ -528,8 +534,12 @@ class ScoreDistributionDisplay(Display):
         report = self.report
         for i, (name, ax) in enumerate(zip(report.names, axes, strict=True)):
             row = report.scores[0][i]
-            _draw_density(ax, row[report.true], TRUE, "-", "true claims")
-            _draw_density(ax, row[~report.true], FALSE, "--", "false claims")
+            _draw_density(
+                ax, row[report.true], colour=TRUE, dash="-", label="true claims"
+            )
+            _draw_density(
+                ax, row[~report.true], colour=FALSE, dash="--", label="false claims"
+            )
             d = report.cohens_d[i, 0]
             common = report.overlap[i, 0]
             title = f"Cohen's d {d:.2f}, overlap {common:.2f}"

@@ -246,17 +246,17 @@ class AxesPen:
         patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
         self.ax.add_patch(patch)
 
-    def disc(self, place, radius, *paint):
+    def disc(self, place, radius, fill, outline, width):
         """A circle around a place."""
-        self._add(self.patches.Circle(place, radius), *paint)
+        self._add(self.patches.Circle(place, radius), fill, outline, width)
 
-    def square(self, place, *paint):
+    def square(self, place, fill, outline, width):
         """A dashed square around a place."""
         side = 2 * draw.RADIUS - 6
         corner = np.subtract(place, side / 2)
         box = "round,pad=2,rounding_size=3"
         patch = self.patches.FancyBboxPatch(corner, side, side, boxstyle=box)
-        self._add(patch, *paint, ls=(0, (3, 1.4)))
+        self._add(patch, fill, outline, width, ls=(0, (3, 1.4)))
 
     def path(self, curve, *paint):
         """A line of (letter, points), letters as in SVG."""

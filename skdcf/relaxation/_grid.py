@@ -207,8 +207,13 @@ class GridRelaxation(Relaxation):
         """Compute the thresholds of all problems, and log q of all cells."""
         risk = take(risk, plan.claims)
         thresholds = soft_grid.threshold_grid(risk, plan.layout, self.margin)
-        keep = plan.layout, self.keep_temperature, self.keep_shift
-        log_p = soft_grid.log_keep(risk, thresholds, *keep)
+        log_p = soft_grid.log_keep(
+            risk,
+            thresholds,
+            plan.layout,
+            temperature=self.keep_temperature,
+            shift=self.keep_shift,
+        )
         if plan.blocks is None:
             return thresholds, log_p
         return thresholds, soft_grid.log_coherence(log_p, plan.blocks)
@@ -216,17 +221,33 @@ class GridRelaxation(Relaxation):
     def scores(self, state, plan):
         """Compute the soft supremum of the safe thresholds, shape (n_problems,)."""
         thresholds, log_q = state
-        false = plan.false_cells, plan.false_thresholds, plan.false_share
-        unsafe = soft_grid.violation(log_q, *false, self.violation_temperature)
-        shape = plan.layout, self.sharpness, self.violation_weight
-        scores = soft_grid.soft_supremum(thresholds, unsafe, *shape)
+        unsafe = soft_grid.violation(
+            log_q,
+            false_cells=plan.false_cells,
+            false_thresholds=plan.false_thresholds,
+            false_share=plan.false_share,
+            temperature=self.violation_temperature,
+        )
+        scores = soft_grid.soft_supremum(
+            thresholds,
+            unsafe,
+            plan.layout,
+            sharpness=self.sharpness,
+            weight=self.violation_weight,
+        )
         return take(scores, plan.problems_back)
 
     def kept(self, state, threshold, plan):
         """Compute q at the largest grid threshold below, softly, shape (n_claims,)."""
         thresholds, log_q = state
-        gate = plan.layout, self.sharpness, self.gate_temperature, self.gate_shift
-        weights = soft_grid.gated_weights(thresholds, threshold, *gate)
+        weights = soft_grid.gated_weights(
+            thresholds,
+            threshold,
+            plan.layout,
+            sharpness=self.sharpness,
+            temperature=self.gate_temperature,
+            shift=self.gate_shift,
+        )
         kept = soft_grid.grid_retention(log_q, weights, plan.layout)
         return take(kept, plan.claims_back)
 
@@ -303,7 +324,9 @@ class GridPlan:
         false_cells = ranges(layout.cell_offsets[false], width)
         n_false = np.bincount(batch.problem_of[labels == 0], minlength=len(batch))
         share = np.where(n_false > 0, 1 / np.maximum(n_false, 1), 0.0)[order]
-        weights = (batch, claims, sizes, ancestor_weight)
+        blocks = None
+        if len(batch.edges):
+            blocks = _ancestor_weights(batch, claims, sizes, ancestor_weight)
         return cls(
             n_problems=len(batch),
             problem_of=batch.problem_of,
@@ -312,7 +335,7 @@ class GridPlan:
             claims_back=np.argsort(claims),
             problems_back=np.argsort(order),
             layout=layout,
-            blocks=_ancestor_weights(*weights) if len(batch.edges) else None,
+            blocks=blocks,
             false_cells=false_cells,
             false_thresholds=layout.cell_threshold[false_cells],
             false_share=np.repeat(share, sizes + 2),

@@ -77,11 +77,22 @@ class GridStep:
         share = self.plan.false_share
         tau = relaxation.violation_temperature
         V, valid_back = violation_step(log_valid, share, tau)
-        shape = relaxation.sharpness, relaxation.violation_weight
-        scores, scores_back = soft_supremum_step(t, V, grid, *shape)
+        scores, scores_back = soft_supremum_step(
+            t,
+            V,
+            grid,
+            sharpness=relaxation.sharpness,
+            weight=relaxation.violation_weight,
+        )
         bound, in_scores = self._bound(scores, calibration)
-        gate = relaxation.sharpness, relaxation.gate_temperature, relaxation.gate_shift
-        w, weights_back = gated_weights_step(t, bound, grid, *gate)
+        w, weights_back = gated_weights_step(
+            t,
+            bound,
+            grid,
+            sharpness=relaxation.sharpness,
+            temperature=relaxation.gate_temperature,
+            shift=relaxation.gate_shift,
+        )
         share = self._share(prediction)
         loss = -((share * true) @ w)
         if not np.isfinite(loss):
@@ -89,7 +100,7 @@ class GridStep:
         g_t, g_bound = weights_back(-share * true)
         g_more, g_violation = scores_back(g_bound * in_scores)
         g_cells = self._into_cells(-share * w, valid_back(g_violation), slope)
-        return loss, self._into_risk(g_t, g_more, g_cells, r, ends)
+        return loss, self._into_risk(g_t, g_more, g_cells, r=r, ends=ends)
 
     def _log_q(self, r, t):
         """Compute log q of all cells; x and log p stay in their buffers."""

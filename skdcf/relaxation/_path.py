@@ -259,7 +259,9 @@ class Relaxation(Settings, metaclass=ABCMeta):
         float
             The loss.
         """
-        return -self.retention(risk, plan, alpha, calibration, prediction)
+        return -self.retention(
+            risk, plan, alpha, calibration=calibration, prediction=prediction
+        )
 
 
 @dataclass(frozen=True)
@@ -387,8 +389,14 @@ class PathRelaxation(Relaxation):
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
         true = (labels == 1).astype(np.float64)
-        false = np.flatnonzero(decides), offsets_of(count)
-        return PathPlan(len(batch), batch.problem_of, true, *false, batch)
+        return PathPlan(
+            n_problems=len(batch),
+            problem_of=batch.problem_of,
+            labels=true,
+            false_claims=np.flatnonzero(decides),
+            false_offsets=offsets_of(count),
+            batch=batch,
+        )
 
     def soft_threshold(self, scores: NDArray, alpha: float) -> float:
         check_alpha(alpha)
@@ -442,8 +450,9 @@ class PathRelaxation(Relaxation):
 
     def scores(self, state, plan):
         """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
-        false = plan.false_claims, plan.false_offsets
-        return soft.soft_nonconformity_scores(state, *false, self.max_temperature)
+        return soft.soft_nonconformity_scores(
+            state, plan.false_claims, plan.false_offsets, self.max_temperature
+        )
 
     def kept(self, state, threshold, plan):
         """Compute softly whether the path risk lies below the threshold, shape (n_claims,)."""

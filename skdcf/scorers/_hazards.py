@@ -59,8 +59,10 @@ def worth_of(gain: Gain) -> Worth:
     """
     worth = WORTH.get(gain, gain) if isinstance(gain, str) else gain
     if not callable(worth):
-        allowed = f"one of {list(WORTH)}, or a function of the number of kept claims"
-        raise ValueError(f"gain is {gain!r}, but must be {allowed}, such as numpy.sqrt")
+        raise ValueError(
+            f"gain is {gain!r}, but must be one of {list(WORTH)}, or a function of the "
+            "number of kept claims, such as numpy.sqrt"
+        )
     steps = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
     grows = np.isfinite(steps).all() and (steps > 0).all()
     if not (grows and (np.diff(steps) <= 1e-9 * steps[:-1]).all()):
@@ -255,8 +257,9 @@ class NeymanPearsonScorer(Scorer):
             public = self.prior_.hazards(batch)
             at_risk = evidence.at_risk
             false = evidence.labels[at_risk] == 0
-            given = log_odds[at_risk], public[:, at_risk], false
-            self.blend_ = blend(*given, self.prior_.weights_)
+            self.blend_ = blend(
+                log_odds[at_risk], public[:, at_risk], false, self.prior_.weights_
+            )
         mixed = self._mixed(log_odds, batch)
         for fold, (part, rows) in enumerate(zip(parts, of_fold, strict=True)):
             unseen[rows] = part._price(mixed[rows], batch[fold_of == fold])

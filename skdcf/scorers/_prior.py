@@ -150,9 +150,10 @@ class PublicPrior(Scorer):
         names = list(batch.feature_names or ())
         missing = [name for name in self.columns_ if name not in names]
         if missing:
-            which = f"{len(missing)} of the {len(self.columns_)} columns of reasoning_features()"
-            why = f"that the public prior reads are missing, such as {missing[0]!r}"
-            raise ValueError(f"{which} {why}")
+            raise ValueError(
+                f"{len(missing)} of the {len(self.columns_)} columns of reasoning_features() "
+                f"that the public prior reads are missing, such as {missing[0]!r}"
+            )
         at = [names.index(name) for name in self.columns_]
         return batch.replace_features(batch.features[:, at], self.columns_)
 

@@ -311,9 +311,10 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
         form = self.linear_form(batch)
         if form is None:
-            why = "is not linear, and no exact Shapley values are known for it"
-            advice = "skdcf.inspection.permutation_importance works with every scorer"
-            raise ValueError(f"{self!r} {why}: {advice}")
+            raise ValueError(
+                f"{self!r} is not linear, and no exact Shapley values are known for it: "
+                "skdcf.inspection.permutation_importance works with every scorer"
+            )
         mean = form.values(background.features).mean(axis=0)
         return form.weights * (form.values(batch.features) - mean)
 
@@ -389,11 +390,9 @@ def probed_form(decide, n_features):
 
 def confidence_of_each(scorers, batch):
     """Confidences, shape (n_scorers, n_claims); the same scorer is asked only once."""
-    scorer_by_id = {id(scorer): scorer for scorer in scorers}
-    scorer_by_id = {
-        key: scorer.confidence(batch) for key, scorer in scorer_by_id.items()
-    }
-    return np.array([scorer_by_id[id(scorer)] for scorer in scorers])
+    distinct = {id(scorer): scorer for scorer in scorers}
+    confidence = {key: scorer.confidence(batch) for key, scorer in distinct.items()}
+    return np.array([confidence[id(scorer)] for scorer in scorers])
 
 
 def folds(n, groups, n_folds, rng):
@@ -407,8 +406,10 @@ def folds(n, groups, n_folds, rng):
 def need_features(batch):
     """ValueError where the problems have no features yet."""
     if batch.features is None:
-        why = "the problems have no features yet: add some with skdcf.features"
-        raise ValueError(f"the scorer needs features, but {why}")
+        raise ValueError(
+            "the scorer needs features, but the problems have no features yet: add some "
+            "with skdcf.features"
+        )
 
 
 FREQUENCY = "frequency-score"

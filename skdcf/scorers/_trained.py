@@ -147,8 +147,10 @@ class MLPScorer(Settings):
         hidden = self.hidden_layer_sizes
         hidden = (hidden,) if isinstance(hidden, (int, Integral)) else tuple(hidden)
         if not all(isinstance(n, Integral) and n > 0 for n in hidden):
-            found = f"hidden_layer_sizes is {self.hidden_layer_sizes!r}"
-            raise ValueError(f"{found}: whole numbers of at least 1 are needed")
+            raise ValueError(
+                f"hidden_layer_sizes is {self.hidden_layer_sizes!r}: whole numbers of at "
+                "least 1 are needed"
+            )
         params = []
         n_in = n_features
         for n_out in (*hidden, 1):
@@ -268,10 +270,18 @@ class ConformalScorer(Scorer):
         from ..training.loop import train
 
         need_features(batch)
-        task, alphas = tasks[0], [task.alpha for task in tasks]
-        through = task.relaxation or PathRelaxation(), task.training or SoftTraining()
-        problems = batch, labels, alphas, task.groups, task.rng, task.verbose
-        return train(self._fresh_model(), *through, *problems)
+        task = tasks[0]
+        return train(
+            self._fresh_model(),
+            task.relaxation or PathRelaxation(),
+            task.training or SoftTraining(),
+            batch,
+            labels=labels,
+            alphas=[task.alpha for task in tasks],
+            groups=task.groups,
+            rng=task.rng,
+            verbose=task.verbose,
+        )
 
     def _fresh_model(self):
         return LinearScorer() if self.model is None else clone(self.model, safe=False)
@@ -426,8 +436,10 @@ class MixtureScorer(Scorer):
         super().validate()
         worth_of(self.gain)
         if self.public_prior not in (True, False) and self.members is not None:
-            where = "pass it to the NeymanPearsonScorer among them"
-            raise ValueError(f"public_prior is set with members of your own: {where}")
+            raise ValueError(
+                "public_prior is set with members of your own: pass it to the "
+                "NeymanPearsonScorer among them"
+            )
         for name, member in (self.members or {}).items():
             if not isinstance(member, Scorer):
                 raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
@@ -480,32 +492,40 @@ class MixtureScorer(Scorer):
         return self._fit_into(fresh, batch, labels, tasks)
 
     def _fit_into(self, mixtures, batch, labels, tasks):
+        """Fit the members once for all levels, and weigh them for each."""
         self.validate()
         need_features(batch)
-        rng, (prior, reason) = tasks[0].rng, self._admit_prior(batch, tasks[0])
-        fold_of = folds(len(batch), tasks[0].groups, self.n_folds, rng)
-        levels = []
-        unseen = []
-        fresh = self._fresh_members(prior)
-        if prior is not None and not (tasks[0].relaxation or tasks[0].training):
-            del fresh["linear"]  # which adds nothing to a blend (measured)
-        for member in fresh.values():
-            seed = rng.randint(2**31 - 1)
-            tasks_of_member = [
-                replace(task, rng=np.random.RandomState(seed)) for task in tasks
-            ]
-            fitted, confidences = _fit_member(
-                member, batch, labels, tasks_of_member, fold_of
-            )
-            levels.append(fitted)
-            unseen.append(confidences)
-        of_level = zip(*levels, strict=True), np.stack(unseen, axis=1)
+        first_task = tasks[0]
+        rng = first_task.rng
+        prior, prior_note = self._admit_prior(batch, first_task)
+        fold_of = folds(len(batch), first_task.groups, self.n_folds, rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
-        for mixture, task, tasks_of_member, prior_note in zip(
-            mixtures, tasks, *of_level, strict=True
-        ):
-            mixture.members_ = dict(zip(fresh, tasks_of_member, strict=True))
-            mixture._weigh(prior_note, task, batch, labels, n_folds, prior, reason)
+
+        fresh = self._fresh_members(prior)
+        if prior is not None and not (first_task.relaxation or first_task.training):
+            del fresh["linear"]  # which adds nothing to a blend (measured)
+
+        # Per member, a fitted scorer and the confidences out of fold for each level.
+        fitted: dict[str, list] = {}
+        confidences = np.empty((len(fresh), len(tasks), batch.n_claims))
+        for row, (name, member) in enumerate(fresh.items()):
+            seed = rng.randint(2**31 - 1)
+            seeded = [replace(t, rng=np.random.RandomState(seed)) for t in tasks]
+            fitted[name], confidences[row] = _fit_member(
+                member, batch, labels, tasks=seeded, fold_of=fold_of
+            )
+
+        for level, (mixture, task) in enumerate(zip(mixtures, tasks, strict=True)):
+            mixture.members_ = {name: fitted[name][level] for name in fresh}
+            mixture._weigh(
+                confidences[:, level],
+                task,
+                batch=batch,
+                labels=labels,
+                n_folds=n_folds,
+                prior=prior,
+                prior_note=prior_note,
+            )
             if task.verbose:
                 print(mixture.selection_)
         return mixtures
@@ -532,8 +552,14 @@ class MixtureScorer(Scorer):
         if self.members or not (asked or SUPPORT in (batch.feature_names or ())):
             return None
         reason = f"nothing trains, as alpha = {alpha:g} takes all problems to calibrate"
-        alone = (str(scorer),), np.ones(1), np.full(1, np.nan)
-        scorer.selection_ = Selection(alpha, *alone, n_folds=0, prior=reason)
+        scorer.selection_ = Selection(
+            alpha,
+            members=(str(scorer),),
+            weights=np.ones(1),
+            retention=np.full(1, np.nan),
+            n_folds=0,
+            prior=reason,
+        )
         return scorer
 
     def _admit_prior(self, batch, task):
@@ -547,22 +573,32 @@ class MixtureScorer(Scorer):
             reason = _reason_against(PublicPrior(), batch, task)
         return (None, f"left out: {reason}") if reason else (PublicPrior(), "")
 
-    def _weigh(self, confidences, task, batch, labels, n_folds, prior, said):
+    def _weigh(self, confidences, task, *, batch, labels, n_folds, prior, prior_note):
         names = tuple(self.members_)
         retention = np.full(len(names), np.nan)
-        given = (batch, labels, task.alpha)
         if n_folds:
             worth = worth_of(self.gain)
-            retention = np.array([_retention(c, *given, worth) for c in confidences])
+            for member, confidence in enumerate(confidences):
+                retention[member] = _retention(
+                    confidence, batch, labels, alpha=task.alpha, worth=worth
+                )
         deviation = confidences.std(axis=1)
         self._centre = confidences.mean(axis=1)
         self._scale = np.where(deviation > 0, deviation, 1.0)
         weights = self._weights(retention, task.alpha, len(batch))
         if prior is not None:
             b, own_weight, *public = self.members_["neyman-pearson"].blend_
-            said = f"log odds {b:.2f} + {own_weight:.2f} own + {sum(public):.2f} public"
-        selection = names, weights, retention, n_folds, said
-        self.selection_ = Selection(task.alpha, *selection)
+            prior_note = (
+                f"log odds {b:.2f} + {own_weight:.2f} own + {sum(public):.2f} public"
+            )
+        self.selection_ = Selection(
+            task.alpha,
+            members=names,
+            weights=weights,
+            retention=retention,
+            n_folds=n_folds,
+            prior=prior_note,
+        )
 
     def _weights(self, retention, alpha, n):
         lean = LEANING if self.members is None else {}
@@ -638,7 +674,9 @@ def _retention(confidence, batch, labels, alpha, worth=np.positive):
     risk = path_risk(-confidence, batch)
     scores = nonconformity_scores(risk, labels, batch.offsets)
     lowest = leave_one_out_alpha(scores, risk, batch.problem_of)
-    bounds = max(0.6 * alpha, 1.5 / n), max(1.6 * alpha, 6.5 / n)
-    levels = np.minimum(np.geomspace(*bounds, N_LEVELS), 1 - 0.5 / n)
+    lowest_level = max(0.6 * alpha, 1.5 / n)
+    highest_level = max(1.6 * alpha, 6.5 / n)
+    levels = np.geomspace(lowest_level, highest_level, N_LEVELS)
+    levels = np.minimum(levels, 1 - 0.5 / n)
     counts = [segment_sum(true & (lowest <= a), batch.offsets) for a in levels]
     return worth(np.array(counts, dtype=np.float64)).sum(axis=1).mean() / n

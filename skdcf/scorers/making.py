@@ -132,9 +132,9 @@ def _make(scorer, names):
         return FrequencyScorer() if FREQUENCY in names else ClassifierScorer()
     if isinstance(scorer, str) and scorer in NAMED:
         if scorer in names:
-            how = f"pass FeatureScorer({scorer!r}) for the feature, or rename it"
             raise ValueError(
-                f"{scorer!r} is the name of a scorer and of a feature: {how}"
+                f"{scorer!r} is the name of a scorer and of a feature: pass "
+                f"FeatureScorer({scorer!r}) for the feature, or rename it"
             )
         return NAMED[scorer]()
     if isinstance(scorer, (str, Integral)) and not isinstance(scorer, bool):
@@ -307,8 +307,9 @@ class ClassifierScorer(Scorer):
         form = _scorer.probed_form(self._decide, batch.n_features)
         form.weights[self._noise] = 0.0
         # Steps before the last may leave the score not linear in the features.
-        both_forms = form(batch.features), self.confidence(batch)
-        return form if np.allclose(*both_forms, rtol=1e-6, atol=1e-6) else None
+        linear = form(batch.features)
+        is_linear = np.allclose(linear, self.confidence(batch), rtol=1e-6, atol=1e-6)
+        return form if is_linear else None
 
     def shap_values(self, batch: GraphBatch, background: GraphBatch) -> NDArray:
         """Compute how much each feature adds to the confidence.

@@ -125,7 +125,8 @@ def train(
     alphas = [check_alpha(alpha) for alpha in alphas]
     training.validate()
     relaxation.validate()
-    run = _Run(model, relaxation, training, rng or np.random.RandomState(), verbose)
+    rng = rng or np.random.RandomState()
+    run = _Run(model, relaxation, training, rng=rng, verbose=verbose)
     run.prepare(batch, labels, groups)
     return [run.for_level(alpha) for alpha in alphas]
 
@@ -154,8 +155,11 @@ class _Run:
         self.X = self.standardizer(batch.features)
         x, self.unflatten = flatten_params(self.model.init(self.X.shape[1], self.rng))
         if self.training.start == "coherent":
-            x = start_coherent(self.model, self.X, batch, labels, x, self.unflatten)
-        self.x, self.scores = x, self.model(self.unflatten(x), self.X)
+            x = start_coherent(
+                self.model, self.X, batch, labels=labels, x=x, unflatten=self.unflatten
+            )
+        self.x = x
+        self.scores = self.model(self.unflatten(x), self.X)
         self.message = _why_nothing_to_learn(labels, self.scores)
         if not self.message:
             self.plan = self.relaxation.plan(batch, labels)
@@ -179,12 +183,12 @@ class _Run:
 
     def _minimise(self, alpha, result):
         objective = Objective(
-            forward(self.model, self.unflatten, self.X),
-            loss_step(self.relaxation, self.plan, alpha),
-            LOSSES[self.training.loss],
-            self.training.unit_variance,
-            self.training.shrinkage / (alpha * self.plan.n_problems) ** 2,
-            standardised(self.scores)[0],
+            forward=forward(self.model, self.unflatten, self.X),
+            step=loss_step(self.relaxation, self.plan, alpha),
+            loss=LOSSES[self.training.loss],
+            unit_variance=self.training.unit_variance,
+            mu=self.training.shrinkage / (alpha * self.plan.n_problems) ** 2,
+            start=standardised(self.scores)[0],
         )
         watch = _Watch(self, alpha, result)
         fun = self._halved(objective) if self.optimizer.halves else objective
@@ -277,7 +281,7 @@ def start_coherent(model, X, batch, labels, x, unflatten):
     if not judged.all():
         X = X[judged]
         target = target[judged]
-    return fit_logistic(model, X, target, x, unflatten)
+    return fit_logistic(model, X, target, x=x, unflatten=unflatten)
 
 
 def fit_logistic(model, X, target, x, unflatten, C=C):

@@ -18,8 +18,10 @@ def holdout_count(name, size, n):
     if isinstance(size, Real) and not isinstance(size, Integral) and 0 < size < 1:
         count = max(1, round(size * n))
     if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
-        allowed = "a fraction in (0, 1) or a number of problems, at least 1"
-        raise ValueError(f"{name} is {size!r}, but must be {allowed}")
+        raise ValueError(
+            f"{name} is {size!r}, but must be a fraction in (0, 1) or a number of problems, "
+            "at least 1"
+        )
     if count >= n:
         raise ValueError(
             f"{name} holds out {count} of n_samples = {n} problems, but at least 1 "

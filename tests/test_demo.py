@@ -32,7 +32,7 @@ def test_demo_on_real_data(source, data_home, tmp_path, capsys):
 
 
 def test_demo_without_data_says_so(tmp_path, monkeypatch, capsys):
-    def offline(*_):
+    def offline(*_, **options):
         raise OSError("offline")
 
     monkeypatch.setattr("sklearn.datasets.fetch_file", offline)

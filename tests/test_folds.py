@@ -91,9 +91,9 @@ def test_what_the_mixture_weighs_is_out_of_fold(monkeypatch):
     """Through the whole fit of the default, to the last bit."""
     seen = []
 
-    def weigh(self, confidences, *rest):
+    def weigh(self, confidences, *rest, **options):
         seen.append(confidences)
-        return original(self, confidences, *rest)
+        return original(self, confidences, *rest, **options)
 
     original = MixtureScorer._weigh
     monkeypatch.setattr(MixtureScorer, "_weigh", weigh)

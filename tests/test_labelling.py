@@ -65,7 +65,9 @@ def test_a_program_killed_while_it_writes_loses_that_line_only(tmp_path, cut):
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - cut])
     left = ["true", "false" if cut == 1 else None]  # without its end the line is whole
-    said = nullcontext() if cut == 1 else pytest.warns(UserWarning, match="was incomplete")
+    said = (
+        nullcontext() if cut == 1 else pytest.warns(UserWarning, match="was incomplete")
+    )
     with said:
         again = LabelStore(GRAPHS, path)
     assert again.said(0, "ann") == left

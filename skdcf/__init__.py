@@ -1,38 +1,12 @@
 """Filters for language-model reasoning that keep no false claim, with a guarantee.
 
 Everything is imported when it is first used, so that the command line answers at once.
+Editors and type checkers read ``__init__.pyi``.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # editors and type checkers read this
-    from . import (  # noqa: F401
-        adapters,
-        datasets,
-        evaluation,
-        features,
-        guarantees,
-        inspection,
-        labelling,
-        llm,
-        metrics,
-        monitoring,
-        plots,
-        scorers,
-        training,
-    )
-    from .estimators import (
-        BoostedIndependentFactuality,
-        CoherentConformalFilter,
-        HardCF,
-        IndependentFactuality,
-        SingleFeatureCF,
-        XGBoostCF,
-        accept_origin,
-    )
-    from .graphs import GraphBatch, ReasoningGraph
-    from .persistence import load, save
+from ._version import __version__ as __version__
 
 __all__ = [
     "BoostedIndependentFactuality",
@@ -47,13 +21,12 @@ __all__ = [
     "load",
     "save",
 ]
-__version__ = "0.1.0"
 
 _HOMES = dict.fromkeys(("GraphBatch", "ReasoningGraph"), "graphs")
 _HOMES |= dict.fromkeys(("load", "save"), "persistence")
 
 
-def _find(name: str) -> Any:
+def __getattr__(name):
     # First of all, and from here: within the nested imports of the package CPython's
     # call stack is so deep that it allocates its next piece again and again, which would
     # make importing scipy a seventh slower.
@@ -71,9 +44,5 @@ def _find(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-if not TYPE_CHECKING:  # type checkers would take every name for one of ours
-    __getattr__ = _find
-
-
-def __dir__() -> list[str]:
+def __dir__():
     return sorted({*globals(), *__all__})

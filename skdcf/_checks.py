@@ -160,7 +160,7 @@ def versions():
     """The versions by which it is told whether something was made by another one."""
     import sklearn
 
-    from . import __version__
+    from ._version import __version__
 
     return f"{sklearn.__version__} (with skdcf {__version__})"
 

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
 
 # Each floor may import what lies below it, and what lies beside it without a circle.
 FLOORS = [
-    {"_checks", "_drawing", "_files", "_html", "_parameters", "exceptions"},
+    {"_checks", "_drawing", "_files", "_html", "_parameters", "_version", "exceptions"},
     {"graphs", "edges"},
     {"ops"},
     {"features", "guarantees", "relaxation", "training"},

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
-from .. import __version__
+from .._version import __version__
 
 OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 

@@ -22,9 +22,9 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from .. import __version__
 from .._checks import check_alphas, check_choice, warn
 from .._files import append_journal, open_journal
+from .._version import __version__
 from ..estimators import accept_origin, reason_in_force
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups

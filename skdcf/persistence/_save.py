@@ -19,9 +19,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .. import __version__
 from .._checks import warn, warn_of_versions
 from .._files import replaced
+from .._version import __version__
 from ..exceptions import SettingWarning
 
 FORMAT = 1

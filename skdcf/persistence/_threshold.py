@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import __version__
 from .._checks import check_alpha, check_choice
 from .._files import write_text
+from .._version import __version__
 
 FORMAT = "skdcf threshold 1"
 

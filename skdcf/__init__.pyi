@@ -1,0 +1,101 @@
+# What editors and type checkers read in place of the lazy imports of __init__.py.
+from . import (
+    adapters as adapters,
+)
+from . import (
+    datasets as datasets,
+)
+from . import (
+    edges as edges,
+)
+from . import (
+    evaluation as evaluation,
+)
+from . import (
+    exceptions as exceptions,
+)
+from . import (
+    features as features,
+)
+from . import (
+    graphs as graphs,
+)
+from . import (
+    guarantees as guarantees,
+)
+from . import (
+    inspection as inspection,
+)
+from . import (
+    labelling as labelling,
+)
+from . import (
+    llm as llm,
+)
+from . import (
+    metrics as metrics,
+)
+from . import (
+    monitoring as monitoring,
+)
+from . import (
+    persistence as persistence,
+)
+from . import (
+    plots as plots,
+)
+from . import (
+    relaxation as relaxation,
+)
+from . import (
+    reporting as reporting,
+)
+from . import (
+    scorers as scorers,
+)
+from . import (
+    service as service,
+)
+from . import (
+    training as training,
+)
+from ._version import __version__ as __version__
+from .estimators import (
+    BoostedIndependentFactuality as BoostedIndependentFactuality,
+)
+from .estimators import (
+    CoherentConformalFilter as CoherentConformalFilter,
+)
+from .estimators import (
+    HardCF as HardCF,
+)
+from .estimators import (
+    IndependentFactuality as IndependentFactuality,
+)
+from .estimators import (
+    SingleFeatureCF as SingleFeatureCF,
+)
+from .estimators import (
+    XGBoostCF as XGBoostCF,
+)
+from .estimators import (
+    accept_origin as accept_origin,
+)
+from .graphs import GraphBatch as GraphBatch
+from .graphs import ReasoningGraph as ReasoningGraph
+from .persistence import load as load
+from .persistence import save as save
+
+__all__ = [
+    "BoostedIndependentFactuality",
+    "CoherentConformalFilter",
+    "GraphBatch",
+    "HardCF",
+    "IndependentFactuality",
+    "ReasoningGraph",
+    "SingleFeatureCF",
+    "XGBoostCF",
+    "accept_origin",
+    "load",
+    "save",
+]

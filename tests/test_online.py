@@ -1,13 +1,22 @@
 """Decisions while an answer is written equal those about the whole answer."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-from skdcf import CoherentConformalFilter, GraphBatch, HardCF
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.features import reasoning_features
-from skdcf.guarantees import NoFalseClaim
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.scorers import (
+    ClassifierScorer,
+    FrequencyScorer,
+    LinearScorer,
+    MLPScorer,
+    Scorer,
+)
 
 
 def as_claims(graph):
@@ -117,6 +126,92 @@ def test_refused():
     by = NoFalseClaim(by=lambda batch: batch.sizes > 3)
     with pytest.raises(ValueError, match="function of whole answers"):
         HardCF(0, online=True, guarantee=by).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "cf",
+    [
+        HardCF(0, online=True, alpha=0.2),
+        HardCF(0, online=True, alpha=0.2, edges="none"),
+        HardCF(FrequencyScorer(beta_mix=0.5), online=True, alpha=0.2),
+        HardCF(ClassifierScorer(), online=True, alpha=0.2, random_state=0),
+        HardCF(0, online=True, alpha=0.3, guarantee=ExpectedFalse("share")),
+        HardCF(0, online=True, alpha=0.2, guarantee=NoFalseClaim(1, by="kind")),
+        HardCF(descendants, online=True, ties="jitter", alpha=0.2, random_state=0),
+        CoherentConformalFilter(LinearScorer(), online=True, alpha=0.2, random_state=0),
+        CoherentConformalFilter(
+            MLPScorer((3,)), online=True, alpha=0.2, random_state=0
+        ),
+    ],
+)
+def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):
+    """Each claim is scored once in `stream`; prefixes come in several blocks in `predict`."""
+    X, y = make_reasoning_graphs(260, random_state=3, return_X_y=True)
+    about = [{"kind": "ab"[i % 2], "no_verdict": [i % 2]} for i in range(260)]
+    X = GraphBatch.from_arrays(
+        X.features,
+        X.offsets,
+        X.edges,
+        feature_names=X.feature_names,
+        metadata=[
+            m if i % 7 == 0 else {"kind": m["kind"]} for i, m in enumerate(about)
+        ],
+    )
+    cf.fit(X[:200], y[:200])
+    masks = cf.predict(X[200:])
+    for graph, mask in zip(X[200:], masks, strict=True):
+        assert streamed(cf, graph, metadata=graph.metadata) == mask.tolist()
+    assert 0 < np.concatenate(list(masks)).mean() < 1
+    before = cf.path_risk(X[200:])
+    monkeypatch.setattr("skdcf.estimators._online.BLOCK", 7)
+    for risks, whole in zip(cf.path_risk(X[200:]), before, strict=True):
+        np.testing.assert_allclose(risks, whole, rtol=1e-12)
+
+
+def test_a_bound_on_kept_claims_is_refused():
+    """A later claim of a small risk makes room for fewer: stream would keep what goes."""
+    X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+    with pytest.raises(ValueError, match="counts the claims that are kept"):
+        HardCF(0, online=True, guarantee=ExpectedFalse("count", 0.5)).fit(X, y)
+
+
+class Counting(Scorer):
+    """Notes how many claims it is asked about."""
+
+    asked = 0
+
+    def confidence(self, batch):
+        Counting.asked += batch.n_claims
+        return -batch.features[:, 0]
+
+
+def chain(n):
+    rng = np.random.default_rng(n)
+    edges = [(v, v + 1) for v in range(n - 1)]
+    return ReasoningGraph(np.sort(rng.random((n, 2)), axis=0), edges)
+
+
+def test_stream_asks_about_each_prefix_once():
+    X = [chain(4) for _ in range(40)]
+    cf = HardCF(Counting(), online=True, alpha=0.2).fit(X, [[1, 1, 1, 0]] * 40)
+    Counting.asked = 0
+    list(cf.stream({"features": row, "parents": []} for row in chain(30).features))
+    # One prefix of each length, and once more the first, whose settings are checked.
+    assert Counting.asked == 30 * 31 // 2 + 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scorer", [0, Counting()])
+def test_long_answers_need_little_memory(scorer):
+    """An answer of 10,000 claims asked for 11.5 GiB when all prefixes were laid out."""
+    X = [chain(4) for _ in range(40)]
+    cf = HardCF(scorer, online=True, alpha=0.2).fit(X, [[1, 1, 1, 0]] * 40)
+    long = chain(10_000 if scorer == 0 else 3_000)
+    tracemalloc.start()
+    cf.predict([long])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**9
 
 
 @pytest.mark.long

@@ -477,9 +477,7 @@ class ConformalFilter(Settings):
     def _confidence(self, view):
         if not self.online:
             return confidence_of(self.scorer_, view.seen)
-        parts = _online.prefixes(view.passed)
-        of_parts = confidence_of(self.scorer_, self._seen(parts))
-        return of_parts[parts.offsets[1:] - 1]
+        return _online.confidence_so_far(self, view.passed, view.seen)
 
     def _confidence_alone(self, batch):
         """Confidences of problems as passed; columns are computed with no others about."""
@@ -499,11 +497,8 @@ class ConformalFilter(Settings):
             risk = raised(risk, batch.features)
         if self.ties == "jitter":
             # Online, no claim that comes later may enter.
-            parts = _online.prefixes(batch) if self.online else batch
-            last = parts.offsets[1:] - 1 if self.online else slice(None)
-            risk_of_last = np.zeros(parts.n_claims)
-            risk_of_last[last] = risk
-            risk = jittered(risk_of_last, parts, self._seed, steady)[last]
+            jitter = _online.jittered_so_far if self.online else jittered
+            risk = jitter(risk, batch, self._seed, steady)
         if batch.metadata is None:
             return risk
         return with_missing_verdicts(risk, batch)

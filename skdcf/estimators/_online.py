@@ -5,6 +5,8 @@ While an answer is written, the risk of a claim is computed from the claims up t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,25 +16,68 @@ from ..features.columns import list_looking_ahead
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.problems import Problems
 from ..graphs.ragged import offsets_of, ranges
-from ..scorers import LinearForm
+from ..ops.hard import path_risk
+from ..scorers import (
+    ClassifierScorer,
+    ConformalScorer,
+    FeatureScorer,
+    FrequencyScorer,
+    LinearForm,
+    LinearScorer,
+    MLPScorer,
+)
+from ._door import confidence_of, with_names
+from ._jitter import jittered
+
+#: Claims of prefixes that are laid out at a time: an answer of 10,000 has 50 million.
+BLOCK = 2**19
 
 
-def prefixes(batch: GraphBatch) -> GraphBatch:
-    """One problem per claim: the claims of its problem up to it, which is the last.
-
-    Raises
-    ------
-    ValueError
-        If a claim comes before one that it builds on.
-    """
+def refuse_late_parents(batch: GraphBatch) -> None:
+    """ValueError if a claim comes before one that it builds on."""
     late = np.flatnonzero(batch.edges[:, 0] > batch.edges[:, 1])
     if len(late):
         raise ValueError(
             f"{batch.locate(int(batch.edges[late[0], 1]))} comes before a claim that it "
             "builds on: with online=True parents have to stand first"
         )
-    problem = batch.problem_of
-    row = np.arange(batch.n_claims)
+
+
+def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
+    """One problem per claim: the claims of its problem up to it, which is the last.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The problems.
+
+    Yields
+    ------
+    claims : slice
+        Which claims of the batch these are.
+    prefixes : GraphBatch
+        A problem for each of them, together of about `BLOCK` claims.
+
+    Raises
+    ------
+    ValueError
+        If a claim comes before one that it builds on.
+    """
+    refuse_late_parents(batch)
+    sizes = np.arange(1, batch.n_claims + 1) - batch.offsets[batch.problem_of]
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < batch.n_claims:
+        before = ends[start] - sizes[start]
+        stop = int(np.searchsorted(ends, before + BLOCK, side="right"))
+        claims = slice(start, max(stop, start + 1))
+        yield claims, _prefixes(batch, claims)
+        start = claims.stop
+
+
+def _prefixes(batch, chosen):
+    row = np.arange(chosen.start, chosen.stop)
+    problem = batch.problem_of[chosen]
     sizes = row + 1 - batch.offsets[problem]
     claims = ranges(batch.offsets[problem], sizes)
     offsets = offsets_of(sizes)
@@ -42,9 +87,8 @@ def prefixes(batch: GraphBatch) -> GraphBatch:
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
     metadata = None
     if batch.metadata is not None:  # missing verdicts are looked at in whole problems
-        rows = batch.metadata
-        cleaned = [m and {k: m[k] for k in m if k != "no_verdict"} for m in rows]
-        metadata = [cleaned[i] for i in problem]
+        answers = [_without_verdicts(entry) for entry in batch.metadata]
+        metadata = [answers[i] for i in problem]
     columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
     return GraphBatch.from_arrays(
         None if batch.features is None else batch.features[claims],
@@ -58,8 +102,73 @@ def prefixes(batch: GraphBatch) -> GraphBatch:
     )
 
 
+def _without_verdicts(metadata):
+    return metadata and {k: v for k, v in metadata.items() if k != "no_verdict"}
+
+
+def scores_claims_alone(filter: Any) -> bool:
+    """Whether no other claim of the answer enters the score of a claim.
+
+    Then there are no prefixes to look at. A column of the caller's says nothing of when it
+    was made; columns that the filter computes, and scorers of others, may look around.
+    """
+    scorer = filter.scorer_
+    if filter.features is not None:
+        return False
+    if type(scorer) is ConformalScorer:
+        return type(scorer.model_) in (LinearScorer, MLPScorer)
+    if type(scorer) is FrequencyScorer:
+        return scorer.beta_mix == 0
+    return type(scorer) in (FeatureScorer, ClassifierScorer)
+
+
+def confidence_so_far(filter: Any, passed: GraphBatch, seen: GraphBatch) -> NDArray:
+    """The confidence in each claim, of the claims of its problem up to it.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        With ``online=True``.
+    passed : GraphBatch
+        The problems as the caller passed them.
+    seen : GraphBatch
+        The same as the scorer sees them.
+
+    Returns
+    -------
+    ndarray of shape (n_claims,)
+        The confidences.
+
+    Raises
+    ------
+    ValueError
+        If a claim comes before one that it builds on.
+    """
+    if scores_claims_alone(filter):
+        refuse_late_parents(passed)
+        return confidence_of(filter.scorer_, seen)
+    confidence = np.empty(passed.n_claims)
+    for claims, parts in blocks_of_prefixes(passed):
+        of_parts = confidence_of(filter.scorer_, filter._seen(parts))
+        confidence[claims] = of_parts[parts.offsets[1:] - 1]
+    return confidence
+
+
+def jittered_so_far(
+    risk: NDArray, batch: GraphBatch, seed: int, steady: bool
+) -> NDArray[np.float64]:
+    """As `jittered`, with noise that is a hash of the claims up to each claim."""
+    out = np.empty(batch.n_claims)
+    for claims, parts in blocks_of_prefixes(batch):
+        last = parts.offsets[1:] - 1
+        risk_of_parts = np.zeros(parts.n_claims)
+        risk_of_parts[last] = risk[claims]
+        out[claims] = jittered(risk_of_parts, parts, seed, steady)[last]
+    return out
+
+
 def refuse_whole_answers(guarantee):
-    """ValueError for groups and weights that are functions of whole answers."""
+    """ValueError for groups, weights and losses that are functions of whole answers."""
     entries = (("by", entry) for entry in guarantee.entries)
     for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):
@@ -67,6 +176,12 @@ def refuse_whole_answers(guarantee):
                 f"{name} is {value!r}, a function of whole answers, which are not known "
                 "while they are written: with online=True name a key of the metadata"
             )
+    loss = guarantee.largest_loss(np.zeros(1), np.array([0, 1]))
+    if np.ndim(loss):
+        raise ValueError(
+            f"{guarantee!r} counts the claims that are kept, also of those that come later: "
+            'with online=True choose ExpectedFalse("share") or NoFalseClaim(max_false=...)'
+        )
 
 
 def decide_online(filter, claims, alpha, **about):
@@ -77,8 +192,7 @@ def decide_online(filter, claims, alpha, **about):
             "the risks of this filter may look at later claims (such as "
             f"{ahead}): fit it with online=True to decide while an answer is written"
         )
-    rows = []
-    edges = []
+    answer = None
     for v, claim in enumerate(claims):
         parents = list(claim.get("parents") or ())
         wrong = [u for u in parents if not (isinstance(u, int) and 0 <= u < v)]
@@ -86,10 +200,77 @@ def decide_online(filter, claims, alpha, **about):
             raise ValueError(
                 f"claim {v} builds on claim {wrong[0]!r}, which does not come before it"
             )
-        rows.append(claim)
-        edges += [(u, v) for u in parents]
-        edges_known = edges if "parents" in claim or v == 0 else None
-        yield bool(filter.predict([_graph_of(rows, edges_known, about)], alpha)[0][-1])
+        if answer is None:
+            answer = _Answer(filter, alpha, about)
+        yield answer.keeps(claim, parents)
+
+
+class _Answer:
+    """An answer that is being written: the claims so far, and the path risk of each.
+
+    A new claim is scored once, with what the columns need: all claims before it, or none
+    of them where each claim is scored alone. The largest risk among its ancestors is known
+    from its parents.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        With ``online=True``.
+    alpha : float or None
+        The level that was asked for.
+    about : dict
+        What is known of the answer beforehand.
+    """
+
+    def __init__(self, filter, alpha, about):
+        metadata = about.get("metadata")
+        self.without_verdict = frozenset((metadata or {}).get("no_verdict") or ())
+        self.about = about | {"metadata": _without_verdicts(metadata)}
+        self.filter = filter
+        self.alpha = alpha
+        # The newest claim is the last of its prefix, so that nothing comes after it.
+        self.whole = copy(filter)
+        self.whole.online = False
+        self.alone = (
+            scores_claims_alone(filter)
+            and filter.ties != "jitter"
+            and not callable(filter.edges)
+        )
+        self.rows = []
+        self.edges = []
+        self.path_risk = []
+
+    def keeps(self, claim, parents):
+        """Whether a new claim is kept, which is remembered with its risk."""
+        v = len(self.rows)
+        self.rows.append(claim)
+        edges_known = "parents" in claim or v == 0
+        if self.alone:
+            rows = self.rows[-2:]
+            edges = [(0, 1)] if parents else []
+            before = [max((self.path_risk[u] for u in parents), default=-np.inf)]
+        else:
+            self.edges += [(u, v) for u in parents]
+            rows = self.rows
+            edges = self.edges
+            before = self.path_risk
+        graph = _graph_of(rows, edges if edges_known else None, self.about)
+        if v == 0:  # settings, level and number of problems are checked once
+            self.level = self.filter._at_level([graph], self.alpha)[2]
+            before = []
+
+        view = self.whole._look([graph])
+        confidence = self.whole._confidence(view)
+        risk = self.whole._risk(confidence, view.passed)
+        risk[:-1] = before
+        if v in self.without_verdict:
+            risk[-1] = np.inf
+        guarantee = self.filter.calibration_.guarantee
+        risks = guarantee.path_risks(
+            path_risk(risk, view.seen), with_names(view, guarantee)
+        )
+        self.path_risk.append(risks.path_risk[-1])
+        return bool(self.whole._margin(risks, view, self.level)[-1] > 0)
 
 
 def _graph_of(rows, edges, about):

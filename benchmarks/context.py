@@ -47,7 +47,7 @@ WEIGHED = (
 def entries(graphs):
     """Filters by name, with the problems as each of them sees them."""
     seen = reasoning_features().fit_transform(graphs)
-    bare = GraphBatch.pack([graph.replace(context=None) for graph in graphs])
+    bare = GraphBatch.from_graphs([graph.replace(context=None) for graph in graphs])
     blind = reasoning_features().fit_transform(bare)
     auto = CoherentConformalFilter(calibration_size=1)
     return {

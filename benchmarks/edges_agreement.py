@@ -35,7 +35,9 @@ def agreement(guessed, published, ancestors):
 
 def guess(batch, edges):
     """The same problems with guessed graphs."""
-    return GraphBatch.pack([g.replace(edges=edges(g.claims, g.problem)) for g in batch])
+    return GraphBatch.from_graphs(
+        [g.replace(edges=edges(g.claims, g.problem)) for g in batch]
+    )
 
 
 def main(data_home=None):

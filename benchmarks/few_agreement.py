@@ -36,7 +36,7 @@ def read(name):
     """Problems with all columns, flat labels, questions."""
     data = TRIED[name][1]()
     graphs = with_alternatives(data.graphs, MOST)
-    bare = GraphBatch.pack([g.replace(features=None) for g in graphs])
+    bare = GraphBatch.from_graphs([g.replace(features=None) for g in graphs])
     X = reasoning_features().fit_transform(bare)
     groups = np.unique(np.asarray(data.groups), return_inverse=True)[1]
     return X, pack_labels(data.labels, X), groups

@@ -116,7 +116,7 @@ def main(n_problems, n_plain):
 
     rows = [(g.features, g.edges) for g in batch[:100_000]]
     graphs, creating = timed(lambda: [ReasoningGraph(*row) for row in rows])
-    _, packing = timed(lambda: GraphBatch.pack(graphs))
+    _, packing = timed(lambda: GraphBatch.from_graphs(graphs))
     print(
         f"100,000 graphs: created in {creating:.2f} s, packed in {packing:.2f} s (bound 3 x)"
     )

@@ -160,7 +160,7 @@ def read_source(data, without=(), most=0):
     hashes = question_hashes(graphs)
     rows = np.sort(rows[~np.isin(hashes[rows], without)][:CAP])
     batch = graphs[rows]
-    bare = GraphBatch.pack([g.replace(features=None) for g in batch])
+    bare = GraphBatch.from_graphs([g.replace(features=None) for g in batch])
     batch = reasoning_features().fit_transform(bare)
     return batch, np.concatenate([labels[i] for i in rows]), hashes[rows]
 
@@ -331,7 +331,9 @@ def record_of(learnt, columns, questions, licences, card):
 def make(without=None, names=OF_REASONING, agreement=False):
     """The record of a prior, without a family and its questions."""
     out_of_it = (
-        question_hashes(GraphBatch.pack(SETS[without]().graphs)) if without else ()
+        question_hashes(GraphBatch.from_graphs(SETS[without]().graphs))
+        if without
+        else ()
     )
     sources = {
         name: read_source(SOURCES[name][2](), out_of_it, MOST * agreement)

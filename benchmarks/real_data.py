@@ -42,7 +42,7 @@ def load(name):
 def with_alternatives(graphs, most):
     """The problems with at most so many other answers, drawn at random; 0 is unknown."""
     if not most:
-        return GraphBatch.pack([g.replace(alternatives=None) for g in graphs])
+        return GraphBatch.from_graphs([g.replace(alternatives=None) for g in graphs])
     rng = np.random.default_rng(0)
     cut = []
     for graph in graphs:  # shuffled, as the first ones are always the same models'
@@ -50,7 +50,7 @@ def with_alternatives(graphs, most):
             graph.alternatives[i] for i in rng.permutation(len(graph.alternatives))
         ]
         cut.append(graph.replace(alternatives=others[:most]))
-    return GraphBatch.pack(cut)
+    return GraphBatch.from_graphs(cut)
 
 
 def base(folder, name, data):

@@ -130,7 +130,7 @@ def sized_problems(n_claims, n, rng):
         for _ in range(n)
     ]
     labels = [(rng.random(n_claims) > 1 / n_claims).astype(int) for _ in range(n)]
-    return GraphBatch.pack(graphs), labels
+    return GraphBatch.from_graphs(graphs), labels
 
 
 # --- one setting

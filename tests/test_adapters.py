@@ -609,7 +609,7 @@ def test_frame_labels_are_no_features(library):
 
 
 def test_frame_of_a_bootstrap(library):
-    batch = GraphBatch.pack(text_graphs())
+    batch = GraphBatch.from_graphs(text_graphs())
     with pytest.raises(ValueError, match="problems 0 and 2 are both called 'p-1'"):
         to_frame(batch[[0, 1, 0]], backend=library.__name__)
     numbered = [g.replace(id=None) for g in batch[[0, 1, 0]]]
@@ -674,7 +674,7 @@ def test_frame_unknown_labels(library):
     frame = to_frame(graphs, labels, backend=library.__name__)
     assert frame["label"].to_list() == [1, 0, -1, -1, 1, 0]
     assert [y.tolist() for y in from_frame(frame).labels] == [[1, 0, -1], [-1, 1, 0]]
-    flat = to_frame(GraphBatch.pack(graphs), np.array([1, 0, -1, -1, 1, 0]))
+    flat = to_frame(GraphBatch.from_graphs(graphs), np.array([1, 0, -1, -1, 1, 0]))
     assert flat["label"].to_list() == [1, 0, -1, -1, 1, 0]
     with pytest.raises(
         ValueError, match=r"problem 1 \(.p-2.\), claim 0: the label is 2"

@@ -91,7 +91,7 @@ def test_copies_in_float32_keep_no_false_claim(name, ties):
     rng = np.random.default_rng(1)
     graph = ReasoningGraph(rng.normal(size=(4, 30)) * 3, [(0, 1), (1, 2), (2, 3)])
     labels = np.zeros(4, int)  # two false claims at least are in any prefix of two
-    many = GraphBatch.pack([graph] * 200)
+    many = GraphBatch.from_graphs([graph] * 200)
     cf = HardCF(Single(), alpha=0.3, ties=ties, guarantee=EVERY[name], random_state=0)
     cf.fit(many, [labels] * 200)
     allowed = 1 if name == "one" else 0
@@ -117,7 +117,7 @@ def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
     monkeypatch.setattr(overlap, "LOWERED", 0.0)
     slipped = 0
     for graph in graphs:
-        many = GraphBatch.pack([graph] * 200)
+        many = GraphBatch.from_graphs([graph] * 200)
         cf = HardCF(Single(), alpha=0.3, guarantee=EVERY[name], random_state=0)
         cf.fit(many, [np.zeros(4, int)] * 200)
         slipped += sum(map(np.sum, cf.predict([graph])))
@@ -191,7 +191,7 @@ def test_what_a_search_found_is_calibrated_for_the_guarantee(data, name):
 def test_problems_without_claims_unknown_labels_and_small_samples(data, name):
     graphs, y = data
     empty = graphs[0].subgraph(np.zeros(graphs[0].n_claims, bool))
-    some = GraphBatch.pack([*graphs[:60], empty])
+    some = GraphBatch.from_graphs([*graphs[:60], empty])
     labels = [*y[:60], np.empty(0, int)]
     unknown = [np.where(row == 0, -1, row) for row in labels]
     cf = HardCF("frequency-score", guarantee=EVERY[name], alpha=0.2)

@@ -355,16 +355,18 @@ def test_a_series_of_graphs_is_a_sequence(problems):
 
 def test_graphs_that_disagree():
     with pytest.raises(ValueError, match="problem 1: 2 features but 1 in problem 0"):
-        GraphBatch.pack([ReasoningGraph(ONE, []), ReasoningGraph(np.zeros((1, 2)), [])])
+        GraphBatch.from_graphs(
+            [ReasoningGraph(ONE, []), ReasoningGraph(np.zeros((1, 2)), [])]
+        )
     named = ReasoningGraph(ONE, [], feature_names=["b"], id="n")
     with pytest.raises(ValueError, match=r'problem 1 \("n"\): feature names'):
-        GraphBatch.pack([ReasoningGraph(ONE, [], feature_names=["a"]), named])
+        GraphBatch.from_graphs([ReasoningGraph(ONE, [], feature_names=["a"]), named])
     with pytest.raises(ValueError, match="problem 1: some problems have features"):
-        GraphBatch.pack(
+        GraphBatch.from_graphs(
             [ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims=["a"])]
         )
     with pytest.raises(ValueError, match="problem 1: it is of type int, and"):
-        GraphBatch.pack([ReasoningGraph(ONE, []), 3])
+        GraphBatch.from_graphs([ReasoningGraph(ONE, []), 3])
 
 
 @pytest.mark.parametrize(

@@ -338,7 +338,7 @@ def test_an_interruption_leaves_no_file(files, tmp_path, monkeypatch, capsys):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skdcf.cli._commands.GraphBatch.pack", interrupt)
+    monkeypatch.setattr("skdcf.cli._commands.GraphBatch.from_graphs", interrupt)
     assert (
         run("filter", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "k")
         == 130

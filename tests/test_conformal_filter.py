@@ -109,7 +109,7 @@ def test_coef_is_in_the_units_of_the_features():
         y.append((x[:, 0] + x[:, 1] + rng.normal(size=4) > -2).astype(int))
     filter = linear().fit(graphs, y)
     assert filter.coef_[0] / filter.coef_[1] == pytest.approx(1000, rel=0.5)
-    risk = -filter.scorer_.confidence(GraphBatch.pack(graphs))
+    risk = -filter.scorer_.confidence(GraphBatch.from_graphs(graphs))
     weighted = -np.concatenate([g.features for g in graphs]) @ filter.coef_
     np.testing.assert_allclose(np.diff(risk), np.diff(weighted), atol=1e-9)
 

@@ -580,7 +580,7 @@ def test_the_first_error_alone_gives_the_same_scores_on_a_chain():
     graphs = [
         ReasoningGraph(np.zeros((n, 1)), chain_edges(["?"] * n)) for n in sizes.tolist()
     ]
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     risk = rng.integers(0, 5, size=batch.n_claims).astype(float)  # with ties
     full = [rng.integers(0, 2, size=n) for n in sizes]
     firsts = [y.tolist().index(0) if 0 in y else -1 for y in full]

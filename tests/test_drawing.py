@@ -168,7 +168,7 @@ def html_of(text):
     reasons = {1: f"Because of {text}"}
     return [
         graph._repr_html_(),
-        GraphBatch.pack([graph] * 8)._repr_html_(),
+        GraphBatch.from_graphs([graph] * 8)._repr_html_(),
         card(problem_html(graph, kept, labels, reasons), text),
         table([text, text], [[text, 1.0]], caption=text),
     ]

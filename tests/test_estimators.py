@@ -145,7 +145,7 @@ def test_model_selection(data):
 
 def test_splitters_slice_a_batch_whole(data, monkeypatch):
     graphs, y = data
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
 
     def repacked(*args, **kwargs):
         raise AssertionError("a batch was taken apart and packed again")

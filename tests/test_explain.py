@@ -259,7 +259,9 @@ def test_long_answers_are_cut_and_say_so():
         (),
         claims=[f"Claim {v} in a few words." for v in range(n)],
     )
-    X = GraphBatch.pack([long.subgraph(np.arange(n) % 50 == i) for i in range(50)])
+    X = GraphBatch.from_graphs(
+        [long.subgraph(np.arange(n) % 50 == i) for i in range(50)]
+    )
     y = [np.arange(g.n_claims) % 7 > 0 for g in X]
     filter = HardCF(LogisticRegression(), alpha=0.3, random_state=0).fit(X, y)
     found = explain(filter, long)

@@ -158,7 +158,7 @@ def test_order_and_company_change_nothing():
         graph_of([" ".join(rng.choice(words, 8))], rng.choice(passages, 2).tolist())
         for _ in range(40)
     ]
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     whole = ContextFeatures().fit_transform(batch).features
     order = rng.permutation(40)
     np.testing.assert_array_equal(

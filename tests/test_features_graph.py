@@ -248,7 +248,7 @@ def test_claim_transformer_wants_a_row_per_claim(table):
 
 
 def test_no_problems_have_columns_all_the_same(graphs):
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     steps = make_pipeline(TextFeatures(), GraphFeatures()).fit(batch)
     nothing = steps.transform(batch[:0])
     assert (len(nothing), nothing.n_features) == (0, steps.transform(batch).n_features)

@@ -205,7 +205,7 @@ def test_empty_things():
         ReasoningGraph(None, [], claims=["", "   "]),
         ReasoningGraph(None, [], claims=["no numbers"], problem=""),
     ]
-    batch = TextFeatures().fit_transform(GraphBatch.pack(graphs))
+    batch = TextFeatures().fit_transform(GraphBatch.from_graphs(graphs))
     assert np.isfinite(batch.features).all()
     empty = TextFeatures().fit_transform([graphs[0]])
     assert empty.features.shape == (0, len(TextFeatures()._own_names()))
@@ -325,7 +325,7 @@ def test_blocks_change_nothing(monkeypatch):
     drawn = list(make_word_problems(90, random_state=0).graphs)
     bare = [graph.replace(alternatives=None) for graph in drawn]
     graphs = [*bare[:60], ReasoningGraph(None, [], claims=[]), *bare[60:]]
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     alone = reasoning_features().fit_transform(batch)
     for least in (1, 37, 4096):
         monkeypatch.setattr(_transformers, "_BLOCK", least)

@@ -62,7 +62,7 @@ def odd_graphs():
 
 
 def assert_equal_to_networkx(graphs):
-    found = compute_metrics(GraphBatch.pack(graphs), METRICS)
+    found = compute_metrics(GraphBatch.from_graphs(graphs), METRICS)
     expected = np.concatenate([by_networkx(graph) for graph in graphs])
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
@@ -80,7 +80,7 @@ def test_random_graphs(seed):
 @pytest.fixture
 def batch():
     rng = np.random.default_rng(1)
-    return GraphBatch.pack([random_graph(rng) for _ in range(60)])
+    return GraphBatch.from_graphs([random_graph(rng) for _ in range(60)])
 
 
 @pytest.mark.parametrize("size", [1, 7, 200])
@@ -114,7 +114,7 @@ def test_two_thousand_claims():
     """In closed form: claim v of a chain lies between v others and n - 1 - v others."""
     n, v = 2000, np.arange(2000)
     names = ["nx_betweenness", "nx_closeness", "nx_clustering", "nx_reachability"]
-    found = compute_metrics(GraphBatch.pack([chain(n)]), names).T
+    found = compute_metrics(GraphBatch.from_graphs([chain(n)]), names).T
     between = v * (n - 1 - v) / ((n - 1) * (n - 2))
     close = np.where(v > 0, 2 * v / np.maximum((v + 1) * (n - 1), 1), 0)
     expected = [between, close, np.zeros(n), n - 1 - v]
@@ -123,7 +123,7 @@ def test_two_thousand_claims():
 
 @pytest.mark.parametrize("name", ["nx_betweenness", "nx_closeness", "nx_clustering"])
 def test_too_large_problems_are_named(name):
-    large = GraphBatch.pack([chain(3), complete(700)])
+    large = GraphBatch.from_graphs([chain(3), complete(700)])
     steps = r"700 claims and 244,650 edges need 5\d,\d{3},\d{3} steps"
     message = f"problem 1 is too large for {name}: its {steps}.*Choose metrics without"
     with pytest.raises(ValueError, match=message):
@@ -133,7 +133,7 @@ def test_too_large_problems_are_named(name):
 
 def test_size_is_known_before_ancestors_are_listed():
     edges = [(v - 1, v) for v in range(1, 20_000)]
-    long = GraphBatch.pack([graph_of(20_000, [*edges, (0, 2)])])
+    long = GraphBatch.from_graphs([graph_of(20_000, [*edges, (0, 2)])])
     with pytest.raises(ValueError, match=r"199,990,001 steps"):
         GraphFeatures().fit_transform(long)
     assert not {"ancestors", "closure"} & set(long.__dict__)
@@ -141,7 +141,7 @@ def test_size_is_known_before_ancestors_are_listed():
 
 def test_more_paths_than_a_float_counts():
     with pytest.raises(ValueError, match="leave it out"):
-        compute_metrics(GraphBatch.pack([diamonds(1030)]), ["nx_betweenness"])
+        compute_metrics(GraphBatch.from_graphs([diamonds(1030)]), ["nx_betweenness"])
 
 
 def test_the_papers_metrics_are_the_first_ten():

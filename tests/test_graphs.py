@@ -56,12 +56,12 @@ def test_alternatives_stay_with_their_problem():
     expected = [("r", "s"), None, ()]
     batch = texts_and_all()
     graphs = list(batch)
-    for form in (batch, GraphBatch.pack(graphs), batch.without_edges()):
+    for form in (batch, GraphBatch.from_graphs(graphs), batch.without_edges()):
         assert list(form.alternatives) == expected
         assert [graph.alternatives for graph in form] == expected
         assert list(form[[2, 0]].alternatives) == [(), ("r", "s")]
         assert list(form.replace_features(None).alternatives) == expected
-    assert GraphBatch.pack([graphs[1]]).alternatives is None
+    assert GraphBatch.from_graphs([graphs[1]]).alternatives is None
     first = graphs[0]
     assert first.subgraph(np.array([True, False, True])).alternatives == ("r", "s")
     for copy in (
@@ -154,7 +154,7 @@ def messages():
     yield lambda: batch(one, [0, 1], problems=[(CONTROL,)])
     yield lambda: batch(one, [0, 1], feature_names=[CONTROL, "a"])
     yield lambda: batch(np.zeros((2, 1)), [0, 2], ring(2), ids=[CONTROL])
-    yield lambda: GraphBatch.pack(
+    yield lambda: GraphBatch.from_graphs(
         [ReasoningGraph(one, [], feature_names=[name]) for name in ("a", CONTROL)]
     )
     yield lambda: pack_labels([[CONTROL]], batch(one, [0, 1]))
@@ -177,7 +177,9 @@ def test_ids_are_shown_escaped():
     assert repr(graph) == (
         f"ReasoningGraph(n_claims=1, n_edges=0, n_features=1, id={ESCAPED})"
     )
-    assert GraphBatch.pack([graph]).locate(0) == f'problem 0 ("{ESCAPED}"), claim 0'
+    assert (
+        GraphBatch.from_graphs([graph]).locate(0) == f'problem 0 ("{ESCAPED}"), claim 0'
+    )
 
 
 def test_long_values_are_cut():
@@ -268,7 +270,7 @@ def test_metadata_goes_where_its_problem_goes():
         ReasoningGraph([[float(i)]], [], metadata={"model": name})
         for i, name in enumerate("abca")
     ] + [ReasoningGraph([[4.0]], [])]
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     assert [m and m["model"] for m in batch.metadata] == ["a", "b", "c", "a", None]
     assert [m["model"] for m in batch[[2, 0]].metadata] == ["c", "a"]
     assert batch.without_edges().metadata is batch.metadata

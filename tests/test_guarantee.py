@@ -195,7 +195,7 @@ def tied_problems(n, rng):
         kind = rng.integers(0, 2, 3)
         graphs.append(ReasoningGraph(kinds[kind], []))
         labels.append((rng.random(3) > 0.02 + 0.2 * kind).astype(int))
-    return GraphBatch.pack(graphs), labels
+    return GraphBatch.from_graphs(graphs), labels
 
 
 @pytest.mark.parametrize(

@@ -487,7 +487,7 @@ def test_problems_without_claims(data):
     empty = ReasoningGraph(
         np.empty((0, graphs.n_features)), [], feature_names=graphs.feature_names
     )
-    some = GraphBatch.pack([*graphs[:60], empty])
+    some = GraphBatch.from_graphs([*graphs[:60], empty])
     for guarantee in GUARANTEES.values():
         cf = HardCF(0, guarantee=guarantee, alpha=0.3)
         cf = quiet(cf.fit, some, [*y[:60], []])

@@ -48,7 +48,7 @@ def problems():
 @pytest.fixture(scope="module")
 def packed(problems):
     graphs = [ReasoningGraph(np.c_[r], e) for r, e, _ in problems]
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     labels = np.concatenate([y for *_, y in problems]).astype(bool)
     return batch, labels, path_risk(batch.features[:, 0], batch)
 

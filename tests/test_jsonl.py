@@ -439,7 +439,7 @@ GRAPH = ReasoningGraph([[1.0], [2.0]], [(0, 1)], claims=["a", "b"])
         ((GRAPH,), "graphs is ReasoningGraph.*: pass a list"),
         ((None,), "graphs is None: pass a list"),
         (([{"claims": []}],), "problem 0: a dict instead of a ReasoningGraph"),
-        ((GraphBatch.pack([GRAPH]), np.ones(3)), "3 values but 2 claims"),
+        ((GraphBatch.from_graphs([GRAPH]), np.ones(3)), "3 values but 2 claims"),
         (([GRAPH.replace(id=(1, 2))],), "problem 0: id must be"),
     ],
 )

@@ -66,7 +66,7 @@ def recorded(problem, field, beta, coherent):
 
 @pytest.mark.parametrize(("beta", "coherent"), settings())
 def test_node_risks(oracle, graphs, labels, beta, coherent):
-    cf, batch = make(beta).fit(graphs, labels), GraphBatch.pack(graphs)
+    cf, batch = make(beta).fit(graphs, labels), GraphBatch.from_graphs(graphs)
     risks = batch.split(-cf.scorer_.confidence(batch))
     for problem, risk in zip(oracle["problems"], risks, strict=True):
         assert risk.tolist() == recorded(problem, "risk", beta, coherent)

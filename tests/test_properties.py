@@ -146,10 +146,10 @@ def test_coherence_off_is_the_independent_preset(data):
 
 @given(st.lists(graphs(), min_size=1, max_size=8))
 def test_unpacking_undoes_packing(problems):
-    batch = GraphBatch.pack(problems)
+    batch = GraphBatch.from_graphs(problems)
     assert list(batch) == problems
     assert [batch[i] for i in range(-len(problems), 0)] == problems
-    assert GraphBatch.pack(list(batch)).edges.tolist() == batch.edges.tolist()
+    assert GraphBatch.from_graphs(list(batch)).edges.tolist() == batch.edges.tolist()
     again = GraphBatch.from_arrays(
         batch.features,
         batch.offsets,
@@ -163,7 +163,7 @@ def test_unpacking_undoes_packing(problems):
 
 @given(st.lists(graphs(), min_size=1, max_size=8), st.data())
 def test_slicing_a_batch_slices_the_sequence(problems, data):
-    batch = GraphBatch.pack(problems)
+    batch = GraphBatch.from_graphs(problems)
     n = len(problems)
     rows = data.draw(st.lists(st.integers(-n, n - 1), max_size=10))
     assert list(batch[rows]) == [problems[i] for i in rows]
@@ -175,7 +175,7 @@ def test_slicing_a_batch_slices_the_sequence(problems, data):
     assert list(batch[np.array(rows, int), ...]) == [problems[i] for i in rows]
     if rows:
         chosen = batch[rows]
-        fresh = GraphBatch.pack([problems[i] for i in rows])
+        fresh = GraphBatch.from_graphs([problems[i] for i in rows])
         np.testing.assert_array_equal(chosen.depth, fresh.depth)
         np.testing.assert_array_equal(chosen.closure[1], fresh.closure[1])
 
@@ -183,7 +183,7 @@ def test_slicing_a_batch_slices_the_sequence(problems, data):
 @given(graphs())
 def test_structure_equals_networkx(graph):
     nxg = graph.to_networkx()
-    batch = GraphBatch.pack([graph])
+    batch = GraphBatch.from_graphs([graph])
     indptr, indices = batch.closure
     for v in range(graph.n_claims):
         expected = sorted(nx.ancestors(nxg, v))
@@ -204,7 +204,7 @@ def test_a_graph_without_claims_can_be_changed(features):
     assert (changed.n_claims, changed.problem, changed.id) == (0, "q", "a")
     if features is None:
         assert ReasoningGraph.from_networkx(empty.to_networkx()) == empty
-    assert GraphBatch.pack([changed])[0].replace(problem=None) == empty
+    assert GraphBatch.from_graphs([changed])[0].replace(problem=None) == empty
 
 
 @given(graphs())

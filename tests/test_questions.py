@@ -13,7 +13,7 @@ from skdcf.datasets import (
     write_jsonl,
 )
 from skdcf.datasets.jsonl import format_jsonl
-from skdcf.graphs import as_batch, question_groups
+from skdcf.graphs import as_batch, pack_labels, question_groups
 from skdcf.graphs.labels import read_words
 
 ODD = ("", " ", "a\0b", "\ud800", "Ann\nBob", "é")
@@ -30,7 +30,7 @@ def all_forms(graph):
     yield pickle.loads(pickle.dumps(graph))
     yield graph.replace(id=graph.id)
     yield graph.subgraph(np.ones(graph.n_claims, dtype=bool))
-    batch = GraphBatch.pack([two_claims([(0, 1)], context=["c"]), graph])
+    batch = GraphBatch.from_graphs([two_claims([(0, 1)], context=["c"]), graph])
     yield batch[1]
     yield batch[[1, 0, 1]][2]
     yield batch[np.array([False, True])][0]
@@ -335,3 +335,16 @@ def test_a_filter_of_a_table_takes_words_the_right_way_round(true, false):
     assert by_word.score(X, np.where(y, "Right", "wrong")) == by_number.score(X, y)
     with pytest.raises(ValueError, match="not known"):
         HardCF(0).fit(X, np.where(y, "bad", "good"))
+
+
+def test_a_list_is_a_batch_for_every_public_function():
+    texts = ["What is 2 + 2?", "what is  2 + 2?", "Why?", None]
+    graphs = [ReasoningGraph([[0.5], [0.4]], problem=text) for text in texts]
+    batch = GraphBatch.from_graphs(graphs)
+    np.testing.assert_array_equal(question_groups(graphs), question_groups(batch))
+    labels = [[1, 0], [1, 1], [-1, 0], [0, 1]]
+    np.testing.assert_array_equal(
+        pack_labels(labels, graphs), pack_labels(labels, batch)
+    )
+    with pytest.raises(ValueError, match="a GraphBatch, a list of ReasoningGraph"):
+        question_groups("What is 2 + 2?")

@@ -291,7 +291,7 @@ def test_jitter_is_small_and_never_lowers_a_risk():
 
 def test_jitter_of_texts_and_of_problems_without_features():
     texts = [ReasoningGraph(None, [], claims=["a", f"b{i}"]) for i in range(20)]
-    batch = GraphBatch.pack(texts)
+    batch = GraphBatch.from_graphs(texts)
     assert len(np.unique(jittered(np.zeros(40), batch, 0))) == 40
     zeros = GraphBatch.from_arrays(np.zeros((4, 2)), [0, 2, 4])
     a, b = zeros.split(jittered(np.zeros(4), zeros, 0))
@@ -341,10 +341,10 @@ def test_jitter_needs_the_columns_of_fit_even_where_one_is_read():
 def test_jitter_of_a_problem_without_texts_does_not_depend_on_its_company():
     bare = ReasoningGraph([[0.3], [0.7]], [])
     told = ReasoningGraph([[0.3], [0.7]], [], claims=["one", "two"])
-    company = GraphBatch.pack([bare, told])
+    company = GraphBatch.from_graphs([bare, told])
     together = jittered(np.zeros(4), company, 0)
     for i, graph in enumerate((bare, told)):
-        alone = jittered(np.zeros(2), GraphBatch.pack([graph]), 0)
+        alone = jittered(np.zeros(2), GraphBatch.from_graphs([graph]), 0)
         np.testing.assert_array_equal(together[2 * i : 2 * i + 2], alone)
     assert not np.isin(together[:2], together[2:]).any()
 

@@ -138,7 +138,7 @@ def _filtered(filter, rows, alpha, counts):
     # None shows progress where somebody watches, and is silent in a pipe.
     with tqdm(unit=" problems", disable=None) as bar:
         while chunk := list(islice(rows, _CHUNK)):
-            graphs = GraphBatch.pack([row.graph for row in chunk])
+            graphs = GraphBatch.from_graphs([row.graph for row in chunk])
             masks = filter.predict(graphs, alpha)
             levels = filter.predict_alpha(graphs)
             for row, mask, level in zip(chunk, masks, levels, strict=True):

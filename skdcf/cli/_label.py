@@ -138,7 +138,9 @@ def _with_metadata(graph, more):
 def _write(options, store, by, *, meaning, problems):
     out = store.export(by)
     metadata = {"label_meaning": meaning} | _drawn(store, by, options)
-    graphs = GraphBatch.pack([_with_metadata(graph, metadata) for graph in out.graphs])
+    graphs = GraphBatch.from_graphs(
+        [_with_metadata(graph, metadata) for graph in out.graphs]
+    )
     if options.output:
         datasets.write_jsonl(
             Path(options.output),

@@ -326,7 +326,7 @@ def make_word_problems(
         graph, labels_of_graph = _draw_problem(i, n_alternatives, rng)
         graphs.append(graph)
         labels.append(labels_of_graph)
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     descr = describe("word_problems")
     return _made(batch, labels, names=None, descr=descr, return_X_y=return_X_y)
 

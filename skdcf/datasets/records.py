@@ -179,7 +179,7 @@ def as_bunch(rows, dropped=()):
             f"no problem is left: {len(dropped)} were dropped, the first: {dropped[0][1]}"
         )
     graphs, labels, masks, groups, metadata = zip(*rows, strict=True)
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     if any(row is not None for row in labels):
         unknown = [np.full(graph.n_claims, -1) for graph in graphs]
         labels = [u if y is None else y for u, y in zip(unknown, labels, strict=True)]

@@ -75,7 +75,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     tables = None
 
     def __init__(self) -> None:
-        raise TypeError("use GraphBatch.pack(graphs) or GraphBatch.from_arrays(...)")
+        raise TypeError(
+            "use GraphBatch.from_graphs(graphs) or GraphBatch.from_arrays(...)"
+        )
 
     @classmethod
     def _trusted(cls, **fields):
@@ -84,7 +86,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return batch
 
     @classmethod
-    def pack(cls, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
+    def from_graphs(cls, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
         """Pack a sequence of graphs.
 
         Parameters

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import is_missing
 from ._batch import GraphBatch
+from ._graph import ReasoningGraph
 from ._inputs import NO_LISTS, has_masked, show
 
 _NUMBERS = "biuf"  # kinds of numpy's types: booleans, integers, floats
@@ -29,14 +30,16 @@ LABEL_WORDS |= {"": -1, "not enough evidence": -1, "not supported": 0, "not fact
 Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike
 
 
-def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
+def pack_labels(
+    y: Any, batch: GraphBatch | Sequence[ReasoningGraph]
+) -> NDArray[np.int8]:
     """Labels of a batch as a flat array.
 
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem, or one flat array
         Of 1 (true), 0 (false) and -1 (unknown: nobody judged the claim).
-    batch : GraphBatch
+    batch : GraphBatch, or sequence of ReasoningGraph
         The problems that are labelled.
 
     Returns
@@ -58,6 +61,7 @@ def pack_labels(y: Any, batch: GraphBatch) -> NDArray[np.int8]:
     >>> pack_labels([[1, 0], [-1]], batch)
     array([ 1,  0, -1], dtype=int8)
     """
+    batch = GraphBatch.from_graphs(batch)
     return read_labels(_flat_labels(y, batch), batch.locate)
 
 

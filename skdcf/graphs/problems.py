@@ -101,7 +101,7 @@ def pack_graphs(X):
     if not len(X):
         raise ValueError("no problems: X is empty, at least one is needed")
     holds_graphs = any(isinstance(item, ReasoningGraph) for item in X)
-    return GraphBatch.pack(X) if holds_graphs else None
+    return GraphBatch.from_graphs(X) if holds_graphs else None
 
 
 def answer_text(graph: ReasoningGraph) -> str:
@@ -136,7 +136,9 @@ GROUP = "group"
 _MOST, _SHARE = 20, 0.05
 
 
-def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:
+def question_groups(
+    batch: GraphBatch | Sequence[ReasoningGraph], groups: Groups = None
+) -> NDArray[np.int64]:
     """The question that each answer belongs to.
 
     Answers to one question are not independent of each other, so that only one of them
@@ -148,7 +150,7 @@ def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int6
 
     Parameters
     ----------
-    batch : GraphBatch
+    batch : GraphBatch, or sequence of ReasoningGraph
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
         A text or number per problem, instead of what the problems say. False says that
@@ -180,6 +182,7 @@ def question_groups(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int6
     >>> question_groups(batch, groups=False).tolist()
     [-1, -2, -3, -4]
     """
+    batch = as_batch(batch)
     alone_codes = -1 - np.arange(len(batch))
     if groups is False:
         return alone_codes

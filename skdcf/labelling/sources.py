@@ -533,7 +533,7 @@ class LabelStore:
                 graph = graph.replace(edges=_pairs(edges), metadata=correction)
             graphs.append(set_label_sources(graph, self._sources(i, graph, by)))
         return Bunch(
-            graphs=GraphBatch.pack(graphs),
+            graphs=GraphBatch.from_graphs(graphs),
             labels=self._labels(by, known),
             words=[self.said(i, by) for i in range(len(graphs))],
             n_corrected=corrected,

@@ -365,7 +365,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         GraphBatch
             One problem per answer, in their order.
         """
-        return GraphBatch.pack([e.graph for e in self.extract(X)])
+        return GraphBatch.from_graphs([e.graph for e in self.extract(X)])
 
     def extract(self, X: Iterable[Any]) -> list[Extraction]:
         """Extract the graphs, and say what was not as it should be.
@@ -418,7 +418,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         enriched, self.usage_ = clients.run_all(
             self.client, bare, self._enrich, self.model, show=self.verbose
         )
-        return GraphBatch.pack(enriched)
+        return GraphBatch.from_graphs(enriched)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
         """About what a run will cost; nothing is called.

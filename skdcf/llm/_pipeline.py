@@ -98,7 +98,7 @@ def judge_labels(
         graph = graph.replace(metadata={**meant, **(graph.metadata or {})})
         sources = [source if label >= 0 else None for label in row]
         marked.append(set_label_sources(graph, sources))
-    return Bunch(graphs=GraphBatch.pack(marked), labels=labels)
+    return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)
 
 
 class MergedText(NamedTuple):
@@ -421,7 +421,7 @@ class ConformalFactualityPipeline(Settings):
                 f"the problems have the columns {names}, but the extractor makes "
                 f"{expected}: both have to be alike"
             )
-        return GraphBatch.pack(graphs)
+        return GraphBatch.from_graphs(graphs)
 
     def answer(
         self,
@@ -510,7 +510,9 @@ class ConformalFactualityPipeline(Settings):
 
         asked, chats = zip(*await each(items, self._ask), strict=True)
         extracted = await self.extractor._extracting(run, asked, "abstain")
-        batch = GraphBatch.pack([extraction_of.graph for extraction_of in extracted])
+        batch = GraphBatch.from_graphs(
+            [extraction_of.graph for extraction_of in extracted]
+        )
         shown = explain(self.filter_, batch, alpha=alpha)
         return await each(list(zip(chats, extracted, shown, strict=True)), self._finish)
 

@@ -98,7 +98,7 @@ class ReasoningGraphDisplay:
                     f"{graph.n_claims} claims"
                 )
         if labels is not None:
-            labels = pack_labels([labels], GraphBatch.pack([graph]))
+            labels = pack_labels([labels], GraphBatch.from_graphs([graph]))
         if kept is not None and np.asarray(kept).dtype.kind != "b":
             raise ValueError(f"kept holds {np.asarray(kept).dtype}: booleans expected")
         return cls(graph, kept=kept, labels=labels).plot(ax=ax)

@@ -26,7 +26,7 @@ def describe(graph: ReasoningGraph) -> str:
 
 def pack(graphs: list[ReasoningGraph]) -> GraphBatch:
     """Many problems side by side, a part of them, and one of them."""
-    batch = GraphBatch.pack(graphs)
+    batch = GraphBatch.from_graphs(graphs)
     part: GraphBatch = batch[: len(batch) // 2]
     first: ReasoningGraph = batch[0]
     assert len(part) <= len(batch)

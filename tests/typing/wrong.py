@@ -15,7 +15,7 @@ graph = ReasoningGraph([[1.0]], [], claim=["a claim"])  # type: ignore[call-arg]
 print(graph.labels)  # type: ignore[attr-defined]
 graph.ancestors()  # type: ignore[call-arg]
 
-GraphBatch.pack()  # type: ignore[call-arg]
+GraphBatch.from_graphs()  # type: ignore[call-arg]
 
 cf = HardCF("frequency-score", 0.1)  # type: ignore[call-arg]
 cf = HardCF(alhpa=0.1)  # type: ignore[call-arg]

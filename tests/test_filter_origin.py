@@ -347,6 +347,50 @@ def test_unjudged_answers_are_left_out_where_those_judged_were_drawn_blindly():
             assert HardCF(0).fit(X, y).n_calibration_ == n
 
 
+def empties(share, seed, mark, n=2000, n_judged=60):
+    """Answers of which some hold no claim, judged in a random order until 60 were."""
+    rng = np.random.default_rng(seed)
+    empty = rng.uniform(size=n) < share
+    confidence = rng.uniform(size=n)
+    false = rng.uniform(size=n) < 0.35
+    order = rng.permutation(n)
+    judged = order[~empty[order]][:n_judged]
+    before = np.isin(np.arange(n), order[: np.flatnonzero(order == judged[-1])[0]])
+    sizes = np.where(empty, 0, 1)
+    drawn = np.where(empty & before, mark, "random").tolist()
+    batch = GraphBatch.from_arrays(
+        confidence[~empty][:, None],
+        np.r_[0, np.cumsum(sizes)],
+        (),
+        metadata=[{"drawn": word} for word in drawn],
+    )
+    labels = np.where(np.isin(np.arange(n), judged), 1 - false, -1)
+    return batch, labels[~empty]
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
+@pytest.mark.parametrize("share", [0.1, 0.4])
+@pytest.mark.parametrize("mark", ["random", "reached"])
+def test_answers_without_claims_do_not_count_as_judged(share, mark):
+    """All of them beside the few that were judged: .281 was missed for .1."""
+    misses, counts = [], set()
+    for seed in range(40):
+        cf = HardCF(0).fit(*empties(share, seed, mark))
+        missed = 0.35 * np.clip(1 + cf.threshold_, 0, 1)  # of answers with claims
+        misses.append((1 - share) * missed)
+        counts.add(cf.n_calibration_)
+    error = np.std(misses) / 40**0.5
+    assert np.mean(misses) < 0.1 + 3 * error
+    # Left out they cost nothing but what they would have added.
+    assert (counts == {59}) == (mark == "random") and max(counts) < 150
+
+
+def test_where_all_with_claims_are_judged_the_empty_ones_count():
+    batch, labels = empties(0.4, 0, "random")
+    cf = HardCF(0).fit(batch, np.where(labels < 0, 1, labels))
+    assert cf.n_calibration_ == 1999
+
+
 def test_who_was_unsure_has_judged():
     """Without what people are unsure of, the rest would err too rarely."""
     rng = np.random.RandomState(0)

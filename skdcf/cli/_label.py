@@ -119,27 +119,33 @@ def _import(store, path, by):
 
 
 def _drawn(store, by, options):
-    """Tell whether those judged are a random draw, as an entry of the metadata."""
-    passed = labelling.RandomOrder(options.seed).passed_over(store, by)
+    """What the file says of how each problem came to be judged; None where nothing."""
+    order = labelling.RandomOrder(options.seed)
+    passed = order.passed_over(store, by)
     if passed and not options.filter:
         inform(
             f"{len(passed)} problems were passed over, so that those judged are not a "
             "random draw: what is not judged will count as false in calibration"
         )
-    blindly = by in store.annotators() and not passed
-    return {"drawn": "random"} if blindly and not options.filter else {}
+    if passed or options.filter or by not in store.annotators():
+        return [None] * len(store.graphs)
+    reached = set(order.reached(store, by))
+    return ["reached" if i in reached else "random" for i in range(len(store.graphs))]
 
 
-def _with_metadata(graph, more):
+def _with_metadata(graph, meaning, drawn):
     metadata = {k: v for k, v in (graph.metadata or {}).items() if k != "drawn"}
-    return graph.replace(metadata=metadata | more)
+    metadata["label_meaning"] = meaning
+    if drawn is not None:
+        metadata["drawn"] = drawn
+    return graph.replace(metadata=metadata)
 
 
 def _write(options, store, by, *, meaning, problems):
     out = store.export(by)
-    metadata = {"label_meaning": meaning} | _drawn(store, by, options)
+    marks = zip(out.graphs, _drawn(store, by, options), strict=True)
     graphs = GraphBatch.from_graphs(
-        [_with_metadata(graph, metadata) for graph in out.graphs]
+        [_with_metadata(g, meaning, drawn) for g, drawn in marks]
     )
     if options.output:
         datasets.write_jsonl(

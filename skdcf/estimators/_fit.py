@@ -242,7 +242,7 @@ def _fit_split(filters, fit):
 def _judged(view, rows):
     """The problems of which some claim was judged; the others have nothing to teach."""
     train = view.take(rows)
-    judged = judged_problems(train.passed, train.labels)
+    judged = judged_problems(train.passed, train.labels) | (train.passed.sizes == 0)
     if judged.all() or not judged.any():
         return rows, train
     return rows[judged], view.take(rows[judged])
@@ -286,13 +286,12 @@ def _refuse_unused(filter, scorer):
 
 
 def judged_problems(batch, labels):
-    """Whether a claim of each problem was judged, or there is none to judge.
+    """Whether a claim of each problem was judged.
 
     A person who was unsure has judged, too, where the metadata say who looked at a claim:
     without what people are unsure of, the rest would err too rarely.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
-    judged |= batch.sizes == 0
     for i in np.flatnonzero(~judged) if batch.metadata is not None else ():
         sources = read_sources(batch.metadata[i], int(batch.sizes[i]))
         judged[i] = any(row and row["kind"] == "human" for row in sources)
@@ -302,14 +301,20 @@ def judged_problems(batch, labels):
 def rows_that_count(batch, labels):
     """Problems that calibrate: all, but where people judged some that were drawn blindly.
 
-    What was not judged then says nothing, and would count as false.
+    What was not judged then says nothing, and would count as false. Neither does an answer
+    without claims, unless the order of who judged had come to it: all of them beside few that
+    were judged would pass for answers without errors.
     """
     rows = np.arange(len(batch))
-    if batch.metadata is None or (labels >= 0).all():
-        return rows
     judged = judged_problems(batch, labels)
-    drawn = np.array([(row or {}).get("drawn") == "random" for row in batch.metadata])
-    return rows[judged] if judged.any() and drawn[judged].all() else rows
+    has_claims = batch.sizes > 0
+    if batch.metadata is None or not judged.any() or judged[has_claims].all():
+        return rows
+    drawn = np.array([(row or {}).get("drawn") for row in batch.metadata], dtype=object)
+    if not (drawn[judged] == "random").all():
+        return rows
+    reached = ~has_claims & (drawn == "reached")
+    return rows[judged | reached]
 
 
 def warn_of_labels(filter, view):

@@ -418,10 +418,38 @@ class RandomOrder:
         list of int
             Where there are any, those that were judged are not a random draw.
         """
+        order, judged = self._judged(store, by)
+        last = max(np.flatnonzero(judged), default=0)
+        before = zip(order[:last], judged[:last], strict=True)
+        return [i for i, was in before if not was and store.graphs[i].n_claims]
+
+    def reached(self, store: LabelStore, by: str) -> list[int]:
+        """Give the problems without claims that the order had come to.
+
+        Nothing can be said of them, and they belong to the draw as those that were judged.
+
+        Parameters
+        ----------
+        store : LabelStore
+            What was said so far.
+        by : str
+            Who judges.
+
+        Returns
+        -------
+        list of int
+            Positions of the problems that stand before the last one that was judged.
+        """
+        order, judged = self._judged(store, by)
+        last = max(np.flatnonzero(judged), default=0)
+        return [i for i in order[:last] if not store.graphs[i].n_claims]
+
+    def _judged(self, store, by):
+        """The order, and whether each problem in it was judged."""
         order = self.order(store)
-        seen = [any(word is not None for word in store.said(i, by)) for i in order]
-        last = max(np.flatnonzero(seen), default=-1)
-        return [i for i, was in zip(order[:last], seen[:last], strict=True) if not was]
+        return order, [
+            any(word is not None for word in store.said(i, by)) for i in order
+        ]
 
 
 class FilterOrder:

@@ -278,11 +278,16 @@ class _Service:
     async def label(self, body):
         """Take the labels of an answer."""
         name, labels, drawn = map(_object(body).get, ("id", "labels", "drawn"))
-        if not isinstance(name, str) or drawn not in (None, "random"):
-            raise ValueError('"id" must be a text, and "drawn" is "random" or left out')
+        if not isinstance(name, str) or drawn not in (None, "random", "reached"):
+            raise ValueError(
+                '"id" must be a text, and "drawn" is "random", or "reached" for an answer '
+                "without claims, or left out"
+            )
         if not isinstance(labels, list) or not all(v in (-1, 0, 1) for v in labels):
             raise ValueError("labels are 1 or true, 0 or false, and -1 where unknown")
         entry = {"id": name, "labels": [*map(int, labels)], "drawn": bool(drawn)}
+        if not labels:  # nobody judges it: it counts where the order had come to it
+            entry["drawn"] = drawn == "reached"
         message = await asyncio.to_thread(self._save, entry)
         return {"said": message, "alarm": self.monitor.alarm}
 

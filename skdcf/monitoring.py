@@ -20,7 +20,6 @@ so slowly that a change is found after months, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
@@ -34,8 +33,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._checks import check_alpha
 from ._parameters import Number, Settings, positive, settings
+from .estimators import largest_risks
 from .graphs import Labels, Problems
-from .graphs.problems import as_one
+from .graphs.problems import as_one, pack_graphs
 from .guarantees import PerGroup
 
 __all__ = ["CoverageMonitor", "ExchangeabilityTest", "SlidingCalibration", "release"]
@@ -139,13 +139,17 @@ _BENDS = np.array([0.8, -0.4])
 
 @settings
 class ExchangeabilityTest(BettingMonitor):
-    """Test whether new problems are exchangeable with those of before.
+    """Test whether new questions are exchangeable with those of before.
 
     A conformal test martingale. Each problem is ranked among all before it by its
     largest path risk; while problems are exchangeable, these ranks are independent and
     uniform, and nobody can win by betting on them. No label is needed. An alarm says that
     the guarantee has lost its ground, not that coverage is lost: `CoverageMonitor` says
     that.
+
+    Answers to one question are not independent of each other, and are no sign of change:
+    of each question the first answer that arrives counts, and none of those that
+    calibrated. For that the test needs the filter and the problems themselves.
 
     Parameters
     ----------
@@ -159,7 +163,10 @@ class ExchangeabilityTest(BettingMonitor):
     seen_ : ndarray of shape (n_seen,)
         The largest path risk of each problem so far, sorted.
     log_wealth_ : ndarray of shape (n_problems,)
-        After each problem of `update`.
+        After each problem of `update` that was counted.
+    n_repeated_ : int
+        Answers that were not counted, since their question was taken in before, or
+        calibrated the filter.
 
     References
     ----------
@@ -169,20 +176,24 @@ class ExchangeabilityTest(BettingMonitor):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.monitoring import ExchangeabilityTest
-    >>> rng = np.random.default_rng(0)
-    >>> test = ExchangeabilityTest(random_state=0).fit(rng.normal(size=(200, 3)))
-    >>> test.update(rng.normal(size=(300, 3))).alarm
+    >>> graphs, y = make_reasoning_graphs(900, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score").fit(graphs[:300], y[:300])
+    >>> test = ExchangeabilityTest(random_state=0).fit(cf)
+    >>> test.update(graphs[300:600]).alarm
     False
-    >>> test.update(rng.normal(0.5, size=(300, 3))).alarm
+    >>> other = graphs.replace_features(0.5 * graphs.features, graphs.feature_names)
+    >>> test.update(other[600:]).alarm
     True
     """
 
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = None
 
-    state_ = None
+    filter_ = state_ = None
+    n_repeated_ = 0
 
     def fit(self, path_risk: Any, y: Any = None) -> Self:
         """Start from problems of before, on which nothing is bet.
@@ -193,8 +204,8 @@ class ExchangeabilityTest(BettingMonitor):
         ----------
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
             A filter, loaded from a file or not, stands for the problems that calibrated
-            it. Else as ``path_risk`` of the filter returns
-            them, of problems that its scorer was not trained on.
+            it. Else as ``path_risk`` of the filter returns them, of problems that its
+            scorer was not trained on, one for each question.
         y : None
             Ignored.
 
@@ -205,19 +216,28 @@ class ExchangeabilityTest(BettingMonitor):
         """
         self.validate()
         values = getattr(path_risk, "largest_risks_", None)
-        values = _largest(path_risk) if values is None else values
+        is_filter = values is not None
+        values = values if is_filter else _largest(path_risk)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
+        if is_filter:
+            self.filter_ = path_risk
         self._start(np.sort(values))
         return self
 
-    def update(self, path_risk: Sequence[ArrayLike]) -> Self:
+    def update(
+        self, X: Problems, groups: ArrayLike | Literal[False] | None = None
+    ) -> Self:
         """Take in new problems, in the order of time.
 
         Parameters
         ----------
-        path_risk : sequence of 1-D arrays, one per problem
-            As ``path_risk`` of the filter returns them.
+        X : sequence of ReasoningGraph, or GraphBatch
+            The problems as the filter of `fit` got them. Sequences of path risks, one
+            array per problem, are taken as they are: then the caller sees to it that each
+            question counts once.
+        groups : array-like of shape (n_problems,), or False, optional
+            The question that each problem answers, as in ``calibrate`` of the filter.
 
         Returns
         -------
@@ -227,12 +247,21 @@ class ExchangeabilityTest(BettingMonitor):
         Raises
         ------
         ValueError
-            If a path risk is NaN.
+            If a path risk is NaN, or problems come without a filter that scores them.
         """
         self.validate()
-        values = _largest(path_risk)
         if not hasattr(self, "seen_"):
             self._start(np.empty(0))
+        batch = pack_graphs(X)
+        if batch is not None:
+            values = self._first_answers(batch, groups)
+        elif groups is None:
+            values = _largest(X)
+        else:
+            raise ValueError(
+                "groups is set, but X holds path risks, of which each counts: pass the "
+                "problems themselves"
+            )
         uniform = self.rng_.random_sample(len(values))
         for start in range(0, len(values), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -241,8 +270,28 @@ class ExchangeabilityTest(BettingMonitor):
             self.log_wealth_ = np.append(self.log_wealth_, log_wealth)
         return self
 
+    def _first_answers(self, batch, groups):
+        """The largest risks of answers to questions that have not come before."""
+        if self.filter_ is None:
+            raise ValueError(
+                "X holds problems, and no filter is known that scores them: call "
+                "fit(filter) first, or pass path risks"
+            )
+        risks, seen = largest_risks(self.filter_, batch, groups)
+        keys, calibrated_before = _keys(self.filter_, seen)
+        counted = []
+        for row, key in enumerate(keys):
+            if calibrated_before[row] or key in self.taken_:
+                continue
+            counted.append(row)
+            if key is not None:
+                self.taken_[key] = True
+        self.n_repeated_ += len(risks) - len(counted)
+        return risks[counted]
+
     def _start(self, seen):
         self.seen_ = seen
+        self.taken_ = {}
         seed = check_random_state(self.random_state).randint(2**31)
         self.rng_ = check_random_state(seed)
 

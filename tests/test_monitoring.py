@@ -6,10 +6,10 @@ from math import log2, prod
 
 import numpy as np
 import pytest
-from scipy.stats import false_discovery_control, kstest
+from scipy.stats import false_discovery_control, kstest, norm
 
 import skdcf
-from skdcf import HardCF
+from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
@@ -491,3 +491,86 @@ def test_false_discovery_rate(decimals, share):
     error = np.std(found) / np.sqrt(300)
     assert np.mean(found) <= alpha + 2.5 * error
     assert np.mean(powers) > 0.2
+
+
+def repeated(rng, n_questions, n_answers, name, single=False):
+    """Near copies of an answer to each question, one after the other."""
+    question = np.repeat(np.arange(n_questions), n_answers)
+    risk = rng.normal(size=n_questions)[question] + 1e-3 * rng.random(len(question))
+    if single:
+        risk = (np.round(norm.cdf(risk) * 5) / 5).astype(np.float32).astype(float)
+    return GraphBatch.from_arrays(
+        -risk[:, None],
+        np.arange(len(risk) + 1),
+        np.empty((0, 2), dtype=int),
+        problems=[f"{name} {i}?" for i in question],
+    )
+
+
+@pytest.mark.parametrize("n_answers", [1, 3])
+def test_each_question_counts_once(n_answers):
+    """Three near copies of each question gave an alarm in 85 of 100 such streams."""
+    alarms_by_risks = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        old = repeated(rng, 100, 1, "old")
+        cf = HardCF(0, alpha=0.2).fit(old, [[0]] * 100)
+        new = repeated(rng, 100, n_answers, "new")
+        test = ExchangeabilityTest(random_state=seed).fit(cf).update(new)
+        assert len(test.log_wealth_) == 100
+        assert test.n_repeated_ == 100 * (n_answers - 1)
+        assert not test.alarm
+        by_risks = ExchangeabilityTest(random_state=seed).fit(cf)
+        alarms_by_risks += by_risks.update(cf.path_risk(new)).alarm
+    assert alarms_by_risks > 10 or n_answers == 1
+
+
+def test_questions_that_calibrated_or_came_before_are_left_out():
+    rng = np.random.default_rng(0)
+    old = repeated(rng, 60, 1, "old")
+    cf = HardCF(0, alpha=0.2).fit(old, [[0]] * 60)
+    test = ExchangeabilityTest(random_state=0).fit(cf)
+    new = repeated(rng, 50, 2, "new")
+    test.update(new[:30]).update(new[20:]).update(old)
+    n_left_over = 60 - cf.n_calibration_
+    assert len(test.log_wealth_) == 50 + n_left_over
+    whole = ExchangeabilityTest(random_state=0).fit(cf).update(new)
+    np.testing.assert_array_equal(whole.log_wealth_, test.log_wealth_[:50])
+    named = ExchangeabilityTest(random_state=0).fit(cf)
+    named.update(new, groups=["one question"] * 100)
+    assert len(named.log_wealth_) == 1
+
+
+def test_risks_of_float32_columns_are_compared_as_they_calibrated():
+    """In use they are raised by 1e-5, and each seemed larger than its equals of before."""
+    rng = np.random.default_rng(0)
+    old = repeated(rng, 100, 1, "old", single=True)
+    cf = HardCF(0, alpha=0.2).fit(old, [[0]] * 100)
+    before = cf.largest_risks_
+    raised = np.concatenate(list(cf.path_risk(old)))
+    assert np.isin(raised, before).mean() < 0.3  # 0 and 1 are round, and are not raised
+    test = ExchangeabilityTest(random_state=0).fit(cf)
+    test.update(repeated(rng, 50, 1, "new", single=True))
+    assert np.isin(test.seen_, before).all()
+
+
+def test_problems_need_a_filter_and_path_risks_have_no_groups():
+    rng = np.random.default_rng(0)
+    old = repeated(rng, 60, 1, "old")
+    cf = HardCF(0, alpha=0.2).fit(old, [[0]] * 60)
+    with pytest.raises(ValueError, match=r"call fit\(filter\) first"):
+        ExchangeabilityTest().fit(cf.path_risk(old)).update(old)
+    with pytest.raises(ValueError, match="groups is set, but X holds path risks"):
+        ExchangeabilityTest().fit(cf).update(cf.path_risk(old), groups=False)
+
+
+def test_a_saved_test_of_exchangeability_goes_on(tmp_path):
+    pytest.importorskip("skops")
+    rng = np.random.default_rng(0)
+    cf = HardCF(0, alpha=0.2).fit(repeated(rng, 60, 1, "old"), [[0]] * 60)
+    new = repeated(rng, 50, 2, "new")
+    test = ExchangeabilityTest(random_state=0).fit(cf).update(new[:50])
+    back = skdcf.load(skdcf.save(test, tmp_path / "test.skops"))
+    np.testing.assert_array_equal(
+        back.update(new[30:]).log_wealth_, test.update(new[30:]).log_wealth_
+    )

@@ -42,11 +42,11 @@ stream = stream.replace_features(features, stream.feature_names)
 from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
 
 monitor = CoverageMonitor(cf, delta=0.05)
-test = ExchangeabilityTest(delta=0.05, random_state=0).fit(cf.path_risk(graphs[:500]))
+test = ExchangeabilityTest(delta=0.05, random_state=0).fit(cf)
 for start in range(0, len(truth), 100):
     now = slice(start, start + 100)
     monitor.update(stream[now], truth[now])
-    test.update(cf.path_risk(stream[now]))
+    test.update(stream[now])
 print("labels:     alarm after problem", monitor.alarm_at)
 print("path risks: alarm after problem", test.alarm_at)
 assert change < monitor.alarm_at < change + 700

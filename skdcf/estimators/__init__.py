@@ -1,6 +1,7 @@
 """Layer 5, estimators: the scikit-learn face."""
 
 from ._online import decide as decide
+from ._online import largest_risks as largest_risks
 from ._origin import accept_origin as accept_origin
 from ._origin import count_as_trained as count_as_trained
 from ._origin import reason_in_force as reason_in_force

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from ..features.columns import list_looking_ahead
 from ..graphs import GraphBatch, ReasoningGraph
-from ..graphs.problems import Problems
+from ..graphs.hashes import Seen
+from ..graphs.problems import Groups, Problems
 from ..graphs.ragged import offsets_of, ranges
-from ..ops.hard import path_risk
+from ..ops.hard import path_risk, segment_max
 from ..scorers import (
     ClassifierScorer,
     ConformalScorer,
@@ -28,6 +29,7 @@ from ..scorers import (
 )
 from ._door import confidence_of, with_names
 from ._jitter import jittered
+from ._origin import seen_of
 
 #: Claims of prefixes that are laid out at a time: an answer of 10,000 has 50 million.
 BLOCK = 2**19
@@ -278,6 +280,36 @@ def _graph_of(rows, edges, about):
     table = None if features[0] is None else np.array(features, dtype=float)
     claims = None if texts[0] is None else texts
     return ReasoningGraph(table, edges, claims=claims, **about)
+
+
+def largest_risks(
+    filter: Any, X: Problems, groups: Groups = None
+) -> tuple[NDArray[np.float64], Seen]:
+    """The largest risk of each answer as it is at calibration, and what tells it again.
+
+    In use risks are raised where columns were computed in float32, and those that
+    calibrated are not: who compares both needs the same on both sides.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        The filter that scores.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The problems.
+    groups : array-like of shape (n_problems,), or False, optional
+        As in `calibrate` of the filter.
+
+    Returns
+    -------
+    risks : ndarray of shape (n_problems,)
+        -inf for an answer without claims.
+    seen : Seen
+        The hashes of the problems.
+    """
+    view = filter._look(X)
+    confidence = filter._confidence(view)
+    risk = filter._risk(confidence, view.passed, steady=True)
+    return segment_max(risk, view.passed.offsets), seen_of(view.passed, groups)
 
 
 class Decision(NamedTuple):

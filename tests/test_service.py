@@ -22,6 +22,7 @@ from skdcf.datasets import (
     make_reasoning_graphs,
 )
 from skdcf.datasets.jsonl import format_jsonl
+from skdcf.graphs import question_groups
 from skdcf.inspection import explain
 from skdcf.monitoring import CoverageMonitor
 from skdcf.service import create_app
@@ -237,6 +238,46 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
     assert "claim" not in content
     if os.name == "posix":
         assert (tmp_path / "journal.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+def test_the_monitor_counts_a_question_once(token, tmp_path):
+    """Ten answers to one question, each of them wrong, were ten errors."""
+    asked = [
+        graph.replace(problem=f"What is {i}?") for i, graph in enumerate(GRAPHS[:200])
+    ]
+    cf = skdcf.HardCF("frequency-score", alpha=0.2).fit(asked, Y[:200])
+    sent = {"authorization": f"Bearer {TOKEN}"} if token else {}
+    app = create_app(cf, token=token, folder=tmp_path)
+    again = GRAPHS[300].replace(problem="Who  asks THIS?")
+    others = [GRAPHS[301], GRAPHS[302], GRAPHS[303].replace(problem="Another?")]
+    chosen = cf._calibrated["question"]
+    calibrated = [g for g in asked if question_groups([g])[0] in chosen][:2]
+    for graph in [again, again.replace(problem="who asks this?"), *others, *calibrated]:
+        _, reply, _ = call(app, "/v1/filter", body_of(graph), **sent)
+        labels = {"id": reply["id"], "labels": [0] * len(reply["mask"])}
+        content = json.dumps(labels | {"drawn": "random"}).encode()
+        assert call(app, "/v1/labels", content, **sent)[1]["said"] == "saved"
+    for same in (app, create_app(cf, token=token, folder=tmp_path)):
+        assert same.monitor.summary()["n_problems"] == 4
+        assert same.monitor.n_repeated_ == 3
+        _, reply, _ = call(same, "/v1/filter", body_of(again), **sent)
+    lines = (tmp_path / "journal.jsonl").read_text().splitlines()
+    names = [json.loads(line).get("question") for line in lines]
+    assert len({name for name in names if name}) == 4
+    text = "\n".join(lines)
+    assert "asks" not in text and str(int(question_groups([again])[0])) not in text
+    other = tmp_path / "other"
+    other.mkdir()
+    elsewhere = create_app(cf, token=TOKEN[::-1], folder=other)
+    call(
+        elsewhere,
+        "/v1/filter",
+        body_of(again),
+        authorization=f"Bearer {TOKEN[::-1]}",
+    )
+    [line] = (other / "journal.jsonl").read_text().splitlines()
+    assert json.loads(line)["question"] not in names
 
 
 ANSWER = {"id": "a", "mask": "10", "filter": "x", "alpha": 0.2}

@@ -22,6 +22,7 @@ from .._files import append_journal, read_journal
 from ..datasets.records import BROKEN, read_problem
 from ..inspection import explain
 from ..monitoring import CoverageMonitor
+from ._questions import Questions
 
 _LONGEST, _IDLE = 8 * 2**20, 600  # bytes of a request; seconds between two claims
 _JSON, _LINES = "application/json", "application/x-ndjson"
@@ -48,8 +49,8 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
         Secret that each request has to send as ``Authorization: Bearer TOKEN``. Without
         one, only requests to this machine's own names are answered.
     folder : path-like, optional
-        Where the journal stands, which holds ids, masks and labels, and no text. None
-        forgets everything when the process ends.
+        Where the journal stands, which holds ids, masks, labels and keyed hashes of the
+        questions, and no text. None forgets everything when the process ends.
 
     Returns
     -------
@@ -123,6 +124,7 @@ class _Service:
         self.monitor = CoverageMonitor(filter)
         self.lock = threading.Lock()
         self.answers = {}
+        self.questions = Questions(filter, token, folder)
         self.journal = None
         if folder is not None:
             read_journal(path := os.path.join(folder, "journal.jsonl"), self._take)
@@ -179,7 +181,7 @@ class _Service:
             mask.append(await asyncio.to_thread(next, decisions))
             texts.append(claim.get("text"))
             yield {"claim": len(mask) - 1, "keep": mask[-1]}
-        yield self._told(texts, np.array(mask, bool), level)
+        yield self._told(graph, texts, np.array(mask, bool), level)
 
     def _admit(self, request, route):
         """What does the work, and the kind of content; or the request is refused."""
@@ -233,7 +235,8 @@ class _Service:
         _, level, graph, *_, notes = request
         if isinstance(notes, Exception):
             raise notes
-        return self._told(graph.claims, notes[0], level) | {"reasons": notes[1]}
+        told = self._told(graph, graph.claims, notes[0], level)
+        return told | {"reasons": notes[1]}
 
     def _read_one(self, record):
         """The alpha that is asked for, the level that it means, and the graph."""
@@ -262,12 +265,12 @@ class _Service:
             self._explain(some[::2])
             self._explain(some[1::2])
 
-    def _told(self, claims, kept, alpha):
+    def _told(self, graph, claims, kept, alpha):
         """Mask, text and id of an answer, once the journal holds them."""
         name = secrets.token_hex(12)
         mask = kept.tolist()
         entry = {"id": name, "mask": "".join("01"[keep] for keep in mask)}
-        entry |= {"filter": self.digest, "alpha": alpha}
+        entry |= {"filter": self.digest, "alpha": alpha} | self.questions.name(graph)
         append_journal(self.journal, entry, sync=False)
         self.answers[name] = entry
         self.claims.update(kept=sum(mask), dropped=mask.count(False))
@@ -305,7 +308,10 @@ class _Service:
             append_journal(self.journal, entry)
             answer |= entry
             ours = answer["filter"] == self.digest and answer["alpha"] == self.alpha
-            if ours and entry["drawn"]:
+            watched = ours and entry["drawn"]
+            if watched and not self.questions.counts(answer):
+                self.monitor.n_repeated_ += 1
+            elif watched:
                 mask = np.array([bit == "1" for bit in answer["mask"]], dtype=bool)
                 ends = np.array([0, len(mask)])
                 lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)

@@ -158,7 +158,8 @@ def test_order_of_what_tells_questions_apart():
     assert count([asked(context=[t]) for t in ODD]) == len(ODD)
     assert count([a, a, asked("Else?")], groups=[1, 2, 2]) == 2
     assert count([a, a, a], groups=False) == 3
-    assert count([asked(group=7), asked(group="7")]) == 2
+    assert count([asked(group=7), asked(group="7")]) == 1  # files write it either way
+    assert count([asked(), asked(), asked()], groups=[7.0, 7.0, 8.0]) == 2
     assert count([asked("group"), asked(group="group")]) == 2  # a text is no key
 
 

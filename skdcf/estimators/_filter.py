@@ -25,7 +25,7 @@ from ..exceptions import CalibrationWarning, SettingWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
-from ..graphs.problems import Groups, Problems
+from ..graphs.problems import Groups, Problems, seen_of
 from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
 from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_sum
 from ..training import SoftTraining
@@ -45,8 +45,8 @@ from ._origin import (
     name_errors,
     needs_edges,
     origin_of,
+    refuse_old_hashes,
     refuse_trained,
-    seen_of,
 )
 from ._parts import (
     CalibrationPart,
@@ -324,7 +324,7 @@ class ConformalFilter(Settings):
         self.largest_risks_ = None if part.largest is None else np.sort(part.largest)
         self.n_calibration_ = calibration.n
         self.calibration_ = calibration
-        self._calibrated = part.seen.sorted()
+        self._calibrated = part.seen.kept()
         self._calibrated_as = self._settings()
         return self
 
@@ -412,7 +412,7 @@ class ConformalFilter(Settings):
     def _take_scorer(self, scorer, trained):
         """Take over what a fit leaves behind, apart from the calibration."""
         self.scorer_ = scorer
-        self._trained = trained.sorted()
+        self._trained = trained.kept()
         self._alpha_of_fit = self.alpha if scorer.uses_alpha else None
 
     # ------------------------------------------------------------------------ the door
@@ -572,8 +572,13 @@ class ConformalFilter(Settings):
         check_is_fitted(self)
         batch = self.check(X)
         hashes = seen_of(batch, groups)
-        calibrated = hashes.among(self._calibrated)
-        return hashes.among(self._trained) | self.scorer_.saw(batch), calibrated
+        known = []
+        for kept in (self._trained, self._calibrated):
+            refuse_old_hashes(kept)
+            same_question, _ = hashes.among(kept)
+            known.append(same_question | np.isin(hashes.content, kept["content"]))
+        trained, calibrated = known
+        return trained | self.scorer_.saw(batch), calibrated
 
     # ------------------------------------------------------------------ filter problems
 

@@ -20,7 +20,8 @@ from sklearn.utils import check_random_state
 from .._checks import warn
 from ..exceptions import LabelWarning
 from ..features.columns import fit_columns, learns
-from ..graphs.hashes import Seen, question_hashes
+from ..graphs.hashes import Seen
+from ..graphs.problems import seen_of
 from ..graphs.sources import read_sources
 from ..scorers import PublicPrior
 from ..scorers.making import Scorer, Task, as_scorer
@@ -32,7 +33,6 @@ from ._origin import (
     note_judges,
     origin_of,
     refuse_learning_steps,
-    seen_of,
 )
 from ._threads import few_threads
 
@@ -67,11 +67,6 @@ class _Fit:
         each_alone = (question < 0).all()
         return np.arange(len(question)) if each_alone else number_groups(question)
 
-    @cached_property
-    def questions(self):
-        """Hashes of the texts of the questions."""
-        return question_hashes(self.view.passed)
-
     def task(self, filter, rows, rng):
         """The task of a scorer for the problems in some rows."""
         each_alone = len(self.code) == self.code.max() + 1
@@ -82,7 +77,7 @@ class _Fit:
             relaxation=filter.relaxation,
             training=filter.training,
             verbose=filter.verbose,
-            questions=self.questions,
+            questions=self.seen.text,
         )
 
 
@@ -216,7 +211,7 @@ def _fit_split(filters, fit):
     else:  # it may look at what calibrates, but not at what is true of it
         train = fit.view.take(rest) if split else fit.view
         train = replace(train, labels=np.full_like(train.labels, -1))
-        trained = Seen.alone(0)
+        trained = Seen.unknown(0)
     if split:  # after the columns, which may have been learnt just now
         calibration_view = fit.view.take(held_rows)
 
@@ -235,7 +230,7 @@ def _fit_split(filters, fit):
         if isinstance(scorer, PublicPrior):
             calibrating = np.delete(held_rows, filter.left_over_)
             apart = np.setdiff1d(np.arange(len(fit.rows)), calibrating)
-            scorer.warn_of(fit.view.take(apart).seen, fit.questions)
+            scorer.warn_of(fit.view.take(apart).seen, fit.seen.text)
         filter.left_over_ = fit.rows[held_rows[filter.left_over_]]
 
 

@@ -20,10 +20,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from .._checks import warn
+from .._version import __version__
 from ..exceptions import GuaranteeWarning, LabelWarning
 from ..features.columns import learns, reads_edges
-from ..graphs import question_groups
-from ..graphs.hashes import Seen
+from ..graphs.problems import seen_of
 from ..graphs.sources import iterate_sources
 
 #: Whether these are there has to be as it was at calibration, problem by problem.
@@ -297,13 +297,9 @@ def refuse_learning_steps(filter):
         frame = frame.f_back
 
 
-def seen_of(batch, groups):
-    """Hashes of problems; ``groups`` as in `~skdcf.graphs.question_groups`."""
-    return Seen.of(batch, question_groups(batch, groups))
-
-
 def refuse_trained(batch, seen, trained, scorer):
-    """ValueError where a question trained the filter; a warning where content is the same."""
+    """ValueError where a question trained the filter; a warning where that is doubtful."""
+    refuse_old_hashes(trained)
     in_prior = scorer.saw(batch)
     if in_prior.any():
         raise ValueError(
@@ -311,7 +307,7 @@ def refuse_trained(batch, seen, trained, scorer):
             "problems have questions that the public prior in the scorer was learnt from. "
             "The promise needs new problems: calibrate on others, or use another prior"
         )
-    same_question = (seen.question >= 0) & np.isin(seen.question, trained["question"])
+    same_question, doubtful = seen.among(trained)
     same_content = np.isin(seen.content, trained["content"])
     proven = same_question | (same_content & seen.asked)
     if proven.any():
@@ -320,12 +316,29 @@ def refuse_trained(batch, seen, trained, scorer):
             "problems trained the filter, or are answers to a question that did. The "
             "promise needs problems that are new to it: calibrate on others, or fit again"
         )
+    if doubtful.any():
+        warn(
+            f"{int(doubtful.sum())} of {len(batch)} problems have the text of a question that "
+            "trained the filter under another name, or as a question of its own. If it is the "
+            "same question, the promise does not hold",
+            GuaranteeWarning,
+        )
     if same_content.any():
         warn(
             f"{int(same_content.sum())} of {len(batch)} problems are exact copies of problems "
             "that trained the filter. They have no question by which to tell whether they are "
             "the same ones: if they are, the promise does not hold",
             GuaranteeWarning,
+        )
+
+
+def refuse_old_hashes(kept):
+    """ValueError for a filter or a part of an older version, which kept no texts."""
+    if "text" not in kept:
+        raise ValueError(
+            "this filter or part was made by a version of skdcf older than "
+            f"{__version__}, which did not keep by what texts its questions are known: it "
+            "predicts, but to calibrate or to count what it has seen, fit it again"
         )
 
 
@@ -339,6 +352,22 @@ def count_as_trained(filter, X, groups=None):
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers.
     """
-    seen = seen_of(filter.check(X), groups).sorted()
     trained = filter._trained
-    filter._trained = {kind: np.union1d(trained[kind], seen[kind]) for kind in seen}
+    refuse_old_hashes(trained)
+    kept = seen_of(filter.check(X), groups).kept()
+    merged = {
+        kind: np.union1d(trained[kind], kept[kind])
+        for kind in ("question", "content", "name", "passage")
+    }
+
+    # A text names one question where it does so both times.
+    text = np.union1d(trained["text"], kept["text"])
+    names_one = np.ones(len(text), dtype=bool)
+    is_named = np.zeros(len(text), dtype=bool)
+    for seen in (trained, kept):
+        at = np.searchsorted(text, seen["text"])
+        names_one[at] &= seen["text_names_one"]
+        is_named[at] |= seen["text_is_named"]
+    merged |= {"text": text, "text_names_one": names_one, "text_is_named": is_named}
+    merged["alone"] = np.array([trained["alone"].any() and kept["alone"].any()])
+    filter._trained = merged

@@ -12,12 +12,13 @@ from .._checks import without_places
 from ..graphs.hashes import Seen
 from ..guarantees import PathRisks
 from ..ops.conformal import Steps
-from ._origin import join_origins
+from ._origin import join_origins, refuse_old_hashes
 from ._rounding import below_copies, nearly_equal
 
 #: Names of what is compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
 LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
+MANY = 10_000  # problems of which all calibrate where each stands alone
 N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
 
 
@@ -71,7 +72,7 @@ class CalibrationPart:
     answers: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
     groups: list | None = None
-    seen: Seen = field(default_factory=lambda: Seen.alone(0))
+    seen: Seen = field(default_factory=lambda: Seen.unknown(0))
     made_as: tuple | None = None
     origin: dict | None = None
     probes: tuple = ()
@@ -151,10 +152,14 @@ class CalibrationPart:
         if overlap or not fewest:
             return rows, rows[:0]
 
+        # So many lose at most 1 / (n + 1) of alpha by what the rank leaves over.
+        each_alone = (self.seen.question < 0).all()
         chosen = np.zeros(len(self), bool)
         for group in np.unique(group_of):
             members = rows[group_of[rows] == group]
             count = guarantee.fewest(len(members), level)
+            if each_alone and len(members) >= MANY:
+                count = len(members)
             by_hash = np.argsort(order_of_questions[members], kind="stable")
             chosen[members[by_hash[:count]]] = True
         return np.flatnonzero(chosen), rows[~chosen[rows]]
@@ -182,6 +187,7 @@ class CalibrationPart:
             raise ValueError("there are no calibration problems: no part was given")
         first = parts[0]
         for part in parts:
+            refuse_old_hashes(vars(part.seen))
             _refuse_other_settings(part.made_as, first.made_as)
         groups = None
         if first.groups is not None:

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from ._batch import GraphBatch
 
@@ -45,6 +47,8 @@ def hash_question(kind: str, value: Any) -> int:
     """The first 63 bits of the SHA-256 of a value; ``kind`` says what it is the value of."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # as data frames read whole numbers beside missing ones
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # 7 of a table is "7" of a file
     content = repr((kind, value)).encode("utf-8", "surrogatepass")
     return _first_63_bits(content)
 
@@ -92,8 +96,9 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
 
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
     """A hash of each problem: of its texts, else of its columns and edges."""
-    hashes = np.zeros(len(batch), dtype=np.uint64)
-    by_text = np.zeros(len(batch), dtype=bool)
+    n = len(batch)
+    hashes = np.zeros(n, dtype=np.uint64)
+    by_text = np.zeros(n, dtype=bool)
     if batch.claims is not None:
         for i, (start, stop) in enumerate(pairwise(batch.offsets.tolist())):
             by_text[i] = start < stop and batch.claims[start] is not None
@@ -104,7 +109,7 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
     if batch.problems is not None:
         texts = (hash_text(text or "") for text in batch.problems)
         with np.errstate(over="ignore"):
-            hashes += mix(np.fromiter(texts, dtype=np.uint64, count=len(batch)))
+            hashes += mix(np.fromiter(texts, dtype=np.uint64, count=n))
     return hashes
 
 
@@ -137,9 +142,47 @@ def problem_digest(graph: Any) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+def most_answers(n: int) -> float:
+    """How many of n answers may share a text that is a question and no instruction."""
+    return max(20, 0.05 * n)
+
+
+def join_questions(names, texts, alone):
+    """Questions of answers that share a name or a text, directly or through others.
+
+    Each is called by its smallest name, or by its smallest text where it has no name.
+
+    Parameters
+    ----------
+    names, texts : ndarray of int64, shape (n,)
+        Hashes, negative where there is none.
+    alone : ndarray of int64, shape (n,)
+        What an answer with neither is called.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    n = len(names)
+    nodes, number = np.unique(np.concatenate([names, texts]), return_inverse=True)
+    row = np.tile(np.arange(n), 2)
+    is_known = np.concatenate([names, texts]) >= 0
+    links = (np.ones(is_known.sum()), (row[is_known], n + number[is_known]))
+    size = n + len(nodes)
+    part = connected_components(coo_array(links, shape=(size, size)), False)[1][:n]
+    question = np.full(part.max(initial=0) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(question, part[texts >= 0], texts[texts >= 0])
+    question[part[names >= 0]] = np.iinfo(np.int64).max
+    np.minimum.at(question, part[names >= 0], names[names >= 0])
+    return np.where((names < 0) & (texts < 0), alone, question[part])
+
+
 @dataclass(frozen=True)
 class Seen:
     """Hashes by which problems are known again.
+
+    A question may come in by a name at one door and by its text at another, so that both
+    are kept.
 
     Attributes
     ----------
@@ -149,45 +192,92 @@ class Seen:
         Of question and claims; of columns and edges where there are no texts.
     asked : ndarray of bool, shape (n_problems,)
         Whether the problem has the text of a question.
+    name : ndarray of int64, shape (n_problems,)
+        Of the name that the question was given; -1 where it was given none.
+    text : ndarray of int64, shape (n_problems,)
+        Of the text of the question, without one of the context; -1 without both.
+    passage : ndarray of uint64, shape (n_problems,)
+        Of question and context together.
+    alone : ndarray of bool, shape (n_problems,)
+        Whether the caller said that each answer is a question of its own.
     """
 
     question: NDArray[np.int64]
     content: NDArray[np.uint64]
     asked: NDArray[np.bool_]
+    name: NDArray[np.int64]
+    text: NDArray[np.int64]
+    passage: NDArray[np.uint64]
+    alone: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, batch: GraphBatch, question: NDArray[np.int64]) -> Seen:
-        """The hashes of problems, whose questions `~skdcf.graphs.question_groups` gave."""
-        asked = np.zeros(len(batch), dtype=bool)
+    def of(cls, batch: GraphBatch, question, name, text, alone: bool) -> Seen:
+        """The hashes of problems of which questions, names and texts are known."""
+        asked = np.zeros(len(question), dtype=bool)
         if batch.problems is not None:
-            asked = np.array([bool(text and text.strip()) for text in batch.problems])
-        return cls(question, content_hashes(batch), asked)
+            asked = np.array([bool(t and t.strip()) for t in batch.problems])
+        return cls(
+            question=question,
+            content=content_hashes(batch),
+            asked=asked,
+            name=name,
+            text=text,
+            passage=_hash_passages(batch, text),
+            alone=np.full(len(question), alone),
+        )
 
     @classmethod
-    def alone(cls, n: int) -> Seen:
+    def unknown(cls, n: int) -> Seen:
         """The hashes of n problems of which nothing is known."""
-        return cls(-1 - np.arange(n), np.zeros(n, np.uint64), np.zeros(n, bool))
+        none = np.full(n, -1)
+        return cls(
+            question=-1 - np.arange(n),
+            content=np.zeros(n, np.uint64),
+            asked=np.zeros(n, bool),
+            name=none,
+            text=none,
+            passage=np.zeros(n, np.uint64),
+            alone=np.zeros(n, bool),
+        )
 
     @classmethod
     def join(cls, parts: list[Seen]) -> Seen:
-        """The hashes of several parts; each answer that stands alone still does."""
-        question = np.concatenate([part.question for part in parts])
-        stands_alone = question < 0
-        question[stands_alone] = -1 - np.flatnonzero(stands_alone)
-        content = np.concatenate([part.content for part in parts])
-        asked = np.concatenate([part.asked for part in parts])
-        return cls(question, content, asked)
+        """The hashes of several parts, whose questions are joined as one call joins them."""
+        whole = cls(
+            **{
+                field.name: np.concatenate(
+                    [getattr(part, field.name) for part in parts]
+                )
+                for field in fields(cls)
+            }
+        )
+        if len(parts) == 1:
+            return whole
+        n = len(whole.question)
+        alone = -1 - np.arange(n)
+        # Where every part says so, each answer is a question of its own.
+        text = np.full(n, -1) if whole.alone.all() else whole.text
+        if (whole.name >= 0).all():
+            question = whole.name
+        else:
+            question = join_questions(whole.name, text, alone)
+        return replace(whole, question=question)
 
     def __getitem__(self, rows) -> Seen:
-        return Seen(self.question[rows], self.content[rows], self.asked[rows])
+        return Seen(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Fixed hashes by which answers are chosen, and by which questions are.
+        """Hashes by which answers are chosen, and by which questions are.
 
         Copies get hashes of their own: an answer that a model gives in nine of ten samples
         is chosen for nine of ten questions. The hash of a question does not know its
         answers: of several hashes the smallest is smaller, so that questions with many
         answers would come first.
+
+        Both are salted with the six smallest hashes of questions. A hash that is always the
+        same chooses the same of few contents again and again: of a pool of 60 questions that
+        is split many times, some calibrate nearly always. Labels and the order of rows
+        have no say, so that nobody can look for a better draw.
         """
         with np.errstate(over="ignore"):
             named = np.maximum(self.question, -1).view(np.uint64)
@@ -199,23 +289,99 @@ class Seen:
             new = np.append(True, answer[by][1:] != answer[by][:-1])[: len(by)]
             copy = place - np.maximum.accumulate(np.where(new, place, 0))
             later_copies = by[copy > 0]
-            answer[later_copies] = mix(
-                answer[later_copies] + copy[copy > 0].astype(np.uint64)
-            )
+            number = copy[copy > 0].astype(np.uint64)
+            answer[later_copies] = mix(answer[later_copies] + number)
 
             question = mix(~self.question.view(np.uint64))
-        return answer, np.where(self.question >= 0, question, answer)
+            question = np.where(self.question >= 0, question, answer)
+            salt = _sum_of_smallest(question)
+            return mix(answer + salt), mix(question + salt)
 
-    def sorted(self) -> dict[str, NDArray]:
-        """The hashes as they are kept: sorted, each once."""
-        question = _sort_distinct(self.question[self.question >= 0])
-        return {"question": question, "content": _sort_distinct(self.content)}
+    def kept(self) -> dict[str, NDArray]:
+        """What is kept to know the problems again: hashes sorted, each once.
 
-    def among(self, kept: dict[str, NDArray]) -> NDArray[np.bool_]:
-        """Tell which of the problems are among those that were kept."""
-        same_question = np.isin(self.question, kept["question"])
-        same_content = np.isin(self.content, kept["content"])
-        return (self.question >= 0) & same_question | same_content
+        Of a text it is also kept whether it names one question: whether all its answers have
+        at most one name between them, and are not so many that it may be an instruction.
+        """
+        text, names_one, is_named = self._texts()
+        return {
+            "question": _sort_distinct(self.question[self.question >= 0]),
+            "content": _sort_distinct(self.content),
+            "name": _sort_distinct(self.name[self.name >= 0]),
+            "passage": _sort_distinct(self.passage[self.text >= 0]),
+            "text": text,
+            "text_names_one": names_one,
+            "text_is_named": is_named,
+            "alone": self.alone[:1],
+        }
+
+    def _texts(self):
+        """Each distinct text: its hash, whether it names one question, whether it has a name."""
+        has_text = self.text >= 0
+        text, code, count = np.unique(
+            self.text[has_text], return_inverse=True, return_counts=True
+        )
+        given = self.name[has_text] >= 0
+        pairs = np.unique(np.stack([code[given], self.name[has_text][given]]), axis=1)
+        n_names = np.bincount(pairs[0], minlength=len(text))
+        few = count <= most_answers(len(self.text))
+        return text, few & (n_names <= 1), n_names > 0
+
+    def among(self, kept: dict[str, NDArray]) -> tuple[NDArray, NDArray]:
+        """Tell which problems are among those that were kept, and for which it is doubtful.
+
+        Parameters
+        ----------
+        kept : dict
+            From `kept`, of the problems at another door.
+
+        Returns
+        -------
+        same_question : ndarray of bool, shape (n_problems,)
+            The name is the same, or the text, where it names one question at both doors.
+            Where both gave it a name, the names differ, and the context has to be the same.
+        doubtful : ndarray of bool, shape (n_problems,)
+            The text is the same, and the caller said that the question is another one.
+        """
+        same_name = (self.name >= 0) & np.isin(self.name, kept["name"])
+        if not len(kept["text"]) or not (self.text >= 0).any():
+            return same_name, np.zeros(len(same_name), dtype=bool)
+        text, names_one, is_named = self._texts()
+        here = np.searchsorted(text, self.text).clip(max=len(text) - 1)
+        there = np.searchsorted(kept["text"], self.text).clip(max=len(kept["text"]) - 1)
+        same_text = kept["text"][there] == self.text
+        one = names_one[here] & kept["text_names_one"][there]
+        both_named = is_named[here] & kept["text_is_named"][there]
+        same_passage = ~both_named | np.isin(self.passage, kept["passage"])
+        both_alone = self.alone & kept["alone"].any()
+        same_question = same_name | (same_text & one & same_passage & ~both_alone)
+        return same_question, same_text & ~same_question
+
+
+def _hash_passages(batch, text):
+    """A hash of the question, or of the context without one, and of the context."""
+    passage = mix(text.view(np.uint64))
+    if batch.context is None:
+        return passage
+    hash_of: dict = {None: 0}
+    for context in batch.context:
+        if context not in hash_of:
+            hash_of[context] = hash_text("\x1f".join(context))
+    contexts = (hash_of[context] for context in batch.context)
+    with np.errstate(over="ignore"):
+        return passage + mix(np.fromiter(contexts, np.uint64, count=len(text)))
+
+
+def _sum_of_smallest(hashes):
+    """The sum of the six smallest distinct hashes."""
+    total = np.uint64(0)
+    for _ in range(6):
+        if not len(hashes):
+            break
+        smallest = hashes.min()
+        total += smallest
+        hashes = hashes[hashes > smallest]
+    return total
 
 
 def _sort_distinct(values):

@@ -61,7 +61,8 @@ def pack_labels(
     >>> pack_labels([[1, 0], [-1]], batch)
     array([ 1,  0, -1], dtype=int8)
     """
-    batch = GraphBatch.from_graphs(batch)
+    if not isinstance(batch, GraphBatch):
+        batch = GraphBatch.from_graphs(batch)
     return read_labels(_flat_labels(y, batch), batch.locate)
 
 

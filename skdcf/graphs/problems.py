@@ -8,14 +8,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from .._checks import check_groups, is_missing, without_places
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import show
-from .hashes import hash_question, question_hashes
+from .hashes import Seen, hash_question, join_questions, most_answers, question_hashes
 
 #: The question of each problem; False says that each is a question of its own.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
@@ -132,8 +130,6 @@ def answer_text(graph: ReasoningGraph) -> str:
 
 #: The key of the metadata that names the question of an answer: a text or a whole number.
 GROUP = "group"
-# A text that more problems share may be an instruction: this many, or this part of all.
-_MOST, _SHARE = 20, 0.05
 
 
 def question_groups(
@@ -183,42 +179,78 @@ def question_groups(
     [-1, -2, -3, -4]
     """
     batch = as_batch(batch)
-    alone_codes = -1 - np.arange(len(batch))
     if groups is False:
-        return alone_codes
+        return -1 - np.arange(len(batch))
+    names = question_names(batch, groups)
     if groups is not None:
+        return names
+    return _tell_questions(batch, names, question_hashes(batch))
+
+
+def seen_of(batch: GraphBatch, groups: Groups = None) -> Seen:
+    """Hashes by which problems are known again.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The problems.
+    groups : array-like of shape (n_problems,), or False, optional
+        As in `question_groups`.
+
+    Returns
+    -------
+    Seen
+    """
+    names = question_names(batch, groups)
+    texts = question_hashes(batch)
+    if groups is False:
+        questions = -1 - np.arange(len(names))
+    elif groups is not None:
+        questions = names
+    else:
+        questions = _tell_questions(batch, names, texts)
+    return Seen.of(
+        batch, question=questions, name=names, text=texts, alone=groups is False
+    )
+
+
+def _tell_questions(batch, names, texts):
+    """The question of each answer by its name, its text, or both where names are missing."""
+    if (names >= 0).all():
+        return names
+    alone = -1 - np.arange(len(names))
+    if (texts < 0).all() and (names < 0).all():
+        return alone
+    _check_shared(texts, names, batch)
+    if (names < 0).all():
+        return np.where(texts < 0, alone, texts)
+    return join_questions(names, texts, alone)
+
+
+def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:
+    """A number for the name that was given to each problem's question; -1 where none was.
+
+    7, 7.0 and "7" are one name, since files and tables write it in each of these ways.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The problems.
+    groups : array-like of shape (n_problems,), or False, optional
+        As in `question_groups`.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_problems,)
+        The same for the same name in every process.
+    """
+    if groups is not None and groups is not False:
         first = check_groups(groups, len(batch))
         values = np.asarray(groups)[np.unique(first, return_index=True)[1]].tolist()
         return np.array([hash_question("group", value) for value in values])[first]
-    keys = _hash_keys(batch)
-    texts = question_hashes(batch)
-    if (keys >= 0).all():
-        return keys
-    _check_shared(texts, keys, batch)
-    if (keys < 0).all():
-        return np.where(texts < 0, alone_codes, texts)
-    return _join(keys, texts, alone_codes)
-
-
-def _join(keys, texts, alone):
-    """The smallest key of all answers connected by key or text; else their text."""
-    n = len(keys)
-    nodes, number = np.unique(np.concatenate([keys, texts]), return_inverse=True)
-    row = np.tile(np.arange(n), 2)
-    is_named = np.concatenate([keys, texts]) >= 0
-    links = (np.ones(is_named.sum()), (row[is_named], n + number[is_named]))
-    size = n + len(nodes)
-    part = connected_components(coo_array(links, shape=(size, size)), False)[1][:n]
-    name = np.full(part.max() + 1, np.iinfo(np.int64).max)
-    np.minimum.at(name, part[texts >= 0], texts[texts >= 0])
-    name[part[keys >= 0]] = np.iinfo(np.int64).max
-    np.minimum.at(name, part[keys >= 0], keys[keys >= 0])
-    return np.where((keys < 0) & (texts < 0), alone, name[part])
-
-
-def _hash_keys(batch):
-    """A number per problem for its metadata key, -1 where it has none."""
-    out = np.full(len(batch), -1)
+    names = np.full(len(batch), -1)
+    if groups is False:
+        return names
     for i, metadata in enumerate(() if batch.metadata is None else batch.metadata):
         key = (metadata or {}).get(GROUP)
         if is_missing(key):
@@ -228,14 +260,14 @@ def _hash_keys(batch):
                 f"{batch.name_of(i)}: the metadata key {GROUP!r} is {show(key)}, but must "
                 "be a text or a whole number"
             )
-        out[i] = hash_question("group", key)
-    return out
+        names[i] = hash_question("group", key)
+    return names
 
 
 def _check_shared(texts, keys, batch):
     """Raise ValueError where a question is shared by so many that it may be no question."""
     distinct, first, count = np.unique(texts, return_index=True, return_counts=True)
-    most = max(_MOST, _SHARE * len(texts))
+    most = most_answers(len(texts))
     for text, i, n in zip(distinct, first, count, strict=True):
         if text >= 0 and n > most and (keys[texts == text] < 0).any():
             shared_text = (

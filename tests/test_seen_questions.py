@@ -1,0 +1,202 @@
+"""A question that trained does not calibrate, whatever it is called at each door."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.exceptions import GuaranteeWarning
+from skdcf.graphs.problems import seen_of
+from skdcf.metrics import evaluate_filter
+from skdcf.scorers import ClassifierScorer
+
+
+def answers(n, start=0, text="question {}", key=None, context=None, seed=0):
+    """One answer to each of n questions, with a text, a key, or both."""
+    rng = np.random.default_rng(seed)
+    graphs = []
+    for i in range(start, start + n):
+        graphs.append(
+            ReasoningGraph(
+                rng.normal(size=(2, 3)),
+                (),
+                problem=text and text.format(i),
+                context=context and [context.format(i)],
+                metadata=None if key is None else {"group": key(i)},
+            )
+        )
+    return graphs, [[1, int(rng.uniform() < 0.6)] for _ in range(n)]
+
+
+def trained_on(X, y, groups=None):
+    filter = HardCF(ClassifierScorer(), alpha=0.2, random_state=0)
+    return filter.fit(X, y, groups=groups)
+
+
+NAMES = np.arange(60)
+# What a question is called where it trained, and where it is to calibrate.
+TWO_DOORS = {
+    "by key, then by text": ({"key": str}, None, {}, None),
+    "by text, then by key": ({}, None, {"key": str}, None),
+    "by text, then by groups=": ({}, None, {}, NAMES),
+    "by groups=, then by text": ({}, NAMES, {}, None),
+    "7, then '7'": ({"key": int, "text": None}, None, {"key": str, "text": None}, None),
+    "'7', then 7.0": ({"key": str, "text": None}, None, {"text": None}, NAMES * 1.0),
+    "by text, then each by itself": ({}, None, {}, False),
+    "each by itself, then by text": ({}, False, {}, None),
+    "by key, then by context": (
+        {"key": str, "text": None, "context": "passage {}"},
+        None,
+        {"text": None, "context": "passage {}"},
+        None,
+    ),
+    "by two names under one text": (
+        {"key": str},
+        None,
+        {"key": lambda i: f"other {i}"},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TWO_DOORS)
+def test_a_question_that_trained_is_refused_whatever_it_is_called(case):
+    before, groups_before, now, groups_now = TWO_DOORS[case]
+    cf = trained_on(*answers(60, **before), groups_before)
+    X, y = answers(60, seed=1, **now)
+    with pytest.raises(ValueError, match="trained the filter, or are answers"):
+        cf.calibrate(X, y, groups=groups_now)
+    trained, calibrated = cf.seen(X, groups_now)
+    assert (trained | calibrated).all() and trained.any() and calibrated.any()
+    new, labels = answers(60, start=100, seed=2, **now)
+    groups_new = (
+        groups_now if groups_now is None or groups_now is False else NAMES + 100
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert cf.calibrate(new, labels, groups=groups_new).n_calibration_ == 59
+
+
+def test_documents_under_one_instruction_are_no_one_question():
+    """Several names under one text are the caller's word, and are counted in a warning."""
+    instruction = {"text": "Summarise the passage.", "key": str}
+    cf = trained_on(*answers(60, **instruction))
+    X, y = answers(60, start=100, seed=1, **instruction)
+    with pytest.warns(GuaranteeWarning, match="60 of 60 problems have the text"):
+        assert cf.calibrate(X, y).n_calibration_ == 59
+    with pytest.raises(ValueError, match="trained the filter"):
+        cf.calibrate(*answers(60, seed=1, **instruction))
+
+
+def test_each_by_itself_at_both_doors_is_the_callers_word():
+    cf = trained_on(*answers(60), False)
+    with pytest.warns(GuaranteeWarning, match="36 of 60 problems have the text"):
+        cf.calibrate(*answers(60, seed=1), groups=False)
+
+
+def test_two_names_under_one_text_with_other_passages_are_two_questions():
+    cf = trained_on(*answers(60, text="Is it so?", key=str, context="one {}"))
+    about_others = answers(
+        60, text="Is it so?", key=lambda i: f"b{i}", context="other {}", seed=1
+    )
+    with pytest.warns(GuaranteeWarning, match="have the text of a question"):
+        cf.calibrate(*about_others)
+
+
+def test_one_name_with_two_texts_is_one_question():
+    cf = trained_on(*answers(60, text="first wording {}", key=str))
+    with pytest.raises(ValueError, match="trained the filter"):
+        cf.calibrate(*answers(60, text="second wording {}", key=str, seed=1))
+
+
+def test_parts_are_joined_by_name_and_text_as_one_call_joins_them():
+    """30 questions, by key in one part and by text in the other, calibrated 60 times."""
+    cf = HardCF(0, alpha=0.2).fit(*answers(40, start=500, seed=3))
+    by_key, y = answers(30, key=str)
+    by_text, more = answers(30, seed=1)
+    first = cf.calibration_part(by_key, y)
+    second = cf.calibration_part(by_text, more)
+    counted = set()
+    for parts in ([first, second], [second, first]):
+        cf.calibrate_parts(parts)
+        counted.add((cf.n_calibration_, cf.threshold_))
+    cf.calibrate([*by_key, *by_text], [*y, *more])
+    assert counted == {(29, cf.threshold_)} and cf.n_calibration_ == 29
+
+
+def test_rows_and_parts_in_any_order_give_the_same_filter():
+    X, y = answers(90, key=lambda i: i // 3)
+    cf = HardCF(0, alpha=0.1).fit(X, y)
+    scores = cf.nonconformity_scores_
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(90)
+        shuffled = [X[i] for i in rows], [y[i] for i in rows]
+        again = HardCF(0, alpha=0.1).fit(*shuffled)
+        np.testing.assert_array_equal(again.nonconformity_scores_, scores)
+        parts = [
+            cf.calibration_part(shuffled[0][a:b], shuffled[1][a:b])
+            for a, b in ((0, 20), (20, 70), (70, 90))
+        ]
+        cf.calibrate_parts(parts)
+        np.testing.assert_array_equal(cf.nonconformity_scores_, scores)
+
+
+def test_filters_and_parts_of_before_predict_and_no_more():
+    X, y = answers(60, key=str)
+    new, labels = answers(60, start=100, key=str, seed=1)
+    cf = trained_on(X, y)
+    part = cf.calibration_part(new, labels)
+    for kept in (cf._trained, cf._calibrated):
+        del kept["text"]
+    cf.predict(new)
+    acts = (
+        lambda: cf.calibrate(new, labels),
+        lambda: cf.calibration_part(new, labels),
+        lambda: evaluate_filter(cf, new, labels, [0.2]),
+    )
+    for act in acts:
+        with pytest.raises(ValueError, match=r"older than .* fit it again"):
+            act()
+    other = trained_on(X, y)
+    old = pickle.loads(pickle.dumps(part))
+    del vars(old.seen)["text"]
+    with pytest.raises(ValueError, match="older than"):
+        other.calibrate_parts([old])
+
+
+def test_which_answers_calibrate_is_another_draw_for_each_set():
+    """Split again and again, no question of a pool is always in, and none always out."""
+    rng = np.random.default_rng(0)
+    times = np.zeros(60)
+    for _ in range(300):
+        rows = rng.permutation(60)[:28]
+        table = np.arange(60.0)[rows, None]
+        labels = [[int(value >= 9)] for value in table[:, 0]]
+        cf = HardCF(0, alpha=0.1).fit(table, labels)
+        calibrating = np.delete(rows, cf.left_over_)
+        times[calibrating] += 1
+        assert len(calibrating) == 19
+    share = times / 300
+    chance = 19 / 60
+    assert np.abs(share - chance).max() < 5 * np.sqrt(chance * (1 - chance) / 300)
+
+
+def test_labels_have_no_say_in_which_answers_calibrate():
+    X, y = answers(58)
+    left = [
+        HardCF(0, alpha=0.1).fit(X, labels).left_over_.tolist()
+        for labels in (y, [[1, 1]] * 58, [[0, 0]] * 58)
+    ]
+    assert left[0] == left[1] == left[2] and len(left[0]) == 9
+
+
+def test_hashes_of_texts_and_names():
+    batch = GraphBatch.from_graphs(answers(2, text="What  Is It? {}", key=int)[0])
+    again = GraphBatch.from_graphs(answers(2, text="what is it? {}", key=str)[0])
+    np.testing.assert_array_equal(seen_of(batch).text, seen_of(again).text)
+    np.testing.assert_array_equal(seen_of(batch).name, seen_of(again).name)
+    assert (seen_of(batch, False).name == -1).all() and seen_of(
+        batch, False
+    ).alone.all()

@@ -1,0 +1,267 @@
+"""Mutations of the code that promises, each against the tests of its file.
+
+    python benchmarks/mutations.py --number 400 --seed 0 --out mutations.jsonl
+    python benchmarks/mutations.py --out mutations.jsonl --show
+
+A mutation changes one comparison, number, sign, word or call in a copy of the package. Its
+tests run until one fails. What passes all of them is printed, and is either equivalent or a
+hole in the net. The file of results is read first, so that a run goes on where it stopped.
+"""
+
+import argparse
+import ast
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "skdcf"
+ROOMS = ("ops/hard.py", "ops/conformal.py", "guarantees/*.py", "estimators/*.py")
+ENDS = 60  # seconds; an endless loop is noticed as well
+
+#: The tests of a file, which take about 20 seconds together.
+TESTS = {
+    "ops/hard.py": "hard by_hand oracle exact_levels guarantees recorded",
+    "ops/conformal.py": "hard oracle exact_levels guarantee guarantees few_problems recorded",
+    "guarantees/_calibration.py": "exact_levels guarantee guarantees group_report overlap "
+    "few_problems",
+    "guarantees/_guarantees.py": "exact_levels guarantee guarantees attack_groups "
+    "few_problems settings",
+    "estimators/_door.py": "conformal_filter unknown filter_origin",
+    "estimators/_filter.py": "questions unknown filter_origin few_problems online recorded",
+    "estimators/_fit.py": "holdout few_problems unknown questions filter_origin net",
+    "estimators/_jitter.py": "online attacks rounding",
+    "estimators/_online.py": "online explain",
+    "estimators/_origin.py": "questions unknown attack_groups filter_origin net",
+    "estimators/_parts.py": "parts questions partitions net",
+    "estimators/_presets.py": "settings estimators",
+    "estimators/_rounding.py": "rounding attacks",
+    "estimators/_threads.py": "conformal_filter",
+}
+
+COMPARED = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+COMPUTED = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+CALLED = {
+    "any": "all",
+    "all": "any",
+    "min": "max",
+    "max": "min",
+    "floor": "ceil",
+    "ceil": "floor",
+    "maximum": "minimum",
+    "minimum": "maximum",
+    "argmin": "argmax",
+    "argmax": "argmin",
+}
+WORDS = {"left": "right", "right": "left"}  # sides of a search
+
+
+def mutations_of(path):
+    """Tuples (start, stop, text): which stretch of a file is replaced, and by what."""
+    source = path.read_text(encoding="utf-8")
+    lines = source.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line.encode()))
+
+    def stretch(node):
+        first = starts[node.lineno - 1] + node.col_offset
+        return first, starts[node.end_lineno - 1] + node.end_col_offset
+
+    found = []
+    for node in nodes_that_compute(ast.parse(source)):
+        for other in variants(node):
+            found.append((*stretch(node), ast.unparse(other)))
+    return found
+
+
+def nodes_that_compute(tree):
+    """Nodes that decide what comes out: no docstrings, annotations, messages or imports."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns", "decorator_list", "exc"):
+                continue
+            children = value if isinstance(value, list) else [value]
+            for child in children:
+                skipped = (ast.Raise, ast.Import, ast.ImportFrom, ast.JoinedStr)
+                if isinstance(child, ast.AST) and not isinstance(child, skipped):
+                    waiting.append(child)
+
+
+def variants(node):
+    """Other nodes in place of one."""
+    yield from operators_in_place_of(node)
+    yield from values_in_place_of(node)
+    if isinstance(node, ast.Attribute) and node.attr in CALLED:
+        yield ast.Attribute(node.value, CALLED[node.attr], node.ctx)
+    elif isinstance(node, ast.Name) and node.id in CALLED:
+        yield ast.Name(CALLED[node.id], node.ctx)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield ast.Pass()
+
+
+def operators_in_place_of(node):
+    """The other comparison, sign, word or branch."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
+        operator = COMPARED[type(node.ops[0])]()
+        yield ast.Compare(node.left, [operator, *node.ops[1:]], node.comparators)
+    elif isinstance(node, ast.BinOp) and type(node.op) in COMPUTED:
+        yield ast.BinOp(node.left, COMPUTED[type(node.op)](), node.right)
+    elif isinstance(node, ast.BoolOp):
+        other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        yield ast.BoolOp(other, node.values)
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand
+    elif isinstance(node, ast.IfExp):
+        yield ast.IfExp(node.test, node.orelse, node.body)
+
+
+def values_in_place_of(node):
+    """Another number, truth value or side."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, bool):
+        yield ast.Constant(not value)
+    elif isinstance(value, (int, float)):
+        yield ast.Constant(value + 1)
+    elif isinstance(value, str) and value in WORDS:
+        yield ast.Constant(WORDS[value])
+
+
+def all_mutations():
+    """Tuples (file, start, stop, text) of all files."""
+    paths = sorted(path for room in ROOMS for path in PACKAGE.glob(room))
+    return [
+        (path.relative_to(PACKAGE).as_posix(), *mutation)
+        for path in paths
+        if path.name != "__init__.py"
+        for mutation in mutations_of(path)
+    ]
+
+
+def copy_of_tree(folder):
+    """What the tests need, without what others are writing just now."""
+    hidden = shutil.ignore_patterns("__pycache__", ".*")
+    for name in ("skdcf", "tests", "benchmarks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=hidden)
+    for name in ("pyproject.toml", "setup.cfg", "README.md"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, folder / name)
+
+
+def outcome(folder, name):
+    """Whether a test of a file fails ("noticed"), none does ("passed"), or it never ends."""
+    tests = [f"tests/test_{test}.py" for test in TESTS[name].split()]
+    there = [test for test in tests if (folder / test).exists()]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not long"]
+    command += ["-p", "no:cacheprovider", *there]
+    environment = os.environ | {
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            timeout=ENDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "endless"
+    return "passed" if done.returncode == 0 else "noticed"
+
+
+def run(number, seed, out, minutes):
+    """Draw mutations and write what became of each."""
+    drawn = random.Random(seed).sample(all_mutations(), number)
+    lines = out.read_text().splitlines() if out.exists() else []
+    finished = {tuple(json.loads(line)["mutation"]) for line in lines}
+    end = time.monotonic() + 60 * minutes
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        copy_of_tree(folder)
+        for name in TESTS:
+            if outcome(folder, name) != "passed":
+                raise SystemExit(f"the tests of {name} fail without a mutation")
+        for name, start, stop, text in drawn:
+            if time.monotonic() > end:
+                break
+            if (name, start, stop, text) in finished:
+                continue
+            path = folder / "skdcf" / name
+            original = path.read_bytes()
+            mutated = original[:start] + f"({text})".encode() + original[stop:]
+            if text == "pass":
+                mutated = original[:start] + b"pass" + original[stop:]
+            path.write_bytes(mutated)
+            begin = time.monotonic()
+            result = outcome(folder, name)
+            path.write_bytes(original)
+            entry = {
+                "mutation": [name, start, stop, text],
+                "line": original[:start].count(b"\n") + 1,
+                "before": original[start:stop].decode(),
+                "result": result,
+                "seconds": round(time.monotonic() - begin, 1),
+            }
+            with out.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+
+
+def show(out):
+    """Counts, and the mutations that passed."""
+    entries = [json.loads(line) for line in out.read_text().splitlines()]
+    rooms = sorted({entry["mutation"][0] for entry in entries})
+    for room in rooms:
+        results = [e["result"] for e in entries if e["mutation"][0] == room]
+        print(f"{room:<30} {len(results):>4} {results.count('passed'):>4} passed")
+    for entry in entries:
+        if entry["result"] == "passed":
+            name, _, _, text = entry["mutation"]
+            print(f"{name}:{entry['line']}: {entry['before']}  ->  {text}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--number", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=120)
+    parser.add_argument("--out", type=Path, default=Path("mutations.jsonl"))
+    parser.add_argument("--show", action="store_true", help="print what a run found")
+    options = parser.parse_args()
+    if not options.show:
+        run(options.number, options.seed, options.out, options.minutes)
+    show(options.out)
+
+
+if __name__ == "__main__":
+    main()

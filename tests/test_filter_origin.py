@@ -218,6 +218,46 @@ def test_parts_are_compared_too():
     assert cf.origin_["extraction"] == ['{"model": "n"}']
 
 
+def test_edges_that_all_have_and_then_none_are_doubted():
+    """Left out as known to be none, they cover .62 for .8, and nothing was said."""
+    cf = HardCF(0).fit(*problems(20))
+    with pytest.warns(GuaranteeWarning, match="none of 20 problems .* 100% of those"):
+        cf.predict([problem("none", seed) for seed in range(20)])
+    cf.predict([problem("none", seed) for seed in range(19)])
+    cf.predict([problem("none" if seed else "given", seed) for seed in range(20)])
+    half = [*problems(20)[0], *(problem("none", seed) for seed in range(20, 40))]
+    cf = HardCF(0).fit(half, [[1, 1], [1, 0]] * 20)
+    cf.predict([problem("none", seed) for seed in range(20)])
+
+
+def test_calibrated_on_single_claims_and_used_on_several():
+    """.181 was missed for .1, and nothing was said."""
+    single = [problem(seed=seed, n_claims=1) for seed in range(20)]
+    cf = HardCF(0).fit(single, [[1], [0]] * 10)
+    with pytest.warns(GuaranteeWarning, match="calibrated have one claim"):
+        cf.predict([problem("unknown", 30)])
+    cf.predict([problem("none", 30), problem(seed=31, n_claims=1)])
+
+
+# --- what is left over
+
+
+def test_left_over_are_rows_of_the_callers_problems():
+    """One was named that nobody had judged, and a guide sends these to a monitor."""
+    X = [problem(seed=i, metadata={"drawn": "random"}) for i in range(120)]
+    y = [[-1, -1] if i % 4 == 0 else [1, int(i % 3 > 0)] for i in range(120)]
+    cf = HardCF(0, alpha=0.2).fit(X, y)
+    for left in (cf.left_over_, cf.calibrate(X, y).left_over_):
+        assert cf.n_calibration_ + len(left) == 90 and len(left) == 1
+        assert all(i % 4 for i in left)
+    used = [i for i in range(120) if i % 4 and i not in cf.left_over_]
+    again = HardCF(0, alpha=0.2).fit([X[i] for i in used], [y[i] for i in used])
+    np.testing.assert_array_equal(again.nonconformity_scores_, cf.nonconformity_scores_)
+    parts = [cf.calibration_part(X[:50], y[:50]), cf.calibration_part(X[50:], y[50:])]
+    [(part, row)] = cf.calibrate_parts(parts).left_over_
+    assert [50 * part + row] == left.tolist()
+
+
 # --- seen problems
 
 

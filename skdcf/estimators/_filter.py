@@ -248,8 +248,8 @@ class ConformalFilter(Settings):
         """
         self.validate()
         with unchanged_on_error(self):
-            self._store(self._labelled_part(X, y, groups), fewest=True)
-            return self
+            part = self._labelled_part(X, y, groups)
+            return self._store(part, fewest=True)
 
     def _labelled_part(self, X, y, groups):
         """Make the calibration part of problems that come in by `calibrate`."""
@@ -259,9 +259,9 @@ class ConformalFilter(Settings):
         view = view.take(rows)
         refuse_trained(view.passed, seen, self._trained, self.scorer_)
         _fit.warn_of_labels(self, view)
-        return self._part(view, seen)
+        return self._part(view, seen, rows)
 
-    def _part(self, view, seen):
+    def _part(self, view, seen, rows):
         """Make the calibration part of problems: their scores, lowered for rounding.
 
         Risks, steps and answers are those of the problems as they are; only at the end are
@@ -306,13 +306,25 @@ class ConformalFilter(Settings):
             groups=claims.groups,
             seen=seen,
             largest=largest,
+            rows=rows,
         )
 
     def _store(self, part, fewest):
         """Calibrate with the problems of a part that are chosen, and keep what came out."""
         guarantee = deepcopy(self._resolved())  # the caller's own may change
         level = self._level(None)
-        chosen, self.left_over_ = part.choose(guarantee, level, fewest)
+        chosen, left_over = part.choose(guarantee, level, fewest)
+        self.left_over_ = part.rows[left_over]
+
+        # A whole answer is released once, whatever groups it is in. So its question counts
+        # once, too, chosen anew: one with answers in many groups would come more often.
+        answers = chosen
+        if part.groups is not None:
+            answers, _ = part.choose(guarantee, level, fewest, in_groups=False)
+        self.answer_scores_ = np.sort(part.answers[answers])
+        self.largest_risks_ = np.sort(part.largest[answers])
+        self._calibrated = part.seen[np.union1d(chosen, answers)].kept()
+
         part = part[chosen]
         if self.ties != "include":
             part = part.below_copies()
@@ -320,11 +332,8 @@ class ConformalFilter(Settings):
         self._warn(calibration, level)
         scores = calibration.scores  # sorted already, where there is nothing else
         self.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
-        self.answer_scores_ = np.sort(part.answers)
-        self.largest_risks_ = None if part.largest is None else np.sort(part.largest)
         self.n_calibration_ = calibration.n
         self.calibration_ = calibration
-        self._calibrated = part.seen.kept()
         self._calibrated_as = self._settings()
         return self
 
@@ -346,7 +355,9 @@ class ConformalFilter(Settings):
             what ``guarantee`` makes of these. +inf where every threshold is safe.
         """
         view = self._look(X, y=y)
-        return self._part(view, seen_of(view.passed, False)).scores
+        return self._part(
+            view, seen_of(view.passed, False), np.arange(len(view.passed))
+        ).scores
 
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None

@@ -225,13 +225,14 @@ def _fit_split(filters, fit):
     for filter, scorer in zip(filters, scorers, strict=True):
         filter._take_scorer(scorer, trained)
         if id(scorer) not in parts:
-            parts[id(scorer)] = filter._part(calibration_view, held_seen)
+            parts[id(scorer)] = filter._part(
+                calibration_view, held_seen, fit.rows[held_rows]
+            )
         filter._store(parts[id(scorer)], fewest=not split)
         if isinstance(scorer, PublicPrior):
-            calibrating = np.delete(held_rows, filter.left_over_)
-            apart = np.setdiff1d(np.arange(len(fit.rows)), calibrating)
+            calibrating = np.setdiff1d(fit.rows[held_rows], filter.left_over_)
+            apart = np.flatnonzero(~np.isin(fit.rows, calibrating))
             scorer.warn_of(fit.view.take(apart).seen, fit.seen.text)
-        filter.left_over_ = fit.rows[held_rows[filter.left_over_]]
 
 
 def _judged(view, rows):

@@ -38,6 +38,7 @@ MADE = {
     "edges_corrected": "whether a person changed edges",
     "label_meaning": "what a label means",
 }
+_MOST = 0.9  # share of problems with edges that counts as nearly all
 _FEW = 0.05  # share of labels by a model above which there is a warning
 _NOTHING = "nothing false"
 
@@ -119,8 +120,14 @@ def needs_edges(filter):
 def origin_of(filter, batch, labelled):
     """List what is known of how problems were made, by name."""
     reads = needs_edges(filter)
-    needs_edges_known = batch.sizes > 1  # one claim needs no edges
-    origin = {"edges": _distinct(batch.edges_known[needs_edges_known]) if reads else []}
+    has_several = batch.sizes > 1  # one claim needs no edges
+    origin: dict[str, list] = {
+        "edges": _distinct(batch.edges_known[has_several]) if reads else []
+    }
+    if reads and has_several.any():
+        has_edges = np.diff(batch.edge_offsets) > 0
+        origin["share_with_edges"] = [float(has_edges[has_several].mean())]
+        origin["n_that_need_edges"] = [int(has_several.sum())]
     for name in ("alternatives", "context"):
         column = getattr(batch, name)
         present = [False] if column is None else [value is not None for value in column]
@@ -172,6 +179,7 @@ def compare_origin(filter, origin, *, new=False):
     reason = reason_in_force(filter)
     for name, text in PARTS.items():
         _compare_presence(name, text, origin.get(name, []), calibrated.get(name))
+    _warn_of_edges(origin, calibrated)
     accepted = []
     for name, text in MADE.items():
         values = origin.get(name, [])
@@ -182,7 +190,7 @@ def compare_origin(filter, origin, *, new=False):
     if new:
         kept = {name: origin.get(name, []) for name in (*PARTS, *MADE)}
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
-        for name in ("judged", "judges"):
+        for name in ("share_with_edges", "judged", "judges"):
             kept[name] = origin.get(name, [])
         filter.origin_ = kept
 
@@ -203,6 +211,33 @@ def _compare_presence(name, text, values, before):
                 "does not hold for what was made otherwise: make them alike, or fit again"
                 + (', or choose edges="none" or a rule' if name == "edges" else "")
             )
+
+
+def _warn_of_edges(origin, calibrated):
+    """Warn where edges are said to be there or not, and another thing is likely."""
+    if not calibrated:
+        return
+    shares = calibrated.get("share_with_edges") or [0.0]
+    [n_problems] = origin.get("n_that_need_edges", [0])
+    if (
+        min(shares) >= _MOST
+        and n_problems >= 20
+        and origin["share_with_edges"] == [0.0]
+    ):
+        warn(
+            f"none of {n_problems} problems of several claims has an edge, and {min(shares):.0%} "
+            "of those that calibrated have some. If these have none because nobody looked for "
+            "them, pass edges=None: () says that no claim builds on another, and the promise "
+            "does not hold where that is not so",
+            GuaranteeWarning,
+        )
+    if calibrated["edges"] == [] and False in origin["edges"]:
+        warn(
+            "all problems that calibrated have one claim, and some of these have several, of "
+            "which it is not known what builds on what. Nothing told how errors come together "
+            "in an answer: calibrate on answers of several claims",
+            GuaranteeWarning,
+        )
 
 
 def _compare_values(name, text, values, *, before, reason):

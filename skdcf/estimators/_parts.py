@@ -50,6 +50,9 @@ class CalibrationPart:
         compared.
     largest : ndarray of shape (n_problems,), optional
         Largest path risk of each problem, whatever its labels.
+    rows : ndarray of int, shape (n_problems,), optional
+        Positions of the problems among those that the caller passed; pairs of the number of
+        the part and of that position where parts were joined.
 
     Attributes
     ----------
@@ -77,6 +80,7 @@ class CalibrationPart:
     origin: dict | None = None
     probes: tuple = ()
     largest: NDArray[np.float64] | None = None
+    rows: NDArray[np.int64] | None = None
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -91,7 +95,7 @@ class CalibrationPart:
         """The same of some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
-        names = ("steps", "answers", "weights", "seen", "largest")
+        names = ("steps", "answers", "weights", "seen", "largest", "rows")
         cut = {n: v if (v := getattr(self, n)) is None else v[rows] for n in names}
         return replace(self, groups=groups, **cut)
 
@@ -119,12 +123,12 @@ class CalibrationPart:
             np.empty(0), offsets=no_claims, weights=self.weights, groups=self.groups
         )
 
-    def choose(self, guarantee, level, fewest):
+    def choose(self, guarantee, level, fewest, *, in_groups=True):
         """Choose the problems that calibrate; the others are left over.
 
         Of each question one answer calibrates, in each group that the guarantee is made
-        for. With ``fewest``, no more questions calibrate than it takes for the rank of
-        all of them.
+        for, or of all problems where not ``in_groups``. With ``fewest``, no more questions
+        calibrate than it takes for the rank of all of them.
 
         Parameters
         ----------
@@ -140,7 +144,7 @@ class CalibrationPart:
         chosen, left_over : ndarray of int
             Numbers of problems, sorted.
         """
-        groups = self.groups or ()
+        groups = (self.groups or ()) if in_groups else ()
         overlap = any(isinstance(group, frozenset) for group in groups)
         group_of = np.zeros(len(self), np.int64)
         if groups and not overlap:
@@ -202,7 +206,15 @@ class CalibrationPart:
             origin=join_origins([part.origin for part in parts]),
             probes=tuple(probe for part in parts for probe in part.probes),
             largest=_joined([part.largest for part in parts]),
+            rows=np.concatenate([_numbered(i, part) for i, part in enumerate(parts)]),
         )
+
+
+def _numbered(number, part):
+    """Pairs of the number of a part and the row of each of its problems."""
+    of_one_call = part.rows is not None and part.rows.ndim == 1
+    rows = part.rows if of_one_call else np.arange(len(part))
+    return np.stack([np.full(len(part), number), rows], axis=1)
 
 
 def _joined(columns):

@@ -97,7 +97,8 @@ class CoherentConformalFilter(ConformalFilter):
     features_ : transformer or None
         What ``features=`` became when it was fitted.
     left_over_ : ndarray of int
-        Positions of the problems that were free to calibrate and were not needed.
+        Positions, among the problems as passed, of those that were free to calibrate and
+        were not needed. After `calibrate_parts` a row (part, position in its call) for each.
     origin_ : dict
         How the calibration problems were made, and what their labels mean.
 
@@ -230,7 +231,8 @@ class HardCF(ConformalFilter):
     features_ : transformer or None
         What ``features=`` became when it was fitted.
     left_over_ : ndarray of int
-        Positions of the problems that were free to calibrate and were not needed.
+        Positions, among the problems as passed, of those that were free to calibrate and
+        were not needed. After `calibrate_parts` a row (part, position in its call) for each.
     origin_ : dict
         How the calibration problems were made, and what their labels mean.
 

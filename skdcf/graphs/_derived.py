@@ -1,4 +1,21 @@
-"""Properties of a batch that follow from offsets and edges, computed when asked for."""
+"""Properties of a batch that follow from offsets and edges, computed when asked for.
+
+A value is passed on from parents to children, so that all rests on an order in which parents
+stand first. Each property below follows from those above it:
+
+=================  ==================================================================
+sizes, problem_of  the problem of each claim
+depth              the longest path to a claim from one without parents
+rank               any number that grows along edges, which is all that an order needs
+levels             edges by the rank of their child, for lists of ancestors
+steps              the same for sums and maxima over ancestors, which need no lists
+short_steps        fewer edges, where an ancestor may be counted once or twice
+small_closure      ancestors of each claim in problems of at most 64 claims
+closure            and in large ones, by rows of bits
+=================  ==================================================================
+
+Times in the comments are for 20,000 problems with 148,699 claims in all, on one core.
+"""
 
 from __future__ import annotations
 
@@ -157,6 +174,7 @@ class Structure(Names):
         Where parents stand first, the place in the problem will do for the depth. In a
         large problem it may have many more values: a star has two depths.
         """
+        # The depth takes 7.3 ms, and the place .7 ms.
         if len(self.large) or (self.edges[:, 0] > self.edges[:, 1]).any():
             return self.depth
         return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
@@ -173,6 +191,7 @@ class Structure(Names):
         ``step.pass_on(ufunc, values)``, one after the other, joins to the value of each
         claim those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
         """
+        # One pass takes 1.6 ms; a list of all ancestors alone would take 21 ms.
         return find_steps(self.edges, self.rank[self.edges[:, 1]], self.offsets)
 
     @cached_property
@@ -183,6 +202,7 @@ class Structure(Names):
         passed over: of a complete graph hardly more than a chain is left. To find them
         costs more than one pass, so that this pays where many follow.
         """
+        # A complete graph of 600 claims: .13 ms a pass for .87, after 19 ms for this.
         n_edges = np.diff(self.edge_offsets)
         dense = np.flatnonzero((self.sizes > SMALL) & (n_edges > DENSE * self.sizes))
         if not len(dense):
@@ -230,6 +250,8 @@ class Structure(Names):
         """
         if not len(self.large):
             return self.small_closure
+
+        # Large problems are listed one by one, and their lists set between the small ones.
         pairs = {int(i): self._list_pairs(int(i)) for i in self.large}
         length = np.diff(self.small_closure[0])
         for i, (owner, _) in pairs.items():

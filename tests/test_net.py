@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from skdcf import GraphBatch, HardCF
+from skdcf.ops.conformal import claim_level, whole_count
+from skdcf.ops.hard import last_safe_thresholds
 from skdcf.scorers import Scorer
 
 NO_EDGES = np.empty((0, 2), dtype=int)
@@ -135,3 +138,63 @@ def test_labels_are_hidden_from_who_says_that_it_learns_nothing(calibration_size
     y = (rng.random((60, 1)) < 0.6).astype(int).tolist()
     cf = HardCF(Peeping(), alpha=0.2, calibration_size=calibration_size).fit(X, y)
     assert (cf.scorer_.labels_ == -1).all()
+
+
+# -- found by benchmarks/mutations.py: each of these passed the tests of its own file
+
+
+def test_the_last_safe_threshold_by_a_walk():
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 6, size=40)
+    offsets = np.append(0, np.cumsum(sizes))
+    risk = rng.random(offsets[-1]).round(1)
+    scores = np.where(rng.random(40) < 0.2, np.inf, rng.random(40).round(1))
+    expected = []
+    for score, start, stop in zip(scores, offsets, offsets[1:], strict=False):
+        own = sorted(risk[start:stop].tolist())
+        grid = [own[0] - 0.5, *own, own[-1] + 0.5]
+        safe = [t for t in grid if t < score or t == grid[0]]
+        expected.append(grid[-1] if np.isinf(score) else max(safe))
+    found = last_safe_thresholds(risk, scores, offsets, margin=0.5)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n", [20, 99, 250, 1000])
+def test_levels_with_certainty_have_twelve_digits_and_are_never_too_small(n):
+    below = np.arange(n)
+    levels = claim_level(below, n, 0.05)
+    for b, level in zip(below.tolist(), levels.tolist(), strict=True):
+        assert float(f"{level:.12g}") == pytest.approx(level, rel=1e-15)
+        assert level == 1.0 or binom.cdf(b, n, level) <= 0.05 * (1 + 1e-9)
+        assert level == 1.0 or binom.cdf(b, n, level * (1 - 1e-9)) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("n", "alpha", "count"), [(1, 0.1, 1), (5, 0.1, 2), (9, 0.1, 3), (10, 0.01, 3)]
+)
+def test_a_third_calibrates_where_so_few_cannot_reach_the_level(n, alpha, count):
+    assert whole_count(n, alpha) == count
+
+
+def test_columns_without_names_are_numbered():
+    table = np.random.default_rng(0).random((40, 3))
+    cf = HardCF(0, alpha=0.2).fit(one_claim_each(table), [[1], [0]] * 20)
+    assert cf.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
+
+
+class Shaky(Scorer):
+    """Repeats itself to 1e-7, as what a float32 product makes of another batch."""
+
+    learns = False
+
+    def confidence(self, batch):
+        return batch.features[:, 0] + 1e-7 * (len(batch) % 7)
+
+
+def test_what_a_scorer_does_not_repeat_lowers_the_scores():
+    rng = np.random.default_rng(0)
+    X = one_claim_each(rng.random(59))
+    y = [[0]] * 59
+    exact = HardCF(0, alpha=0.2).fit(X, y).nonconformity_scores_
+    shaky = HardCF(Shaky(), alpha=0.2).fit(X, y).nonconformity_scores_
+    assert (exact - shaky > 1e-6).all()  # ten times what was measured

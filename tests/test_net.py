@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from skdcf import GraphBatch, HardCF
+from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import claim_level, whole_count
 from skdcf.ops.hard import last_safe_thresholds
 from skdcf.scorers import Scorer
@@ -167,6 +168,7 @@ def test_levels_with_certainty_have_twelve_digits_and_are_never_too_small(n):
         assert float(f"{level:.12g}") == pytest.approx(level, rel=1e-15)
         assert level == 1.0 or binom.cdf(b, n, level) <= 0.05 * (1 + 1e-9)
         assert level == 1.0 or binom.cdf(b, n, level * (1 - 1e-9)) > 0.05
+        assert level / beta.isf(0.05, b + 1, n - b) - 1 < 1.1e-11
 
 
 @pytest.mark.parametrize(
@@ -198,3 +200,63 @@ def test_what_a_scorer_does_not_repeat_lowers_the_scores():
     exact = HardCF(0, alpha=0.2).fit(X, y).nonconformity_scores_
     shaky = HardCF(Shaky(), alpha=0.2).fit(X, y).nonconformity_scores_
     assert (exact - shaky > 1e-6).all()  # ten times what was measured
+
+
+class Odd(Scorer):
+    """Gives one claim no number."""
+
+    def confidence(self, batch):
+        return np.where(batch.features[:, 0] > 0.9, np.nan, 0.5)
+
+
+def test_a_single_confidence_that_is_no_number_is_refused():
+    X = one_claim_each([0.1, 0.95, *np.linspace(0, 0.8, 30)])
+    with pytest.raises(ValueError, match=r"problem 1, claim 0 is nan: .* finite"):
+        HardCF(Odd(), alpha=0.2).fit(X, [[0]] * 32)
+
+
+def test_one_answer_of_each_question_calibrates_in_each_group():
+    rng = np.random.default_rng(0)
+    names = np.repeat(np.arange(40), 3)
+    kinds = [{"kind": "ab"[i % 2]} for i in names]
+    X = one_claim_each(rng.random(120), metadata=kinds)
+    y = (rng.random((120, 1)) < 0.6).astype(int).tolist()
+    cf = HardCF(0, alpha=0.2).fit(X, y, groups=names)
+    assert cf.n_calibration_ + len(cf.left_over_) == 40
+    by = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind"))
+    by.fit(X, y, groups=names)
+    chosen = [part.n for part in by.calibration_.parts]
+    assert sum(chosen) + len(by.left_over_) == 40
+    assert min(chosen) == max(chosen) == 19  # floor(.2 * 20) is 4, and so it is for 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"edges": "none"},
+            "a part has edges = 'given', and is to calibrate with 'none'",
+        ),
+        ({"ties": "jitter"}, "a part has ties = "),
+        ({"online": True}, "a part has online = False"),
+    ],
+)
+def test_a_part_of_other_settings_is_refused(change, message):
+    rng = np.random.default_rng(0)
+    X = one_claim_each(rng.random(60))
+    y = (rng.random((60, 1)) < 0.6).astype(int).tolist()
+    part = HardCF(0, alpha=0.2).fit(X, y).calibration_part(X, y)
+    other = HardCF(0, alpha=0.2, **change).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        other.calibrate_parts([part])
+
+
+@pytest.mark.parametrize(("n", "is_short"), [(8, True), (9, False)])
+def test_groups_that_overlap_need_so_many_and_no_more(n, is_short):
+    rng = np.random.default_rng(0)
+    X = one_claim_each(rng.random(n), metadata=[{"kind": ["a", "b"]}] * n)
+    y = (rng.random((n, 1)) < 0.6).astype(int).tolist()
+    cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind")).fit(X, y)
+    assert cf.calibration_.n == n
+    assert (cf.calibration_.shortage(0.1) is not None) == is_short
+    assert cf.calibration_.keeps_nothing(0.1) == is_short

@@ -6,6 +6,7 @@ outside is escaped here, and nowhere else.
 
 from __future__ import annotations
 
+import re
 from html import escape as escape_markup
 from typing import Any
 
@@ -235,8 +236,14 @@ def _cells(columns, rows):
     return {k: texts for k, texts in out.items() if not rows or set(texts) != {"-"}}
 
 
+_MINUS_ZERO = re.compile(r"-(0(?:\.0+)?)(?![\d.])")
+
+
 def _cell(form, row):
     text = printable(form(row) if callable(form) else form.format_map(row))
+    text = _MINUS_ZERO.sub(
+        r"\1", text.replace(" +- nan", "")
+    )  # no error of one question
     unknown = not _is_text(form) and text.strip().startswith(("nan", "+nan"))
     return "-" if unknown else text
 

@@ -9,6 +9,7 @@ import pytest
 from skdcf import HardCF, IndependentFactuality, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import ComparisonReport, compare_filters
+from skdcf.metrics import evaluate_filter
 
 ALPHAS = [0.1, 0.15, 0.3]
 
@@ -186,3 +187,10 @@ def test_plot_shows_means_and_target(data, filters):
     np.testing.assert_allclose(y, report.coverage[1].mean(axis=0)[[1, 2, 0]])
     assert len(display.axes_[1].containers) == len(filters)
     plt.close(display.figure_)
+
+
+def test_of_one_answer_no_error_is_said(data):
+    graphs, y = data
+    cf = HardCF("frequency-score", alpha=0.2).fit(graphs[:100], y[:100])
+    printed = str(evaluate_filter(cf, graphs[100:101], y[100:101], [0.2]))
+    assert "nan" not in printed and "-0.000" not in printed and "+-" not in printed

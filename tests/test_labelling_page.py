@@ -7,6 +7,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -242,6 +244,18 @@ def test_no_token_no_answer(store, path, token):
         )
         assert status == 403 and "claim 0" not in body
         assert request(server, f"{path}?token=wrong", token=None)[0] == 403
+
+
+@pytest.mark.parametrize("method", ["PUT", "HEAD", "DELETE"])
+def test_other_methods_are_answered_in_a_line_of_text(store, method):
+    with LabelServer(store, "ann") as server:
+        parts = urlsplit(server.url)
+        connection = HTTPConnection(parts.hostname, parts.port, timeout=10)
+        connection.request(method, "/")
+        response = connection.getresponse()
+        body = response.read()
+    assert response.status == 501 and response.headers["Content-Type"] == "text/plain"
+    assert b"<" not in body and bool(body) == (method != "HEAD")
 
 
 @pytest.mark.parametrize(

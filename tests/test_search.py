@@ -1,6 +1,8 @@
 """Searches that stay valid: what calibrates is new to whatever was chosen or fitted."""
 
 import pickle
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -20,11 +22,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
-from skdcf import CoherentConformalFilter, HardCF, SingleFeatureCF
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning
-from skdcf.features import GraphFeatures
+from skdcf.features import AgreementFeatures, GraphFeatures
 from skdcf.graphs import as_batch
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import explain
@@ -471,7 +473,31 @@ def test_columns_that_learn_nothing_are_computed_once(n_jobs, monkeypatch):
     assert Counting.rows == GRAPHS.n_claims + GRAPHS[:5].n_claims
 
 
-def test_carried_columns_go_to_other_processes():
+def test_columns_of_a_function_that_was_written_anew_are_computed_anew():
+    """A cell of a notebook that runs again makes another function of the same name."""
+    notebook = types.ModuleType("__notebook__")
+    sys.modules["__notebook__"] = notebook
+    graphs = [
+        g.replace(
+            claims=["so 2"] * g.n_claims, problem=f"Why {i}?", alternatives=["so 3"]
+        )
+        for i, g in enumerate(GRAPHS[:30])
+    ]
+    columns = []
+    batch = GraphBatch.from_graphs(graphs)
+    for conclusion in ("text[-1]", "'the same'"):
+        exec(f"def conclude(text):\n    return {conclusion}", vars(notebook))
+        features = AgreementFeatures(answer=notebook.conclude)
+        cf = HardCF(0, features=features)
+        batch = cf.check(batch)
+        columns.append(cf.fit(batch, Y[:30]).columns(batch).features)
+    assert (columns[0] != columns[1]).any()
+
+
+def test_carried_columns_stay_at_home():
+    """Where a batch goes, another function may have the name that made them."""
     batch = HardCF(0, features=GraphFeatures()).check(GRAPHS)
+    assert len(batch.tables) == 1
     sent = pickle.loads(pickle.dumps(batch[:20]))
-    assert sent.tables.keys() == batch.tables.keys() and len(batch.tables) == 1
+    assert sent.tables is None
+    np.testing.assert_array_equal(sent.features, batch[:20].features)

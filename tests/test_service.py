@@ -555,6 +555,18 @@ def test_health_says_what_runs(fitted):
     assert "nothing false is kept" in reply["promise"]
 
 
+def test_behind_a_token_health_says_that_it_is_alive_and_no_more(fitted):
+    app = create_app(fitted, token=TOKEN)
+    status, reply, _ = call(app, "/health", method="GET", host="service.example")
+    assert status == 200 and reply == {"status": "ok"}
+
+
+def test_answers_of_too_many_claims_are_refused(fitted):
+    line = {"question": "?", "claims": ["a"] * 2_001, "parents": [[]] * 2_001}
+    status, reply, _ = call(create_app(fitted), "/v1/filter", json.dumps(line).encode())
+    assert status == 413 and "at most 2,000 claims" in json.dumps(reply)
+
+
 # --- a process of its own
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

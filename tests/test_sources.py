@@ -14,7 +14,7 @@ MODULES = {"cloudpickle", "dill", "marshal", "pickle", "shelve", "yaml", "_pickl
 #: Functions of other packages that unpickle or evaluate, by their last name.
 FUNCTIONS = {"literal_eval", "read_pickle", "to_pickle", "sympify", "parse_expr"}
 LOADERS = {"joblib", "torch", "yaml", "pickle"}  # whose ``load`` unpickles
-WRITES = {"dumps"}  # makes bytes, and reads none
+WRITES = {"dumps", "Pickler", "PicklingError"}  # make bytes, and read none
 SHELL = {"system", "popen", "getoutput", "getstatusoutput"}
 
 
@@ -79,6 +79,7 @@ def test_nothing_is_evaluated_or_unpickled(path):
         "import pickle",
         "from pickle import loads",
         "from pickle import dumps, loads",
+        "from pickle import Pickler, Unpickler",
         "import yaml",
         "np.load(path, allow_pickle=True)",
         "np.load(path, allow_pickle=flag)",

@@ -143,7 +143,7 @@ def _filtered(filter, rows, alpha, counts):
             levels = filter.predict_alpha(graphs)
             for row, mask, level in zip(chunk, masks, levels, strict=True):
                 n = int(mask.sum())
-                counts.update(problems=1, claims=len(mask), kept=n, empty=not n)
+                counts.update(problems=1, claims=len(mask), kept=n, empty=int(not n))
                 yield row._replace(mask=mask), level
             bar.update(len(chunk))
 

@@ -219,11 +219,19 @@ class ComparisonReport(LevelTable):
         list of dict
             ``meets_target`` says whether the mean coverage is at least 1 - alpha,
             ``in_band`` whether it is at least the lower edge of `coverage_band`.
-            ``delta_pct`` compares with the first filter, ``retention_error`` is the
-            corrected standard error of the mean. ``chosen`` has the settings that
+            ``delta_pct`` compares with the first filter, ``delta_error`` is its corrected
+            standard error, ``retention_error`` that of the mean. ``chosen`` has the settings that
             searches chose: means of numbers, else what was chosen most often.
         """
         return super().rows()
+
+    def _delta_error(self, reference):
+        """Corrected standard error of the change against the first filter, in percent."""
+        paired = self.retention - self.retention[0]
+        error = corrected_error(paired, self.sizes)
+        error[0] = np.nan  # the first filter is not compared with itself
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return 100 * error / np.where(reference > 0, reference, np.nan)
 
     def _levels(self):
         names = ("coverage", "retention", "abstention", "false_kept", "retention_share")
@@ -244,6 +252,7 @@ class ComparisonReport(LevelTable):
             "in_band": coverage >= low - ROUNDING,
             "retention_error": self.retention_error,
             "delta_pct": percent_change(retention, retention[0]),
+            "delta_error": self._delta_error(retention[0]),
             "nonempty_coverage": 1 - (1 - coverage) / kept,
             "chosen": np.array(chosen, dtype=object).T,
         }
@@ -257,7 +266,7 @@ class ComparisonReport(LevelTable):
             "yes" if row["meets_target"] else "in band" if row["in_band"] else "no"
         ),
         "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
-        "delta %": "{delta_pct:+.1f}",
+        "delta %": "{delta_pct:+.1f} +- {delta_error:.1f}",
         "false kept": "{false_kept:.3f}",
         "abstains": "{abstention:.3f}",
         "covered of rest": "{nonempty_coverage:.3f}",

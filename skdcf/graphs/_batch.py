@@ -199,6 +199,10 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         new = {"features": table, "feature_names": names, "tables": None}
         return self._trusted(**self.__dict__ | new)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but columns that were computed: where it goes, they are computed again."""
+        return self.__dict__ | {"tables": None}
+
     def carry_table(
         self, key: bytes, features: NDArray, feature_names: tuple[str, ...] | None
     ) -> GraphBatch:

@@ -240,6 +240,10 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *args):
         """Nothing: the token stands in addresses."""
 
+    def send_error(self, code, message=None, explain=None):
+        """A line of text in the place of the page of the standard library."""
+        self._send(code, "text/plain", f"{message or 'not possible here'}".encode())
+
     def do_GET(self):
         if not self._admitted():
             return
@@ -335,7 +339,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
 
 _FORMULA = re.compile(

@@ -24,6 +24,7 @@ from ..inspection import explain
 from ..monitoring import CoverageMonitor
 from ._questions import Questions
 
+_MOST_CLAIMS = 2_000  # of an answer: others wait while it is decided about
 _LONGEST, _IDLE = 8 * 2**20, 600  # bytes of a request; seconds between two claims
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _WAITING = 4000  # requests; one more is asked to come again later
@@ -70,7 +71,7 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     ``parents`` or ``edges``, ``question``, ``context`` and so on), and ``alpha`` if it is
     not the filter's own. ``POST /v1/labels`` takes ``id``, ``labels`` and ``drawn``, which is
     ``"random"`` where the answer was chosen blindly. ``GET /health`` and ``GET /metrics``
-    are for those who run it.
+    are for those who run it; with a token the first says that it is alive and no more.
 
     A filter with ``online=True`` also decides while an answer is written: with the content
     type ``application/x-ndjson`` the first line of the request is what is known
@@ -243,9 +244,12 @@ class _Service:
         alpha = record.pop("alpha", None)
         level = self.guarantee.level(alpha, self.filter.alpha)
         try:
-            return alpha, level, read_problem(record).graph
+            graph = read_problem(record).graph
         except BROKEN as error:
             raise ValueError(str(error)) from error
+        if graph.n_claims > _MOST_CLAIMS:
+            raise _RefusedError(413, f"an answer has at most {_MOST_CLAIMS:,} claims")
+        return alpha, level, graph
 
     def _explain(self, some):
         """Add mask and reasons to each request, or the error that it meets by itself."""
@@ -320,7 +324,9 @@ class _Service:
             return "saved"
 
     async def health(self, _):
-        """What runs here."""
+        """What runs here; behind a token only that it does, since nobody has to show it."""
+        if self.token is not None:
+            return {"status": "ok"}
         reply = {"status": "ok", "alpha": self.alpha, "alarm": self.monitor.alarm}
         reply |= {"promise": self.filter.describe(), "filter": self.digest}
         reply |= {"n_calibration": self.filter.n_calibration_}

@@ -618,6 +618,10 @@ def _keys(filter, seen) -> tuple[list, NDArray[np.bool_]]:
     asked = seen.question >= 0
     contents_differ = len(calibrated["content"]) >= filter.n_calibration_
     calibrated_before = asked & np.isin(seen.question, calibrated["question"])
+    if (
+        "text" in calibrated
+    ):  # it may have had a name there, and have its text alone here
+        calibrated_before |= seen.among(calibrated)[0]
     if contents_differ:
         calibrated_before |= np.isin(seen.content, calibrated["content"])
     pairs = zip(seen.question.tolist(), seen.content.tolist(), strict=True)

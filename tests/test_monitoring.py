@@ -541,6 +541,18 @@ def test_questions_that_calibrated_or_came_before_are_left_out():
     assert len(named.log_wealth_) == 1
 
 
+def test_a_question_that_calibrated_under_a_name_is_known_by_its_text():
+    rng = np.random.default_rng(0)
+    old = repeated(rng, 60, 1, "old")
+    names = [f"name {i}" for i in range(60)]
+    cf = HardCF(0, alpha=0.2).fit(old, [[0]] * 60, groups=names)
+    other = repeated(rng, 60, 1, "old")  # other answers to the same questions
+    test = ExchangeabilityTest(random_state=0).fit(cf).update(other)
+    assert test.n_repeated_ == cf.n_calibration_
+    monitor = CoverageMonitor(cf).update(other, [[0]] * 60)
+    assert monitor.n_repeated_ == cf.n_calibration_
+
+
 def test_risks_of_float32_columns_are_compared_as_they_calibrated():
     """In use they are raised by 1e-5, and each seemed larger than its equals of before."""
     rng = np.random.default_rng(0)

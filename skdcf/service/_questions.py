@@ -30,7 +30,11 @@ class Questions:
     """
 
     def __init__(self, filter: Any, token: str | None, folder: Any) -> None:
-        self.calibrated = frozenset(filter._calibrated["question"].tolist())
+        # A question may have had a name there, and have its text alone here.
+        calibrated = filter._calibrated
+        texts = calibrated.get("text", calibrated["question"])
+        names_one = calibrated.get("text_names_one", slice(None))
+        self.calibrated = {*calibrated["question"].tolist(), *texts[names_one].tolist()}
         self.key = _read_key(folder) if token is None else token.encode()
         self.counted: set[str] = set()
 

@@ -1,11 +1,13 @@
 """Mutations of the code that promises, each against the tests of its file.
 
     python benchmarks/mutations.py --number 400 --seed 0 --out mutations.jsonl
+    python benchmarks/mutations.py --out mutations.jsonl --again
     python benchmarks/mutations.py --out mutations.jsonl --show
 
 A mutation changes one comparison, number, sign, word or call in a copy of the package. Its
 tests run until one fails. What passes all of them is printed, and is either equivalent or a
-hole in the net. The file of results is read first, so that a run goes on where it stopped.
+hole in the net. The file of results is read first, so that a run goes on where it stopped. With
+``--again`` what passed meets the tests of other files as well, on the same commit.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,6 +47,13 @@ TESTS = {
     "estimators/_rounding.py": "rounding attacks",
     "estimators/_threads.py": "conformal_filter",
 }
+
+#: Tests of other files that what passed meets as well.
+OTHERS = (
+    "net attack_groups attack_labels attacks guarantees recorded filter_columns "
+    "filter_origin questions parts online settings monitoring conformal_filter rounding "
+    "partitions properties estimators bad_input"
+)
 
 COMPARED = {
     ast.Lt: ast.LtE,
@@ -175,9 +185,9 @@ def copy_of_tree(folder):
             shutil.copy(ROOT / name, folder / name)
 
 
-def outcome(folder, name):
-    """Whether a test of a file fails ("noticed"), none does ("passed"), or it never ends."""
-    tests = [f"tests/test_{test}.py" for test in TESTS[name].split()]
+def outcome(folder, names, ends=ENDS):
+    """Whether a test fails ("noticed"), none does ("passed"), or they never end."""
+    tests = [f"tests/test_{test}.py" for test in names.split()]
     there = [test for test in tests if (folder / test).exists()]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not long"]
     command += ["-p", "no:cacheprovider", *there]
@@ -192,12 +202,46 @@ def outcome(folder, name):
             cwd=folder,
             env=environment,
             capture_output=True,
-            timeout=ENDS,
+            timeout=ends,
             check=False,
         )
     except subprocess.TimeoutExpired:
         return "endless"
     return "passed" if done.returncode == 0 else "noticed"
+
+
+@contextmanager
+def mutated(folder, name, start, stop, text):
+    """A file of the copy with one mutation; what stood there before is put back."""
+    path = folder / "skdcf" / name
+    original = path.read_bytes()
+    new = text if text == "pass" else f"({text})"
+    path.write_bytes(original[:start] + new.encode() + original[stop:])
+    try:
+        yield original
+    finally:
+        path.write_bytes(original)
+
+
+def meet_others(out, minutes):
+    """Run the tests of other files on what passed, and note in the file what noticed it."""
+    entries = [json.loads(line) for line in out.read_text().splitlines()]
+    end = time.monotonic() + 60 * minutes
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        copy_of_tree(folder)
+        for entry in entries:
+            if entry["result"] != "passed" or time.monotonic() > end:
+                continue
+            with mutated(folder, *entry["mutation"]) as original:
+                start, stop = entry["mutation"][1:3]
+                if original[start:stop].decode() != entry["before"]:
+                    raise SystemExit("these mutations were drawn from another commit")
+                if outcome(folder, OTHERS, 10 * ENDS) == "passed":
+                    entry["result"] = "passed all"
+                else:
+                    entry["result"] = "noticed by others"
+            out.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
 
 
 def run(number, seed, out, minutes):
@@ -209,23 +253,17 @@ def run(number, seed, out, minutes):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         copy_of_tree(folder)
-        for name in TESTS:
-            if outcome(folder, name) != "passed":
+        for name, tests in TESTS.items():
+            if outcome(folder, tests) != "passed":
                 raise SystemExit(f"the tests of {name} fail without a mutation")
         for name, start, stop, text in drawn:
             if time.monotonic() > end:
                 break
             if (name, start, stop, text) in finished:
                 continue
-            path = folder / "skdcf" / name
-            original = path.read_bytes()
-            mutated = original[:start] + f"({text})".encode() + original[stop:]
-            if text == "pass":
-                mutated = original[:start] + b"pass" + original[stop:]
-            path.write_bytes(mutated)
             begin = time.monotonic()
-            result = outcome(folder, name)
-            path.write_bytes(original)
+            with mutated(folder, name, start, stop, text) as original:
+                result = outcome(folder, TESTS[name])
             entry = {
                 "mutation": [name, start, stop, text],
                 "line": original[:start].count(b"\n") + 1,
@@ -243,11 +281,13 @@ def show(out):
     rooms = sorted({entry["mutation"][0] for entry in entries})
     for room in rooms:
         results = [e["result"] for e in entries if e["mutation"][0] == room]
-        print(f"{room:<30} {len(results):>4} {results.count('passed'):>4} passed")
+        passed = sum(result.startswith("passed") for result in results)
+        print(f"{room:<30} {len(results):>4} {passed:>4} passed")
     for entry in entries:
-        if entry["result"] == "passed":
+        if entry["result"].startswith("passed"):
             name, _, _, text = entry["mutation"]
-            print(f"{name}:{entry['line']}: {entry['before']}  ->  {text}")
+            place = f"{name}:{entry['line']}"
+            print(f"{entry['result']}: {place}: {entry['before']}  ->  {text}")
 
 
 def main():
@@ -256,9 +296,14 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--out", type=Path, default=Path("mutations.jsonl"))
+    parser.add_argument(
+        "--again", action="store_true", help="what passed meets more tests"
+    )
     parser.add_argument("--show", action="store_true", help="print what a run found")
     options = parser.parse_args()
-    if not options.show:
+    if options.again:
+        meet_others(options.out, options.minutes)
+    elif not options.show:
         run(options.number, options.seed, options.out, options.minutes)
     show(options.out)
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from skdcf import GraphBatch, HardCF
+from skdcf.exceptions import GuaranteeWarning
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import claim_level, whole_count
 from skdcf.ops.hard import last_safe_thresholds
@@ -260,3 +261,31 @@ def test_groups_that_overlap_need_so_many_and_no_more(n, is_short):
     assert cf.calibration_.n == n
     assert (cf.calibration_.shortage(0.1) is not None) == is_short
     assert cf.calibration_.keeps_nothing(0.1) == is_short
+
+
+@pytest.mark.parametrize("n_forward", [0, 1])
+def test_edges_that_all_lead_back_are_doubted_and_others_are_not(n_forward):
+    rng = np.random.default_rng(0)
+    edges = [(2 * i + 1, 2 * i) for i in range(30)]
+    edges[:n_forward] = [(0, 1)][:n_forward]
+    X = GraphBatch.from_arrays(rng.random((60, 1)), np.arange(31) * 2, edges)
+    y = [[1, 0]] * 30
+    if n_forward:
+        HardCF(0, alpha=0.2).fit(X, y)  # a warning would be an error here
+    else:
+        with pytest.warns(GuaranteeWarning, match="Are these reversed"):
+            HardCF(0, alpha=0.2).fit(X, y)
+
+
+def test_columns_are_found_by_name_where_nothing_goes_by_their_place():
+    rng = np.random.default_rng(0)
+    table = rng.random((40, 2))
+    y = (rng.random((40, 1)) < 0.6).astype(int).tolist()
+    X = one_claim_each(table, feature_names=["a", "b"])
+    turned = one_claim_each(table[:, ::-1], feature_names=["b", "a"])
+    cf = HardCF("a", alpha=0.2).fit(X, y)
+    for mask, other in zip(cf.predict(X), cf.predict(turned), strict=True):
+        np.testing.assert_array_equal(mask, other)
+    by_place = HardCF("a", alpha=0.2, ties="jitter", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="the feature names differ"):
+        by_place.predict(turned)

@@ -126,30 +126,34 @@ def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
     content = Path(path).read_bytes()
     trusted = {trusted} if isinstance(trusted, str) else set(trusted)
     try:
-        about, parts = read(content)
+        header, parts = read(content)
         schema = json.loads(parts[_SCHEMA])
         unknown = io.get_untrusted_types(data=zipped(parts))
         check_names(schema, unknown, trusted)
         closed = close_openings(schema)
         parts[_SCHEMA] = json.dumps(schema).encode()
         loaded = io.loads(zipped(parts), trusted=unknown)
-        _check_loaded(loaded, about)
+        _check_loaded(loaded, header)
     except ImportError as error:
         raise ImportError(f"{path} needs what is not installed: {error}") from error
     except Exception as error:
-        said = str(error) if isinstance(error, ValueError) else ""
-        reason = said or f"it is damaged ({type(error).__name__}: {error})"
+        reason = str(error) if isinstance(error, ValueError) else ""
+        if not reason:
+            reason = f"it is damaged ({type(error).__name__}: {error})"
         raise ValueError(f"{path} cannot be loaded: {reason}") from error
-    there = about["written_with"].get("scikit-learn"), about["skdcf"]
-    warn_of_versions(about["object"], "{} (with skdcf {})".format(*there))
+    sklearn_version = header["written_with"].get("scikit-learn")
+    versions = f"{sklearn_version} (with skdcf {header['skdcf']})"
+    warn_of_versions(header["object"], versions)
     if closed:
-        said = f"{path} would open {', '.join(closed)}: taken out, so set it again"
-        warn(said, SettingWarning)
+        warn(
+            f"{path} would open {', '.join(closed)}: taken out, so set it again",
+            SettingWarning,
+        )
     return loaded
 
 
-def _check_loaded(loaded, about):
-    module, _, name = about["object"].rpartition(".")
+def _check_loaded(loaded, header):
+    module, _, name = header["object"].rpartition(".")
     if not isinstance(loaded, BaseEstimator) or type(loaded).__name__ != name:
         raise ValueError(f"it says that it holds a {module}.{name}, and does not")
     scores = getattr(loaded, "nonconformity_scores_", None)
@@ -164,7 +168,7 @@ def _check_loaded(loaded, about):
 
 def build(members, kind):
     """The archive as bytes; ``members`` are bytes by name."""
-    about = {
+    header = {
         "format": FORMAT,
         "skdcf": __version__,
         "object": kind,
@@ -174,7 +178,7 @@ def build(members, kind):
         },
         "sha256": {k: hashlib.sha256(v).hexdigest() for k, v in members.items()},
     }
-    return zipped({_ABOUT: json.dumps(about, indent=1).encode()} | members)
+    return zipped({_ABOUT: json.dumps(header, indent=1).encode()} | members)
 
 
 def zipped(parts):
@@ -204,14 +208,14 @@ def read(content):
         with zipfile.ZipFile(BytesIO(content)) as archive:
             _check_infos(archive.infolist(), len(content))
         parts = unzipped(content)
-        about = json.loads(parts.pop(_ABOUT))
+        header = json.loads(parts.pop(_ABOUT))
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise ValueError(f"it is cut off or damaged ({error})") from error
     except (KeyError, RecursionError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"it was not written by skdcf.save ({error})") from error
-    _check_about(about)
-    _check_sums(about["sha256"], parts)
-    return about, parts
+    _check_about(header)
+    _check_sums(header["sha256"], parts)
+    return header, parts
 
 
 def _check_infos(infos, size):
@@ -225,17 +229,19 @@ def _check_infos(infos, size):
             raise ValueError(f"its member {info.filename!r} is compressed or encrypted")
 
 
-def _check_about(about):
-    if not isinstance(about, dict) or type(about.get("format")) is not int:
+def _check_about(header):
+    if not isinstance(header, dict) or type(header.get("format")) is not int:
         raise ValueError("it does not say which format it has")
-    if about["format"] > FORMAT:
+    if header["format"] > FORMAT:
         raise ValueError(
-            f"its format is {about['format']}, written by skdcf {about.get('skdcf')}; this "
-            f"is skdcf {__version__}, which reads format {FORMAT} and older: update skdcf"
+            f"its format is {header['format']}, written by skdcf {header.get('skdcf')}; "
+            f"this is skdcf {__version__}, which reads format {FORMAT} and older: update skdcf"
         )
-    known = all(isinstance(about.get(key), str) for key in ("skdcf", "object"))
-    known &= all(isinstance(about.get(key), dict) for key in ("sha256", "written_with"))
-    if about["format"] < 1 or not known:
+    has_texts = all(isinstance(header.get(key), str) for key in ("skdcf", "object"))
+    has_tables = all(
+        isinstance(header.get(key), dict) for key in ("sha256", "written_with")
+    )
+    if header["format"] < 1 or not (has_texts and has_tables):
         raise ValueError("what it says about itself is damaged")
 
 
@@ -286,9 +292,9 @@ _MOVED = {"pathlib._local": "pathlib"}
 @cache
 def public_modules():
     """Dotted names of the modules that users import from."""
-    found = (m.name for m in pkgutil.iter_modules(import_module(PACKAGE).__path__))
-    inside = (m for m in found if not m.startswith("_") and m not in _INSIDE)
-    return PACKAGE, *(f"{PACKAGE}.{name}" for name in sorted(inside))
+    modules = (m.name for m in pkgutil.iter_modules(import_module(PACKAGE).__path__))
+    public = [m for m in modules if not m.startswith("_") and m not in _INSIDE]
+    return PACKAGE, *(f"{PACKAGE}.{name}" for name in sorted(public))
 
 
 @cache
@@ -332,8 +338,8 @@ def _exported(module, name):
 def _class_of(name):
     """A public class of this package by its dotted name, or None."""
     module, _, last = name.rpartition(".")
-    found = _exported(module, last)
-    return found if inspect.isclass(found) else None
+    exported = _exported(module, last)
+    return exported if inspect.isclass(exported) else None
 
 
 def nodes_of(schema):
@@ -354,8 +360,8 @@ def with_public_names(schema):
     for _, node in nodes_of(schema):
         module = node["__module__"] = _MOVED.get(node["__module__"], node["__module__"])
         if module.partition(".")[0] == PACKAGE:
-            thing = getattr(import_module(module), node["__class__"])
-            node["__module__"], node["__class__"] = _public_name(thing)
+            exported = getattr(import_module(module), node["__class__"])
+            node["__module__"], node["__class__"] = _public_name(exported)
     return schema
 
 
@@ -368,14 +374,14 @@ def check_names(schema, unknown, trusted):
     walked = set(_names_of_walkers(schema))
     openings = [(name, text) for name, _, text in _openings(schema)]
     outward = {name for name, _ in openings}
-    known = {name for name in names - outward if _is_known(name)}
-    others = sorted((names - known | outward | walked) - set(trusted))
-    if others:
+    harmless = {name for name in names - outward if _is_known(name)}
+    untrusted = sorted((names - harmless | outward | walked) - set(trusted))
+    if untrusted:
         opened = [text for _, text in openings]
         raise ValueError(
-            f"it names {', '.join(others)}, which skdcf does not know to be harmless"
+            f"it names {', '.join(untrusted)}, which skdcf does not know to be harmless"
             + (f"; it would open {', '.join(opened)}" if opened else "")
-            + f". If you know that they are, pass trusted={others}"
+            + f". If you know that they are, pass trusted={untrusted}"
         )
 
 
@@ -393,10 +399,10 @@ def _names_of_walkers(schema):
 
 def close_openings(schema):
     """Take out addresses, paths and names of keys, in place; return them as texts."""
-    found = list(_openings(schema))
-    for _, node, _ in found:
+    openings = list(_openings(schema))
+    for _, node, _ in openings:
         node |= _NULL | {"__id__": -id(node)}
-    return [text for _, _, text in found]
+    return [text for _, _, text in openings]
 
 
 def _is_known(name):

@@ -56,8 +56,10 @@ class Questions:
         if question < 0:
             return {}
         digest = hmac.digest(self.key, b"%d" % question, "sha256").hex()[:32]
-        known = {"calibrated": True} if question in self.calibrated else {}
-        return {"question": digest} | known
+        entry: dict[str, Any] = {"question": digest}
+        if question in self.calibrated:
+            entry["calibrated"] = True
+        return entry
 
     def counts(self, answer: dict[str, Any]) -> bool:
         """Whether labels of an answer are the first of its question, which is remembered.

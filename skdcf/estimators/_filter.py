@@ -318,12 +318,13 @@ class ConformalFilter(Settings):
 
         # A whole answer is released once, whatever groups it is in. So its question counts
         # once, too, chosen anew: one with answers in many groups would come more often.
-        answers = chosen
+        answers = calibrating = chosen
         if part.groups is not None:
             answers, _ = part.choose(guarantee, level, fewest, in_groups=False)
+            calibrating = np.union1d(chosen, answers)
         self.answer_scores_ = np.sort(part.answers[answers])
         self.largest_risks_ = np.sort(part.largest[answers])
-        self._calibrated = part.seen[np.union1d(chosen, answers)].kept()
+        self._calibrated = part.seen[calibrating].kept()
 
         part = part[chosen]
         if self.ties != "include":

@@ -146,10 +146,14 @@ class CalibrationPart:
         """
         groups = (self.groups or ()) if in_groups else ()
         overlap = any(isinstance(group, frozenset) for group in groups)
+        each_alone = (self.seen.question < 0).all()
         group_of = np.zeros(len(self), np.int64)
         if groups and not overlap:
             numbers: dict = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
+        elif each_alone and (len(self) >= MANY or not fewest):
+            rows = np.arange(len(self))  # no order is needed
+            return rows, rows[:0]
 
         order, order_of_questions = self.seen.orders()
         rows = _choose_one_each(self.seen.question, order, group_of)
@@ -157,9 +161,8 @@ class CalibrationPart:
             return rows, rows[:0]
 
         # So many lose at most 1 / (n + 1) of alpha by what the rank leaves over.
-        each_alone = (self.seen.question < 0).all()
         chosen = np.zeros(len(self), bool)
-        for group in np.unique(group_of):
+        for group in range(group_of.max(initial=0) + 1):
             members = rows[group_of[rows] == group]
             count = guarantee.fewest(len(members), level)
             if each_alone and len(members) >= MANY:

@@ -29,6 +29,8 @@ from scipy.sparse.csgraph import connected_components
 
 from ._batch import GraphBatch
 
+BLOCK = 10_000  # problems whose numbers are hashed together
+
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
@@ -114,26 +116,35 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
 
 
 def _hash_numbers(batch):
-    """A hash of the columns and edges of each problem, to the last bit."""
-    home = batch.problem_of
-    sizes = batch.sizes
-    hashes = sizes.astype(np.uint64)
-    position = np.arange(len(home)) - batch.offsets[:-1][home]
+    """A hash of the columns and edges of each problem, to the last bit.
+
+    In blocks that fit into the cache of a processor, which halves the time of a million.
+    """
+    hashes = batch.sizes.astype(np.uint64)
+    odd = mix(np.arange(1, 1 + (batch.n_features or 0), dtype=np.uint64)) | np.uint64(1)
     with np.errstate(over="ignore"):
-        mixed = mix(np.arange(1 + sizes.max(initial=0), dtype=np.uint64))
-        rows = mixed[position]
-        if batch.features is not None:
-            number = np.arange(1, 1 + batch.n_features, dtype=np.uint64)
-            odd = mix(number) | np.uint64(1)
-            for column, factor in zip(batch.features.T, odd, strict=True):
-                bits = (column + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-                rows += (bits ^ (bits >> np.uint64(29))) * factor
-        np.add.at(hashes, home, mix(rows))
-        if len(batch.edges):
-            parent, child = position[batch.edges].T
-            edge = mix(parent.astype(np.uint64) + mixed[child + 1])
-            np.add.at(hashes, home[batch.edges[:, 1]], edge)
+        mixed = mix(np.arange(1 + batch.sizes.max(initial=0), dtype=np.uint64))
+        for start in range(0, len(hashes), BLOCK):
+            problems = slice(start, min(start + BLOCK, len(hashes)))
+            _add_numbers(hashes, batch, problems, mixed, odd)
         return mix(hashes)
+
+
+def _add_numbers(hashes, batch, problems, mixed, odd):
+    """Add the hashes of claims and edges of some problems to those of the problems."""
+    first, last = batch.offsets[[problems.start, problems.stop]]
+    home = batch.problem_of[first:last]
+    position = np.arange(first, last) - batch.offsets[home]
+    rows = mixed[position]
+    for column, factor in enumerate(odd):
+        bits = (batch.features[first:last, column] + 0.0).view(np.uint64)  # no -0.0
+        rows += (bits ^ (bits >> np.uint64(29))) * factor
+    np.add.at(hashes, home, mix(rows))
+    edges = batch.edges[slice(*batch.edge_offsets[[problems.start, problems.stop]])]
+    if len(edges):
+        parent, child = position[edges - first].T
+        edge = mix(parent.astype(np.uint64) + mixed[child + 1])
+        np.add.at(hashes, home[edges[:, 1] - first], edge)
 
 
 def problem_digest(graph: Any) -> str:

@@ -329,6 +329,8 @@ class Seen:
     def _texts(self):
         """Each distinct text: its hash, whether it names one question, whether it has a name."""
         has_text = self.text >= 0
+        if not has_text.any():
+            return self.text[:0], has_text[:0], has_text[:0]
         text, code, count = np.unique(
             self.text[has_text], return_inverse=True, return_counts=True
         )

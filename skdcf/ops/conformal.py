@@ -19,6 +19,7 @@ Ramdas, NeurIPS 2019).
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from math import floor, inf
 
 import numpy as np
@@ -109,6 +110,7 @@ def conformal_rank(n, alpha, delta=None):
     return k
 
 
+@lru_cache  # a comparison asks for few levels, and for each in every split
 def problems_needed(alpha, delta=None):
     """Compute the smallest number of calibration problems that can keep anything."""
     return bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
@@ -138,6 +140,7 @@ def whole_count(n, alpha):
     return count if count <= 0.6 * n else max(1, round(0.3 * n))
 
 
+@lru_cache
 def fewest_of_rank(n, alpha, delta=None):
     """Compute the smallest number of problems with the rank of n; n where that is 0."""
     k = conformal_rank(n, alpha, delta)

@@ -215,9 +215,8 @@ class ExchangeabilityTest(BettingMonitor):
             This object, without bets.
         """
         self.validate()
-        values = getattr(path_risk, "largest_risks_", None)
-        is_filter = values is not None
-        values = values if is_filter else _largest(path_risk)
+        is_filter = getattr(path_risk, "largest_risks_", None) is not None
+        values = path_risk.largest_risks_ if is_filter else _largest(path_risk)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         if is_filter:

@@ -4,6 +4,7 @@ Groups of problems have thresholds of their own, whether they overlap or not.
 """
 
 from abc import ABCMeta, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +42,7 @@ class PathRisks:
     offsets: np.ndarray
     weights: np.ndarray | None = None
     groups: list | None = None
-    names: object = field(default_factory=lambda: "problem {}".format)
+    names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
 
     def __len__(self):
         return len(self.offsets) - 1
@@ -450,7 +451,7 @@ class Overlapping(Calibration):
     """
 
     def __init__(self, guarantee: Any, steps: Steps, risks: PathRisks) -> None:
-        groups = [as_set(group) for group in risks.groups]
+        groups = [as_set(group) for group in risks.groups or ()]
         self.names = sorted({name for group in groups for name in group}, key=str)
         self.position = steps.position
         self.n = steps.n

@@ -841,13 +841,12 @@ class ExpectedFalse(Guarantee):
         float
             The level in force.
         """
-        name = "the level"
-        value = alpha
-        if alpha is None:
-            name = "bound"
-            value = own if self.bound is None else self.bound
-        check_number(name, value, 0)
-        return float(value)
+        if alpha is not None:
+            check_number("the level", alpha, 0)
+            return float(alpha)
+        bound = own if self.bound is None else self.bound
+        check_number("bound", bound, 0)
+        return float(bound)
 
     def for_level(self, alpha: float) -> ExpectedFalse:
         """The same promise with alpha for the bound.

@@ -21,6 +21,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from math import floor, inf
+from typing import Literal
 
 import numpy as np
 from scipy.special import betainccinv
@@ -175,7 +176,7 @@ def claim_alpha(scores, path_risk, keep_equal=False, delta=None):
     -------
     ndarray of shape (n_claims,), multiples of 1 / (n + 1); 1 means never.
     """
-    side = "left" if keep_equal else "right"
+    side: Literal["left", "right"] = "left" if keep_equal else "right"
     below = np.searchsorted(scores, path_risk, side=side)
     return claim_level(below, len(scores), delta)
 

@@ -28,7 +28,7 @@ from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
 from skdcf.ops.hard import nonconformity_scores, path_risk, segment_sum
-from skdcf.scorers import MixtureScorer, PublicPrior, Task, _trained
+from skdcf.scorers import MixtureScorer, PublicPrior, Task, _mixture
 
 ALPHAS = (0.05, 0.1, 0.2)
 CALIBRATIONS = 25
@@ -77,7 +77,7 @@ def fitted(path, batch, labels, groups, alphas, seed):
         return [Task(a, groups, np.random.RandomState(seed)) for a in alphas]
 
     without = MixtureScorer(public_prior=False).fit_levels(batch, labels, tasks())
-    _trained.PublicPrior = partial(PublicPrior, path)  # in the place of the shipped one
+    _mixture.PublicPrior = partial(PublicPrior, path)  # in the place of the shipped one
     # Where the prior is left out, the two train the same.
     reason = MixtureScorer()._admit_prior(batch, tasks()[0])[1]
     blended = without if reason else MixtureScorer().fit_levels(batch, labels, tasks())

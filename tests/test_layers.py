@@ -38,7 +38,7 @@ AUTOGRAD = (
     "ops/segments.py",
     "relaxation/*",
     "training/*",
-    "scorers/_trained.py",
+    "scorers/_models.py",
 )
 
 # Imported inside the functions that use them, never at the top of a module.

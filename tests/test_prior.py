@@ -228,7 +228,7 @@ def test_problems_that_it_has_seen(having_seen, monkeypatch):
         for scorer in (having_seen, NeymanPearsonScorer(public_prior=having_seen)):
             with pytest.raises(ValueError, match="learnt from the questions of 1 of"):
                 HardCF(scorer, random_state=0).fit(batch, y)
-        monkeypatch.setattr("skdcf.scorers._trained.PublicPrior", lambda: having_seen)
+        monkeypatch.setattr("skdcf.scorers._mixture.PublicPrior", lambda: having_seen)
         cf = CoherentConformalFilter(random_state=0).fit(batch, y)
         assert "left out: the public prior was learnt" in said(cf.scorer_)
     fresh, truth = problems(60, 1)

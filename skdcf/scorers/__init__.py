@@ -5,11 +5,12 @@ such as `LinearScorer`, become scorers through `ConformalScorer`, which trains t
 """
 
 from ._hazards import NeymanPearsonScorer
+from ._mixture import MixtureScorer
+from ._mixture import Selection as Selection
+from ._models import ConformalScorer, LinearScorer, MLPScorer
 from ._prior import PublicPrior
 from ._scorer import FeatureScorer, FrequencyScorer, LinearForm, Scorer, Task
 from ._tables import HazardTable as HazardTable
-from ._trained import ConformalScorer, LinearScorer, MixtureScorer, MLPScorer
-from ._trained import Selection as Selection
 from .making import ClassifierScorer
 from .making import FunctionScorer as FunctionScorer
 

@@ -22,9 +22,10 @@ from ..ops.hard import below_true_claims, coherent_labels
 from ..training.preparing import noise_columns
 from . import _scorer
 from ._hazards import NeymanPearsonScorer
+from ._mixture import MixtureScorer
+from ._models import ConformalScorer
 from ._scorer import FREQUENCY, FeatureScorer, FrequencyScorer, LinearForm, Scorer, Task
 from ._tables import as_table
-from ._trained import ConformalScorer, MixtureScorer
 
 _SAYS = "predict_proba", "decision_function"  # how sure a classifier is
 

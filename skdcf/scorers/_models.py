@@ -1,0 +1,321 @@
+"""Differentiable models, and the scorer that trains one through soft calibration.
+
+A differentiable model has two methods. ``init(n_features, rng)`` draws parameters: an
+array, or lists, tuples and dicts of arrays. ``model(params, X)`` turns rows of
+standardised features into confidences, without state and with operations that autograd
+follows (operators, or functions of ``autograd.numpy``). A constant added to all
+confidences changes nothing, so no intercept is needed. `ConformalScorer` makes a scorer
+of a model.
+
+A third method is optional and saves time: ``vjp(params, X, gradient)`` takes the
+derivative of a loss in the confidences, shape (n_claims,), to that in the parameters.
+Autograd then has nothing to follow.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from .._checks import warn
+from .._parameters import HasMethods, Settings, at_least, settings
+from ..graphs import GraphBatch
+from ._scorer import LinearForm, Scorer, Task, need_features
+
+
+@settings
+class LinearScorer(Settings):
+    """Confidence as a weighted sum of the standardised features: a model to train.
+
+    Parameters
+    ----------
+    spread : float, default=1.0
+        The random weights are uniform between plus and minus ``spread`` divided by the
+        root of their number; 0 starts from zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.scorers import LinearScorer
+    >>> LinearScorer()(np.array([0.5, -1.0]), np.array([[2.0, 1.0], [0.0, 1.0]]))
+    array([ 0., -1.])
+    """
+
+    _parameter_constraints = {"spread": [at_least(0)]}
+
+    spread: float = 1.0
+
+    def init(self, n_features: int, rng: Any) -> Any:
+        """Random weights.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features.
+        rng : RandomState or Generator
+            Source of the random numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            The parameters to start from.
+        """
+        self.validate()
+        bound = self.spread * max(n_features, 1) ** -0.5
+        return rng.uniform(-bound, bound, n_features)
+
+    def __call__(self, params: Any, X: Any) -> Any:
+        """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
+        return X @ params
+
+    def vjp(self, params: Any, X: Any, gradient: Any) -> Any:
+        """Derivative of a loss in the weights, from that in the confidences.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_features,)
+            Weights of the standardised features.
+        X : ndarray of shape (n_claims, n_features)
+            Standardised features.
+        gradient : ndarray of shape (n_claims,)
+            Derivative of the loss in the confidences.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            The derivative in the weights.
+        """
+        return X.T @ gradient
+
+
+@settings
+class MLPScorer(Settings):
+    """Confidence from a multi-layer perceptron with tanh units.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int, default=(8,)
+        Units of each hidden layer. Few: training sets of this kind are small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.scorers import MLPScorer
+    >>> scorer = MLPScorer((4, 2))
+    >>> params = scorer.init(3, np.random.RandomState(0))
+    >>> [(w.shape, b.shape) for w, b in params]
+    [((3, 4), (4,)), ((4, 2), (2,)), ((2, 1), (1,))]
+    >>> scorer(params, np.zeros((5, 3))).shape
+    (5,)
+    """
+
+    hidden_layer_sizes: int | tuple[int, ...] = (8,)
+
+    def init(self, n_features: int, rng: Any) -> Any:
+        """Random weights and biases.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features.
+        rng : RandomState or Generator
+            Source of the random numbers.
+
+        Returns
+        -------
+        list of (weights, biases), one pair per layer
+            The parameters to start from.
+
+        Raises
+        ------
+        ValueError
+            If a layer has no units.
+        """
+        hidden = self.hidden_layer_sizes
+        hidden = (hidden,) if isinstance(hidden, (int, Integral)) else tuple(hidden)
+        if not all(isinstance(n, Integral) and n > 0 for n in hidden):
+            raise ValueError(
+                f"hidden_layer_sizes is {self.hidden_layer_sizes!r}: whole numbers of at "
+                "least 1 are needed"
+            )
+        params = []
+        n_in = n_features
+        for n_out in (*hidden, 1):
+            bound = max(n_in, 1) ** -0.5
+            weights = rng.uniform(-bound, bound, (n_in, n_out))
+            params.append((weights, rng.uniform(-bound, bound, n_out)))
+            n_in = n_out
+        return params
+
+    def __call__(self, params: Any, X: Any) -> Any:
+        """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
+        *hidden, (weights, bias) = params
+        for w, b in hidden:
+            X = _tanh(X @ w + b)
+        return (X @ weights + bias)[:, 0]
+
+
+def _tanh(x):
+    """Plain numpy outside of training, so that predicting does not load autograd."""
+    if isinstance(x, np.ndarray):
+        return np.tanh(x)
+    import autograd.numpy as anp
+
+    return anp.tanh(x)
+
+
+@settings
+class ConformalScorer(Scorer):
+    """A differentiable model, trained for what calibration does to its scores.
+
+    Parameters
+    ----------
+    model : differentiable model or None, default=None
+        Such as `LinearScorer` (None) or `MLPScorer`.
+
+    Attributes
+    ----------
+    model_ : differentiable model
+        A copy, so that later changes of ``model`` change nothing.
+    params_ : object
+        Its trained parameters, for standardised features.
+    standardizer_ : Standardizer
+        Of the training problems.
+    scale_ : float
+        Deviation of the scores over the training claims, by which they are divided.
+    loss_curve_ : list of float
+        Training objective per step.
+
+    References
+    ----------
+    N. Hittesdorf, M. Salzetta, L. Cheng. Differentiable Conformal Training for LLM
+    Reasoning Factuality. arXiv:2604.20098.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.scorers import ConformalScorer, MLPScorer
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> cf = HardCF(ConformalScorer(MLPScorer((4,))), random_state=0).fit(graphs, y)
+    >>> cf.scorer_.loss_curve_[-1] < cf.scorer_.loss_curve_[0]
+    True
+    """
+
+    _parameter_constraints = {"model": [None, HasMethods(["init", "__call__"])]}
+    learns = uses_alpha = uses_relaxation = True
+
+    model: Any = None
+
+    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+        """Train the model for ``task.alpha``.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        task : Task, optional
+            What the filter tells about the fit.
+
+        Returns
+        -------
+        self
+            The scorer itself, fitted.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If there was nothing to learn, or training ended early.
+        """
+        return self._adopt(*self._train(batch, labels, [task or Task()]))
+
+    def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
+        """One trained scorer per task, from one start.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        labels : ndarray of shape (n_claims,)
+            1 true, 0 false, -1 unknown.
+        tasks : list of Task
+            One for each level.
+
+        Returns
+        -------
+        list of ConformalScorer
+            One fitted scorer for each level.
+        """
+        results = self._train(batch, labels, tasks)
+        return [clone(self)._adopt(training_result) for training_result in results]
+
+    def _train(self, batch, labels, tasks):
+        from ..relaxation import PathRelaxation
+        from ..training import SoftTraining
+        from ..training.loop import train
+
+        need_features(batch)
+        task = tasks[0]
+        return train(
+            self._fresh_model(),
+            task.relaxation or PathRelaxation(),
+            task.training or SoftTraining(),
+            batch,
+            labels=labels,
+            alphas=[task.alpha for task in tasks],
+            groups=task.groups,
+            rng=task.rng,
+            verbose=task.verbose,
+        )
+
+    def _fresh_model(self):
+        return LinearScorer() if self.model is None else clone(self.model, safe=False)
+
+    def _adopt(self, result):
+        self.model_ = self._fresh_model()
+        self.params_ = result.params
+        self.scale_ = result.scale
+        self.standardizer_ = result.standardizer
+        self.loss_curve_ = list(result.loss_curve)
+        if result.message:
+            warn(result.message, ConvergenceWarning)
+        return self
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of a linear model, per unit of the features as passed."""
+        if type(self.model_) is not LinearScorer:
+            raise AttributeError("coef_: the model is not linear")
+        return self.standardizer_.raw_weights(self.params_) / self.scale_
+
+    def linear_form(self, batch: GraphBatch) -> LinearForm | None:
+        """The confidence as a weighted sum, where the model is linear.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+
+        Returns
+        -------
+        LinearForm or None
+            The form; None where the scorer is not linear.
+        """
+        if type(self.model_) is not LinearScorer:
+            return None
+        weights = self.coef_
+        s = self.standardizer_
+        reach = s.clip * s.scale
+        offset = -float(weights @ s.mean)
+        return LinearForm(weights, offset, s.mean - reach, s.mean + reach)
+
+    def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
+        X = self.standardizer_(batch.features)
+        return np.asarray(self.model_(self.params_, X)) / self.scale_

@@ -818,7 +818,12 @@ class ConformalFilter(Settings):
         return guarantee.path_risks(risk, with_names(view, guarantee)), view
 
     def stream(
-        self, claims: Iterable[dict], alpha: Level = None, **about: Any
+        self,
+        claims: Iterable[dict],
+        alpha: Level = None,
+        *,
+        stop: bool = False,
+        **about: Any,
     ) -> Iterator[bool]:
         """Decide about each claim of an answer before the next one is read.
 
@@ -829,6 +834,9 @@ class ConformalFilter(Settings):
             ``features``, those of them that the filter reads.
         alpha : float in (0, 1), optional
             None is the filter's own.
+        stop : bool
+            End after the first claim that is not kept, as an agent has to that carries
+            its steps out. Every claim has to build on the one before it.
         **about
             What is known of the answer beforehand: ``problem``, ``context``,
             ``alternatives``, ``feature_names``, ``id`` and ``metadata``, as of a
@@ -842,10 +850,10 @@ class ConformalFilter(Settings):
         Raises
         ------
         ValueError
-            If the filter was not fitted with ``online=True``, or a claim comes before one
-            that it builds on.
+            If the filter was not fitted with ``online=True``, a claim comes before one
+            that it builds on, or with ``stop=True`` a claim does not build on the last.
         """
-        return _online.decide_online(self, claims, alpha, **about)
+        return _online.decide_online(self, claims, alpha, stop=stop, **about)
 
     # -------------------------------------------------------------------------- levels
 

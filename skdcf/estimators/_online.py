@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..edges import chain_edges
 from ..features.columns import list_looking_ahead
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.hashes import Seen
@@ -186,13 +187,23 @@ def refuse_whole_answers(guarantee):
         )
 
 
-def decide_online(filter, claims, alpha, **about):
-    """Yield for each claim whether it is kept, before the next one is read."""
+def decide_online(filter, claims, alpha, *, stop=False, **about):
+    """Yield for each claim whether it is kept, before the next one is read.
+
+    With `stop` nothing is read after the first claim that is not kept.
+    """
     if not filter.online:
         ahead = list_looking_ahead(filter.features) or repr(filter.scorer)
         raise ValueError(
             "the risks of this filter may look at later claims (such as "
             f"{ahead}): fit it with online=True to decide while an answer is written"
+        )
+    # Any later claim of a chain has the dropped one among its ancestors.
+    if stop and filter.edges not in ("given", chain_edges):
+        raise ValueError(
+            f"stop=True needs edges that make a chain, but this filter has edges="
+            f'{filter.edges!r}: fit it with edges="given" or skdcf.edges.chain_edges, or '
+            "leave stop=False"
         )
     answer = None
     for v, claim in enumerate(claims):
@@ -202,9 +213,17 @@ def decide_online(filter, claims, alpha, **about):
             raise ValueError(
                 f"claim {v} builds on claim {wrong[0]!r}, which does not come before it"
             )
+        if stop and v > 0 and filter.edges == "given" and v - 1 not in parents:
+            raise ValueError(
+                f"stop=True needs edges that make a chain, but claim {v} does not build "
+                f"on claim {v - 1}: add it to parents, or leave stop=False"
+            )
         if answer is None:
             answer = _Answer(filter, alpha, about)
-        yield answer.keeps(claim, parents)
+        kept = answer.keeps(claim, parents)
+        yield kept
+        if stop and not kept:
+            return
 
 
 class _Answer:

@@ -1,0 +1,246 @@
+"""Recorded runs of agents become steps, and a stream stops at the first doubtful one."""
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.adapters import from_runs
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.edges import chain_edges
+
+USER = {"role": "user", "content": "Where was the founder of Acme born?"}
+
+
+def call(name, arguments, id="a"):
+    return {
+        "id": id,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def asks(*calls, content=None):
+    return {"role": "assistant", "content": content, "tool_calls": list(calls)}
+
+
+def answers(content, id="a"):
+    return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+def says(content):
+    return {"role": "assistant", "content": content}
+
+
+def read(*messages, **more):
+    return from_runs([{"task": 0, "messages": list(messages)}], **more).graphs[0]
+
+
+def column(graph, name):
+    return graph.features[:, graph.feature_names.index(name)].tolist()
+
+
+RUN = (
+    USER,
+    asks(call("search", '{"query": "Acme"}')),
+    answers("Acme was founded by Ada Byron."),
+    asks(call("search", '{"query": "Ada Byron"}', "b"), content="Now her."),
+    answers("", "b"),
+    asks(call("search", '{"query": "Ada Byron"}', "c")),
+    answers("She was born in London.", "c"),
+    says("London"),
+)
+
+
+def test_each_message_of_the_agent_is_a_step():
+    graph = read(*RUN)
+    assert graph.problem == USER["content"]
+    assert graph.claims[1] == 'Now her.\nsearch({"query": "Ada Byron"})'
+    assert graph.edges.tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert graph.context is None
+    assert graph.metadata["messages"] == [1, 3, 5, 7]
+    assert column(graph, "position") == [0, 1, 2, 3]
+    assert column(graph, "n_calls") == [1, 1, 1, 0]
+    assert column(graph, "log_length") == [np.log1p(len(c)) for c in graph.claims]
+
+
+def test_data_flow_follows_arguments_into_observations():
+    graph = read(*RUN, edges="data")
+    assert graph.edges.tolist() == [[0, 1], [0, 2], [0, 3], [1, 3], [2, 3]]
+
+
+@pytest.mark.parametrize("edges", ["chain", "data"])
+def test_a_run_that_is_cut_has_the_same_columns_and_edges(edges):
+    whole = read(*RUN, edges=edges)
+    for v, position in enumerate(whole.metadata["messages"]):
+        part = read(*RUN[: position + 1], edges=edges)
+        assert part.claims == whole.claims[: v + 1]
+        assert np.array_equal(part.features, whole.features[: v + 1])
+        assert part.edges.tolist() == [e for e in whole.edges.tolist() if e[1] <= v]
+
+
+def test_parallel_calls_are_one_step_and_answers_come_in_any_order():
+    both = asks(call("f", '{"x": 1}'), call("g", "{}", "b"))
+    graph = read(USER, both, answers("two", "b"), answers("one"), says("done"))
+    assert graph.claims == ('f({"x": 1})\ng({})', "done")
+    assert column(graph, "n_calls") == [2, 0]
+    # One call of the two has no answer.
+    graph = read(USER, both, answers("two", "b"), says("done"))
+    assert graph.claims == ('f({"x": 1})\ng({})', "done")
+
+
+def test_calls_without_an_answer_may_end_a_run():
+    assert read(USER, asks(call("f", "{}"))).n_claims == 1
+
+
+def test_content_that_is_empty_or_no_text():
+    image = {"type": "image_url", "image_url": {"url": "data:..."}}
+    graph = read(
+        {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]},
+        says(None),
+        says([{"type": "text", "text": "A cat:"}, image]),
+    )
+    assert graph.problem == "What is it?\n[image_url]"
+    assert graph.claims == ("(no content)", "A cat:\n[image_url]")
+
+
+@pytest.mark.parametrize("arguments", ["{query: Acme", "[1, 2]", "3"])
+def test_a_call_that_is_no_json_object_is_kept_as_text(arguments):
+    first = asks(call("search", '{"query": "Acme"}'))
+    second = asks(call("search", arguments, "b"))
+    graph = read(USER, first, answers(f"Acme, {arguments}"), second, edges="data")
+    assert graph.claims[1] == f"search({arguments})"
+    assert graph.edges.tolist() == []
+
+
+def test_arguments_may_be_parsed_already():
+    first = asks(call("f", {"x": "Acme"}))
+    then = asks(call("f", {"x": ["Byron", 12, True, None]}, "b"))
+    graph = read(USER, first, answers("Byron"), then, edges="data")
+    assert graph.claims[0] == 'f({"x": "Acme"})'
+    assert graph.edges.tolist() == [[0, 1]]
+
+
+def test_labels_and_tasks():
+    run = {"task": 3, "messages": list(RUN), "id": "mine"}
+    data = from_runs(
+        [run | {"labels": {"1": 1, 5: 0}}, run | {"id": "other", "labels": {}}]
+    )
+    assert [y.tolist() for y in data.labels] == [[1, -1, 0, -1], [-1] * 4]
+    assert data.groups[0] == data.groups[1] and data.graphs[0].id == "mine"
+    with pytest.raises(ValueError, match="labels name message 2, which is not"):
+        from_runs([run | {"labels": {2: 1}}])
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ({"messages": [USER, says("x")]}, 'problem "run/0": task is None'),
+        ({"task": True, "messages": [USER, says("x")]}, "task is True"),
+        ({"task": 1, "messages": [USER]}, "the run has no step"),
+        (
+            {"task": 1, "messages": [USER, answers("x"), asks(call("f", "{}"))]},
+            "answers",
+        ),
+        ({"task": 1, "messages": [{"role": "bot", "content": "x"}]}, "role 'bot'"),
+        ({"task": 1}, "messages"),
+        (["task"], "run 0 is a list"),
+    ],
+)
+def test_broken_runs_are_named(run, message):
+    with pytest.raises(ValueError, match=message):
+        from_runs([run])
+
+
+def test_runs_are_a_list_and_edges_are_known():
+    with pytest.raises(ValueError, match="a list of runs"):
+        from_runs({"task": 1, "messages": []})
+    with pytest.raises(ValueError, match="edges"):
+        from_runs([], edges="none")
+
+
+def test_ten_thousand_steps():
+    graph = read(USER, *[says(f"step {v}") for v in range(10_000)])
+    assert graph.n_claims == 10_000 and len(graph.edges) == 9_999
+
+
+# ------------------------------------------------------------------- stop=True
+
+
+def chains(n, seed):
+    X, y = make_reasoning_graphs(n, random_state=seed, return_X_y=True)
+    chained = [
+        ReasoningGraph(
+            g.features,
+            [(v - 1, v) for v in range(1, g.n_claims)],
+            feature_names=g.feature_names,
+        )
+        for g in X
+    ]
+    return chained, y
+
+
+def steps(graph):
+    for v, row in enumerate(graph.features):
+        yield {"features": row, "parents": [v - 1] if v else []}
+
+
+def test_a_stream_that_stops_is_predict_up_to_the_first_doubtful_step():
+    X, y = chains(300, 0)
+    lengths = set()
+    for rule in ("given", chain_edges):
+        cf = HardCF(0, online=True, alpha=0.2, edges=rule)
+        if rule is chain_edges:
+            texts = [[f"{v}" for v in range(g.n_claims)] for g in X]
+            X = [
+                ReasoningGraph(g.features, claims=t, feature_names=g.feature_names)
+                for g, t in zip(X, texts, strict=True)
+            ]
+        cf.fit(X[:200], y[:200])
+        for graph, mask in zip(X[200:], cf.predict(X[200:]), strict=True):
+            claims = list(steps(graph))
+            for v, claim in enumerate(claims):
+                if graph.claims:
+                    del claim["parents"]
+                    claim["text"] = graph.claims[v]
+            feed = iter(claims)
+            names = graph.feature_names
+            decisions = list(cf.stream(feed, stop=True, feature_names=names))
+            kept = int(mask.sum())
+            assert decisions == mask[: kept + 1].tolist()
+            # Nothing after the doubtful step was asked for.
+            assert len(list(feed)) == graph.n_claims - len(decisions)
+            lengths.add(len(decisions))
+    assert len(lengths) > 2
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.2])
+def test_nothing_wrong_is_carried_out_before_the_stop(alpha):
+    X, y = chains(2_200, 1)
+    cf = HardCF(0, online=True, alpha=alpha).fit(X[:200], y[:200])
+    n = cf.calibration_.n
+    covered = 0
+    for graph, labels in zip(X[200:], y[200:], strict=True):
+        names = graph.feature_names
+        decisions = list(cf.stream(steps(graph), stop=True, feature_names=names))
+        covered += all(labels[v] for v, kept in enumerate(decisions) if kept)
+    rank = int((n + 1) * alpha + 1e-9)
+    # The misses of one calibration set are beta-binomial.
+    low, high = betabinom(2_000, n + 1 - rank, rank).interval(0.9999)
+    assert low <= covered <= high
+
+
+def test_stopping_needs_a_chain():
+    X, y = chains(100, 0)
+    cf = HardCF(0, online=True, alpha=0.2).fit(X, y)
+    row = np.full_like(X[0].features[0], 100.0)
+    fork = [{"features": row, "parents": []}] * 2
+    names = X[0].feature_names
+    assert list(cf.stream(fork, feature_names=names)) == [True, True]
+    decisions = cf.stream(fork, stop=True, feature_names=names)
+    assert next(decisions)
+    with pytest.raises(ValueError, match="claim 1 does not build on claim 0"):
+        next(decisions)
+    apart = HardCF(0, online=True, edges="none").fit(X, y)
+    with pytest.raises(ValueError, match="edges that make a chain"):
+        next(apart.stream(fork, stop=True, feature_names=names))

@@ -6,7 +6,6 @@ from scipy.stats import betabinom
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.adapters import from_runs
-from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
 
 USER = {"role": "user", "content": "Where was the founder of Acme born?"}
@@ -168,16 +167,15 @@ def test_ten_thousand_steps():
 
 
 def chains(n, seed):
-    X, y = make_reasoning_graphs(n, random_state=seed, return_X_y=True)
-    chained = [
-        ReasoningGraph(
-            g.features,
-            [(v - 1, v) for v in range(1, g.n_claims)],
-            feature_names=g.feature_names,
-        )
-        for g in X
-    ]
-    return chained, y
+    """Runs of three to six steps; a step is wrong with chance .8 risk squared."""
+    rng = np.random.default_rng(seed)
+    graphs, labels = [], []
+    for size in rng.integers(3, 7, n):
+        risk = rng.random(size)
+        chain = [(v - 1, v) for v in range(1, size)]
+        graphs.append(ReasoningGraph(-risk[:, None], chain, feature_names=["score"]))
+        labels.append((rng.random(size) >= 0.8 * risk**2).astype(int))
+    return graphs, labels
 
 
 def steps(graph):
@@ -210,8 +208,9 @@ def test_a_stream_that_stops_is_predict_up_to_the_first_doubtful_step():
             assert decisions == mask[: kept + 1].tolist()
             # Nothing after the doubtful step was asked for.
             assert len(list(feed)) == graph.n_claims - len(decisions)
-            lengths.add(len(decisions))
-    assert len(lengths) > 2
+            if len(decisions) < graph.n_claims:
+                lengths.add(len(decisions))
+    assert lengths >= {1, 2, 3}
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.2])
@@ -227,7 +226,7 @@ def test_nothing_wrong_is_carried_out_before_the_stop(alpha):
     rank = int((n + 1) * alpha + 1e-9)
     # The misses of one calibration set are beta-binomial.
     low, high = betabinom(2_000, n + 1 - rank, rank).interval(0.9999)
-    assert low <= covered <= high
+    assert low <= covered <= high < 2_000
 
 
 def test_stopping_needs_a_chain():

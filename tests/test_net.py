@@ -1,12 +1,14 @@
 """Each of these changes of the code passed all tests once: a test for each."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
 from skdcf import GraphBatch, HardCF
 from skdcf.exceptions import GuaranteeWarning
-from skdcf.guarantees import NoFalseClaim
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import claim_level, whole_count
 from skdcf.ops.hard import last_safe_thresholds
 from skdcf.scorers import Scorer
@@ -166,14 +168,15 @@ def test_levels_with_certainty_have_twelve_digits_and_are_never_too_small(n):
     below = np.arange(n)
     levels = claim_level(below, n, 0.05)
     for b, level in zip(below.tolist(), levels.tolist(), strict=True):
-        assert float(f"{level:.12g}") == pytest.approx(level, rel=1e-15)
+        assert float(f"{level:.12g}") == pytest.approx(level, rel=1e-15, abs=0)
         assert level == 1.0 or binom.cdf(b, n, level) <= 0.05 * (1 + 1e-9)
         assert level == 1.0 or binom.cdf(b, n, level * (1 - 1e-9)) > 0.05
         assert level / beta.isf(0.05, b + 1, n - b) - 1 < 1.1e-11
 
 
 @pytest.mark.parametrize(
-    ("n", "alpha", "count"), [(1, 0.1, 1), (5, 0.1, 2), (9, 0.1, 3), (10, 0.01, 3)]
+    ("n", "alpha", "count"),
+    [(1, 0.1, 1), (5, 0.1, 2), (9, 0.1, 3), (10, 0.01, 3), (30, 0.05, 9)],
 )
 def test_a_third_calibrates_where_so_few_cannot_reach_the_level(n, alpha, count):
     assert whole_count(n, alpha) == count
@@ -289,3 +292,22 @@ def test_columns_are_found_by_name_where_nothing_goes_by_their_place():
     by_place = HardCF("a", alpha=0.2, ties="jitter", random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="the feature names differ"):
         by_place.predict(turned)
+
+
+def test_one_column_of_float32_is_enough_to_raise_a_risk():
+    single = np.float32(np.linspace(0.1003, 0.4903, 40)).astype(float)
+    X = one_claim_each(np.column_stack([single, np.ones(40)]))
+    cf = HardCF(0, alpha=0.2).fit(X, [[0]] * 40)
+    raised = np.concatenate(list(cf.path_risk(X)))
+    np.testing.assert_allclose(raised + single, 1e-5 * (1 + single), rtol=1e-6)
+
+
+def test_a_bound_on_the_count_is_used_up_by_one_claim():
+    """With 19 answers without errors, one claim of a new one may be lost for .05."""
+    X = one_claim_each(np.linspace(0, 1, 19))
+    cf = HardCF(0, guarantee=ExpectedFalse("count", 0.05)).fit(X, [[1]] * 19)
+    new = GraphBatch.from_arrays([[0.5], [0.4], [0.3]], [0, 3], NO_EDGES)
+    for level, n_kept in ((0.049, 0), (0.05, 1), (0.1, 2), (0.15, 3)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that .049 keeps nothing
+            assert cf.predict(new, alpha=level)[0].sum() == n_kept

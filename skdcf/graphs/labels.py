@@ -134,15 +134,16 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray:
     >>> labels_from_first_error(4, 1), labels_from_first_error(2, None)
     (array([ 1,  0, -1, -1]), array([1, 1]))
     """
-    none = first_error is None
+    if first_error is None:
+        return np.ones(n_claims, dtype=np.int64)
     is_number = isinstance(first_error, Integral)
     is_number = is_number and not isinstance(first_error, bool)
-    if not (none or (is_number and -1 <= first_error < n_claims)):
+    if not (is_number and -1 <= first_error < n_claims):
         raise ValueError(
             f"first_error is {first_error!r}, but must be the position of one of "
             f"{n_claims} claims, counted from 0, or -1 for none"
         )
-    first = n_claims if none or first_error == -1 else int(first_error)
+    first = n_claims if first_error == -1 else int(first_error)
     return np.sign(first - np.arange(n_claims, dtype=np.int64))
 
 

@@ -67,6 +67,23 @@ def test_fit_says_what_it_promises(files, tmp_path, capsys):
     assert f"alpha = {1 / (model.n_calibration_ + 1):.3g} on" in said
 
 
+def test_fit_online_decides_step_by_step(files, tmp_path):
+    """The saved filter streams what `predict` keeps, and one without the option refuses."""
+    fit = ("fit", files / "old.jsonl", "--scorer", "logistic", "--online")
+    assert run(*fit, "-o", tmp_path / "online.skops") == 0
+    online = skdcf.load(tmp_path / "online.skops")
+    graph = make_word_problems(1, random_state=2).graphs[0]
+    steps = [
+        {"text": text, "parents": [int(u) for u, child in graph.edges if child == v]}
+        for v, text in enumerate(graph.claims)
+    ]
+    known = {"problem": graph.problem, "alternatives": graph.alternatives}
+    decisions = list(online.stream(steps, **known))
+    assert decisions == online.predict([graph])[0].tolist()
+    with pytest.raises(ValueError, match="fit it with online=True"):
+        next(skdcf.load(files / "m.skops").stream(steps, **known))
+
+
 def test_fit_says_what_came_of_the_prior_and_how_many_are_left_over(tmp_path, capsys):
     """It is taken as it is where it is asked for; by itself auto may blend it."""
     data = make_word_problems(60, random_state=0)

@@ -62,6 +62,7 @@ def fit(options):
     settings = {
         "edges": "none" if options.no_edges else "given",
         "alpha": options.alpha,
+        "online": options.online,
     }
     settings["calibration_size"] = int(size) if size is not None and size >= 1 else size
     settings["features"] = wanted_features(options, graphs)

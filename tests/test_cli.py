@@ -544,6 +544,48 @@ def test_own_keys_other_names_and_compressed_files(files, tmp_path, capsys):
     assert "--map takes THEIRS=OURS" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--map", "steps=claims", "--map", "judged=labels"),
+        ("--map", "steps=claims,judged=labels"),
+    ],
+)
+def test_every_map_counts_and_none_eats_the_file(files, tmp_path, capsys, flags):
+    names = {"claims": "steps", "labels": "judged"}
+    rows = map(json.loads, (files / "old.jsonl").read_text().splitlines())
+    lines = [json.dumps({names.get(k, k): v for k, v in row.items()}) for row in rows]
+    (tmp_path / "own.jsonl").write_text("\n".join(lines))
+    target = "-o", tmp_path / "m", "--scorer", "logistic"
+    assert run("fit", *flags, tmp_path / "own.jsonl", *target) == 0
+    assert "fitted on 240 problems" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "pairs, message",
+    [
+        ("steps=clams", "problems have no key 'clams'. The keys are "),
+        ("steps=claims,steps=labels", "'steps' as 'claims' and as 'labels'"),
+    ],
+)
+def test_a_map_that_cannot_be_is_refused(files, tmp_path, capsys, pairs, message):
+    target = "-o", tmp_path / "m"
+    assert run("fit", files / "old.jsonl", *target, "--map", pairs) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_model_is_saved_before_anything_is_said(files, tmp_path, monkeypatch):
+    def gone(*_):
+        raise BrokenPipeError
+
+    saved = tmp_path / "m"
+    monkeypatch.setattr("skdcf.cli._commands.labelling.describe_labels", gone)
+    monkeypatch.setattr("skdcf.cli._main.os.dup2", lambda *_: None)
+    assert run("fit", files / "old.jsonl", "-o", saved, "--scorer", "logistic") == 0
+    assert saved.exists()
+
+
 def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, capsys):
     data = read_jsonl(files / "old.jsonl")
     for name, model in (("one", "a"), ("two", "b")):

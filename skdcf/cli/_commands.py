@@ -90,6 +90,10 @@ def calibrate(options):
 
 def _save(filter, data, options):
     """Save what can keep something, and say what it promises."""
+    # Saved before anything is said: whoever reads the summary may stop reading.
+    keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
+    if not keeps_nothing:
+        save(filter, options.output)
     n = filter.n_calibration_
     low = 1 / (filter.n_calibration_ + 1)
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
@@ -104,14 +108,13 @@ def _save(filter, data, options):
         files.inform(f"{origin}: {selection.prior}")
     for reason in filter.origin_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
-    if np.all(np.isneginf(filter.threshold())) and not options.force:
+    if keeps_nothing:
         files.inform(
             f"skdcf {options.command}: at this level the filter would keep nothing, so it "
             "was not saved. Judge more answers (skdcf plan says how many), choose a larger "
             "--alpha, or save it all the same with --force"
         )
         return KEEPS_NOTHING
-    save(filter, options.output)
     files.inform(f"saved as {options.output}")
 
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from .._checks import printable
 from .._files import write_text
-from ..datasets import read_jsonl
+from ..datasets import read_jsonl, records
 from ..graphs import question_groups
 
 STANDARD = "-"
@@ -40,10 +40,22 @@ def write_lines(path, lines):
 
 def renamed(options):
     """Give the keys of the format by those of the file, from ``--map THEIRS=OURS``."""
-    pairs = {text: text.partition("=")[::2] for text in options.map}
-    if wrong := [text for text, pair in pairs.items() if not all(pair)]:
-        raise ValueError(f"--map takes THEIRS=OURS, as in text=claims: {wrong[0]!r}")
-    return dict(pairs.values())
+    rename: dict[str, str] = {}
+    for pair in ",".join(options.map).split(",") if options.map else ():
+        theirs, _, ours = pair.strip().partition("=")
+        if not theirs or not ours:
+            raise ValueError(f"--map takes THEIRS=OURS, as in text=claims: {pair!r}")
+        if ours not in records.parts_of_schema():
+            raise ValueError(
+                f"--map {theirs}={ours}: problems have no key {ours!r}. The keys are "
+                f"{', '.join(sorted(records.parts_of_schema()))}"
+            )
+        if rename.get(theirs, ours) != ours:
+            raise ValueError(
+                f"--map reads {theirs!r} as {rename[theirs]!r} and as {ours!r}: choose one"
+            )
+        rename[theirs] = ours
+    return rename
 
 
 def read_problems(options, *, labelled=False):

@@ -527,7 +527,6 @@ class ConformalFilter(Settings):
         -------
         GraphBatch
             Without edges where ``edges="none"``.
-
         """
         return self._look(X).seen
 

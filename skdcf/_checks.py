@@ -8,6 +8,7 @@ import sys
 import warnings
 from ipaddress import ip_address
 from numbers import Integral, Real
+from types import FrameType
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def check_list(name, value, *, sized=True):
 
 def check_alpha(alpha):
     """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
-    if not isinstance(alpha, Real) or not 0 < alpha < 1:
+    if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise ValueError(
             f"alpha is {alpha!r}, but it is the share of problems that may keep a "
             "false claim: a number between 0 and 1, both excluded"
@@ -148,7 +149,7 @@ def is_loopback(host):
 
 def warn(message, category):
     """Warn at the line of the caller's own code, however deep in ours it was noticed."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame = frame.f_back

@@ -116,7 +116,7 @@ def _rows(n_claims, edges, widest):
         parents[child].append(parent)
     row = np.full(n_claims, -1)
     taken = Counter()
-    waiting = range(n_claims)
+    waiting = list(range(n_claims))
     while waiting:
         ready = [v for v in waiting if all(row[u] >= 0 for u in parents[v])]
         for v in ready:
@@ -146,7 +146,8 @@ def _with_trunks(row, edges):
         passed.append([parent, *trunks, child])
     links = {pair for course in passed for pair in pairwise(course)}
     ends = np.array(sorted(links), dtype=int).reshape(-1, 2)
-    return np.array([*row, *(at for _, at in trunk)], dtype=int), ends, passed
+    trunk_rows = [at for _, at in trunk]
+    return np.array([*row, *trunk_rows], dtype=int), ends, passed
 
 
 def _turns(rows, links, sweep):

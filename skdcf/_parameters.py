@@ -83,7 +83,7 @@ class Settings(BaseEstimator):
     @classmethod
     @cache  # it reads signatures, for every clone and every check
     def _get_param_names(cls):
-        return super()._get_param_names()
+        return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
 
     #: Raise ValueError unless all parameters are as declared.
     validate = BaseEstimator._validate_params

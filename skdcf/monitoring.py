@@ -502,7 +502,8 @@ class CoverageMonitor(BettingMonitor):
         """Begin new urns where the filter has another calibration than before."""
         level = filter.calibration_.guarantee.level(None, filter.alpha)
         scores_now = np.append(filter.nonconformity_scores_, level)
-        if np.array_equal(getattr(self, "calibration_", None), scores_now):
+        scores_before: Any = getattr(self, "calibration_", None)
+        if np.array_equal(scores_before, scores_now):
             return
         urns = _urns(filter, level)
         taken = dict(zip(self.groups_, self.taken_, strict=True))

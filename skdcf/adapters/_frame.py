@@ -93,7 +93,7 @@ def to_frame(
 
     batch = as_batch(graphs)
     rows = batch.problem_of
-    columns = {
+    columns: dict[str, Any] = {
         name: np.fromiter(values, object, len(batch))[rows]
         for name, values in _of_problems(batch).items()
         if any(value is not None for value in values)
@@ -317,7 +317,7 @@ def _of_problems(batch):
         groups = [group if group is None else str(group) for group in groups]
     texts = {"alternatives": batch.alternatives, "context": batch.context}
     texts["metadata"] = metadata if any(metadata) else None
-    columns = {
+    columns: dict[str, Any] = {
         name: [None if value is None else json.dumps(value) for value in values]
         for name, values in texts.items()
         if values is not None

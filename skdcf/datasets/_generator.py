@@ -369,8 +369,8 @@ def _draw_answer(steps, numbers, words, trap, rng):
     claims = []
     labels = []
     for v, (text, *terms) in enumerate(steps):
-        right.append(_calculate(*terms, numbers, right)[-1])
-        calculation = _calculate(*terms, numbers, results)
+        right.append(_calculate(terms, numbers, right)[-1])
+        calculation = _calculate(terms, numbers, results)
         if v == trap[0] and rng.rand() < trap[2]:
             kind, choice = trap[1]
             calculation = _mistake(
@@ -392,11 +392,12 @@ def _draw_answer(steps, numbers, words, trap, rng):
     return claims, np.array(labels, dtype=int)
 
 
-def _calculate(left, sign, right, numbers, results):
+def _calculate(terms, numbers, results):
     """An equation between numbers of the question and results of earlier steps."""
     value_of = {**numbers, **dict(enumerate(results))}
-    left = value_of[left]
-    right = value_of[right]
+    left_name, sign, right_name = terms
+    left = value_of[left_name]
+    right = value_of[right_name]
     return left, sign, right, _SIGNS[sign](left, right)
 
 

@@ -446,8 +446,9 @@ def _cut(solution, marks):
     for mark, following in pairwise(marks):
         line_end = solution.find("\n", mark.end())
         if not mark.end() <= line_end < following.start():  # both on one line
-            line_end = re.compile(r"\S*").match(solution, mark.end()).end()
-            line_end = min(line_end, following.start())
+            word = re.compile(r"\S+").match(solution, mark.end())
+            word_end = word.end() if word else mark.end()
+            line_end = min(word_end, following.start())
         ends.append(line_end)
     pairs = zip([0, *ends], [*ends, len(solution)], strict=True)
     return [_ANNOTATION.sub("", solution[a:b]).strip() for a, b in pairs]

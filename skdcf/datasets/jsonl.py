@@ -129,12 +129,19 @@ def _per_problem(values, graphs):
 
 def _lines(given):
     """The text of each problem, from columns of what is known about all."""
-    for number, row in enumerate(zip_longest(*given.values(), fillvalue=_END)):
-        row = dict(zip(given, row, strict=True))
+    for number, values in enumerate(zip_longest(*given.values(), fillvalue=_END)):
+        row: dict[str, Any] = dict(zip(given, values, strict=True))
         if short := [name for name, value in row.items() if value is _END]:
             raise ValueError(f"there are only {number} {' and '.join(short)}")
         try:
-            yield records.format_problem(Problem(*map(row.get, _COLUMNS)))
+            problem = Problem(
+                graph=row["graphs"],
+                labels=row.get("labels"),
+                mask=row.get("masks"),
+                group=row.get("groups"),
+                metadata=row.get("metadata"),
+            )
+            yield records.format_problem(problem)
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"problem {number}: {error}") from error
 

@@ -26,14 +26,27 @@ from ..graphs.labels import read_labels
 
 VERSION = 1
 _LONGEST = 10_000_000  # characters of all passages of a context
-_TYPES = {"array": {list}, "object": {dict}, "string": {str}, "null": {type(None)}}
-_TYPES |= {"boolean": {bool}, "integer": {int}, "number": {int, float}}
+_TYPES: dict[str, set[type]] = {
+    "array": {list},
+    "object": {dict},
+    "string": {str},
+    "null": {type(None)},
+    "boolean": {bool},
+    "integer": {int},
+    "number": {int, float},
+}
 _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 #: The key of the metadata that lists those of its keys that stood beside it in the line.
 OWN = "own_keys"
-BROKEN = (ValueError, LookupError, TypeError, AttributeError)
-BROKEN += (RecursionError, OverflowError)
+BROKEN = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+)
 _PLAIN = {str, int, float, bool, type(None)}
 #: Two names of one thing, of which a line has one.
 _SAME = {"question": "problem", "parents": "edges"}
@@ -68,7 +81,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
             bound.apply_defaults()
             return function(*bound.args, **bound.kwargs)
 
-        call.__signature__ = signature
+        call.__signature__ = signature  # type: ignore[attr-defined]
         return call
 
     return decorate
@@ -182,7 +195,10 @@ def as_bunch(rows, dropped=()):
     batch = GraphBatch.from_graphs(graphs)
     if any(row is not None for row in labels):
         unknown = [np.full(graph.n_claims, -1) for graph in graphs]
-        labels = [u if y is None else y for u, y in zip(unknown, labels, strict=True)]
+        labels = tuple(
+            no_labels if y is None else y
+            for no_labels, y in zip(unknown, labels, strict=True)
+        )
     small = all(type(group) is int and abs(group) < 2**63 for group in groups)
     of = np.int64 if small else object
     return Bunch(
@@ -417,7 +433,8 @@ def _with_types(schema):
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     values = [float, *map(type, schema["enum"])] if "enum" in schema else []
-    allowed = set().union(*map(_TYPES.get, kinds), values)  # 1.0 is 1 in JSON
+    types_of_kinds = [_TYPES[kind] for kind in kinds]
+    allowed = set(values).union(*types_of_kinds)  # 1.0 is 1 in JSON
     out = schema | {"kinds": allowed}
     return out | ({"items": _with_types(schema["items"])} if "items" in schema else {})
 

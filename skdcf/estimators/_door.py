@@ -170,7 +170,7 @@ def _compare_features(estimator, batch):
             f"the features are named in {where}: their order cannot be checked",
             GuaranteeWarning,
         )
-    elif names is not None and tuple(names_in_fit) != names:
+    elif names and names_in_fit is not None and tuple(names_in_fit) != names:
         new = sorted(set(names) - set(names_in_fit))
         gone = sorted(set(names_in_fit) - set(names))
         if new:

@@ -115,7 +115,7 @@ class ConformalFilter(Settings):
     __reduce__ = reduced
 
     def __sklearn_clone__(self):
-        clone = super().__sklearn_clone__()
+        clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
         if "_accepted_by" in vars(self):  # for the processes of a search
             clone._accepted_by = self._accepted_by
         return clone
@@ -985,7 +985,7 @@ class ConformalFilter(Settings):
         return len(self.loss_curve_)
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import compress
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -318,7 +319,7 @@ def refuse_learning_steps(filter):
     a sign set by our own would miss those that do the harm (coverage .741 for .9 with a
     LinearDiscriminantAnalysis).
     """
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         pipeline = frame.f_locals.get("self")
         if isinstance(pipeline, Pipeline) and pipeline.steps[-1][1] is filter:

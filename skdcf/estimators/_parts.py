@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +97,10 @@ class CalibrationPart:
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
         names = ("steps", "answers", "weights", "seen", "largest", "rows")
-        cut = {n: v if (v := getattr(self, n)) is None else v[rows] for n in names}
+        cut: dict[str, Any] = {}
+        for name in names:
+            values = getattr(self, name)
+            cut[name] = None if values is None else values[rows]
         return replace(self, groups=groups, **cut)
 
     def below_copies(self) -> CalibrationPart:
@@ -198,7 +202,7 @@ class CalibrationPart:
             _refuse_other_settings(part.made_as, first.made_as)
         groups = None
         if first.groups is not None:
-            groups = [group for part in parts for group in part.groups]
+            groups = [group for part in parts for group in part.groups or ()]
         return cls(
             steps=Steps.join([part.steps for part in parts]),
             answers=np.concatenate([part.answers for part in parts]),

@@ -375,7 +375,7 @@ class SingleFeatureCF(_Untrained):
         if feature is None:
             usual = FrequencyScorer().feature
             feature = usual if usual in (batch.feature_names or ()) else 0
-        return FrequencyScorer(self.beta_mix, self.over, feature=feature)
+        return FrequencyScorer(feature=feature, beta_mix=self.beta_mix, over=self.over)
 
 
 @settings

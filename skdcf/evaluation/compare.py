@@ -279,15 +279,17 @@ def _plain(value):
 
 def _evaluate(cf, data, alphas, seed):
     """One dict of numbers per level."""
-    *new, groups = data[-1]
+    X, y, groups = data[-1]
     if len(data) == 1:
-        draws = {"n_draws": DRAWS, "random_state": seed}
-        reports = [leave_one_out(cf, *new, alphas, groups=groups, **draws)]
+        report = leave_one_out(
+            cf, X, y, alphas, groups=groups, n_draws=DRAWS, random_state=seed
+        )
+        reports = [report]
     else:  # the level says how many of the problems calibrate
         part = cf.calibration_part(*data[0])
         filters = [cf.with_alpha(a).calibrate_parts([part]) for a in alphas]
         levels = zip(filters, alphas, strict=True)
-        reports = [evaluate_filter(f, *new, [a], groups=groups) for f, a in levels]
+        reports = [evaluate_filter(f, X, y, [a], groups=groups) for f, a in levels]
     return [
         r | {"n_calibration": report.n_calibration}
         for report in reports
@@ -425,8 +427,18 @@ def seeded(filter, seed):
 
 def key_of(filters, batch, labels, questions, settings):
     """A digest of all inputs of a comparison, the same in another session."""
-    names = ("features", "feature_names", "offsets", "edges", "claims", "problems")
-    names += ("metadata", "alternatives", "context", "edges_known")
+    names = [
+        "features",
+        "feature_names",
+        "offsets",
+        "edges",
+        "claims",
+        "problems",
+        "metadata",
+        "alternatives",
+        "context",
+        "edges_known",
+    ]
     table = [getattr(batch, name) for name in names]
     try:
         return digest([filters, table, [*labels], questions, settings, __version__])

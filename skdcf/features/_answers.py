@@ -230,6 +230,7 @@ class AgreementFeatures(OptionalColumns):
         conclude = self.answer or find_answer
         read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
         rows = []
+        assert batch.alternatives is not None  # the check of the batch asked for them
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
             numbers_known = read_question(question).known
@@ -445,7 +446,9 @@ class OptionFeatures(OptionalColumns):
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
         table = np.zeros((batch.n_claims, len(self.columns)))
-        bounds = pairwise(batch.offsets.tolist() if batch.n_claims else ())
+        if batch.claims is None:
+            return table
+        bounds = pairwise(batch.offsets.tolist())
         for i, (a, b) in enumerate(bounds):
             options = {} if batch.problems is None else _read_options(batch.problems[i])
             chosen = _find_letter("\n".join(batch.claims[a:b]))

@@ -95,8 +95,8 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)
     text = text.casefold().lstrip()
-    if text[:1] in _LABELS:
-        text = text[_LABEL.match(text).end() :]
+    if text[:1] in _LABELS and (label := _LABEL.match(text)):
+        text = text[label.end() :]
     words = text.split()
     text = " ".join(words)
     if " ." in text or "(." in text or text[:1] == ".":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain, groupby, pairwise
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -111,7 +111,10 @@ class ContextFeatures(OptionalColumns):
 
     def _check(self, batch: GraphBatch) -> None:
         super()._check(batch)
-        for i, texts in enumerate(batch.context if self.used_ else ()):
+        contexts: Iterable[Any] = ()
+        if self.used_ and batch.context is not None:
+            contexts = batch.context
+        for i, texts in enumerate(contexts):
             sizes = list(map(len, texts))
             if sum(sizes) > _LONGEST:
                 raise ValueError(
@@ -122,6 +125,8 @@ class ContextFeatures(OptionalColumns):
                 )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+        assert batch.context is not None  # the check of the batch asked for both
+        assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))
         bounds = list(pairwise(batch.offsets.tolist()))
         read = lru_cache(4)(_Passage)  # long passages, for this call only
@@ -160,8 +165,8 @@ class _Passage:
         in_passage = [triple in self.triples for triple in triples]
         for is_there, places in groupby(range(len(in_passage)), in_passage.__getitem__):
             if is_there:
-                places = list(places)
-                run = words[places[0] : places[-1] + 3]
+                triple_numbers = list(places)
+                run = words[triple_numbers[0] : triple_numbers[-1] + 3]
                 length = len(run) if self._holds(run) else self._slide(run)
                 longest = max(longest, length)
         return longest
@@ -284,4 +289,6 @@ def _find_best(claim, sentences):
     best = max(sentences, key=lambda s: (len(words & s[0]), -len(s[0])), default=None)
     if best is None or words.isdisjoint(best[0]):
         return None
-    return Support(*best[1:], len(words & best[0]) / len(words))
+    sentence_words, passage, start, stop = best
+    overlap = len(words & sentence_words) / len(words)
+    return Support(passage, start, stop, overlap)

@@ -98,7 +98,8 @@ def find_results(clauses: list[str]) -> frozenset[float]:
         The values of the first 200 right-hand sides that can be read.
     """
     sides = (side for c in clauses for side in c.replace("≈", "=").split("=")[1:])
-    return frozenset(map(find_value, islice(sides, _MOST_SIDES))) - {None}
+    values = map(find_value, islice(sides, _MOST_SIDES))
+    return frozenset(value for value in values if value is not None)
 
 
 def find_value(side: str) -> float | None:
@@ -247,7 +248,7 @@ def _read_tokens(side):
     Each token is judged by its neighbours: whether a value stands before it, whether a
     blank does, and what follows. Two values with nothing between them are UNKNOWN.
     """
-    items = []
+    items: list[str | float] = []
     previous = ""
     for token, after in pairwise([*_TOKEN.findall(side), ""]):
         text = token.lstrip(" ")

@@ -9,6 +9,7 @@ Arithmetic in LaTeX and in typographic signs is rewritten as plain text first.
 
 import math
 import re
+from collections.abc import Callable
 from operator import add, mul, neg, sub, truediv
 
 _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
@@ -118,8 +119,11 @@ def _factorial(n):
     return float(math.factorial(int(n)))
 
 
-_UNARY = {"~": neg, "r": math.sqrt}
-_BINARY = _FREQUENT | {"^": _raise_to, "C": _choose}
+_UNARY: dict[str, Callable[[float], float]] = {"~": neg, "r": math.sqrt}
+_BINARY: dict[str, Callable[[float, float], float]] = _FREQUENT | {
+    "^": _raise_to,
+    "C": _choose,
+}
 
 
 def judge_equality(left: list, right: list, rounded: bool = False) -> bool | None:

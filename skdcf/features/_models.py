@@ -151,7 +151,8 @@ class PairFeature(_ModelColumn):
             answers_known.update(zip(part, numbers, strict=True))
         combine = np.mean if self.over == "alternatives" else np.max
         best = [
-            [max(map(answers_known.get, pairs)) for pairs in texts] for texts in asked
+            [max(answers_known[pair] for pair in pairs) for pairs in texts]
+            for texts in asked
         ]
         column = [combine(scores) if scores else 0.0 for scores in best]
         return np.array(column, dtype=float).reshape(-1, 1)
@@ -335,6 +336,7 @@ class StepReward(_ModelColumn):
                     f"{name}: the claim {printable(claim[:60])!r} contains the separator "
                     f"{self.separator!r}, so that rewards could not be told apart"
                 )
+        assert isinstance(self.source, str)  # a function was called by the caller
         steps = "".join(claim + self.separator for claim in claims)
         messages = (("user", question), ("assistant", steps))
         body = {
@@ -348,10 +350,10 @@ class StepReward(_ModelColumn):
             with build_opener(_NoRedirects).open(request, None, self.timeout) as reply:
                 content = reply.read(_LONGEST)
         except OSError as error:
-            messages = error.read(200) if isinstance(error, HTTPError) else b""
+            reply_body = error.read(200) if isinstance(error, HTTPError) else b""
             raise ConnectionError(
                 f"{name}: the reward model at {self.source} failed ({error} "
-                f"{printable(messages.decode(errors='replace'))}). What it answered before is "
+                f"{printable(reply_body.decode(errors='replace'))}). What it answered before is "
                 "kept: call again to ask for the rest"
             ) from error
         try:

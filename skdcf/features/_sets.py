@@ -452,6 +452,7 @@ class DomainIndicators(_GivenColumns):
         names = self._own_names()
         if set(names) <= set(list_columns(batch)):
             return super()._own_columns(batch)
+        assert batch.problems is not None  # the check of the batch asked for them
         texts = [clean(question)[:_LONGEST] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]

@@ -227,9 +227,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         columns_before = list_columns(batch)
         columns = self._in_blocks(batch)
         names = self._join_names(columns_before)
-        if kept := [
-            columns_before.index(n) for n in names[: len(names) - columns.shape[1]]
-        ]:
+        names_kept = names[: len(names) - columns.shape[1]]
+        if batch.features is not None and names_kept:
+            kept = [columns_before.index(name) for name in names_kept]
             columns = np.hstack([batch.features[:, kept], columns])
         return batch.replace_features(columns, names)
 
@@ -316,7 +316,8 @@ def list_columns(batch: GraphBatch) -> list[str]:
     """Names of the columns that a batch brings; x0, x1, ... where it names none."""
     if batch.features is None:
         return []
-    return list(batch.feature_names or (f"x{i}" for i in range(batch.n_features)))
+    n_features = batch.features.shape[1]
+    return list(batch.feature_names or (f"x{i}" for i in range(n_features)))
 
 
 @settings

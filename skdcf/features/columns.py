@@ -199,6 +199,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     seen = batch
     for step in our_steps:
         seen = step.fit(seen).transform(seen)
+    assert seen.features is not None  # our steps make columns
     return batch.carry_table(key, seen.features, seen.feature_names)
 
 
@@ -334,12 +335,12 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
     list of str
         The names of the input where as many columns come out and no others are known.
     """
-    given = np.array(given, dtype=object)
+    names = np.array(given, dtype=object)
     try:
-        return [str(name) for name in step.get_feature_names_out(given)]
+        return [str(name) for name in step.get_feature_names_out(names)]
     except (AttributeError, ValueError):  # it has none, or one of its steps has none
-        if n_columns == len(given):
-            return given.tolist()
+        if n_columns == len(names):
+            return names.tolist()
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]
 
 

@@ -35,7 +35,8 @@ class Lineage:
     def __init__(self, edges, rank):
         self.rank = rank
         self.n_claims = len(rank)
-        self.ends = _sort(*rank[edges.T], self.n_claims)
+        parent, child = rank[edges.T]
+        self.ends = _sort(parent, child, self.n_claims)
         # The edges as they were given: how sums are added up must not change later.
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
@@ -83,7 +84,8 @@ class Lineage:
             yield start, rows
         pairs = [(u, v) for v, above in kept.items() for u in above]
         pairs_left = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        self.ends = _sort(*np.hstack([*roots, pairs_left]), n)
+        parent, child = np.hstack([*roots, pairs_left])
+        self.ends = _sort(parent, child, n)
 
     def sums(self, values):
         """Sum of ``values`` over each claim and its ancestors, shape (n_claims,).

@@ -9,9 +9,10 @@ chain are many and narrow: there a call costs more than the edges of the level d
 one. A chain without a second parent is one call again.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from operator import add, or_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -91,7 +92,12 @@ NARROW = 16  # edges; below, one by one is faster than by calls of numpy
 _LONG = 64  # edges of a path that is worth calls of its own
 
 # For each function of numpy on arrays, the function of Python on two numbers.
-_OF_TWO = {np.maximum: max, np.minimum: min, np.bitwise_or: or_, np.add: add}
+_OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
+    np.maximum: max,
+    np.minimum: min,
+    np.bitwise_or: or_,
+    np.add: add,
+}
 
 
 class Level(NamedTuple):

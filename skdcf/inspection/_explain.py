@@ -133,6 +133,7 @@ class Explanation(Table):
             raise ValueError("the scorer is not linear: no weight belongs to a feature")
         if not 0 <= v < self.graph.n_claims:
             raise ValueError(f"claim {v} but only {self.graph.n_claims} claims")
+        assert self.graph.features is not None  # the scorer made this graph's columns
         values = self.form.values(self.graph.features[v])
         names = self.graph.feature_names or [f"x{j}" for j in range(len(values))]
         return Contributions(names, values, self.form.weights, self.form.offset)
@@ -254,10 +255,10 @@ def explain(
     """
     single = isinstance(X, ReasoningGraph)
     problems: Any = [X] if single else X
-    y = [y] if single and y is not None else y
+    y_of_problems: Any = [y] if single and y is not None else y
     decision = decide(filter, problems, alpha)
     batch = decision.batch
-    labels = None if y is None else filter.check(problems, y)[1]
+    labels = None if y is None else filter.check(problems, y_of_problems)[1]
     guarantee = filter.calibration_.guarantee
     levels = decision.smallest_alpha
     never = levels >= 1 if guarantee.is_probability else np.isinf(levels)

@@ -188,10 +188,11 @@ def score_separation(
     separations = []
     true = []
     for parts in splitter.split(np.empty(len(batch)), groups=groups):
-        train, test = map(np.sort, parts)
+        train: NDArray = np.sort(parts[0])
+        test: NDArray = np.sort(parts[1])
         seed = int(rng.randint(2**31 - 1))
         rows = np.isin(batch.problem_of, train)
-        among = None if groups is None else groups[train]
+        among = None if groups is None else np.asarray(groups)[train]
         judged = labels[~rows] >= 0
         true.append(labels[~rows][judged] == 1)
         fitted = []

@@ -292,7 +292,7 @@ class _Handler(BaseHTTPRequestHandler):
         token = headers.get("X-Token")
         if token is None and not changes:  # in the address, where nothing is changed
             token = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
-        token = (token or "").encode()
+        token_sent = (token or "").encode()
         server_token = self.server.token.encode()
         kind = headers.get("Content-Type", "").partition(";")[0]
         origin = headers.get("Origin", host)
@@ -301,7 +301,9 @@ class _Handler(BaseHTTPRequestHandler):
             "the host is none of this server": host in hosts,
             "no other origin is accepted": origin.removeprefix("http://") in hosts,
             "no other site is accepted": site in ("none", "same-origin"),
-            "the token is missing or wrong": hmac.compare_digest(token, server_token),
+            "the token is missing or wrong": hmac.compare_digest(
+                token_sent, server_token
+            ),
             "only JSON is accepted": not changes or kind == "application/json",
         }
         reason = next((text for text, is_so in expected.items() if not is_so), None)

@@ -182,10 +182,12 @@ def _rows(graphs, words):
     batch = as_batch(graphs)
     for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
         problem_columns = {"problem_id": name, "problem": graph.problem or ""}
-        for v, source in enumerate(get_label_sources(graph) if graph.claims else ()):
+        claims = graph.claims or ()
+        sources = get_label_sources(graph) if claims else ()
+        for v, (claim, source) in enumerate(zip(claims, sources, strict=True)):
             parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
-            row = problem_columns | {"claim_number": v + 1, "claim": graph.claims[v]}
-            row["premises"] = "\n".join(f"{u + 1}. {graph.claims[u]}" for u in parents)
+            row = problem_columns | {"claim_number": v + 1, "claim": claim}
+            row["premises"] = "\n".join(f"{u + 1}. {claims[u]}" for u in parents)
             row["label"] = None if words is None else words[i][v]
             row["annotator"] = source and source.by
             for key in ("when", "seconds", "note"):

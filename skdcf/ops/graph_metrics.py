@@ -45,7 +45,10 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
     """
     check_size(batch, names)
     paths = {} if _PATHS.isdisjoint(names) else _measure_paths(batch, names)
-    columns = [paths[n] if n in paths else METRICS[n](batch) for n in names]
+    columns = []
+    for name in names:
+        measure = METRICS[name]
+        columns.append(paths[name] if measure is None else measure(batch))
     return np.column_stack([np.empty((batch.n_claims, 0)), *columns])
 
 
@@ -193,11 +196,12 @@ def _walk_paths(batch, with_between):
     for a, b in _cut_blocks(np.bincount(source, n_children, minlength=n_claims)):
         source, target, *steps = _find_pairs(batch, a, b)
         length = np.where(source == target, 0, n_claims)
-        _shorten(length, *steps, batch.depth[target])
+        shorter, longer = steps
+        _shorten(length, shorter, longer, depth=batch.depth[target])
         np.add.at(distance, target, length)
         if with_between:
             # One after the other, in the order of s: the same sum for any blocks.
-            np.add.at(between, target, _accumulate(length, *steps))
+            np.add.at(between, target, _accumulate(length, shorter, longer))
     return distance, between
 
 

@@ -45,8 +45,13 @@ class Display:
 
     report: Any
 
-    _panels = 1
-    _size = (5.5, 4.0)
+    @property
+    def _panels(self) -> int:
+        return 1
+
+    @property
+    def _size(self) -> tuple[float, float]:
+        return 5.5, 4.0
 
     @classmethod
     def from_report(cls, report: Any, *, ax: Any = None, **settings: Any) -> Self:

@@ -295,7 +295,7 @@ def _write(pen, lines, shown, left):
 
 
 def _draw_legend(pen, shown, height):
-    x = 6 + draw.RADIUS
+    x = 6.0 + draw.RADIUS
     y = height - LEGEND / 2
     for entry, word in draw.legend_entries(shown):
         draw.draw_claim(pen, (x, y), "", entry)

@@ -445,8 +445,10 @@ class PathRelaxation(Relaxation):
     def state(self, risk, plan):
         """Compute the soft path risk, shape (n_claims,)."""
         if not self.max_temperature:
-            return soft.soft_path_risk(risk, *plan.candidates(getval(risk)))
-        return soft.soft_path_risk(risk, *plan.batch.closure, self.max_temperature)
+            indptr, indices = plan.candidates(getval(risk))
+            return soft.soft_path_risk(risk, indptr, indices)
+        indptr, indices = plan.batch.closure
+        return soft.soft_path_risk(risk, indptr, indices, self.max_temperature)
 
     def scores(self, state, plan):
         """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""

@@ -272,6 +272,7 @@ def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
     finite : bool
     """
     last = x
+    step = 0
 
     def checked(point):
         value, gradient = fun(point)
@@ -286,7 +287,6 @@ def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
             raise StopIteration
         step += 1
 
-    step = 0
     options = {"maxiter": max_iter, "gtol": tolerance, "ftol": 1e-10}
     how = {"method": "L-BFGS-B", "callback": callback, "options": options}
     try:

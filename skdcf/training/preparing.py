@@ -15,8 +15,9 @@ def holdout_count(name, size, n):
         If nothing would be held out, or nothing would be left.
     """
     count = size
-    if isinstance(size, Real) and not isinstance(size, Integral) and 0 < size < 1:
-        count = max(1, round(size * n))
+    is_share = isinstance(size, Real) and not isinstance(size, Integral)
+    if is_share and 0 < float(size) < 1:
+        count = max(1, round(float(size) * n))
     if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
         raise ValueError(
             f"{name} is {size!r}, but must be a fraction in (0, 1) or a number of problems, "

@@ -201,7 +201,7 @@ class LevelTable(Table):
     or what `_levels` gives, is broadcast to shape (n_filters, n_alphas).
     """
 
-    names: tuple
+    names: tuple[Any, ...]
     alpha: np.ndarray
 
     def _levels(self) -> dict[str, Any]:

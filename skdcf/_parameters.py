@@ -11,8 +11,13 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 
 if TYPE_CHECKING:  # a base that checkers know, so that they check constructors as well
+    MYPY = False
+    if MYPY:  # reads no code of scikit-learn, and takes its classes for anything
+        Known = object
+    else:
+        from sklearn.base import BaseEstimator as Known
 
-    class BaseEstimator:
+    class BaseEstimator(Known):
         def __getattr__(self, name: str) -> Any: ...
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
@@ -70,7 +75,7 @@ class Settings(BaseEstimator):
     terms of scikit-learn, and extend `validate` by what must hold together.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Forget that a parent class declares to learn nothing, where `fit` is another one."""
@@ -78,15 +83,20 @@ class Settings(BaseEstimator):
         own_names = vars(cls).keys()
         inherited = getattr(cls, "learns", True)
         if own_names & FITTING and "learns" not in own_names and inherited is not True:
-            cls.learns = None  # type: ignore[attr-defined]
+            cls.learns: bool | None = None  # type: ignore[attr-defined, misc]
 
     @classmethod
     @cache  # it reads signatures, for every clone and every check
     def _get_param_names(cls):
         return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
 
-    #: Raise ValueError unless all parameters are as declared.
-    validate = BaseEstimator._validate_params
+    if TYPE_CHECKING:
+
+        def validate(self) -> None:
+            """Raise ValueError unless all parameters are as declared."""
+
+    else:
+        validate = BaseEstimator._validate_params
 
 
 @dataclass_transform(eq_default=False)

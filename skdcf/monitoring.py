@@ -307,7 +307,7 @@ class ExchangeabilityTest(BettingMonitor):
         return (below + uniform * (equal + 1)) / (n_before + 1)
 
 
-def _largest(path_risk) -> NDArray:
+def _largest(path_risk) -> NDArray[Any]:
     """The largest path risk of each problem; one without claims has no risk at all."""
     values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
     if np.isnan(values).any():

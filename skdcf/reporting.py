@@ -27,7 +27,7 @@ _CLAIMS = 4000  # the answers shown in each of two lists may have so many
 
 
 def write_report(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     filter: Any,
     X: Problems,
     y: Labels,

@@ -1,10 +1,23 @@
-"""The program that mypy accepts is one that runs."""
+"""The programs that type checkers accept are programs that run."""
 
 import ast
 import re
 import runpy
 
 import skdcf
+
+
+def test_a_program_that_uses_every_room_runs(checkout, tmp_path, capsys):
+    path = checkout / "tests" / "typing" / "all_rooms.py"
+    runpy.run_path(str(path))["main"](tmp_path)
+    page = (checkout / "docs" / "api.rst").read_text(encoding="utf-8")
+    rooms = set(re.findall(r"^   (skdcf\.\w+)$", page, re.MULTILINE)) - {
+        "skdcf.exceptions"
+    }
+    assert rooms <= set(
+        re.findall(r"^from (skdcf\.\w+)", path.read_text("utf-8"), re.M)
+    )
+    assert "n_calibration" in capsys.readouterr().out
 
 
 def test_the_program_of_a_user_runs(checkout, tmp_path, capsys):

@@ -30,7 +30,7 @@ def check_parallel(name, values, n_problems):
 class Given(TypedDict, total=False):
     """The lists with one entry per problem that adapters take, besides their own."""
 
-    edges: EdgeRule | Sequence | None
+    edges: EdgeRule | Sequence[Any] | None
     problems: Sequence[str | None] | None
     alternatives: Sequence[Sequence[str] | None] | None
     context: Sequence[str | Sequence[str] | None] | None
@@ -49,7 +49,7 @@ def make_problems(texts, columns, given, name, missing="raise") -> Bunch:
     table = np.array([columns[name] for name in names], dtype=float)
     table = table.reshape(len(names), len(places)).T
     table = _frame.fill_missing(table, names, missing, places.__getitem__)
-    records: dict[str, dict] = {f"{name}/{i}": {} for i in range(len(texts))}
+    records: dict[str, dict[Any, Any]] = {f"{name}/{i}": {} for i in range(len(texts))}
     for key, values in given.items():
         noun = "problems" if key == "problems" else f"lists of {key}"
         check_parallel(noun, values, len(texts))
@@ -95,9 +95,9 @@ _CLAIMS = 'manager.stats["claims"], which UEManager(..., save_stats=["claims"]) 
 @spread(Given)
 def from_lm_polygraph(
     claims: Sequence[Sequence[Any]],
-    estimates: Mapping[Any, Sequence],
+    estimates: Mapping[Any, Sequence[Any]],
     *,
-    labels: Mapping[Any, Sequence] | Sequence | None = None,
+    labels: Mapping[Any, Sequence[Any]] | Sequence[Any] | None = None,
     missing: Missing = "raise",
     **given: Unpack[Given],
 ) -> Bunch:

@@ -19,7 +19,7 @@ from importlib.resources import files
 from itertools import product
 from os import PathLike
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from .._checks import check_choice
 from .._files import iter_objects
@@ -51,7 +51,7 @@ SOURCES = _read_sources()
 class Options(TypedDict, total=False):
     """The options of every ``fetch_*`` function, besides its own parameters."""
 
-    data_home: str | PathLike | None
+    data_home: str | PathLike[str] | None
     download_if_missing: bool
     n_retries: int
     delay: float
@@ -60,7 +60,7 @@ class Options(TypedDict, total=False):
     return_groups: bool
 
 
-_DEFAULTS: dict = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
+_DEFAULTS: dict[Any, Any] = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
 _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
 #: Gives a function all options of `Options`.
@@ -70,7 +70,7 @@ Names = str | Sequence[str]
 Rule = str | Callable
 
 
-def get_data_home(data_home: str | PathLike | None = None) -> Path:
+def get_data_home(data_home: str | PathLike[str] | None = None) -> Path:
     """The directory in which data sets are kept.
 
     Parameters
@@ -96,8 +96,13 @@ def get_data_home(data_home: str | PathLike | None = None) -> Path:
 
 
 def local_file(
-    name, data_home=None, download_if_missing=True, n_retries=3, delay=1.0, **_
-):
+    name: str,
+    data_home: Any = None,
+    download_if_missing: Any = True,
+    n_retries: Any = 3,
+    delay: Any = 1.0,
+    **_: Any,
+) -> Any:
     """The path of the file called ``name`` in `SOURCES`, checked by its checksum.
 
     Raises
@@ -120,7 +125,7 @@ def local_file(
     return path
 
 
-def checksum_of(path, source):
+def checksum_of(path: Any, source: Any) -> str:
     """Checksum of a file as hexadecimal digits, of the kind that its source has."""
     content = Path(path).read_bytes()
     if len(source.checksum) == 64:
@@ -161,7 +166,7 @@ def _download(source, path, n_retries, delay):
         ) from error
 
 
-def read(name, options):
+def read(name: str, options: Any) -> Any:
     """The content of a published file: of JSON Lines a list with one object per line."""
     path = local_file(name, **options)
     if path.suffix != ".jsonl" or name.startswith("conformal_factuality/"):
@@ -172,7 +177,7 @@ def read(name, options):
     return records
 
 
-def rows(pattern, id, options, **choices):
+def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
     """The records of several files, with their ids, one at a time.
 
     ``pattern`` and ``id`` are filled with every combination of the ``choices``, which each
@@ -195,7 +200,7 @@ def rows(pattern, id, options, **choices):
             yield id.format(**record | {"i": i}), record
 
 
-def chosen(**asked):
+def chosen(**asked: Any) -> Any:
     """List the distinct names that a caller chose.
 
     Each keyword has a value, which is a name, "all", or a list of names, and the choices.
@@ -212,7 +217,7 @@ def chosen(**asked):
     return out
 
 
-def edge_rule(graph):
+def edge_rule(graph: str | Callable[..., Any]) -> Any:
     """The function behind "none", "chain" or a callable, and its name."""
     if callable(graph):
         return graph, getattr(graph, "__name__", type(graph).__name__)
@@ -220,7 +225,16 @@ def edge_rule(graph):
     return {"none": no_edges, "chain": chain_edges}[graph], graph
 
 
-def load(name, records, parse, options, *, graph="none", answer=None, **words):
+def load(
+    name: str,
+    records: Any,
+    parse: Any,
+    options: Any,
+    *,
+    graph: Any = "none",
+    answer: Any = None,
+    **words: Any,
+) -> Any:
     """Make the result of a ``fetch_*`` function from the records of its files.
 
     Parameters
@@ -271,19 +285,19 @@ def _pick(record, fields):
     return tuple(question), key, "\n".join(text) if isinstance(text, list) else text
 
 
-def read_words(name, said, words, place="claim {}"):
+def read_words(name: str, said: Any, words: Any, place: Any = "claim {}") -> Any:
     """The meanings of what was said, or ValueError that names the first without one."""
     for v, word in enumerate(said):
         check_choice(f"{place.format(v)}: {name}", word, words)
     return [words[word] for word in said]
 
 
-def describe(name):
+def describe(name: str) -> str:
     """Read the text that tells users of a data set."""
     return files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
 
 
-def other_answers(groups, keys, texts):
+def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
     """The other answers to each problem's question.
 
     Parameters

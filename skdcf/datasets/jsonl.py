@@ -34,7 +34,7 @@ _COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")
 
 
 def write_jsonl(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     graphs: Iterable[ReasoningGraph],
     labels: Iterable[ArrayLike | None] | None = None,
     masks: Iterable[ArrayLike | None] | None = None,
@@ -89,7 +89,14 @@ def write_jsonl(
     return write_text(path, lines)
 
 
-def format_jsonl(graphs, labels=None, masks=None, *, groups=None, metadata=None):
+def format_jsonl(
+    graphs: Any,
+    labels: Any = None,
+    masks: Any = None,
+    *,
+    groups: Any = None,
+    metadata: Any = None,
+) -> Iterator[str]:
     """Problems as lines of text, for a stream or a database.
 
     Parameters
@@ -147,7 +154,7 @@ def _lines(given):
 
 
 def read_jsonl(
-    path: str | os.PathLike | BinaryIO,
+    path: str | os.PathLike[str] | BinaryIO,
     *,
     rename: Mapping[str, str] | None = None,
     on_invalid: Literal["raise", "drop"] = "raise",
@@ -194,7 +201,9 @@ def read_jsonl(
     return _as_bunch(rows, name_of(path), dropped)
 
 
-def iter_jsonl(path, *, rename=None, on_invalid="raise") -> Iterator[Problem]:
+def iter_jsonl(
+    path: Any, *, rename: Any = None, on_invalid: Any = "raise"
+) -> Iterator[Problem]:
     """Read problems one at a time, in constant memory.
 
     Parameters
@@ -303,7 +312,7 @@ class JsonlPartition:
 
 
 def jsonl_partitions(
-    path: str | os.PathLike, n_problems: int = 10_000
+    path: str | os.PathLike[str], n_problems: int = 10_000
 ) -> list[JsonlPartition]:
     """Cut a JSON Lines file into parts, without reading more than where lines end.
 

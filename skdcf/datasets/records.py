@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, lru_cache, wraps
 from importlib.resources import files
@@ -183,7 +183,7 @@ def _reason(error, name):
     return str(error).removeprefix(f'problem "{printable(name)}": ')
 
 
-def as_bunch(rows, dropped=()):
+def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
     """Put together the `Problem` of each record that is not ``dropped``, for readers."""
     if not rows:
         if not dropped:
@@ -217,7 +217,7 @@ def _column(values):
     return None if all(value is None for value in values) else list(values)
 
 
-def read_problem(record, rename=None, warned=None):
+def read_problem(record: Any, rename: Any = None, warned: Any = None) -> Any:
     """The `Problem` in an object of the format; ValueError where it is broken.
 
     Parameters
@@ -247,7 +247,7 @@ def read_problem(record, rename=None, warned=None):
     )
 
 
-def format_problem(problem):
+def format_problem(problem: Any) -> str:
     """A `Problem` as a line of ASCII; other characters are escaped, as JSON allows."""
     graph, labels, mask, group, metadata = problem
     if not isinstance(graph, ReasoningGraph):
@@ -284,7 +284,7 @@ def format_problem(problem):
     return text
 
 
-def plain(value, tuples=tuple):
+def plain(value: Any, tuples: Any = tuple) -> Any:
     """Turn numpy arrays and scalars into plain values, also in lists and dictionaries.
 
     ``tuples`` is what tuples become.
@@ -412,7 +412,7 @@ def jsonl_schema() -> dict[str, Any]:
     return json.loads(path.read_text("utf-8"))
 
 
-def check_values(record):
+def check_values(record: Any) -> None:
     """ValueError where a value is not what the schema says."""
     for key in record.keys() & parts_of_schema().keys():
         schema = parts_of_schema()[key]
@@ -464,7 +464,7 @@ def _find_fault(value, schema, path):
     return path, value
 
 
-def check_context(passages):
+def check_context(passages: Any) -> Any:
     """The passages of a context as a list, or ValueError that names the one at fault."""
     passages = [passages] if isinstance(passages, str) else list(passages or ())
     for k, text in enumerate(passages):

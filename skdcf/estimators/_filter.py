@@ -91,7 +91,7 @@ class ConformalFilter(Settings):
     alpha: float = 0.1
     relaxation: Relaxation | None = None
     training: SoftTraining | None = None
-    edges: Literal["given", "none"] | Callable = "given"
+    edges: Literal["given", "none"] | Callable[..., Any] = "given"
     calibration_size: float | int | None = None
     ties: Literal["exclude", "include", "jitter"] = "exclude"
     guarantee: Guarantee | None = None
@@ -114,7 +114,7 @@ class ConformalFilter(Settings):
 
     __reduce__ = reduced
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Any:
         clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
         if "_accepted_by" in vars(self):  # for the processes of a search
             clone._accepted_by = self._accepted_by
@@ -314,7 +314,7 @@ class ConformalFilter(Settings):
         guarantee = deepcopy(self._resolved())  # the caller's own may change
         level = self._level(None)
         chosen, left_over = part.choose(guarantee, level, fewest)
-        self.left_over_ = part.rows[left_over]
+        self.left_over_: Any = part.rows[left_over]
 
         # A whole answer is released once, whatever groups it is in. So its question counts
         # once, too, chosen anew: one with answers in many groups would come more often.
@@ -322,8 +322,8 @@ class ConformalFilter(Settings):
         if part.groups is not None:
             answers, _ = part.choose(guarantee, level, fewest, in_groups=False)
             calibrating = np.union1d(chosen, answers)
-        self.answer_scores_ = np.sort(part.answers[answers])
-        self.largest_risks_ = np.sort(part.largest[answers])
+        self.answer_scores_: NDArray[np.float64] = np.sort(part.answers[answers])
+        self.largest_risks_: NDArray[np.float64] = np.sort(part.largest[answers])
         self._calibrated = part.seen[calibrating].kept()
 
         part = part[chosen]
@@ -332,8 +332,10 @@ class ConformalFilter(Settings):
         calibration = guarantee.calibrate(part.steps, part.path_risks())
         self._warn(calibration, level)
         scores = calibration.scores  # sorted already, where there is nothing else
-        self.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
-        self.n_calibration_ = calibration.n
+        self.nonconformity_scores_: NDArray[np.float64] = (
+            np.sort(part.scores) if scores is None else scores
+        )
+        self.n_calibration_: int = calibration.n
         self.calibration_ = calibration
         self._calibrated_as = self._settings()
         return self
@@ -423,7 +425,7 @@ class ConformalFilter(Settings):
 
     def _take_scorer(self, scorer, trained):
         """Take over what a fit leaves behind, apart from the calibration."""
-        self.scorer_ = scorer
+        self.scorer_: Any = scorer
         self._trained = trained.kept()
         self._alpha_of_fit = self.alpha if scorer.uses_alpha else None
 
@@ -530,7 +532,7 @@ class ConformalFilter(Settings):
         """
         return self._look(X).seen
 
-    def confidence(self, X: Problems) -> NDArray:
+    def confidence(self, X: Problems) -> NDArray[Any]:
         """The scorer's confidence in each claim, higher meaning more trustworthy.
 
         Parameters
@@ -593,7 +595,7 @@ class ConformalFilter(Settings):
 
     # ------------------------------------------------------------------ filter problems
 
-    def thresholds(self, X: Problems, alpha: Level = None) -> NDArray:
+    def thresholds(self, X: Problems, alpha: Level = None) -> NDArray[Any]:
         """The threshold of each problem: claims with a smaller path risk are kept.
 
         Parameters
@@ -612,7 +614,7 @@ class ConformalFilter(Settings):
         thresholds = self.calibration_.thresholds(claims, level)
         return np.broadcast_to(thresholds, len(view.passed)).copy()
 
-    def predict(self, X: Problems, alpha: Level = None) -> NDArray:
+    def predict(self, X: Problems, alpha: Level = None) -> NDArray[Any]:
         """Decide which claims are kept.
 
         Parameters
@@ -631,7 +633,7 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha)
         return view.shaped(margin > 0)
 
-    def predict_alpha(self, X: Problems) -> NDArray:
+    def predict_alpha(self, X: Problems) -> NDArray[Any]:
         """The smallest alpha at which each claim is kept.
 
         Parameters
@@ -668,7 +670,7 @@ class ConformalFilter(Settings):
         margins = (self._margin(claims, view, self._level(alpha)) for alpha in alphas)
         return np.array([margin > 0 for margin in margins])
 
-    def path_risk(self, X: Problems) -> NDArray:
+    def path_risk(self, X: Problems) -> NDArray[Any]:
         """The largest risk among each claim and its ancestors.
 
         Parameters
@@ -684,7 +686,7 @@ class ConformalFilter(Settings):
         claims, view = self._claims(X)
         return view.shaped(claims.path_risk)
 
-    def decision_function(self, X: Problems, alpha: Level = None) -> NDArray:
+    def decision_function(self, X: Problems, alpha: Level = None) -> NDArray[Any]:
         """Threshold minus path risk: positive exactly where `predict` keeps.
 
         Parameters
@@ -818,7 +820,7 @@ class ConformalFilter(Settings):
 
     def stream(
         self,
-        claims: Iterable[dict],
+        claims: Iterable[dict[Any, Any]],
         alpha: Level = None,
         *,
         stop: bool = False,
@@ -984,7 +986,7 @@ class ConformalFilter(Settings):
         """Number of training steps."""
         return len(self.loss_curve_)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
         tags.target_tags.required = True
         tags.classifier_tags = ClassifierTags(multi_class=False)

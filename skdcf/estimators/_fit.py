@@ -129,7 +129,7 @@ def _share_split(filters, fit):
     """Filters by the number of questions that they hold out, and how they are fitted."""
     if not fit.learning:
         return [(filters, fit)]
-    together: dict[tuple, tuple] = {}
+    together: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for filter in filters:
         n_held = _n_held(filter, fit.code)
         fit_of_level = _untrained(filter, fit, n_held)

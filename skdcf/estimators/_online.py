@@ -125,7 +125,9 @@ def scores_claims_alone(filter: Any) -> bool:
     return type(scorer) in (FeatureScorer, ClassifierScorer)
 
 
-def confidence_so_far(filter: Any, passed: GraphBatch, seen: GraphBatch) -> NDArray:
+def confidence_so_far(
+    filter: Any, passed: GraphBatch, seen: GraphBatch
+) -> NDArray[Any]:
     """The confidence in each claim, of the claims of its problem up to it.
 
     Parameters
@@ -158,7 +160,7 @@ def confidence_so_far(filter: Any, passed: GraphBatch, seen: GraphBatch) -> NDAr
 
 
 def jittered_so_far(
-    risk: NDArray, batch: GraphBatch, seed: int, steady: bool
+    risk: NDArray[Any], batch: GraphBatch, seed: int, steady: bool
 ) -> NDArray[np.float64]:
     """As `jittered`, with noise that is a hash of the claims up to each claim."""
     out = np.empty(batch.n_claims)

@@ -122,7 +122,7 @@ def origin_of(filter, batch, labelled):
     """List what is known of how problems were made, by name."""
     reads = needs_edges(filter)
     has_several = batch.sizes > 1  # one claim needs no edges
-    origin: dict[str, list] = {
+    origin: dict[str, list[Any]] = {
         "edges": _distinct(batch.edges_known[has_several]) if reads else []
     }
     if reads and has_several.any():
@@ -134,7 +134,7 @@ def origin_of(filter, batch, labelled):
         present = [False] if column is None else [value is not None for value in column]
         origin[name] = _distinct(present)
 
-    values: dict[str, dict] = {name: {} for name in MADE}  # as ordered sets
+    values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}  # as ordered sets
     text_of: dict[int, str | None] = {}  # one dict often stands for a whole file
     for row in [None] if batch.metadata is None else batch.metadata:
         row = row or {}
@@ -157,7 +157,7 @@ def _distinct(flags):
 
 def join_origins(origins):
     """One origin of those of several parts; None where nothing is known of any."""
-    joined: dict[str, dict] = {}
+    joined: dict[str, dict[Any, Any]] = {}
     for origin in origins:
         for name, values in (origin or {}).items():
             joined.setdefault(name, {}).update(dict.fromkeys(values))

@@ -75,11 +75,11 @@ class CalibrationPart:
     steps: Steps
     answers: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
-    groups: list | None = None
+    groups: list[Any] | None = None
     seen: Seen = field(default_factory=lambda: Seen.unknown(0))
-    made_as: tuple | None = None
-    origin: dict | None = None
-    probes: tuple = ()
+    made_as: tuple[Any, ...] | None = None
+    origin: dict[Any, Any] | None = None
+    probes: tuple[Any, ...] = ()
     largest: NDArray[np.float64] | None = None
     rows: NDArray[np.int64] | None = None
 
@@ -92,7 +92,7 @@ class CalibrationPart:
         """Number of problems."""
         return self.steps.n
 
-    def __getitem__(self, rows: slice | NDArray) -> CalibrationPart:
+    def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
         """The same of some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
@@ -127,7 +127,9 @@ class CalibrationPart:
             np.empty(0), offsets=no_claims, weights=self.weights, groups=self.groups
         )
 
-    def choose(self, guarantee, level, fewest, *, in_groups=True):
+    def choose(
+        self, guarantee: Any, level: Any, fewest: Any, *, in_groups: Any = True
+    ) -> Any:
         """Choose the problems that calibrate; the others are left over.
 
         Of each question one answer calibrates, in each group that the guarantee is made
@@ -153,7 +155,7 @@ class CalibrationPart:
         each_alone = (self.seen.question < 0).all()
         group_of = np.zeros(len(self), np.int64)
         if groups and not overlap:
-            numbers: dict = {}
+            numbers: dict[Any, Any] = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
         elif each_alone and (len(self) >= MANY or not fewest):
             rows = np.arange(len(self))  # no order is needed

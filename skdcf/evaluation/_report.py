@@ -143,7 +143,7 @@ class ComparisonReport(LevelTable):
     chosen: dict[str, list]
 
     @property
-    def coverage_band(self) -> NDArray:
+    def coverage_band(self) -> NDArray[Any]:
         """Where theory puts the mean coverage over the splits, shape (n_alphas, 2).
 
         For folds the 95 % band of the mean over independent splits: the number of test
@@ -163,12 +163,12 @@ class ComparisonReport(LevelTable):
         return np.array([mean_band(n, a, m, splits) for n, a in pairs])
 
     @property
-    def retention_share(self) -> NDArray:
+    def retention_share(self) -> NDArray[Any]:
         """Share of the true claims that is kept, shape (n_filters, n_splits, n_alphas)."""
         return self.retention / self.true_claims[:, None]
 
     @property
-    def retention_error(self) -> NDArray:
+    def retention_error(self) -> NDArray[Any]:
         """Corrected standard error of the mean retention, (n_filters, n_alphas)."""
         return corrected_error(self.retention, self.sizes)
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 from joblib import hash as digest
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -27,7 +27,7 @@ from .._files import append_journal, open_journal
 from .._version import __version__
 from ..estimators import accept_origin, reason_in_force
 from ..exceptions import CalibrationWarning
-from ..graphs import Labels, Problems, question_groups
+from ..graphs import GraphBatch, Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
 from ..metrics import evaluate_filter, leave_one_out
 from ._report import ComparisonReport
@@ -53,7 +53,7 @@ def compare_filters(
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: int = 0,
-    resume: str | PathLike | None = None,
+    resume: str | PathLike[str] | None = None,
 ) -> ComparisonReport:
     """Coverage and retention of several filters on the same splits.
 
@@ -191,7 +191,7 @@ def compare_filters(
     )
 
 
-def check_filters(filters, alphas, protocol):
+def check_filters(filters: Any, alphas: Any, protocol: Any) -> Any:
     """Clones of the filters, by name."""
     if not isinstance(filters, Mapping) or not filters:
         raise ValueError(f"filters is {filters!r}, not a dict of one or more by name")
@@ -231,7 +231,15 @@ def _plain_filters(filter):
         yield getattr(search_in(filter), "estimator", filter)
 
 
-def run_split(number, parts, seed, filters, data, alphas, reason):
+def run_split(
+    number: int,
+    parts: Any,
+    seed: int,
+    filters: Any,
+    data: Any,
+    alphas: Any,
+    reason: Any,
+) -> Any:
     """(number, {filter: {metric: one value per alpha, "seconds": time of fitting}}).
 
     ``reason`` is that of the caller's `accept_origin`, which other processes do not know.
@@ -338,7 +346,7 @@ def _summary(names, alphas, protocol, labels, questions, splits, results):
     )
 
 
-def make_splits(cv, questions, protocol, rng):
+def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     """List of tuples of sorted positions: one tuple per split, one entry per part.
 
     Parameters
@@ -416,7 +424,7 @@ def _check_split(parts, number, codes, protocol):
         )
 
 
-def seeded(filter, seed):
+def seeded(filter: Any, seed: int) -> Any:
     """A clone in which every ``random_state`` that was None is ``seed``."""
     if isinstance(filter, dict):
         return {alpha: seeded(inner, seed) for alpha, inner in filter.items()}
@@ -425,7 +433,9 @@ def seeded(filter, seed):
     return fresh.set_params(**{k: seed for k in unset if k.endswith("random_state")})
 
 
-def key_of(filters, batch, labels, questions, settings):
+def key_of(
+    filters: Any, batch: GraphBatch, labels: NDArray[Any], questions: Any, settings: Any
+) -> Any:
     """A digest of all inputs of a comparison, the same in another session."""
     names = [
         "features",
@@ -449,7 +459,7 @@ def key_of(filters, batch, labels, questions, settings):
         ) from error
 
 
-def finished_splits(path, key, names):
+def finished_splits(path: Any, key: Any, names: Any) -> Any:
     """Results by split number in a file that grows by a line with each split.
 
     A line that was cut off, by what ended the process, is passed over: its split is run

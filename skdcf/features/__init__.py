@@ -36,4 +36,4 @@ __all__ = [
 ]
 
 # Classes that files of filters hold; `reasoning_features` makes them.
-__saved__ = ["GraphUnion", "OptionFeatures"]
+__saved__: list[str] = ["GraphUnion", "OptionFeatures"]

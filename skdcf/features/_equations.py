@@ -11,6 +11,7 @@ what it gains on published data.
 import re
 from functools import lru_cache
 from itertools import islice, pairwise
+from typing import Any
 
 from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
@@ -108,7 +109,9 @@ def find_value(side: str) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def check_equalities(clauses: list[str]) -> tuple[list[tuple], list[tuple]]:
+def check_equalities(
+    clauses: list[str],
+) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Check equalities.
 
     Parameters

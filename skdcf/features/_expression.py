@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable
 from operator import add, mul, neg, sub, truediv
+from typing import Any
 
 _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^": 5}
 _PREFIX = {"-": "~", "m": "~"}
@@ -22,7 +23,7 @@ _LARGEST = 1e300
 _EXACT = 2.0**53  # whole numbers below it are
 
 
-def evaluate(items: list) -> float | None:
+def evaluate(items: list[Any]) -> float | None:
     """Value of an expression.
 
     Parameters
@@ -126,7 +127,9 @@ _BINARY: dict[str, Callable[[float, float], float]] = _FREQUENT | {
 }
 
 
-def judge_equality(left: list, right: list, rounded: bool = False) -> bool | None:
+def judge_equality(
+    left: list[Any], right: list[Any], rounded: bool = False
+) -> bool | None:
     """Whether the two sides of an equality agree.
 
     Parameters
@@ -153,7 +156,7 @@ def judge_equality(left: list, right: list, rounded: bool = False) -> bool | Non
     return _explain_gap(a, b, left=left, right=right, rounded=rounded)
 
 
-def is_bare(items: list) -> bool:
+def is_bare(items: list[Any]) -> bool:
     """Whether an expression is a mere number, or nothing."""
     return len(items) < 2 or (len(items) == 2 and items[0] in ("-", "m"))
 

@@ -50,7 +50,7 @@ class _ModelColumn(GraphTransformer):
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in super().__getstate__().items() if k != "_kept"}
 
-    def _known(self) -> dict:
+    def _known(self) -> dict[Any, Any]:
         return self.__dict__.setdefault("_kept", {})
 
     def _own_names(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from ._transformers import Graphs, GraphTransformer, list_columns
 __all__ = ["apply_columns", "carry_columns", "fit_columns", "learns", "reads_edges"]
 
 
-def list_steps(transformer: Any) -> list:
+def list_steps(transformer: Any) -> list[Any]:
     """The transformers that are applied, in their order.
 
     Parameters
@@ -100,7 +100,9 @@ def list_looking_ahead(transformer: Any) -> str:
     return ", ".join(sorted(name for names in sets for name in names))
 
 
-def fit_columns(transformer: Any, batch: GraphBatch, labels: NDArray | None) -> Any:
+def fit_columns(
+    transformer: Any, batch: GraphBatch, labels: NDArray[Any] | None
+) -> Any:
     """A fitted copy of a transformer.
 
     Parameters

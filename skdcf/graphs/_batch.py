@@ -204,7 +204,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self.__dict__ | {"tables": None}
 
     def carry_table(
-        self, key: bytes, features: NDArray, feature_names: tuple[str, ...] | None
+        self, key: bytes, features: NDArray[Any], feature_names: tuple[str, ...] | None
     ) -> GraphBatch:
         """The same problems, which carry other columns besides; so do slices of them.
 
@@ -296,7 +296,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             return self._unpack(range(len(self))[key])
         return self._trusted(**_take(self, _positions(self, key)))
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         if dtype is not None and np.dtype(dtype) != object:
             raise TypeError(
                 "a GraphBatch is no table of numbers. Pass transformers of scikit-learn to "

@@ -135,7 +135,7 @@ class Structure(Names):
         """Number of feature columns; None while only text is known."""
         return None if self.features is None else self.features.shape[1]
 
-    def split(self, values: NDArray) -> NDArray[np.object_]:
+    def split(self, values: NDArray[Any]) -> NDArray[np.object_]:
         """One view of flat values per problem.
 
         Parameters
@@ -168,7 +168,7 @@ class Structure(Names):
         return find_depth(self.edges, self.n_claims)
 
     @cached_property
-    def rank(self) -> NDArray:
+    def rank(self) -> NDArray[Any]:
         """A number per claim that grows along every edge and is small.
 
         Where parents stand first, the place in the problem will do for the depth. In a

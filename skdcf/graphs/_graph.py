@@ -152,9 +152,10 @@ class ReasoningGraph:
             f"ReasoningGraph is immutable: use .replace({name}=...) for a changed copy"
         )
 
-    __delattr__ = __setattr__
+    def __delattr__(self, name: str) -> NoReturn:
+        self.__setattr__(name)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         for name in ("features", "edges"):  # pickling forgets what is read-only
             if state[1][name] is not None:
                 state[1][name] = read_only(state[1][name])

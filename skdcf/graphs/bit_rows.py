@@ -8,8 +8,10 @@ Claims are numbered such that parents come first (their *ranks*).
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 BLOCK = 8192  # ancestors, a multiple of 8
 _ROWS = 1024  # claims worked on together when bits are read
@@ -32,21 +34,23 @@ class Lineage:
         that threads see both or neither.
     """
 
-    def __init__(self, edges, rank):
+    def __init__(self, edges: NDArray[Any], rank: NDArray[Any]) -> None:
         self.rank = rank
-        self.n_claims = len(rank)
+        self.n_claims: int = len(rank)
         parent, child = rank[edges.T]
-        self.ends = _sort(parent, child, self.n_claims)
+        self.ends: tuple[NDArray[Any], NDArray[Any]] = _sort(
+            parent, child, self.n_claims
+        )
         # The edges as they were given: how sums are added up must not change later.
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
-    def reversed(self):
+    def reversed(self) -> Any:
         """The same claims, each with what builds on it in the place of its parents."""
         number = np.argsort(self.rank)
         edges = number[np.stack(self.ends[::-1], axis=1)]
         return Lineage(edges, self.n_claims - 1 - self.rank)
 
-    def needed(self):
+    def needed(self) -> NDArray[Any]:
         """Edges without those to an ancestor of another parent, in numbers.
 
         Edges from claims without a parent all stay.
@@ -55,7 +59,7 @@ class Lineage:
             pass
         return np.argsort(self.rank)[np.stack(self.ends, axis=1)]
 
-    def blocks(self):
+    def blocks(self) -> Any:
         """(start, rows) for one block of ancestors after the other, from the last.
 
         ``rows[v - start]`` are the bits of the claim of rank v: bit k stands for the
@@ -87,7 +91,7 @@ class Lineage:
         parent, child = np.hstack([*roots, pairs_left])
         self.ends = _sort(parent, child, n)
 
-    def sums(self, values):
+    def sums(self, values: NDArray[Any]) -> Any:
         """Sum of ``values`` over each claim and its ancestors, shape (n_claims,).
 
         The sums of all sets of eight neighbours are made beforehand, so that a byte of a
@@ -107,7 +111,7 @@ class Lineage:
                 total[block] += table[rows[block - start] + place].sum(axis=1)
         return _add_below(total, parent, child, self._n_parents)[self.rank]
 
-    def pairs(self):
+    def pairs(self) -> Any:
         """Each claim with its ancestors, in numbers: two arrays, (claim, member)."""
         number = np.empty(self.n_claims, dtype=np.int64)
         number[self.rank] = np.arange(self.n_claims)

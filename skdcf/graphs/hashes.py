@@ -81,7 +81,9 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     """
     hashes = np.full(len(batch), -1)
     for column, kind in ((batch.context, "context"), (batch.problems, "question")):
-        hash_of: dict = {}  # of each distinct text: passages often serve many problems
+        hash_of: dict[
+            Any, Any
+        ] = {}  # of each distinct text: passages often serve many problems
         for i, text in enumerate(() if column is None else column):
             if not text:
                 continue
@@ -158,7 +160,7 @@ def most_answers(n: int) -> float:
     return max(20, 0.05 * n)
 
 
-def join_questions(names, texts, alone):
+def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
     """Questions of answers that share a name or a text, directly or through others.
 
     Each is called by its smallest name, or by its smallest text where it has no name.
@@ -222,7 +224,14 @@ class Seen:
     alone: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, batch: GraphBatch, question, name, text, alone: bool) -> Seen:
+    def of(
+        cls,
+        batch: GraphBatch,
+        question: NDArray[Any],
+        name: NDArray[Any],
+        text: NDArray[Any],
+        alone: bool,
+    ) -> Seen:
         """The hashes of problems of which questions, names and texts are known."""
         asked = np.zeros(len(question), dtype=bool)
         if batch.problems is not None:
@@ -274,7 +283,7 @@ class Seen:
             question = join_questions(whole.name, text, alone)
         return replace(whole, question=question)
 
-    def __getitem__(self, rows) -> Seen:
+    def __getitem__(self, rows: NDArray[Any]) -> Seen:
         return Seen(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -308,7 +317,7 @@ class Seen:
             salt = _sum_of_smallest(question)
             return mix(answer + salt), mix(question + salt)
 
-    def kept(self) -> dict[str, NDArray]:
+    def kept(self) -> dict[str, NDArray[Any]]:
         """What is kept to know the problems again: hashes sorted, each once.
 
         Of a text it is also kept whether it names one question: whether all its answers have
@@ -340,7 +349,7 @@ class Seen:
         few = count <= most_answers(len(self.text))
         return text, few & (n_names <= 1), n_names > 0
 
-    def among(self, kept: dict[str, NDArray]) -> tuple[NDArray, NDArray]:
+    def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Tell which problems are among those that were kept, and for which it is doubtful.
 
         Parameters
@@ -376,7 +385,7 @@ def _hash_passages(batch, text):
     passage = mix(text.view(np.uint64))
     if batch.context is None:
         return passage
-    hash_of: dict = {None: 0}
+    hash_of: dict[Any, Any] = {None: 0}
     for context in batch.context:
         if context not in hash_of:
             hash_of[context] = hash_text("\x1f".join(context))

@@ -104,7 +104,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     return flat.astype(np.int8)
 
 
-def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray:
+def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
     """Labels of an answer of which only the first false claim is known.
 
     In a chain this is all that calibration needs: every later claim descends from the
@@ -183,7 +183,7 @@ def read_words(words: Iterable[str]) -> NDArray[np.int8]:
 
 
 def read_column(
-    y: NDArray, values: tuple[Any, Any] | None = None
+    y: NDArray[Any], values: tuple[Any, Any] | None = None
 ) -> tuple[NDArray[np.int8], tuple[Any, Any]]:
     """A column of two values as labels, and which of the values mean false and true.
 

@@ -83,7 +83,7 @@ def _advise(X):
     return "skdcf.adapters makes graphs from tables and records"
 
 
-def pack_graphs(X):
+def pack_graphs(X: Any) -> Any:
     """X packed where it holds reasoning graphs; None where it may be a table.
 
     ValueError if X is an empty list or a single graph.
@@ -287,7 +287,7 @@ SEVERAL = (list, set, frozenset)
 EXTREME = 1e100  # bounds a weight, either way
 
 
-def read_groups(by, batch):
+def read_groups(by: Any, batch: GraphBatch) -> Any:
     """The groups of each problem.
 
     Parameters
@@ -404,18 +404,18 @@ def _name(by):
     return without_places(text)
 
 
-def as_set(group):
+def as_set(group: Any) -> Any:
     """The groups of a problem as a set, also where its batch had none that overlap."""
     return group if isinstance(group, frozenset) else frozenset([group])
 
 
-def as_one(group):
+def as_one(group: Any) -> Any:
     """The one group of a problem, also where others of its batch had several."""
     groups = as_set(group)
     return next(iter(groups)) if len(groups) == 1 else groups
 
 
-def read_weights(weight, batch):
+def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
     """Read the weight that ``weight`` gives to each problem, or raise ValueError."""
     values = np.asarray(weight(batch), dtype=np.float64)
     if values.shape != (len(batch),):

@@ -9,27 +9,28 @@ chain are many and narrow: there a call costs more than the edges of the level d
 one. A chain without a second parent is one call again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from operator import add, or_
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 
-def offsets_of(lengths):
+def offsets_of(lengths: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
     """Offsets, shape (n + 1,), of segments with the given lengths, shape (n,)."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
-def segment_ids(offsets):
+def segment_ids(offsets: NDArray[np.int64]) -> NDArray[Any]:
     """The number of the segment that each value belongs to."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def ranges(starts, lengths):
+def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
     """``concatenate([arange(s, s + l) for s, l in zip(starts, lengths)])``."""
     lengths = np.asarray(lengths, dtype=np.int64)
     ends = np.cumsum(lengths)
@@ -37,7 +38,9 @@ def ranges(starts, lengths):
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def reduce_segments(ufunc, values, offsets, empty):
+def reduce_segments(
+    ufunc: np.ufunc, values: NDArray[Any], offsets: NDArray[np.int64], empty: Any
+) -> NDArray[Any]:
     """``ufunc`` over each segment, shape (n,), and ``empty`` where there is nothing.
 
     What comes out for a segment depends on its own values alone, to the last bit.
@@ -49,14 +52,14 @@ def reduce_segments(ufunc, values, offsets, empty):
     return out
 
 
-def read_only(array):
+def read_only(array: NDArray[Any]) -> Any:
     """A view of ``array`` that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
-def flatten(y, kept):
+def flatten(y: Any, kept: Any) -> Any:
     """Labels and masks of all claims, and the offsets of the problems, or ValueError."""
     if len(y) != len(kept):
         raise ValueError(f"y has {len(y)} problems but kept has {len(kept)}")
@@ -110,7 +113,7 @@ class Level(NamedTuple):
     children: np.ndarray
     starts: np.ndarray
 
-    def pass_on(self, ufunc, values):
+    def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
         """Join the parents' values to those of their children, in place."""
         inherited = ufunc.reduceat(values[self.parents], self.starts)
         values[self.children] = ufunc(values[self.children], inherited)
@@ -123,7 +126,7 @@ class Walk(NamedTuple):
     parents: list[int]
     children: list[int]
 
-    def pass_on(self, ufunc, values):
+    def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
         """Join the parents' values to those of their children, in place."""
         join = _OF_TWO[ufunc]
         claim_values = values[self.claims].tolist()
@@ -137,7 +140,7 @@ class Path(NamedTuple):
 
     claims: np.ndarray
 
-    def pass_on(self, ufunc, values):
+    def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
         """Join the value of each claim to that of the next, in place."""
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
@@ -145,7 +148,9 @@ class Path(NamedTuple):
 Step = Level | Walk | Path
 
 
-def pass_all(steps, ufunc, values):
+def pass_all(
+    steps: Sequence[Any], ufunc: np.ufunc, values: NDArray[Any]
+) -> NDArray[Any]:
     """Join the values of ancestors to those of all claims, step by step, in a copy."""
     out = np.array(values)
     for step in steps:
@@ -153,20 +158,20 @@ def pass_all(steps, ufunc, values):
     return out
 
 
-def sort_small(numbers):
+def sort_small(numbers: Any) -> Any:
     """The stable order of small whole numbers, and where each of 0, 1, 2, ... begins."""
     if (most := numbers.max(initial=0)) < 2**15:  # numpy sorts these in linear time
         numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
     return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
 
 
-def sort_by_rank(edges, rank):
+def sort_by_rank(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
     """Parents and children in the order of the children's ranks, and where each begins."""
     order, bounds = sort_small(rank)
     return *np.take(edges, order, axis=0).T, bounds
 
 
-def find_levels(edges, rank):
+def find_levels(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
     """Edges by rank of their child, one `Level` each; ``rank`` grows along every edge."""
     if not len(edges):
         return []
@@ -175,7 +180,9 @@ def find_levels(edges, rank):
     return [make_level(parent[a:b], child[a:b]) for a, b in cuts]
 
 
-def find_steps(edges, rank, offsets):
+def find_steps(
+    edges: NDArray[Any], rank: NDArray[Any], offsets: NDArray[np.int64]
+) -> Any:
     """Levels, walks and paths that visit all edges, parents first.
 
     ``rank`` is that of the child of each edge, and grows along every path. Neighbouring
@@ -214,7 +221,7 @@ def _cut_narrow(parents, children, offsets):
     ]
 
 
-def make_level(parents, children):
+def make_level(parents: Any, children: Any) -> Any:
     """The level of edges that are sorted by child."""
     new = np.flatnonzero(np.append(True, children[1:] != children[:-1]))
     return Level(parents, children[new], new)

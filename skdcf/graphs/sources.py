@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import compress
 from typing import Any
 
+from numpy.typing import NDArray
+
 #: The key of the metadata. Its value is a list with an entry for each claim: None, or a
 #: dictionary with ``kind``, ``by``, ``when`` and ``version``.
 SOURCES = "label_sources"
@@ -13,7 +15,7 @@ KINDS = ("human", "model", "derived")
 NO_VERDICT = "no_verdict"
 
 
-def cut_metadata(metadata, mask):
+def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     """Metadata of the claims where ``mask`` is true: what concerns one claim moves along.
 
     Parameters

@@ -22,4 +22,10 @@ __all__ = [
 ]
 
 # Classes that files of filters hold, and that nobody has to make.
-__saved__ = ["Controlled", "OneThreshold", "Overlapping", "PathRisks", "PerGroup"]
+__saved__: list[str] = [
+    "Controlled",
+    "OneThreshold",
+    "Overlapping",
+    "PathRisks",
+    "PerGroup",
+]

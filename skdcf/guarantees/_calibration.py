@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..graphs.problems import as_one, as_set
 from ..graphs.ragged import offsets_of, ranges, segment_ids
@@ -41,13 +42,13 @@ class PathRisks:
     path_risk: np.ndarray
     offsets: np.ndarray
     weights: np.ndarray | None = None
-    groups: list | None = None
+    groups: list[Any] | None = None
     names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def rows(self, problems):
+    def rows(self, problems: Any) -> NDArray[Any]:
         """Row numbers of the claims of some problems.
 
         Parameters
@@ -62,7 +63,7 @@ class PathRisks:
         """
         return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
 
-    def take(self, problems):
+    def take(self, problems: Any) -> Any:
         """The claims of some problems, without their groups.
 
         Parameters
@@ -241,23 +242,25 @@ class OneThreshold(Calibration):
         self.guarantee = guarantee
         self.delta = guarantee.delta
 
-    def levels(self, risks, keep_equal=False):
+    def levels(self, risks: PathRisks, keep_equal: Any = False) -> Any:
+        assert self.scores is not None
         return conformal.claim_alpha(
             self.scores, risks.path_risk, keep_equal, self.delta
         )
 
-    def thresholds(self, risks, level):
+    def thresholds(self, risks: PathRisks, level: Any) -> float:
         return self.threshold(level)
 
-    def threshold(self, level):
+    def threshold(self, level: Any) -> float:
+        assert self.scores is not None
         return conformal_threshold(self.scores, level, self.delta)
 
-    def shortage(self, level):
+    def shortage(self, level: Any) -> Any:
         if conformal_rank(self.n, level, self.delta):
             return None
         return self.guarantee.needed(self.n, level)
 
-    def coverage_law(self, level):
+    def coverage_law(self, level: Any) -> Any:
         k = conformal_rank(self.n, level, self.delta)
         return self.n + 1 - k, k
 
@@ -283,7 +286,7 @@ class Controlled(Calibration):
         self.weight = float(steps.n if weights is None else weights.sum())
         self.typical = 1.0 if weights is None else self.weight / max(self.n, 1)
 
-    def levels(self, risks, keep_equal=False):
+    def levels(self, risks: PathRisks, keep_equal: Any = False) -> NDArray[Any]:
         weights = risks.weights
         weight = 1.0 if weights is None else weights[segment_ids(risks.offsets)]
         largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
@@ -302,7 +305,7 @@ class Controlled(Calibration):
         mean = (weight * own + sums) / np.where(weighted, total, 1.0)
         return np.where(weighted, mean * (1 - _ROUNDED), np.inf)
 
-    def thresholds(self, risks, level):
+    def thresholds(self, risks: PathRisks, level: Any) -> NDArray[Any]:
         weights = np.ones(len(risks)) if risks.weights is None else risks.weights
         largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
         if np.ndim(largest) == 0:
@@ -312,7 +315,7 @@ class Controlled(Calibration):
         out = segment_min(smallest, risks.offsets)
         return np.where(self._level(1.0, 0.0, weights) > level, -np.inf, out)
 
-    def threshold(self, level):
+    def threshold(self, level: Any) -> float:
         largest = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
         if self.weighted or np.ndim(largest):
             return np.nan
@@ -333,7 +336,7 @@ class Controlled(Calibration):
         ends = np.concatenate([[-np.inf], self.position, [np.inf]])
         return ends[low + 1]
 
-    def shortage(self, level):
+    def shortage(self, level: Any) -> Any:
         if self.n and not self.weight:
             return (
                 f"all {self.n} calibration problems have weight 0: nothing can be kept"
@@ -367,21 +370,21 @@ class PerGroup(Calibration):
             self.parts.append(guarantee.calibrate_one(steps[rows], weights))
         self.pooled = guarantee.calibrate_one(steps, risks.weights)
 
-    def levels(self, risks, keep_equal=False):
+    def levels(self, risks: PathRisks, keep_equal: Any = False) -> NDArray[Any]:
         out = np.full(len(risks.path_risk), np.inf)  # where no alpha keeps the claim
         for part, rows in self._divided(risks):
             if part is not None:
                 out[risks.rows(rows)] = part.levels(risks.take(rows), keep_equal)
         return out
 
-    def thresholds(self, risks, level):
+    def thresholds(self, risks: PathRisks, level: Any) -> NDArray[Any]:
         out = np.full(len(risks), -np.inf)
         for part, rows in self._divided(risks):
             if part is not None:
                 out[rows] = part.thresholds(risks.take(rows), level)
         return out
 
-    def shortage(self, level):
+    def shortage(self, level: Any) -> Any:
         parts = zip(self.names, self.parts, strict=True)
         shortages = [(name, part.shortage(level)) for name, part in parts]
         short = [f"group {name!r}: {text}" for name, text in shortages if text]
@@ -400,7 +403,7 @@ class PerGroup(Calibration):
             return promise
         return f"{promise}; in all {n_groups} groups at once for at least {share:g} of them"
 
-    def keeps_nothing(self, level):
+    def keeps_nothing(self, level: Any) -> bool:
         return all(part.shortage(level) for part in self.parts)
 
     def _divided(self, risks):
@@ -431,7 +434,7 @@ def _unseen_error(group, problem, known, pooled):
 
 def rows_of_groups(groups):
     """The numbers of the problems of each group, in the order of the first of them."""
-    places: dict = {}
+    places: dict[Any, Any] = {}
     for i, group in enumerate(groups):
         places.setdefault(group, []).append(i)
     return {name: np.array(rows) for name, rows in places.items()}
@@ -461,13 +464,13 @@ class Overlapping(Calibration):
     def _indicate(self, groups):
         return np.array([name in groups for name in self.names], dtype=bool)
 
-    def levels(self, risks, keep_equal=False):
+    def levels(self, risks: PathRisks, keep_equal: Any = False) -> Any:
         raise ValueError(
             f"with groups that overlap (by={self.guarantee.by!r}) the smallest alpha of a "
             "claim is not known: use predict(X, alpha) or masks(X, alphas)"
         )
 
-    def thresholds(self, risks, level):
+    def thresholds(self, risks: PathRisks, level: Any) -> NDArray[Any]:
         out = np.full(len(risks), -np.inf)
         for groups, rows in rows_of_groups(risks.groups).items():
             groups = as_set(groups)
@@ -497,10 +500,10 @@ class Overlapping(Calibration):
             return None
         return groups - set(unseen)
 
-    def keeps_nothing(self, level):
+    def keeps_nothing(self, level: Any) -> Any:
         return self.n < self.guarantee.problems_needed(level)
 
-    def shortage(self, level):
+    def shortage(self, level: Any) -> Any:
         needed = self.guarantee.problems_needed(level)
         counts = zip(self.names, self.indicators.sum(axis=0), strict=True)
         short = [f"{name!r} ({n})" for name, n in counts if n < needed]

@@ -80,8 +80,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         "unseen": [StrOptions({"error", "pool", "empty"})],
     }
     _: KW_ONLY
-    by: str | Callable | Sequence[Any] | None = None
-    weight: Callable | None = None
+    by: str | Callable[..., Any] | Sequence[Any] | None = None
+    weight: Callable[..., Any] | None = None
     unseen: Literal["error", "pool", "empty"] = "error"
     is_probability = True
 
@@ -94,7 +94,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     @abstractmethod
-    def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
+    def scores(
+        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
+    ) -> NDArray[Any]:
         """Nonconformity score of each problem: the largest threshold that is safe.
 
         Parameters
@@ -113,7 +115,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def loss(self, labels: NDArray, kept: NDArray, offsets: NDArray) -> NDArray:
+    def loss(
+        self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
+    ) -> NDArray[Any]:
         """Loss of each problem: 1 where the promise is broken, 0 where it is kept.
 
         Parameters
@@ -131,7 +135,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
             The loss of each problem.
         """
 
-    def steps(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> Steps:
+    def steps(
+        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
+    ) -> Steps:
         """Where the loss of each problem grows with the threshold, and by how much.
 
         Parameters
@@ -187,7 +193,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return self
 
-    def path_risks(self, path_risk: NDArray, batch: GraphBatch) -> PathRisks:
+    def path_risks(self, path_risk: NDArray[Any], batch: GraphBatch) -> PathRisks:
         """Prepare what calibration and prediction look at.
 
         Parameters
@@ -218,12 +224,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         )
 
     @property
-    def entries(self) -> list:
+    def entries(self) -> list[Any]:
         """The entries of by: those of a list, or the one that it is."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
     @property
-    def functions(self) -> list:
+    def functions(self) -> list[Any]:
         """Plain functions among by and weight, which are compared as objects."""
         every = *self.entries, self.weight
         return [f for f in every if isinstance(f, FunctionType)]
@@ -249,7 +255,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             return self._overlapping(steps, risks)
         return kinds.PerGroup(self, steps, risks)
 
-    def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
+    def calibrate_one(self, steps: Steps, weights: NDArray[Any] | None) -> Calibration:
         """The calibration of problems that are all of one group.
 
         Parameters
@@ -272,7 +278,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
             "has no thresholds: let each problem be in one group"
         )
 
-    def largest_loss(self, path_risk: NDArray, offsets: NDArray) -> NDArray | float:
+    def largest_loss(
+        self, path_risk: NDArray[Any], offsets: NDArray[Any]
+    ) -> NDArray[Any] | float:
         """The most that a new problem can lose where each of its claims is just kept.
 
         Parameters
@@ -535,7 +543,9 @@ class NoFalseClaim(Guarantee):
                 "calibration sets is not known under a shift. Leave one of them at None"
             )
 
-    def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
+    def scores(
+        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
+    ) -> NDArray[Any]:
         """The (max_false + 1)-th smallest path risk of a claim not known to be true.
 
         Parameters
@@ -554,7 +564,9 @@ class NoFalseClaim(Guarantee):
         """
         return allowing_scores(path_risk, labels, offsets, self.max_false)
 
-    def loss(self, labels: NDArray, kept: NDArray, offsets: NDArray) -> NDArray:
+    def loss(
+        self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
+    ) -> NDArray[Any]:
         """Whether more than max_false claims were kept that are not known to be true.
 
         Parameters
@@ -611,7 +623,7 @@ class NoFalseClaim(Guarantee):
             out[risks.rows(rows)] = self.leave_one_out(steps[rows], part)
         return out
 
-    def calibrate_one(self, steps: Steps, weights: NDArray | None) -> Calibration:
+    def calibrate_one(self, steps: Steps, weights: NDArray[Any] | None) -> Calibration:
         if weights is not None:
             return super().calibrate_one(steps, weights)
         return kinds.OneThreshold(steps.position, self)
@@ -702,7 +714,7 @@ def _smallest_share(by):
 
 
 # For each loss: its steps, its bound for a new problem, and the loss of false among kept.
-LOSSES: dict[str, tuple[Callable, Callable, Callable]] = {
+LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "count": (conformal.count_steps, conformal.count_up_to, lambda false, kept: false),
     "share": (
         conformal.share_steps,
@@ -768,7 +780,9 @@ class ExpectedFalse(Guarantee):
         sentence = f"the mean {self.of} of false claims among those kept"
         return f"{sentence} is at most {level:g}{self.scope}"
 
-    def scores(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> NDArray:
+    def scores(
+        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
+    ) -> NDArray[Any]:
         """The threshold up to which nothing is lost.
 
         Parameters
@@ -787,7 +801,9 @@ class ExpectedFalse(Guarantee):
         """
         return self.steps(path_risk, labels, offsets).first()
 
-    def steps(self, path_risk: NDArray, labels: NDArray, offsets: NDArray) -> Steps:
+    def steps(
+        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
+    ) -> Steps:
         """Where the count, or the running maximum of the share, grows.
 
         Parameters
@@ -806,7 +822,9 @@ class ExpectedFalse(Guarantee):
         """
         return LOSSES[self.of][0](path_risk, labels, offsets)
 
-    def loss(self, labels: NDArray, kept: NDArray, offsets: NDArray) -> NDArray:
+    def loss(
+        self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
+    ) -> NDArray[Any]:
         """Number, or share, of the kept claims that are not known to be true.
 
         Parameters
@@ -863,7 +881,9 @@ class ExpectedFalse(Guarantee):
         """
         return clone(self).set_params(bound=None)
 
-    def largest_loss(self, path_risk: NDArray, offsets: NDArray) -> NDArray | float:
+    def largest_loss(
+        self, path_risk: NDArray[Any], offsets: NDArray[Any]
+    ) -> NDArray[Any] | float:
         """The number of claims kept, or 1 where the loss is a share.
 
         Parameters

@@ -263,10 +263,12 @@ def explain(
     levels = decision.smallest_alpha
     never = levels >= 1 if guarantee.is_probability else np.isinf(levels)
     first = batch.offsets[:-1][batch.problem_of]
-    columns: dict = {name: getattr(decision, name) for name in FROM_DECISION}
+    columns: dict[Any, Any] = {name: getattr(decision, name) for name in FROM_DECISION}
     columns["decided_by"] = _deciding_row(decision.path_risk, batch) - first
     columns["smallest_alpha"] = np.where(never, np.inf, levels)
-    parts: dict = {name: batch.split(values) for name, values in columns.items()}
+    parts: dict[Any, Any] = {
+        name: batch.split(values) for name, values in columns.items()
+    }
     parts["labels"] = [None] * len(batch) if labels is None else batch.split(labels)
     settings = {"alpha": guarantee.level(alpha, filter.alpha), "form": decision.form}
     settings["n_calibration"] = filter.n_calibration_
@@ -324,7 +326,7 @@ class Contributions(Table):
     weights: ArrayLike
     offset: float = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         n = len([*self.feature_names])
         shapes = (self.values, self.weights)
         if any(np.shape(shape) != (n,) for shape in shapes):
@@ -387,23 +389,23 @@ class ImportanceReport(Table):
         The Shapley values themselves, with their signs; None where there are none.
     """
 
-    feature_names: tuple
+    feature_names: tuple[Any, ...]
     importances: np.ndarray
     what: str
     values: np.ndarray | None = None
 
     @property
-    def mean(self) -> NDArray:
+    def mean(self) -> NDArray[Any]:
         """Mean importance, shape (n_features,)."""
         return self.importances.mean(axis=0)
 
     @property
-    def deviation(self) -> NDArray:
+    def deviation(self) -> NDArray[Any]:
         """Standard deviation over the repetitions, shape (n_features,)."""
         return self.importances.std(axis=0)
 
     @property
-    def ranking(self) -> NDArray:
+    def ranking(self) -> NDArray[Any]:
         """Column numbers, the most important first."""
         return np.argsort(-self.mean, kind="stable")
 
@@ -479,7 +481,9 @@ def shap_values(
     >>> len(pooled.values) == 2 * len(report.values)
     True
     """
-    filters: list | tuple = filter if isinstance(filter, (list, tuple)) else [filter]
+    filters: list[Any] | tuple[Any, ...] = (
+        filter if isinstance(filter, (list, tuple)) else [filter]
+    )
     parts = []
     for fitted_filter in filters:
         batch = fitted_filter.columns(X)

@@ -48,9 +48,9 @@ class SeparationReport(LevelTable):
         Whether the claim of each score is true.
     """
 
-    names: tuple
+    names: tuple[Any, ...]
     alpha: np.ndarray
-    scores: list
+    scores: list[Any]
     true: np.ndarray
 
     @classmethod
@@ -79,22 +79,22 @@ class SeparationReport(LevelTable):
         return cls(tuple(scores), np.array([alpha]), [_pooled(table)], true)
 
     @property
-    def separation(self) -> NDArray:
+    def separation(self) -> NDArray[Any]:
         """Mean score of true claims minus that of false ones, (n_filters, n_alphas)."""
         return self._measured(lambda true, false: true.mean() - false.mean())
 
     @property
-    def cohens_d(self) -> NDArray:
+    def cohens_d(self) -> NDArray[Any]:
         """The separation in pooled deviations within the two, (n_filters, n_alphas)."""
         return self._measured(cohens_d)
 
     @property
-    def overlap(self) -> NDArray:
+    def overlap(self) -> NDArray[Any]:
         """Area under both densities, (n_filters, n_alphas): 1 where they are the same."""
         return self._measured(overlap)
 
     @property
-    def ratio(self) -> NDArray:
+    def ratio(self) -> NDArray[Any]:
         """The separation over that of the reference, (n_filters, n_alphas)."""
         separation = self.separation
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -314,7 +314,7 @@ def single_feature_ablation(
         raise ValueError(f"{shared[0]!r} names a filter and a feature: rename one")
     if not tried:
         raise ValueError("beta_mix is empty: at least one value is needed")
-    reports: dict = {}
+    reports: dict[Any, Any] = {}
     for name, column in features.items():
         reports[name] = SingleFeatureCF(column, beta_mix=tried[0], ties=ties)
         if len(tried) > 1:
@@ -367,7 +367,7 @@ class SurrogateReport(Table):
         return _compared(self.soft_thresholds, self.hard_thresholds)[1]
 
     @property
-    def agreement(self) -> NDArray:
+    def agreement(self) -> NDArray[Any]:
         """Share of the claims on which both agree, shape (n_alphas,)."""
         return (self.soft_kept == self.hard_kept).mean(axis=1)
 

@@ -122,7 +122,7 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
 
 
 def write_csv(
-    path: str | os.PathLike,
+    path: str | os.PathLike[str],
     graphs: Any,
     words: Sequence[Sequence[str | None]] | None = None,
 ) -> None:
@@ -143,7 +143,7 @@ def write_csv(
         table.writerows(rows)
 
 
-def read_csv(path: str | os.PathLike, graphs: Any) -> dict[str, Words]:
+def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     """Read labels from a table that `write_csv` wrote and somebody filled in.
 
     Parameters

@@ -226,7 +226,7 @@ class LabelStore:
     def __init__(
         self,
         graphs: Iterable[ReasoningGraph],
-        path: str | os.PathLike,
+        path: str | os.PathLike[str],
         labels: Sequence[Any] | None = None,
     ):
         self.graphs = list(graphs)

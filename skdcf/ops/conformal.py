@@ -21,9 +21,10 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import lru_cache
 from math import floor, inf
-from typing import Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainccinv
 
 from ..graphs.ragged import ranges, segment_ids
@@ -33,7 +34,7 @@ MOST = 2**53  # problems; where more are needed, it is this number that is told
 DIGITS = 12  # A level that is no quotient of whole numbers is known to so many digits.
 
 
-def claim_level(below, n, delta=None):
+def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     """Compute the smallest alpha at which a claim is kept.
 
     ``below`` of the n calibration scores do not exceed its path risk.
@@ -73,7 +74,7 @@ def _round_up(x):
     return np.where(x > 0, np.ceil(x * scale - 1e-2) / scale, 0.0)
 
 
-def conformal_rank(n, alpha, delta=None):
+def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     """Compute the rank of the threshold among n sorted scores; 0 if there are too few.
 
     Without delta it is the largest k with k / (n + 1) <= alpha: floor(alpha (n + 1))
@@ -117,7 +118,7 @@ def problems_needed(alpha, delta=None):
     return bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
 
 
-def whole_count(n, alpha):
+def whole_count(n: int, alpha: float) -> int:
     """Number of problems held out of n for calibration, such that none is wasted.
 
     With n_cal problems the rank is floor(alpha (n_cal + 1)), and what the floor cuts off
@@ -153,13 +154,20 @@ def _fewest(k, n, alpha, delta=None):
     return bisect_left(range(n), k, key=lambda m: conformal_rank(m, alpha, delta))
 
 
-def conformal_threshold(scores, alpha, delta=None):
+def conformal_threshold(
+    scores: NDArray[Any], alpha: float, delta: float | None = None
+) -> float:
     """Compute t_alpha of sorted scores, shape (n,); -inf if there are too few."""
     k = conformal_rank(len(scores), alpha, delta)
     return float(scores[k - 1]) if k else -inf
 
 
-def claim_alpha(scores, path_risk, keep_equal=False, delta=None):
+def claim_alpha(
+    scores: NDArray[Any],
+    path_risk: NDArray[Any],
+    keep_equal: Any = False,
+    delta: float | None = None,
+) -> Any:
     """Compute the smallest alpha at which each claim is kept, shape (n_claims,).
 
     Parameters
@@ -181,7 +189,12 @@ def claim_alpha(scores, path_risk, keep_equal=False, delta=None):
     return claim_level(below, len(scores), delta)
 
 
-def leave_one_out_alpha(scores, path_risk, problem_of, delta=None):
+def leave_one_out_alpha(
+    scores: NDArray[Any],
+    path_risk: NDArray[Any],
+    problem_of: Any,
+    delta: float | None = None,
+) -> Any:
     """Compute `claim_alpha` of each claim when all *other* problems calibrate it.
 
     All alphas and all problems at once, in O(n log n).
@@ -223,11 +236,11 @@ class Steps:
     n: int
 
     @classmethod
-    def of_scores(cls, scores):
+    def of_scores(cls, scores: NDArray[Any]) -> Self:
         """Make one step of height 1 at the score of each problem."""
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: NDArray[Any]) -> Any:
         """Take the steps of some problems, which are numbered anew."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
@@ -237,12 +250,12 @@ class Steps:
         return Steps(self.position[chosen], problem, self.height[chosen], len(rows))
 
     @property
-    def offsets(self):
+    def offsets(self) -> NDArray[Any]:
         """Steps of problem i are ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
 
     @classmethod
-    def join(cls, several):
+    def join(cls, several: Any) -> Self:
         """Join the steps of several sets of problems, one set after the other."""
         starts = np.cumsum([0, *(steps.n for steps in several)])
         pairs = list(zip(several, starts[:-1], strict=True))
@@ -253,21 +266,25 @@ class Steps:
             int(starts[-1]),
         )
 
-    def first(self):
+    def first(self) -> Any:
         """Position of the first step of each problem, shape (n,)."""
         if np.array_equal(self.problem, np.arange(self.n)):
             return self.position
         return segment_min(self.position, self.offsets)
 
 
-def count_steps(path_risk, labels, offsets):
+def count_steps(
+    path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
+) -> Any:
     """Make the `Steps` of the number of false claims that are kept."""
     rows = np.flatnonzero(labels != 1)
     problem = segment_ids(offsets)[rows]
     return Steps(path_risk[rows], problem, np.ones(len(rows)), len(offsets) - 1)
 
 
-def share_steps(path_risk, labels, offsets):
+def share_steps(
+    path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
+) -> Any:
     """Make the `Steps` of the largest share of false claims among those kept so far.
 
     The share itself may fall again where a higher threshold keeps more true claims; its
@@ -304,7 +321,7 @@ def _running_maximum(values, problem):
     return distinct[raised - problem * len(distinct)] if len(values) else values
 
 
-def count_up_to(path_risk, offsets):
+def count_up_to(path_risk: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """Count the claims of a problem whose path risk is at most that of each claim."""
     order, risk, of, last = _sort_within(path_risk, offsets)
     ends = np.flatnonzero(last)
@@ -314,7 +331,7 @@ def count_up_to(path_risk, offsets):
     return out
 
 
-def staircase(steps, weights=None):
+def staircase(steps: Steps, weights: NDArray[Any] | None = None) -> Any:
     """Join the steps of all calibration problems into one staircase.
 
     Parameters

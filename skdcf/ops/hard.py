@@ -10,12 +10,16 @@ The claims with R_v < t are closed under ancestors, and free of false claims exa
 where t <= s: neither a grid of thresholds nor a list of subgraphs is needed.
 """
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graphs import GraphBatch
 from ..graphs.ragged import pass_all, reduce_segments
 
 
-def path_risk(risk, batch):
+def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     """Take the maximum of ``risk``, shape (n_claims,), over each claim and its ancestors.
 
     One pass over the edges by depth: O(claims + edges).
@@ -23,7 +27,9 @@ def path_risk(risk, batch):
     return pass_all(batch.steps, np.maximum, np.asarray(risk, dtype=np.float64))
 
 
-def path_risk_of_errors(risk, labels, batch):
+def path_risk_of_errors(
+    risk: NDArray[Any], labels: NDArray[Any], batch: GraphBatch
+) -> NDArray[Any]:
     """Compute `path_risk`, perhaps only in problems with a claim not known to be true.
 
     All that nonconformity scores look at: where all claims are true, the score is +inf
@@ -53,22 +59,24 @@ def _find_errors(labels, offsets):
     return rows, np.searchsorted(offsets, rows, side="right") - 1
 
 
-def segment_min(values, offsets):
+def segment_min(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """Take the minimum of each segment, shape (n,); +inf for an empty one."""
     return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
-def segment_max(values, offsets):
+def segment_max(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """Take the maximum of each segment, shape (n,); -inf for an empty one."""
     return reduce_segments(np.maximum, values, offsets, -np.inf)
 
 
-def segment_sum(values, offsets):
+def segment_sum(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """Sum each segment by itself, shape (n,); 0 for an empty one."""
     return reduce_segments(np.add, values, offsets, 0)
 
 
-def nonconformity_scores(path_risk, labels, offsets):
+def nonconformity_scores(
+    path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
+) -> NDArray[Any]:
     """Find the smallest path risk of a false claim per problem, shape (n_graphs,).
 
     An unknown label counts as false: as long as nobody knows better, no threshold is
@@ -91,7 +99,12 @@ def nonconformity_scores(path_risk, labels, offsets):
     return out
 
 
-def allowing_scores(path_risk, labels, offsets, max_false):
+def allowing_scores(
+    path_risk: NDArray[Any],
+    labels: NDArray[Any],
+    offsets: NDArray[np.int64],
+    max_false: Any,
+) -> NDArray[Any]:
     """Find the (max_false + 1)-th smallest path risk of a false claim per problem.
 
     At a threshold t no more than ``max_false`` false claims are kept exactly where
@@ -109,7 +122,9 @@ def allowing_scores(path_risk, labels, offsets, max_false):
     return out
 
 
-def last_safe_thresholds(risk, scores, offsets, margin):
+def last_safe_thresholds(
+    risk: NDArray[Any], scores: NDArray[Any], offsets: NDArray[np.int64], margin: float
+) -> NDArray[Any]:
     """Find the largest grid threshold per problem at which no false claim is kept.
 
     The grid of a problem is {min r - margin, all r, max r + margin} and a claim is kept
@@ -135,7 +150,7 @@ def last_safe_thresholds(risk, scores, offsets, margin):
     return np.where(np.isinf(scores), highest, np.maximum(last, lowest))
 
 
-def coherent_labels(labels, batch):
+def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
     """Mark claims that are known to be true together with all their ancestors.
 
     Parameters
@@ -151,7 +166,7 @@ def coherent_labels(labels, batch):
     return path_risk(labels != 1, batch) == 0
 
 
-def below_true_claims(labels, batch):
+def below_true_claims(labels: NDArray[Any], batch: GraphBatch) -> Any:
     """Mark claims whose proper ancestors are all known to be true.
 
     Parameters and result are those of `coherent_labels`.

@@ -20,14 +20,17 @@ The scores are taken through s / (1 + abs(s)) first, a fixed function which make
 +inf: each order of scores stays, and whatever fixed function is taken, the promise holds.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 AT_BOUND = 1e-9  # from a bound: far above what the solver leaves, far below any step
 LOWERED = 1e-9  # by which thresholds are lowered for its rounding
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def squash(scores):
+def squash(scores: NDArray[Any]) -> NDArray[Any]:
     """``s / (1 + abs(s))``, in [-1, 1]; +-inf becomes +-1."""
     scores = np.asarray(scores, dtype=np.float64)
     out = np.array(np.sign(scores))
@@ -35,7 +38,7 @@ def squash(scores):
     return np.divide(scores, 1 + np.abs(scores), out=out, where=finite)
 
 
-def unsquash(values):
+def unsquash(values: NDArray[Any]) -> NDArray[Any]:
     """Inverse of `squash`; what lies outside becomes infinite."""
     values = np.asarray(values, dtype=np.float64)
     out = np.array(np.copysign(np.inf, values))
@@ -43,7 +46,9 @@ def unsquash(values):
     return np.divide(values, 1 - np.abs(values), out=out, where=inside)
 
 
-def overlap_threshold(scores, indicators, x, alpha):
+def overlap_threshold(
+    scores: NDArray[Any], indicators: Any, x: NDArray[Any], alpha: float
+) -> float:
     """t(x) for a new problem in the groups ``x``.
 
     Parameters

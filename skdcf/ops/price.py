@@ -18,9 +18,12 @@ ancestors.
 """
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..graphs import GraphBatch
 from .ancestors import sum_ancestors
 from .hard import path_risk
 
@@ -30,7 +33,7 @@ CERTAIN = 30.0  # largest log odds of a hazard: 1e-13 from certainty
 _TOGETHER = 64
 
 
-def log_price(hazard, batch, q=0.0, worth=None):
+def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -> Any:
     """Log of the risk that one more kept claim costs.
 
     Parameters
@@ -86,7 +89,7 @@ def _sum_before(values, offsets):
     return out
 
 
-def minorant_slopes(log_rise, log_run, segment):
+def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
     """Log slopes of the convex minorants of piecewise linear curves.
 
     Pool adjacent violators, all segments at once: neighbours whose slopes fall are

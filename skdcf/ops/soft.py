@@ -15,21 +15,23 @@ subgradient; a tie shares it equally.
 """
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from .segments import segment_logsumexp, segment_max, segment_min, take, with_vjp
 
 
 @with_vjp(lambda ans, x: lambda g: g * ans * (1 - ans))
-def sigmoid(x):
+def sigmoid(x: NDArray[Any]) -> Any:
     """``1 / (1 + exp(-x))``; its hard twin is ``x > 0``."""
     return expit(x)
 
 
 @with_vjp(lambda ans, x: lambda g: g * -np.expm1(ans))
-def log_sigmoid(x):
+def log_sigmoid(x: NDArray[Any]) -> Any:
     """``log(1 / (1 + exp(-x)))``, linear in x far below 0.
 
     `numpy.logaddexp` gives the same to the last bits, but takes four times as long.
@@ -38,13 +40,18 @@ def log_sigmoid(x):
 
 
 @with_vjp(lambda ans, x: lambda g: g * np.exp(x) / np.expm1(x))
-def log1mexp(x):
+def log1mexp(x: NDArray[Any]) -> Any:
     """``log(1 - exp(x))`` for x < 0, in whichever form keeps its digits."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
 
-def soft_path_risk(risk, indptr, indices, temperature=0.0):
+def soft_path_risk(
+    risk: NDArray[Any],
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    temperature: float = 0.0,
+) -> NDArray[Any]:
     """Compute the soft path risk R, shape (n_claims,).
 
     Parameters
@@ -62,7 +69,12 @@ def soft_path_risk(risk, indptr, indices, temperature=0.0):
     return temperature * segment_logsumexp(above / temperature, indptr)
 
 
-def soft_nonconformity_scores(path_risk, false_claims, offsets, temperature=0.0):
+def soft_nonconformity_scores(
+    path_risk: NDArray[Any],
+    false_claims: Any,
+    offsets: NDArray[np.int64],
+    temperature: float = 0.0,
+) -> NDArray[Any]:
     """Compute the soft scores s, shape (n_problems,); +inf without a false claim.
 
     Parameters
@@ -81,13 +93,15 @@ def soft_nonconformity_scores(path_risk, false_claims, offsets, temperature=0.0)
     return -temperature * segment_logsumexp(-wrong / temperature, offsets)
 
 
-def path_retention(path_risk, threshold, temperature):
+def path_retention(
+    path_risk: NDArray[Any], threshold: float, temperature: float
+) -> Any:
     """q, shape (n_claims,): ``sigmoid((threshold - R) / temperature)``; hard: R < t."""
     return sigmoid((threshold - path_risk) / temperature)
 
 
 @with_vjp(lambda ans, s, k, rho: lambda g: g * neural_sort_step(s, k, rho)[1])
-def neural_sort(scores, k, strength):
+def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
     """Compute the k-th smallest score through one row of NeuralSort.
 
     It becomes exact as the strength grows.
@@ -114,7 +128,7 @@ def neural_sort(scores, k, strength):
     return neural_sort_step(scores, k, strength)[0]
 
 
-def neural_sort_step(scores, k, strength):
+def neural_sort_step(scores: NDArray[Any], k: int, strength: float) -> Any:
     """Compute `neural_sort` and its gradient, shape (n,), from one sort.
 
     With l_j the logits of the row p, the gradient is ``p + sum_j p_j (s_j - answer)
@@ -155,7 +169,7 @@ def _places(ordered):
 
 
 @with_vjp(lambda ans, s, count, T: lambda g: g * quantile_slope(s, ans, T))
-def smooth_quantile(scores, count, temperature):
+def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> float:
     """Find the t below which about ``count`` of the scores lie, softly counted.
 
     Solves ``sum_i sigmoid((t - s_i) / T) = count``. As T falls it becomes the
@@ -174,7 +188,9 @@ def smooth_quantile(scores, count, temperature):
     return quantile_root(scores, count, temperature)
 
 
-def quantile_root(scores, count, temperature, start=np.nan):
+def quantile_root(
+    scores: NDArray[Any], count: Any, temperature: float, start: Any = np.nan
+) -> float:
     """Compute `smooth_quantile` by Newton's method, held between two bounds.
 
     Bisection takes over where a step leaves the bounds or is no shorter than half the one
@@ -208,7 +224,7 @@ def quantile_root(scores, count, temperature, start=np.nan):
     return t
 
 
-def quantile_slope(scores, threshold, temperature):
+def quantile_slope(scores: NDArray[Any], threshold: float, temperature: float) -> Any:
     """Compute the gradient of the threshold in the scores: positive, of sum 1."""
     away = np.abs(scores - threshold) / temperature
     weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))

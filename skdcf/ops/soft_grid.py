@@ -19,9 +19,11 @@ coherence is then one stack of matrix products per size, and nothing is padded.
 """
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import autograd.numpy as anp
 import numpy as np
+from numpy.typing import NDArray
 
 from ..graphs.ragged import offsets_of, ranges, segment_ids
 from . import segments as seg
@@ -58,7 +60,7 @@ class GridLayout:
     grid: np.ndarray
 
     @classmethod
-    def of(cls, sizes):
+    def of(cls, sizes: Any) -> Self:
         """Layout of problems with the given numbers of claims, shape (n_problems,)."""
         n = len(sizes)
         offsets = offsets_of(sizes)
@@ -80,14 +82,20 @@ class GridLayout:
         )
 
 
-def threshold_grid(risk, layout, margin):
+def threshold_grid(risk: NDArray[Any], layout: Any, margin: float) -> Any:
     """Make the thresholds of all problems, shape (n_thresholds,); not sorted."""
     low = seg.segment_min(risk, layout.offsets) - margin
     high = seg.segment_max(risk, layout.offsets) + margin
     return seg.take(anp.concatenate([low, risk, high]), layout.grid)
 
 
-def log_keep(risk, thresholds, layout, temperature, shift=0.0):
+def log_keep(
+    risk: NDArray[Any],
+    thresholds: NDArray[Any],
+    layout: Any,
+    temperature: float,
+    shift: float = 0.0,
+) -> Any:
     """log p, shape (n_cells,): ``sigmoid((t - r_v + shift) / temperature)``.
 
     Hard twin: ``r_v <= t``. Theorem 1 takes shift = sqrt(temperature).
@@ -103,7 +111,7 @@ def _pull_coherence(ans, log_p, blocks):
 
 
 @seg.with_vjp(_pull_coherence)
-def log_coherence(log_p, blocks):
+def log_coherence(log_p: Any, blocks: Any) -> Any:
     """log q, shape (n_cells,): weighted mean of log p over each claim and its ancestors.
 
     Hard twin: all of them are kept.
@@ -118,7 +126,7 @@ def log_coherence(log_p, blocks):
     return block_product(log_p, blocks, np.empty_like(log_p))
 
 
-def block_product(cells, blocks, out):
+def block_product(cells: Any, blocks: Any, out: Any) -> Any:
     """Multiply each problem's block with its cells into ``out``, shape (n_cells,)."""
     start = 0
     for block in blocks:
@@ -131,7 +139,13 @@ def block_product(cells, blocks, out):
     return out
 
 
-def violation(log_q, false_cells, false_thresholds, false_share, temperature):
+def violation(
+    log_q: Any,
+    false_cells: Any,
+    false_thresholds: Any,
+    false_share: Any,
+    temperature: float,
+) -> Any:
     """V, shape (n_thresholds,): ``1 - exp(mean of log(1 - q) / temperature)``.
 
     The mean is over the false claims of the problem; V is 0 where there are none.
@@ -151,7 +165,13 @@ def violation(log_q, false_cells, false_thresholds, false_share, temperature):
     return -anp.expm1(log_valid / temperature)
 
 
-def soft_supremum(thresholds, violations, layout, sharpness, weight):
+def soft_supremum(
+    thresholds: NDArray[Any],
+    violations: Any,
+    layout: Any,
+    sharpness: float,
+    weight: Any,
+) -> Any:
     """Compute the nonconformity score of each problem, shape (n_problems,).
 
     Mean of the thresholds under ``softmax(sharpness (minmax(t) - weight minmax(V_t)))``.
@@ -166,7 +186,14 @@ def soft_supremum(thresholds, violations, layout, sharpness, weight):
     return seg.segment_sum(w * thresholds, layout.grid_offsets)
 
 
-def gated_weights(thresholds, bound, layout, sharpness, temperature, shift=0.0):
+def gated_weights(
+    thresholds: NDArray[Any],
+    bound: Any,
+    layout: Any,
+    sharpness: float,
+    temperature: float,
+    shift: float = 0.0,
+) -> Any:
     """w, shape (n_thresholds,): ``exp(sharpness t) sigmoid((bound - t - shift) / T)``.
 
     Scaled to sum 1 per problem. Hard twin: the largest threshold below ``bound``.
@@ -176,7 +203,7 @@ def gated_weights(thresholds, bound, layout, sharpness, temperature, shift=0.0):
     return seg.segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
 
 
-def grid_retention(log_q, weights, layout):
+def grid_retention(log_q: Any, weights: NDArray[Any], layout: Any) -> Any:
     """q, shape (n_claims,): mean of q_vt under the weights of the thresholds.
 
     Hard twin: is v in the filtered set?

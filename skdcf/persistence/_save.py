@@ -29,7 +29,7 @@ _ABOUT = "skdcf.json"
 _SCHEMA = "schema.json"
 
 
-def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
+def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     """Write a fitted filter to a file, from which `load` makes it again.
 
     The file holds public classes, numbers and texts, and no code. It appears when it is
@@ -89,7 +89,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike) -> Path:
     return Path(path)
 
 
-def load(path: str | os.PathLike, *, trusted: Iterable[str] = ()) -> Any:
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     """Make a filter again from a file that `save` wrote.
 
     Nothing in the file is executed. It may name classes of scikit-learn and numpy, and

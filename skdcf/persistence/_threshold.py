@@ -91,7 +91,7 @@ class CalibratedThreshold:
 
 
 def save_threshold(
-    filter: Any, path: str | os.PathLike, alpha: float | None = None
+    filter: Any, path: str | os.PathLike[str], alpha: float | None = None
 ) -> Path:
     """Write the threshold of a fitted filter as JSON, and nothing else of it.
 
@@ -138,7 +138,7 @@ def save_threshold(
     return write_text(path, [text])
 
 
-def load_threshold(path: str | os.PathLike) -> CalibratedThreshold:
+def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
     """Read a threshold that `save_threshold` wrote.
 
     Parameters

@@ -128,7 +128,11 @@ class GridRelaxation(Relaxation):
         its validation settings.
         """
         felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
-        tables: dict = {"math": _MATH, "felm": felm, "validation": {None: _VALIDATION}}
+        tables: dict[Any, Any] = {
+            "math": _MATH,
+            "felm": felm,
+            "validation": {None: _VALIDATION},
+        }
         if dataset not in tables:
             raise ValueError(f"dataset is {dataset!r}: it is one of {list(tables)}")
         rows = tables[dataset]
@@ -148,7 +152,7 @@ class GridRelaxation(Relaxation):
                 "kept and the gradient is 0. Lower one of the two."
             )
 
-    def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
+    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
         """Lay out thresholds and cells, ancestor weights and the cells of false claims.
 
         Parameters
@@ -165,7 +169,7 @@ class GridRelaxation(Relaxation):
         """
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
-    def soft_threshold(self, scores: NDArray, alpha: float) -> float:
+    def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
         """Compute the soft conformal threshold: the k-th smallest score, k = max(1, rank).
 
         The rank is 0 for small training sets only to be raised to 1 here; at
@@ -203,7 +207,7 @@ class GridRelaxation(Relaxation):
         """
         return GridStep(self, plan, alpha)
 
-    def state(self, risk, plan):
+    def state(self, risk: NDArray[Any], plan: Any) -> Any:
         """Compute the thresholds of all problems, and log q of all cells."""
         risk = take(risk, plan.claims)
         thresholds = soft_grid.threshold_grid(risk, plan.layout, self.margin)
@@ -218,7 +222,7 @@ class GridRelaxation(Relaxation):
             return thresholds, log_p
         return thresholds, soft_grid.log_coherence(log_p, plan.blocks)
 
-    def scores(self, state, plan):
+    def scores(self, state: Any, plan: Any) -> Any:
         """Compute the soft supremum of the safe thresholds, shape (n_problems,)."""
         thresholds, log_q = state
         unsafe = soft_grid.violation(
@@ -237,7 +241,7 @@ class GridRelaxation(Relaxation):
         )
         return take(scores, plan.problems_back)
 
-    def kept(self, state, threshold, plan):
+    def kept(self, state: Any, threshold: float, plan: Any) -> Any:
         """Compute q at the largest grid threshold below, softly, shape (n_claims,)."""
         thresholds, log_q = state
         weights = soft_grid.gated_weights(
@@ -307,7 +311,7 @@ class GridPlan:
     claims_back: np.ndarray
     problems_back: np.ndarray
     layout: soft_grid.GridLayout
-    blocks: list | None
+    blocks: list[Any] | None
     false_cells: np.ndarray
     false_thresholds: np.ndarray
     false_share: np.ndarray

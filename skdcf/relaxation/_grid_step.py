@@ -24,7 +24,10 @@ of the loss in that value and returns those in what the step was given. ``grid``
 `skdcf.ops.segments.Segments` with one segment per problem.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ..ops.conformal import conformal_rank
 from ..ops.segments import Segments
@@ -44,7 +47,7 @@ class GridStep:
         Level to train for, in (0, 1).
     """
 
-    def __init__(self, relaxation, plan, alpha):
+    def __init__(self, relaxation: Any, plan: Any, alpha: float) -> None:
         self.relaxation = relaxation
         self.plan = plan
         self.alpha = alpha
@@ -63,7 +66,9 @@ class GridStep:
         self.back = plan.blocks and [b.swapaxes(1, 2) for b in plan.blocks]
         self.x, self.log_p, self.log_q, self.q = np.empty((4, len(self.slot)))
 
-    def __call__(self, risk, calibration=None, prediction=None):
+    def __call__(
+        self, risk: NDArray[Any], calibration: Any = None, prediction: Any = None
+    ) -> Any:
         """Compute the loss and its gradient in ``risk``, as `Relaxation.retention` does."""
         relaxation = self.relaxation
         grid = self.grid

@@ -53,7 +53,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
     """
 
     @abstractmethod
-    def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
+    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
         """Compute once what follows from structure and labels alone.
 
         Parameters
@@ -65,7 +65,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def soft_threshold(self, scores: NDArray, alpha: float) -> float:
+    def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
         """Compute the soft conformal threshold.
 
         Parameters
@@ -82,7 +82,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def state(self, risk: NDArray, plan: Any) -> Any:
+    def state(self, risk: NDArray[Any], plan: Any) -> Any:
         """Compute what `scores` and `kept` both need.
 
         Parameters
@@ -99,7 +99,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def scores(self, state: Any, plan: Any) -> NDArray:
+    def scores(self, state: Any, plan: Any) -> NDArray[Any]:
         """Compute the soft nonconformity scores.
 
         Parameters
@@ -116,7 +116,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def kept(self, state: Any, threshold: float, plan: Any) -> NDArray:
+    def kept(self, state: Any, threshold: float, plan: Any) -> NDArray[Any]:
         """Compute how much of each claim is kept, in [0, 1].
 
         Parameters
@@ -134,7 +134,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
             The share of each claim that is kept.
         """
 
-    def value_and_grad(self, plan: Any, alpha: float) -> Callable | None:
+    def value_and_grad(self, plan: Any, alpha: float) -> Callable[..., Any] | None:
         """Offer `loss` with a gradient that is written by hand; optional, to save time.
 
         Training asks for it once per level, and follows `loss` by autograd where there
@@ -157,7 +157,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
         return None
 
-    def soft_scores(self, risk: NDArray, plan: Any) -> NDArray:
+    def soft_scores(self, risk: NDArray[Any], plan: Any) -> NDArray[Any]:
         """Compute the soft nonconformity scores.
 
         Parameters
@@ -174,7 +174,9 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
         return self.scores(self.state(risk, plan), plan)
 
-    def soft_retention(self, risk: NDArray, threshold: float, plan: Any) -> NDArray:
+    def soft_retention(
+        self, risk: NDArray[Any], threshold: float, plan: Any
+    ) -> NDArray[Any]:
         """Compute how much of each claim is kept, in [0, 1].
 
         Parameters
@@ -195,11 +197,11 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     def retention(
         self,
-        risk: NDArray,
+        risk: NDArray[Any],
         plan: Any,
         alpha: float,
-        calibration: NDArray | None = None,
-        prediction: NDArray | None = None,
+        calibration: NDArray[Any] | None = None,
+        prediction: NDArray[Any] | None = None,
     ) -> float:
         """Compute the soft number of true claims kept per problem.
 
@@ -235,11 +237,11 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     def loss(
         self,
-        risk: NDArray,
+        risk: NDArray[Any],
         plan: Any,
         alpha: float,
-        calibration: NDArray | None = None,
-        prediction: NDArray | None = None,
+        calibration: NDArray[Any] | None = None,
+        prediction: NDArray[Any] | None = None,
     ) -> float:
         """Compute minus the `retention`: the paper's training objective (its section 3.5).
 
@@ -295,13 +297,15 @@ class PathPlan:
     def _large_problems(self) -> GraphBatch:
         return self.batch[self.batch.large]
 
-    def find_highest(self, risk: NDArray) -> NDArray[np.int64]:
+    def find_highest(self, risk: NDArray[Any]) -> NDArray[np.int64]:
         """Find whose risk is the path risk of the ``large`` claims, without a list."""
         if not len(self.large):
             return self.large
         return self.large[find_highest(risk[self.large], self._large_problems)]
 
-    def candidates(self, risk: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def candidates(
+        self, risk: NDArray[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List for each claim those whose risk may be its path risk, as (indptr, indices).
 
         Itself and all ancestors; in large problems the one that was found.
@@ -370,7 +374,7 @@ class PathRelaxation(Relaxation):
     quantile_temperature: float = 0.3
     max_temperature: float = 0.0
 
-    def plan(self, batch: GraphBatch, labels: NDArray) -> Any:
+    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
         """Plan the problems and the deciding false claims.
 
         Parameters
@@ -398,7 +402,7 @@ class PathRelaxation(Relaxation):
             batch=batch,
         )
 
-    def soft_threshold(self, scores: NDArray, alpha: float) -> float:
+    def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
         check_alpha(alpha)
         errors = np.flatnonzero(np.isfinite(getval(scores)))
         if not errors.size:
@@ -442,7 +446,7 @@ class PathRelaxation(Relaxation):
         """
         return None if self.max_temperature else PathStep(self, plan, alpha)
 
-    def state(self, risk, plan):
+    def state(self, risk: NDArray[Any], plan: Any) -> NDArray[Any]:
         """Compute the soft path risk, shape (n_claims,)."""
         if not self.max_temperature:
             indptr, indices = plan.candidates(getval(risk))
@@ -450,13 +454,13 @@ class PathRelaxation(Relaxation):
         indptr, indices = plan.batch.closure
         return soft.soft_path_risk(risk, indptr, indices, self.max_temperature)
 
-    def scores(self, state, plan):
+    def scores(self, state: Any, plan: Any) -> NDArray[Any]:
         """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
         return soft.soft_nonconformity_scores(
             state, plan.false_claims, plan.false_offsets, self.max_temperature
         )
 
-    def kept(self, state, threshold, plan):
+    def kept(self, state: Any, threshold: float, plan: Any) -> Any:
         """Compute softly whether the path risk lies below the threshold, shape (n_claims,)."""
         return soft.path_retention(state, threshold, self.keep_temperature)
 
@@ -475,7 +479,7 @@ class PathStep:
         Level to train for, in (0, 1).
     """
 
-    def __init__(self, relaxation, plan, alpha):
+    def __init__(self, relaxation: Any, plan: Any, alpha: float) -> None:
         self.relaxation = relaxation
         self.plan = plan
         self.alpha = alpha
@@ -492,7 +496,9 @@ class PathStep:
         self.errors = Segments(offsets_of(n_false[self.with_errors]))
         self.last = np.nan
 
-    def __call__(self, risk, calibration=None, prediction=None):
+    def __call__(
+        self, risk: NDArray[Any], calibration: Any = None, prediction: Any = None
+    ) -> Any:
         """Compute the loss and its gradient in ``risk``, as `Relaxation.retention` does."""
         listed = self._listed(risk)
         above = risk.take(listed)

@@ -30,4 +30,4 @@ __all__ = [
 ]
 
 # Classes that files of filters hold, and that nobody has to make.
-__saved__ = ["FunctionScorer", "HazardTable", "Selection"]
+__saved__: list[str] = ["FunctionScorer", "HazardTable", "Selection"]

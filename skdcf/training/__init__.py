@@ -9,4 +9,4 @@ from .preparing import Standardizer as Standardizer
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
 
 # A class that files of filters hold, and that nobody has to make.
-__saved__ = ["Standardizer"]
+__saved__: list[str] = ["Standardizer"]

@@ -54,7 +54,9 @@ class LBFGS(Settings):
         """
         return 0
 
-    def minimize(self, fun: Callable, x: NDArray, seen: Callable) -> tuple:
+    def minimize(
+        self, fun: Callable[..., Any], x: NDArray[Any], seen: Callable[..., Any]
+    ) -> tuple[Any, ...]:
         """Minimise a function of flat parameters.
 
         Parameters
@@ -139,7 +141,9 @@ class Adam(Settings):
             return 0
         return holdout_count("validation_size", self.validation_size, n)
 
-    def minimize(self, fun: Callable, x: NDArray, seen: Callable) -> tuple:
+    def minimize(
+        self, fun: Callable[..., Any], x: NDArray[Any], seen: Callable[..., Any]
+    ) -> tuple[Any, ...]:
         """Minimise a function of flat parameters; see `LBFGS.minimize`.
 
         Parameters

@@ -16,6 +16,7 @@ their own, `Relaxation.value_and_grad` and, of a model, ``vjp(params, X, gradien
 decides, and falls back to tracing where a subclass changed what these stand for.
 """
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,9 +24,11 @@ from typing import Any
 import numpy as np
 from autograd import make_vjp, value_and_grad
 from autograd.misc import flatten
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from .._checks import check_alpha
+from ..graphs import GraphBatch
 from ..ops.hard import coherent_labels
 from ._settings import LBFGS, lbfgs
 from .preparing import Standardizer, hold_out, pick
@@ -56,24 +59,32 @@ class TrainingResult:
     params: object
     scale: float
     standardizer: Standardizer
-    loss_curve: list = field(default_factory=list)
-    validation_curve: list = field(default_factory=list)
+    loss_curve: list[Any] = field(default_factory=list)
+    validation_curve: list[Any] = field(default_factory=list)
     converged: bool = True
     message: str = ""
 
     @property
-    def n_iter(self):
+    def n_iter(self) -> int:
         """The number of steps."""
         return len(self.loss_curve)
 
-    def confidence(self, model, features):
+    def confidence(self, model: Any, features: NDArray[Any]) -> Any:
         """Compute the confidence of claims from raw ``features``, (n_claims, n_features)."""
         return model(self.params, self.standardizer(features)) / self.scale
 
 
 def train(
-    model, relaxation, training, batch, labels, alphas, groups=None, rng=None, verbose=0
-):
+    model: Any,
+    relaxation: Any,
+    training: Any,
+    batch: GraphBatch,
+    labels: NDArray[Any],
+    alphas: Any,
+    groups: Any = None,
+    rng: Any = None,
+    verbose: Any = 0,
+) -> Any:
     """Train a model through soft calibration and prediction, for each level.
 
     What no level enters is done once: validation problems, standardisation, the start.
@@ -270,7 +281,14 @@ def _why_nothing_to_learn(labels, scores):
 C = 0.3
 
 
-def start_coherent(model, X, batch, labels, x, unflatten):
+def start_coherent(
+    model: Any,
+    X: Any,
+    batch: GraphBatch,
+    labels: NDArray[Any],
+    x: NDArray[Any],
+    unflatten: Callable[[Any], Any],
+) -> NDArray[Any]:
     """Find parameters that tell whether a claim and all its ancestors are true.
 
     A claim of which that is not known is left out: it has an unknown label among itself
@@ -284,7 +302,14 @@ def start_coherent(model, X, batch, labels, x, unflatten):
     return fit_logistic(model, X, target, x=x, unflatten=unflatten)
 
 
-def fit_logistic(model, X, target, x, unflatten, C=C):
+def fit_logistic(
+    model: Any,
+    X: Any,
+    target: Any,
+    x: NDArray[Any],
+    unflatten: Callable[[Any], Any],
+    C: Any = C,
+) -> NDArray[Any]:
     """Find parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
     With `LinearScorer` this is logistic regression; the intercept is free.
@@ -332,7 +357,7 @@ LOSSES = {
 PROCEDURE = ("state", "scores", "soft_threshold", "kept", "retention", "loss")
 
 
-def own(thing, name, stands_for):
+def own(thing: Any, name: str, stands_for: Any) -> Any:
     """Return the method ``name``, or None if what it stands for was overridden.
 
     A class that changes one of ``stands_for`` and inherits ``name`` would otherwise be
@@ -348,7 +373,7 @@ def own(thing, name, stands_for):
     return getattr(thing, name)
 
 
-def loss_step(relaxation, plan, alpha):
+def loss_step(relaxation: Any, plan: Any, alpha: float) -> Any:
     """Make a function of risk and halves that gives loss and gradient."""
     offered = own(relaxation, "value_and_grad", PROCEDURE)
     step = offered and offered(plan, alpha)
@@ -358,7 +383,7 @@ def loss_step(relaxation, plan, alpha):
     return step
 
 
-def forward(model, unflatten, X):
+def forward(model: Any, unflatten: Callable[[Any], Any], X: Any) -> Any:
     """Make a function of flat parameters that gives scores and their vjp.
 
     The vjp takes the derivative in the scores to that in the flat parameters.
@@ -375,14 +400,14 @@ def forward(model, unflatten, X):
     return untraced if vjp else traced
 
 
-def flatten_params(params):
+def flatten_params(params: Any) -> Any:
     """Flatten parameters into one array, and return the way back."""
     if isinstance(params, np.ndarray):
         return params.ravel(), lambda flat: flat.reshape(params.shape)
     return flatten(params)
 
 
-def standardised(scores):
+def standardised(scores: NDArray[Any]) -> Any:
     """Standardise scores, shape (n,), and return their former deviation as well."""
     centred = scores - scores.mean()
     deviation = np.sqrt(centred @ centred / len(scores))
@@ -416,7 +441,9 @@ class Objective:
     mu: float
     start: np.ndarray
 
-    def __call__(self, flat, calibration=None, prediction=None):
+    def __call__(
+        self, flat: Any, calibration: Any = None, prediction: Any = None
+    ) -> Any:
         """Compute value and gradient; problems as in ``Relaxation.retention``."""
         scores, back = self.forward(flat)
         unit, deviation = standardised(scores)

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from ..graphs import GraphBatch
 
 
-def holdout_count(name, size, n):
+def holdout_count(name: str, size: Any, n: int) -> int:
     """Number of problems held out of n, for a fraction or a count.
 
     Raises
@@ -14,7 +18,7 @@ def holdout_count(name, size, n):
     ValueError
         If nothing would be held out, or nothing would be left.
     """
-    count = size
+    count: Any = size
     is_share = isinstance(size, Real) and not isinstance(size, Integral)
     if is_share and 0 < float(size) < 1:
         count = max(1, round(float(size) * n))
@@ -23,7 +27,7 @@ def holdout_count(name, size, n):
             f"{name} is {size!r}, but must be a fraction in (0, 1) or a number of problems, "
             "at least 1"
         )
-    if count >= n:
+    if int(count) >= n:
         raise ValueError(
             f"{name} holds out {count} of n_samples = {n} problems, but at least 1 "
             f"sample must be left to train on: pass more problems, or a smaller {name}"
@@ -31,7 +35,7 @@ def holdout_count(name, size, n):
     return int(count)
 
 
-def hold_out(n, count, groups, rng):
+def hold_out(n: int, count: Any, groups: Any, rng: Any) -> Any:
     """Positions (rest, held out) of a random split of n problems.
 
     Parameters
@@ -53,13 +57,13 @@ def hold_out(n, count, groups, rng):
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
-def number_groups(groups):
+def number_groups(groups: Any) -> NDArray[Any]:
     """Numbers of the groups, in the order of the first problem of each."""
     _, first, code = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code]
 
 
-def pick(batch, labels, rows):
+def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[Any]) -> Any:
     """Problems ``rows``, increasing, with their flat labels."""
     chosen = np.zeros(len(batch), dtype=bool)
     chosen[rows] = True
@@ -134,7 +138,7 @@ class Standardizer:
         return weights / self.scale
 
 
-def noise_columns(features):
+def noise_columns(features: NDArray[Any]) -> NDArray[Any]:
     """Numbers of the columns that hold rounding errors only; constants are none."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)

@@ -1,0 +1,135 @@
+"""A program that uses every room; mypy and pyright have to accept it, and it has to run."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+import skdcf
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
+from skdcf.adapters import from_frame, to_frame
+from skdcf.datasets import (
+    labels_from_first_error,
+    make_reasoning_graphs,
+    make_word_problems,
+)
+from skdcf.edges import chain_edges, number_flow_edges
+from skdcf.evaluation import CalibratedSearch, ComparisonReport, compare_filters
+from skdcf.features import AgreementFeatures, reasoning_features
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
+from skdcf.inspection import explain, permutation_importance
+from skdcf.labelling import LabelSource, RandomOrder, agreement
+from skdcf.llm import ChatClient, ClaimExtractor, split_sentences
+from skdcf.metrics import FilterReport, coverage_interval, leave_one_out
+from skdcf.monitoring import CoverageMonitor, SlidingCalibration, release
+from skdcf.persistence import CalibratedThreshold, load_threshold, save_threshold
+from skdcf.plots import ReasoningGraphDisplay, ReportDisplay
+from skdcf.relaxation import GridRelaxation
+from skdcf.reporting import write_report
+from skdcf.scorers import ClassifierScorer, LinearScorer, NeymanPearsonScorer
+from skdcf.service import create_app
+from skdcf.training import LBFGS, SoftTraining
+
+Masks = NDArray[np.object_]
+
+
+def name_of(estimator: BaseEstimator) -> str:
+    """Filters are estimators of scikit-learn, to a checker as well."""
+    return type(estimator).__name__
+
+
+def make_filters() -> dict[str, BaseEstimator]:
+    """One filter of each kind, with settings of several rooms."""
+    training = SoftTraining(optimizer=LBFGS(max_iter=5))
+    return {
+        "trained": CoherentConformalFilter(
+            LinearScorer(),
+            relaxation=GridRelaxation(),
+            training=training,
+            random_state=0,
+        ),
+        "hazards": HardCF(NeymanPearsonScorer(random_state=0), alpha=0.2),
+        "regression": HardCF(ClassifierScorer(LogisticRegression()), edges=chain_edges),
+        "few false": HardCF("frequency-score", guarantee=NoFalseClaim(max_false=1)),
+        "share": HardCF("frequency-score", guarantee=ExpectedFalse()),
+    }
+
+
+def compare(graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> ComparisonReport:
+    """Two filters side by side."""
+    filters = {"frequency": HardCF("frequency-score"), "alone": HardCF(edges="none")}
+    report: ComparisonReport = compare_filters(filters, graphs, labels, [0.2], cv=2)
+    return report
+
+
+def search(graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> Masks:
+    """Search on one part, calibrate on the other."""
+    grid = GridSearchCV(
+        HardCF("frequency-score"), {"scorer": ["frequency-score", 0]}, cv=2
+    )
+    searched = CalibratedSearch(grid, random_state=0).fit(graphs, labels)
+    masks: Masks = searched.predict(graphs)
+    return masks
+
+
+def look(
+    cf: HardCF, graphs: GraphBatch, labels: list[NDArray[np.int64]], folder: Path
+) -> str:
+    """Explain, draw, report and save."""
+    explanation = explain(cf, graphs[0])
+    importance = permutation_importance(cf, graphs, labels, n_repeats=1, random_state=0)
+    left_out: FilterReport = leave_one_out(cf, graphs, labels, alphas=[0.1])
+    ReasoningGraphDisplay.from_estimator(cf, graphs[0])
+    ReportDisplay.from_report(left_out)
+    page: Path = write_report(folder / "page.html", cf, graphs, labels, alphas=[0.2])
+    path: Path = skdcf.save(cf, folder / "filter.skops")
+    again = skdcf.load(path)
+    save_threshold(cf, folder / "threshold.json")
+    threshold: CalibratedThreshold = load_threshold(folder / "threshold.json")
+    same = bool((again.predict(graphs)[0] == cf.predict(graphs)[0]).all())
+    return f"{explanation}{importance}{page.name}{same}{threshold}"
+
+
+def watch(cf: HardCF, graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> str:
+    """Batches of whole answers, a monitor, and a calibration that slides."""
+    whole = release(cf, graphs[:20], alpha=0.2)
+    monitor = CoverageMonitor(cf).update(graphs[:5], labels[:5])
+    sliding = SlidingCalibration(cf, window=60, smallest=20).update(
+        graphs[:5], labels[:5]
+    )
+    app = create_app(cf)
+    return f"{int(whole.sum())}{monitor}{sliding}{app}"
+
+
+def read(folder: Path) -> str:
+    """From texts to claims, labels and columns."""
+    claims = split_sentences("Two is even. So is four.")
+    graph = ReasoningGraph(None, chain_edges(claims), claims=claims, problem="Even?")
+    labels = labels_from_first_error(n_claims=2, first_error=1)
+    source = LabelSource(by="a person", kind="person")
+    kappa = agreement([labels], [labels])
+    order = RandomOrder()
+    table = to_frame(reasoning_features().fit_transform([graph]))
+    client = ChatClient("http://127.0.0.1:9/v1", key_variable=None)
+    extractor = ClaimExtractor("a-model", client)
+    edges = number_flow_edges(claims)
+    columns = AgreementFeatures(optional=True)
+    return (
+        f"{source}{kappa}{order}{from_frame(table)}{extractor}{edges}{columns}{folder}"
+    )
+
+
+def main(folder: Path) -> None:
+    """Use every room once."""
+    graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    problems, _ = make_word_problems(3, random_state=0, return_X_y=True)
+    cf = HardCF("frequency-score", alpha=0.2).fit(graphs[:60], labels[:60])
+    print([name_of(filter) for filter in make_filters().values()], len(problems))
+    print(compare(graphs, labels), search(graphs, labels)[0])
+    print(
+        look(cf, graphs[60:], labels[60:], folder), watch(cf, graphs[60:], labels[60:])
+    )
+    print(read(folder), problems_needed(0.1), coverage_interval(54, 60))

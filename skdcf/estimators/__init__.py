@@ -15,6 +15,7 @@ from ._presets import (
     SingleFeatureCF,
     XGBoostCF,
 )
+from ._shown import shown_masks as shown_masks
 
 __all__ = [
     "BoostedIndependentFactuality",

@@ -162,7 +162,7 @@ class CalibrationPart:
             return rows, rows[:0]
 
         order, order_of_questions = self.seen.orders()
-        rows = _choose_one_each(self.seen.question, order, group_of)
+        rows = choose_one_each(self.seen.question, order, group_of)
         if overlap or not fewest:
             return rows, rows[:0]
 
@@ -231,7 +231,7 @@ def _joined(columns):
     return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
-def _choose_one_each(questions, order, group_of):
+def choose_one_each(questions, order, group_of):
     """One problem of each question in each group: the first in the order of a hash.
 
     Parameters

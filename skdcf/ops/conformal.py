@@ -162,6 +162,44 @@ def conformal_threshold(
     return float(scores[k - 1]) if k else -inf
 
 
+def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
+    """Compute the rank at which at most alpha of the texts that are shown are wrong.
+
+    Benjamini and Hochberg's procedure on the smallest path risks: k answers are shown,
+    the largest k for which the k-th smallest of ``(1 + #{i : s_i <= low_j}) m / ((n + 1) k)``
+    is at most alpha. The rank is the largest r with ``r m / ((n + 1) k) <= alpha``; exactly
+    these k answers have a claim below the r-th smallest score.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        Nonconformity scores of the calibration problems, sorted.
+    lowest : ndarray of shape (m,)
+        Smallest path risk of each new answer, +inf for one without claims.
+    alpha : float
+        Largest expected share, in (0, 1), of the shown answers with a false claim.
+
+    Returns
+    -------
+    int between 0 and n; 0 says that nothing is shown.
+    """
+    n = len(scores)
+    m = len(lowest)
+    counts = 1 + np.searchsorted(scores, np.sort(lowest), side="right")
+    # A quotient of whole numbers is rounded once, so it meets the decimal alpha exactly.
+    good = np.flatnonzero(counts * m / ((n + 1) * np.arange(1, m + 1)) <= alpha)
+    if not len(good):
+        return 0
+    n_shown = int(good[-1]) + 1
+    largest = (n + 1) * n_shown
+    rank = floor(alpha * largest / m)
+    while (rank + 1) * m / largest <= alpha:
+        rank += 1
+    while rank * m / largest > alpha:
+        rank -= 1
+    return rank
+
+
 def claim_alpha(
     scores: NDArray[Any],
     path_risk: NDArray[Any],

@@ -1,8 +1,4 @@
-"""A filter in use: does the guarantee still hold, what follows change, who needs review.
-
-`CoverageMonitor` watches the coverage by judged answers, `ExchangeabilityTest` the path
-risks without labels. `SlidingCalibration` follows what changes. `release` chooses whole
-answers that need no review, by conformal selection (Jin and Candès 2023).
+"""The monitors.
 
 The bets against a null hypothesis, problem by problem, are those of Shafer and Vovk
 (2019):
@@ -29,17 +25,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from ._checks import check_alpha
-from ._parameters import Number, Settings, positive, settings
-from .estimators import largest_risks
-from .graphs import Labels, Problems
-from .graphs.problems import as_one, pack_graphs
-from .guarantees import PerGroup
-
-__all__ = ["CoverageMonitor", "ExchangeabilityTest", "SlidingCalibration", "release"]
-
+from .._parameters import Number, Settings, positive, settings
+from ..estimators import largest_risks
+from ..graphs import Labels, Problems
+from ..graphs.problems import as_one, pack_graphs
+from ..guarantees import PerGroup
 
 PACE = 100.0  # problems until the waiting wealth has fallen to 63 %
 
@@ -216,7 +207,7 @@ class ExchangeabilityTest(BettingMonitor):
         """
         self.validate()
         is_filter = getattr(path_risk, "largest_risks_", None) is not None
-        values = path_risk.largest_risks_ if is_filter else _largest(path_risk)
+        values = path_risk.largest_risks_ if is_filter else largest_of(path_risk)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         if is_filter:
@@ -255,7 +246,7 @@ class ExchangeabilityTest(BettingMonitor):
         if batch is not None:
             values = self._first_answers(batch, groups)
         elif groups is None:
-            values = _largest(X)
+            values = largest_of(X)
         else:
             raise ValueError(
                 "groups is set, but X holds path risks, of which each counts: pass the "
@@ -307,7 +298,7 @@ class ExchangeabilityTest(BettingMonitor):
         return (below + uniform * (equal + 1)) / (n_before + 1)
 
 
-def _largest(path_risk) -> NDArray[Any]:
+def largest_of(path_risk) -> NDArray[Any]:
     """The largest path risk of each problem; one without claims has no risk at all."""
     values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
     if np.isnan(values).any():
@@ -725,84 +716,3 @@ class SlidingCalibration(Settings):
         self.part_ = part
         self.filter_ = current
         return self
-
-
-def release(filter: Any, X: Problems, alpha: float) -> NDArray[np.bool_]:
-    """Choose whole answers that may go out without review.
-
-    Of those chosen, the expected share with something false in them is at most ``alpha``
-    (false discovery rate, by Benjamini and Hochberg's procedure over all answers of
-    ``X``).
-
-    Parameters
-    ----------
-    filter : fitted filter
-        Any; its own alpha plays no part, nor does what it would keep.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The answers to choose from, all at once.
-    alpha : float in (0, 1)
-        Largest share of what is released that may have something false in it.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_problems,)
-        True for an answer that needs no review.
-
-    Raises
-    ------
-    ValueError
-        On bad problems or alpha.
-
-    Notes
-    -----
-    The p-value of an answer for "there is something false in it" is
-    ``p = (1 + #{i : answer i has something false in it, S_i <= S}) / (n + 1)``, where S
-    is the largest path risk of the answer and i runs over the n calibration problems. The
-    chance that an answer has something false in it *and* a p-value of at most t is at
-    most t, for every t; it says nothing about those answers alone that are wrong.
-
-    Needed is that calibration problems and new ones are exchangeable. A claim that nobody
-    judged counts as false in calibration, which releases less. Where an answer has no
-    claims, there is nothing false in it.
-
-    The filter keeps the claims of an answer that it can vouch for; this keeps whole
-    answers, and promises something about those that it keeps, on average over them.
-
-    References
-    ----------
-    Y. Jin, E. Candès. Selection by Prediction with Conformal p-values. JMLR 24, 2023.
-    Y. Benjamini, Y. Hochberg. Controlling the False Discovery Rate. JRSS B 57, 1995.
-
-    Examples
-    --------
-    >>> from skdcf import HardCF
-    >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.monitoring import release
-    >>> graphs, y = make_reasoning_graphs(
-    ...     1000, kind="felm", random_state=0, return_X_y=True
-    ... )
-    >>> cf = HardCF(random_state=0).fit(graphs[:600], y[:600])
-    >>> free = release(cf, graphs[600:], alpha=0.2)
-    >>> int(free.sum())
-    252
-    >>> wrong = [bool((row == 0).any()) for row in y[600:]]
-    >>> round(float((free & wrong).sum() / 252), 2)
-    0.15
-    """
-    alpha = check_alpha(alpha)
-    check_is_fitted(filter, "answer_scores_")
-    batch = filter.check(X)
-    scores = filter.answer_scores_
-    largest = _largest(filter.path_risk(batch))
-    # An answer's p-value is so many of n + 1: itself, and the calibration problems with
-    # an error and no larger risk.
-    counts = 1 + np.searchsorted(scores, largest, side="right")
-    n = len(scores)
-    m = len(counts)
-    order = np.argsort(counts, kind="stable")
-    k = np.arange(1, m + 1)
-    # A quotient of whole numbers is rounded once, so it meets the decimal alpha exactly.
-    good = np.flatnonzero(counts[order] * m / ((n + 1) * k) <= alpha)
-    out = np.zeros(m, dtype=bool)
-    out[order[: good[-1] + 1 if len(good) else 0]] = True
-    return out

@@ -1,0 +1,122 @@
+"""What is kept of a batch of answers so that the texts that are shown can be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import warn
+from ..exceptions import CalibrationWarning
+from ..graphs.problems import Groups, Problems, as_one, seen_of
+from ..graphs.ragged import segment_ids
+from ..guarantees import NoFalseClaim, OneThreshold, PerGroup, problems_needed
+from ..ops.conformal import shown_rank
+from ..ops.hard import segment_min
+from ._origin import refuse_trained
+from ._parts import choose_one_each
+
+
+def shown_masks(
+    filter: Any, X: Problems, alpha: float, groups: Groups, one_each: bool
+) -> NDArray[Any]:
+    """The masks of `skdcf.monitoring.release_claims`."""
+    _refuse_unproven(filter)
+    claims, view = filter._claims(X)
+    batch = view.passed
+    seen = seen_of(batch, groups)
+    refuse_trained(batch, seen, filter._trained, filter.scorer_)
+    _refuse_calibrated(batch, seen, filter._calibrated)
+
+    names = [None] * len(batch)
+    parts = {None: filter.calibration_}
+    if isinstance(filter.calibration_, PerGroup):
+        filter.calibration_.thresholds(claims, alpha)  # refuses groups that are unseen
+        names = [as_one(group) for group in claims.groups]
+        parts = dict(
+            zip(filter.calibration_.names, filter.calibration_.parts, strict=True)
+        )
+    group_of = np.array(
+        [list(parts).index(n) if n in parts else -1 for n in names], int
+    )
+    rows = _one_answer_each(batch, seen, group_of, one_each)
+
+    lowest = segment_min(claims.path_risk, batch.offsets)
+    thresholds = np.full(len(batch), -np.inf)
+    for number, part in enumerate(parts.values()):
+        members = rows[group_of[rows] == number]
+        rank = shown_rank(part.scores, lowest[members], alpha)
+        if rank:
+            thresholds[members] = part.scores[rank - 1]
+        elif len(members):
+            _warn_of_few(part.n, len(members), alpha)
+
+    kept = claims.path_risk < thresholds[segment_ids(batch.offsets)]
+    kept &= ~np.isposinf(claims.path_risk)  # never kept, whatever the threshold
+    return view.shaped(kept)
+
+
+def _refuse_unproven(filter):
+    """ValueError where it is not known that a wrong answer is one that is shown."""
+    guarantee = filter.calibration_.guarantee
+    if filter.ties == "include":
+        raise ValueError(
+            'ties="include" keeps a claim whose path risk equals the threshold, and has no '
+            'promise: set ties="exclude" and calibrate again'
+        )
+    if type(guarantee) is not NoFalseClaim:
+        raise ValueError(
+            f"the promise about shown texts is proven for NoFalseClaim, and this filter "
+            f"has {guarantee!r}: calibrate one with NoFalseClaim"
+        )
+    if guarantee.weight is not None or guarantee.delta is not None:
+        raise ValueError(
+            "the promise about shown texts is not known with weight or delta, and this "
+            f"filter has {guarantee!r}: leave both at None and calibrate again"
+        )
+    if not isinstance(filter.calibration_, (OneThreshold, PerGroup)):
+        raise ValueError(
+            f"by={guarantee.by!r} gives groups that overlap, for which no promise about "
+            "shown texts is known: let each problem be in one group"
+        )
+
+
+def _refuse_calibrated(batch, seen, calibrated):
+    same_question, _ = seen.among(calibrated)
+    same_question |= seen.asked & np.isin(seen.content, calibrated["content"])
+    if same_question.any():
+        raise ValueError(
+            f"{batch.name_of(int(np.argmax(same_question)))} and "
+            f"{int(same_question.sum()) - 1} other problems are answers to questions that "
+            "calibrated the filter. The promise is about new questions: leave them out"
+        )
+
+
+def _one_answer_each(batch, seen, group_of, one_each):
+    """The problems that make up the batch: one answer to each question in each group."""
+    order, _ = seen.orders()
+    rows = choose_one_each(seen.question, order, group_of)
+    if len(rows) == len(batch) or one_each:
+        return rows
+    second = np.setdiff1d(np.arange(len(batch)), rows)[0]
+    question = seen.question[second]
+    n_answers = int((seen.question == question).sum())
+    raise ValueError(
+        f"{batch.name_of(int(second))} is one of {n_answers} answers to the same question, "
+        "and answers to one question are wrong together: pass one answer to each question, "
+        "or one_each=True, which shows the first of each in an order that no label knows"
+    )
+
+
+def _warn_of_few(n, m, alpha):
+    """Warn where nothing is shown, and the calibration is too small for a fifth of a batch."""
+    needed = problems_needed(alpha / 5)
+    if n >= needed:
+        return
+    warn(
+        f"nothing is shown of {m} answers at alpha = {alpha:g}: {n} answers calibrate, and "
+        f"where a fifth of a batch is to be shown, {needed} have to. Fit or calibrate with "
+        f"alpha = {alpha / 5:g}, which lets so many calibrate, and pass alpha here",
+        CalibrationWarning,
+    )

@@ -1,0 +1,308 @@
+"""Of the texts that are shown, at most alpha hold a false claim: by brute force and by laws."""
+
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.monitoring import release_claims
+from skdcf.ops.conformal import conformal_rank, shown_rank
+
+
+def threshold_by_definition(scores, lowest, alpha):
+    """T = sup {t : something is shown and F(t) <= alpha}, F as it is written down.
+
+    F changes only above one of the numbers; between two of them it is constant, and the sup
+    over such an interval is its upper end.
+    """
+    n, m = len(scores), len(lowest)
+    ends = sorted({*scores.tolist(), *lowest.tolist(), np.inf})
+    best = -np.inf
+    for low, high in zip([-np.inf, *ends], ends, strict=False):
+        below_scores = sum(s <= low for s in scores)
+        shown = sum(risk <= low for risk in lowest)  # of t just above low, up to high
+        if not shown:
+            continue
+        rate = Fraction(m * (1 + below_scores), (n + 1) * shown)
+        if rate <= Fraction(str(alpha)):
+            best = high
+    return best
+
+
+def test_the_rank_is_exact_where_all_of_up_to_500_are_shown():
+    for m in range(1, 501):
+        for n, alpha in [(99, 0.29), (199, 0.1), (m, 0.07), (1000, 0.05)]:
+            lowest = np.full(m, -1.0)
+            rank = shown_rank(np.arange(n, dtype=float), lowest, alpha)
+            exact = Fraction(str(alpha)) * (
+                n + 1
+            )  # k = m, so that r / (n + 1) <= alpha
+            assert rank == (int(exact) if exact >= 1 else 0)
+
+
+def test_the_rank_is_that_of_predict_at_the_level_of_the_batch():
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        n, m = rng.integers(1, 400, size=2)
+        alpha = round(float(rng.uniform(0.01, 0.5)), 2)
+        lowest = rng.integers(0, 40, size=m).astype(float)
+        scores = np.sort(rng.integers(5, 60, size=n)).astype(float)
+        rank = shown_rank(scores, lowest, alpha)
+        if not rank:
+            continue
+        k = int((lowest < scores[rank - 1]).sum())
+        level = float(Fraction(repr(alpha)) * k / int(m))
+        assert rank == conformal_rank(n, level)
+        assert Fraction(rank * int(m), int(n + 1) * k) <= Fraction(repr(alpha))
+        assert Fraction((rank + 1) * int(m), int(n + 1) * k) > Fraction(repr(alpha))
+
+
+def test_masks_are_those_of_the_definition_for_laws_with_ties():
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        n, m = rng.integers(1, 60, size=2)
+        alpha = float(rng.choice([0.05, 0.1, 0.2, 0.29, 0.5]))
+        spread = int(rng.integers(2, 50))
+        lowest = rng.integers(0, spread, size=m).astype(float)
+        lowest[rng.random(m) < 0.1] = np.inf
+        scores = np.sort(rng.integers(0, spread + 3, size=n)).astype(float)
+        scores[rng.random(n) < 0.2] = np.inf
+        scores = np.sort(scores)
+        rank = shown_rank(scores, lowest, alpha)
+        threshold = scores[rank - 1] if rank else -np.inf
+        expected = threshold_by_definition(scores, lowest, alpha)
+        assert np.array_equal(lowest < threshold, lowest < expected)
+
+
+def law_of(rng):
+    """A random law of answers: risks of few values, so that ties are usual."""
+    n_values = int(rng.integers(2, 30))
+    n_claims = int(rng.integers(1, 5))
+    height = rng.uniform(0.05, 1.0)
+    power = rng.uniform(0.2, 3.0)
+    max_false = int(rng.integers(0, 2))
+
+    def draw(n):
+        risk = rng.integers(0, n_values, size=(n, n_claims)) / n_values
+        false = rng.random(risk.shape) < height * risk**power
+        ordered = np.sort(np.where(false, risk, np.inf), axis=1)
+        enough = ordered.shape[1] > max_false
+        scores = ordered[:, max_false] if enough else np.full(n, np.inf)
+        return risk, false, scores
+
+    return draw, max_false
+
+
+def test_no_random_law_with_ties_errs_more_often_than_promised():
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        draw, max_false = law_of(rng)
+        n, m = int(rng.integers(3, 80)), int(rng.integers(1, 60))
+        alpha = float(rng.choice([0.05, 0.1, 0.2, 0.3]))
+        rates = []
+        for _ in range(40):
+            scores = np.sort(draw(n)[2])
+            risk, false, _ = draw(m)
+            rank = shown_rank(scores, risk.min(axis=1), alpha)
+            kept = risk < (scores[rank - 1] if rank else -np.inf)
+            wrong = (kept & false).sum(axis=1) > max_false
+            rates.append(wrong.sum() / max(1, kept.any(axis=1).sum()))
+        error = max(np.std(rates, ddof=1), np.sqrt(alpha / 40)) / np.sqrt(40)
+        assert np.mean(rates) <= alpha + 4 * error
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "alpha", "rate", "shown", "true"),
+    [
+        (200, 100, 0.1, 0.0974, 0.897, 1.659),
+        (50, 100, 0.1, 0.0876, 0.867, 1.564),
+        (19, 20, 0.2, 0.1854, 0.938, 1.983),
+        (200, 100, 0.02, 0.0170, 0.563, 0.776),
+    ],
+)
+def test_a_known_law_gives_the_numbers_of_another_program(
+    checkout, monkeypatch, n, m, alpha, rate, shown, true
+):
+    monkeypatch.syspath_prepend(checkout / "benchmarks")
+    shown_program = pytest.importorskip("shown")
+    rows = shown_program.simulate("square", n, m, alpha, draws=1000, seed=5)
+    means = rows.mean(axis=0) / [1, m, 1, 1]
+    errors = rows.std(axis=0, ddof=1) / np.sqrt(1000) / [1, m, 1, 1]
+    expected = np.array([rate, shown, true])
+    # The other program had 4,000 draws, and errors half as large.
+    assert (abs(means[:3] - expected) < 3 * np.sqrt(1.25) * errors[:3]).all()
+    del sys.modules["shown"]
+
+
+@pytest.fixture(scope="module")
+def problems():
+    return make_reasoning_graphs(700, kind="felm", random_state=0, return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def fitted(problems):
+    graphs, y = problems
+    return HardCF(0, alpha=0.02, random_state=0).fit(graphs[:400], y[:400])
+
+
+def test_masks_are_those_of_predict_at_the_level_that_the_batch_allows(
+    problems, fitted
+):
+    new = problems[0][400:]
+    for alpha in (0.05, 0.1, 0.2, 0.4):
+        masks = release_claims(fitted, new, alpha)
+        n_shown = sum(bool(mask.any()) for mask in masks)
+        assert n_shown
+        level = float(Fraction(repr(alpha)) * n_shown / len(new))
+        expected = fitted.predict(new, alpha=level)
+        assert all((a == b).all() for a, b in zip(masks, expected, strict=True))
+
+
+def test_one_answer_alone_is_predict(problems, fitted):
+    for i in range(400, 430):
+        [mask] = release_claims(fitted, problems[0][i : i + 1], 0.2)
+        [expected] = fitted.predict(problems[0][i : i + 1], 0.2)
+        assert np.array_equal(mask, expected)
+
+
+def test_answers_without_claims_count_in_the_batch(problems, fitted):
+    new = problems[0][400:450]
+    empty = GraphBatch.from_graphs(
+        [ReasoningGraph(np.empty((0, new.n_features)), ())] * 200
+    ).replace_features(np.empty((0, new.n_features)), new.feature_names)
+    both = GraphBatch.from_graphs([*new, *empty])
+    alone = release_claims(fitted, new, 0.1)
+    together = release_claims(fitted, both, 0.1)
+    assert sum(m.any() for m in together) < sum(m.any() for m in alone)
+
+
+def test_rare_errors_let_everything_pass():
+    X = np.linspace(0, 1, 200).reshape(-1, 1)
+    cf = HardCF(0, alpha=0.05).fit(X, np.r_[0, np.ones(199)].astype(int))
+    assert release_claims(cf, X[::7] + 1e-3, 0.05).all()
+
+
+def test_each_group_is_a_batch_of_its_own(problems):
+    graphs, y = problems
+
+    def of_kind(batch):
+        return batch.sizes % 2
+
+    cf = HardCF(0, alpha=0.05, guarantee=NoFalseClaim(by=of_kind)).fit(
+        graphs[:400], y[:400]
+    )
+    new = graphs[400:]
+    groups = of_kind(new)
+    masks = release_claims(cf, new, 0.2)
+    for group in (0, 1):
+        rows = np.flatnonzero(groups == group)
+        alone = release_claims(cf, new[rows], 0.2)
+        pairs = zip(masks[rows], alone, strict=True)
+        assert all((a == b).all() for a, b in pairs)
+
+
+def test_a_group_that_did_not_calibrate_is_refused_or_empty(problems):
+    graphs, y = problems
+
+    def of_size(batch):
+        return np.minimum(batch.sizes, 12)
+
+    few = graphs[graphs.sizes < 9]
+    labels = [row for row, size in zip(y, graphs.sizes, strict=True) if size < 9]
+    new = graphs[graphs.sizes >= 12]
+    error = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=of_size)).fit(few, labels)
+    with pytest.raises(ValueError, match="of which no problem was among"):
+        release_claims(error, new, 0.2)
+    pooled = NoFalseClaim(by=of_size, unseen="pool")
+    pool = HardCF(0, alpha=0.2, guarantee=pooled).fit(few, labels)
+    assert any(mask.any() for mask in pool.predict(new, 0.3))
+    assert not any(mask.any() for mask in release_claims(pool, new, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ties": "include"}, "ties"),
+        ({"guarantee": ExpectedFalse()}, "proven for NoFalseClaim"),
+        ({"guarantee": NoFalseClaim(delta=0.1)}, "weight or delta"),
+        (
+            {"guarantee": NoFalseClaim(weight=lambda b: b.sizes * 1.0)},
+            "weight or delta",
+        ),
+        (
+            {
+                "guarantee": NoFalseClaim(
+                    by=lambda b: [{"all", int(s)} for s in b.sizes % 2]
+                )
+            },
+            "overlap",
+        ),
+    ],
+)
+def test_what_has_no_proof_is_refused(problems, settings, message):
+    graphs, y = problems
+    cf = HardCF(0, alpha=0.1, **settings).fit(graphs[:400], y[:400])
+    with pytest.raises(ValueError, match=message):
+        release_claims(cf, graphs[400:], 0.1)
+
+
+def test_a_guarantee_of_the_users_own_is_refused(problems):
+    class Own(NoFalseClaim):
+        """Of which nobody knows whether wrong implies shown."""
+
+    graphs, y = problems
+    cf = HardCF(0, alpha=0.1, guarantee=Own()).fit(graphs[:400], y[:400])
+    with pytest.raises(ValueError, match="proven for NoFalseClaim"):
+        release_claims(cf, graphs[400:], 0.1)
+
+
+def answers_of(n_questions, n_answers, seed):
+    """Answers with question texts, by a score that tells something."""
+    rng = np.random.default_rng(seed)
+    graphs, labels = [], []
+    for q in range(n_questions):
+        for _ in range(n_answers):
+            labels.append((rng.random(3) < 0.8).astype(int))
+            score = labels[-1] + rng.normal(size=3)
+            question = f"question {seed} {q}"
+            graphs.append(ReasoningGraph(score.reshape(-1, 1), (), problem=question))
+    return graphs, labels
+
+
+def test_answers_to_one_question_are_refused_or_one_is_taken():
+    cf = HardCF(0, alpha=0.05).fit(*answers_of(200, 1, seed=0))
+    new, _ = answers_of(40, 3, seed=1)
+    with pytest.raises(ValueError, match="one of 3 answers to the same question"):
+        release_claims(cf, new, 0.2)
+    masks = release_claims(cf, new, 0.2, one_each=True)
+    shown = np.array([mask.any() for mask in masks]).reshape(40, 3)
+    assert shown.sum(axis=1).max() == 1 and shown.any()
+    order = np.random.default_rng(0).permutation(120)
+    shuffled = release_claims(cf, [new[i] for i in order], 0.2, one_each=True)
+    assert all((shuffled[j] == masks[i]).all() for j, i in enumerate(order))
+
+
+def test_questions_that_the_filter_knows_are_refused():
+    graphs, labels = answers_of(200, 1, seed=0)
+    cf = HardCF(0, alpha=0.05, random_state=0).fit(graphs, labels)
+    new, _ = answers_of(10, 1, seed=1)
+    with pytest.raises(ValueError, match="calibrated the filter"):
+        release_claims(cf, [*new, graphs[0]], 0.2)
+    other, other_labels = answers_of(300, 1, seed=2)
+    learnt = HardCF(alpha=0.05, random_state=0).fit(other, other_labels)
+    trained = np.flatnonzero(learnt.seen(other)[0])
+    with pytest.raises(ValueError, match="trained the filter"):
+        release_claims(learnt, [*new, other[trained[0]]], 0.2)
+
+
+def test_too_few_answers_show_nothing_and_say_how_many_it_takes(problems):
+    graphs, y = problems
+    cf = HardCF(0, alpha=0.2).fit(graphs[:6], y[:6])
+    with pytest.warns(CalibrationWarning, match=r"49 have to\. Fit or calibrate"):
+        masks = release_claims(cf, graphs[400:], 0.1)
+    assert not any(mask.any() for mask in masks)

@@ -15,12 +15,12 @@ from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.metrics import coverage_score
 from skdcf.monitoring import (
+    ODDS,
     CoverageMonitor,
     ExchangeabilityTest,
     SlidingCalibration,
     release,
 )
-from skdcf.monitoring._monitors import ODDS
 from skdcf.ops.conformal import conformal_rank
 
 GRAPHS, Y = make_reasoning_graphs(600, random_state=2, return_X_y=True)

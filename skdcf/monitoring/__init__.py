@@ -6,6 +6,7 @@ answers that need no review, by conformal selection (Jin and Candès 2023), and
 `release_claims` what is kept of each answer so that the texts that are shown can be trusted.
 """
 
+from ._monitors import ODDS as ODDS
 from ._monitors import CoverageMonitor, ExchangeabilityTest, SlidingCalibration
 from ._release import release, release_claims
 

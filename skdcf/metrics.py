@@ -268,6 +268,11 @@ class FilterReport(Table):
         False claims kept per problem; claims that nobody judged count as false.
     abstention : ndarray of shape (n_alphas,)
         Share of the problems in which nothing is kept.
+    shown_error : ndarray of shape (n_alphas,)
+        Standard error of `shown`, the share of the problems in which something is kept.
+    false_among_shown, false_among_shown_error : ndarray of shape (n_alphas,)
+        Share of the texts that are shown that hold a false claim, or one that nobody
+        judged, and its standard error; NaN where nothing is shown.
     threshold : ndarray of shape (n_alphas,)
         NaN where problems have thresholds of their own.
     n_problems, n_questions : int
@@ -289,6 +294,9 @@ class FilterReport(Table):
     retention_error: np.ndarray
     false_kept: np.ndarray
     abstention: np.ndarray
+    shown_error: np.ndarray
+    false_among_shown: np.ndarray
+    false_among_shown_error: np.ndarray
     threshold: np.ndarray
     n_problems: int
     n_questions: int
@@ -340,24 +348,38 @@ class FilterReport(Table):
         return report_of(NoFalseClaim(), (levels, masks, labels, offsets, questions))
 
     @property
-    def nonempty(self) -> NDArray[np.float64]:
+    def shown(self) -> NDArray[np.float64]:
         """Share of the problems in which something is kept, shape (n_alphas,)."""
         return 1 - self.abstention
 
     @property
-    def nonempty_coverage(self) -> NDArray[np.float64]:
-        """Coverage where something is kept, shape (n_alphas,); NaN where nothing is."""
-        share = np.where(self.nonempty > 0, self.nonempty, np.nan)
-        return 1 - (1 - self.coverage) / share
+    def accuracy(self) -> NDArray[np.float64]:
+        """Share of the kept claims that are true, shape (n_alphas,); NaN without any."""
+        kept = self.retention + self.false_kept
+        return self.retention / np.where(kept > 0, kept, np.nan)
 
     @property
     def target(self) -> NDArray[np.float64]:
         """The coverage that each level promises, shape (n_alphas,)."""
         return 1 - self.alpha
 
-    _fields = ("alpha", "target", "coverage", "coverage_interval", "coverage_band")
-    _fields += ("retention", "retention_error", "false_kept", "abstention", "threshold")
-    _fields += ("nonempty", "nonempty_coverage")
+    _fields = (
+        "alpha",
+        "target",
+        "coverage",
+        "coverage_interval",
+        "coverage_band",
+        "retention",
+        "retention_error",
+        "shown",
+        "shown_error",
+        "false_among_shown",
+        "false_among_shown_error",
+        "accuracy",
+        "false_kept",
+        "abstention",
+        "threshold",
+    )
     _columns = {
         "alpha": "{alpha:.3f}",
         "target": "{target:.3f}",
@@ -365,9 +387,10 @@ class FilterReport(Table):
         "95 % interval": "{coverage_interval_low:.3f} - {coverage_interval_high:.3f}",
         "theory band": "{coverage_band_low:.3f} - {coverage_band_high:.3f}",
         "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
+        "shown": "{shown:.3f} +- {shown_error:.3f}",
+        "false among shown": "{false_among_shown:.3f} +- {false_among_shown_error:.3f}",
+        "accuracy of kept": "{accuracy:.3f}",
         "false kept": "{false_kept:.3f}",
-        "non-empty": "{nonempty:.3f}",
-        "covered of these": "{nonempty_coverage:.3f}",
         "threshold": "{threshold:.4g}",
     }
 
@@ -449,31 +472,47 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
     unknown = [None] * len(alphas)
     n = len(offsets) - 1
 
-    def count(mask):  # loss, retention, false claims kept, abstention
-        sums = [segment_sum(mask & who, offsets) for who in (true, ~true, mask)]
-        return [guarantee.loss(labels, mask, offsets), *sums[:2], sums[2] == 0]
+    def count(
+        mask,
+    ):  # loss, true and false claims kept, something kept, a false claim kept
+        n_true = segment_sum(mask & true, offsets)
+        n_false = segment_sum(mask & ~true, offsets)
+        shown = n_true + n_false > 0
+        return [
+            guarantee.loss(labels, mask, offsets),
+            n_true,
+            n_false,
+            shown,
+            n_false > 0,
+        ]
 
     counts = np.array([count(mask) for mask in kept.reshape(-1, len(true))], float)
-    counts = counts.reshape(-1, len(alphas), 4, n).mean(axis=0).swapaxes(0, 1)
+    counts = counts.reshape(-1, len(alphas), 5, n).mean(axis=0).swapaxes(0, 1)
     known = {"threshold": np.full(len(alphas), np.nan), "n_calibration": 0} | known
     seen = np.zeros((2, n), bool) if seen is None else seen
 
     def report(rows, laws, groups):
         each = _per_question(counts[..., rows], questions[rows])
-        loss, retention, false_kept, abstention = each.mean(axis=-1)
+        loss, retention, false_kept, shown, false_shown = each.mean(axis=-1)
         m = each.shape[-1]
+        rate = false_shown / np.where(shown > 0, shown, np.nan)
+        # A quotient of two means, of which each question enters both.
+        rest = each[4] - rate[:, None] * each[3]
         probability = guarantee.is_probability
         intervals = [mean_interval(row, probability, len(rows)) for row in each[0]]
-        error = each[1].std(axis=-1, ddof=1) / np.sqrt(m) if m > 1 else np.nan
+        errors = [_mean_error(values) for values in (each[1], each[3], rest)]
         return FilterReport(
             alpha=alphas,
             coverage=1 - loss,
             coverage_interval=np.array(intervals),
             coverage_band=np.array([band_of_law(law, 0.95, m) for law in laws]),
             retention=retention,
-            retention_error=np.broadcast_to(error, alphas.shape),
+            retention_error=errors[0],
             false_kept=false_kept,
-            abstention=abstention,
+            abstention=1 - shown,
+            shown_error=errors[1],
+            false_among_shown=rate,
+            false_among_shown_error=errors[2] / np.where(shown > 0, shown, np.nan),
             n_problems=len(rows),
             n_questions=m,
             seen=tuple(seen[:, rows].sum(axis=1).tolist()),
@@ -483,6 +522,14 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
 
     groups = {name: report(rows, unknown, {}) for name, rows in (parts or {}).items()}
     return report(np.arange(n), unknown if laws is None else laws, groups)
+
+
+def _mean_error(values):
+    """Standard error of the mean over questions, the last axis; NaN of one question."""
+    m = values.shape[-1]
+    if m < 2:
+        return np.full(values.shape[:-1], np.nan)
+    return values.std(axis=-1, ddof=1) / np.sqrt(m)
 
 
 def _per_question(values, questions):

@@ -117,11 +117,22 @@ def _summary(filter, report, own, labels):
         f"calibrated{left}: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
         f"answers of this report, to {report.n_questions} questions.{theory}",
         f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims were "
-        f"kept per answer, and {report.nonempty[j]:.0%} of the answers kept something.",
+        f"kept per answer. {_of_shown(report, j)}",
         f"Labels that this was measured with: {labels}.",
         *([f"Warning{report.warning}."] if report.warning else []),
     )
     return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+
+
+def _of_shown(report, j):
+    """What a reader met, who sees only answers of which something is kept."""
+    if not report.shown[j]:
+        return "Nothing was shown of any answer."
+    return (
+        f"Something was kept of {report.shown[j]:.0%} +- {report.shown_error[j]:.0%} of the "
+        f"answers; of these texts {report.false_among_shown[j]:.0%} +- "
+        f"{report.false_among_shown_error[j]:.0%} hold a false claim."
+    )
 
 
 def _figure(report):

@@ -41,13 +41,13 @@ def test_useful_and_not_just_safe(data, fitted):
     for i, alpha in enumerate(report.alpha):
         kept = fitted.predict(test, alpha)
         some = [j for j, mask in enumerate(kept) if mask.any()]
-        assert report.nonempty[i] == pytest.approx(len(some) / len(test))
+        assert report.shown[i] == pytest.approx(len(some) / len(test))
         among = coverage_score([labels[j] for j in some], [kept[j] for j in some])
-        assert report.nonempty_coverage[i] == pytest.approx(among)
+        assert 1 - report.false_among_shown[i] == pytest.approx(among)
         false = retention_score([1 - np.array(row) for row in labels], kept)
         assert report.false_kept[i] == pytest.approx(false)
     text = str(report)
-    for word in ("non-empty", "true claims kept", "false kept"):
+    for word in ("shown", "false among shown", "true claims kept", "false kept"):
         assert word in text
 
 
@@ -109,8 +109,8 @@ def test_comparisons_show_it_too(data):
     with pytest.warns(CalibrationWarning, match="kept by filter 'delta'"):
         report = compare_filters(filters, graphs, y, [0.05], cv=3, random_state=0)
     row = report.rows()[0]
-    assert 0 < row["nonempty_coverage"] <= 1
-    assert row["false_kept"] >= 0 and np.isnan(report.rows()[1]["nonempty_coverage"])
+    assert 0 <= row["false_among_shown"] < 1 and row["shown_error"] > 0
+    assert row["false_kept"] >= 0 and np.isnan(report.rows()[1]["false_among_shown"])
     assert "false kept" in str(report)
 
 

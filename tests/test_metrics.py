@@ -82,7 +82,25 @@ def test_report_equals_the_plain_scores(data):
         kept = filter.predict(test, alpha=alpha)
         assert report.coverage[i] == pytest.approx(coverage_score(labels, kept))
         assert report.retention[i] == pytest.approx(retention_score(labels, kept))
-        assert report.abstention[i] == np.mean([not mask.any() for mask in kept])
+        shown = np.array([mask.any() for mask in kept])
+        false = np.array(
+            [(m & (row != 1)).any() for m, row in zip(kept, labels, strict=True)]
+        )
+        assert report.shown[i] == pytest.approx(shown.mean())
+        assert report.abstention[i] == pytest.approx(1 - shown.mean())
+        assert report.false_among_shown[i] == pytest.approx(false[shown].mean())
+        left_out = [
+            np.delete(false, j).sum() / np.delete(shown, j).sum() for j in range(200)
+        ]
+        jackknife = np.sqrt(199 / 200 * np.sum((left_out - np.mean(left_out)) ** 2))
+        assert report.false_among_shown_error[i] == pytest.approx(jackknife, rel=0.02)
+        assert report.shown_error[i] == pytest.approx(
+            np.std(shown, ddof=1) / np.sqrt(200)
+        )
+        n_true = sum(
+            (m & (row == 1)).sum() for m, row in zip(kept, labels, strict=True)
+        )
+        assert report.accuracy[i] == pytest.approx(n_true / sum(m.sum() for m in kept))
         assert report.threshold[i] == filter.threshold(alpha)
         counts = [(m & (row == 1)).sum() for m, row in zip(kept, labels, strict=True)]
         error = np.std(counts, ddof=1) / np.sqrt(200)
@@ -124,7 +142,7 @@ def test_report_prints_and_becomes_a_frame(data):
     assert "300 problems, 299 for calibration; 299 of these problems" in text
     assert len(text.splitlines()) == 4
     frame = report.to_frame()
-    assert frame.shape == (2, 14)
+    assert frame.shape == (2, 17)
     np.testing.assert_array_equal(frame["retention"], report.retention)
 
 

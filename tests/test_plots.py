@@ -177,7 +177,7 @@ def test_panels_of_reports(data, reports):
     graphs, y = data
     fitted = HardCF("claim_index").fit(graphs[:80], y[:80])
     display = ReportDisplay.from_estimator(
-        {"early": fitted}, graphs[80:], y[80:], [0.1, 0.2], panels=["non-empty"]
+        {"early": fitted}, graphs[80:], y[80:], [0.1, 0.2], panels=["shown"]
     )
     (ax,) = display.axes_
     _, shown = ax.containers[0].lines[0].get_data()
@@ -246,7 +246,7 @@ def test_comparisons_of_filters(data):
             np.testing.assert_allclose(x, [0.1, 0.3], atol=0.2 / 3)
             mean = getattr(report, key)[number].mean(axis=0)
             np.testing.assert_allclose(shown, mean[::-1])
-    ax = ReportDisplay.from_report(report, panels=["non-empty"]).ax_
+    ax = ReportDisplay.from_report(report, panels=["shown"]).ax_
     shown = ax.containers[0].lines[0].get_ydata()
     np.testing.assert_allclose(shown, 1 - report.abstention[0].mean(axis=0)[::-1])
     left = display.ax_

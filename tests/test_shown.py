@@ -6,11 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.datasets import make_reasoning_graphs
+from skdcf import GraphBatch, HardCF, ReasoningGraph, load
+from skdcf.cli import main
+from skdcf.datasets import (
+    make_reasoning_graphs,
+    make_word_problems,
+    read_jsonl,
+    write_jsonl,
+)
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.monitoring import release_claims
+from skdcf.monitoring import CoverageMonitor, release_claims
 from skdcf.ops.conformal import conformal_rank, shown_rank
 
 
@@ -306,3 +312,161 @@ def test_too_few_answers_show_nothing_and_say_how_many_it_takes(problems):
     with pytest.warns(CalibrationWarning, match=r"49 have to\. Fit or calibrate"):
         masks = release_claims(cf, graphs[400:], 0.1)
     assert not any(mask.any() for mask in masks)
+
+
+# -- what describe() says of it -------------------------------------------------------
+
+
+def test_the_share_is_that_of_the_answers_that_calibrate(problems):
+    graphs, y = problems
+    cf = HardCF(0, alpha=0.1).fit(graphs[:99], y[:99])
+    for alpha in (0.05, 0.1, 0.3):
+        calibration = cf.calibration_
+        shown = np.mean([mask.any() for mask in cf.predict(graphs[:99], alpha)])
+        assert calibration.shown(alpha) == pytest.approx(shown)
+        rate, low, high = calibration.false_among_shown(alpha)
+        assert rate == pytest.approx(conformal_rank(99, alpha) / (100 * shown))
+        assert low < rate < high
+        assert f"In about {shown:.0%} of new answers" in cf.describe(alpha)
+        assert f"about {rate:.0%} will hold a false claim ({low:.0%} to" in cf.describe(
+            alpha
+        )
+
+
+def test_parts_know_what_is_shown_as_one_call_does(problems):
+    graphs, y = problems
+    cf = HardCF(0, alpha=0.1).fit(graphs[:99], y[:99])
+    parts = [cf.calibration_part(graphs[k:99:2], y[k:99:2]) for k in (0, 1)]
+    assert (
+        cf.calibrate_parts(parts).describe()
+        == cf.calibrate(graphs[:99], y[:99]).describe()
+    )
+
+
+def test_the_interval_holds_for_about_nine_of_ten_calibrations():
+    """Claims as in benchmarks/shown.py, with few that are shown: .82 to 1 are expected."""
+    rng = np.random.default_rng(3)
+
+    def draw(n):
+        X = rng.random((n, 1))
+        return X, (rng.random(n) >= 0.3 + 0.6 * X[:, 0]).astype(int)
+
+    inside = 0
+    X, y = draw(20000)
+    for _ in range(100):
+        cf = HardCF(lambda batch: -batch.features[:, 0], alpha=0.1).fit(*draw(99))
+        _, low, high = cf.calibration_.false_among_shown(0.1)
+        kept = cf.predict(X)
+        inside += low <= 1 - y[kept].mean() <= high
+    assert inside >= 78  # three errors below .9
+
+
+def test_where_nothing_is_shown_it_says_so_and_gives_no_number():
+    y = (np.arange(99) % 4 > 0).astype(int)
+    cf = HardCF(0, alpha=0.1).fit(np.zeros((99, 1)), y)  # all are trusted alike
+    assert cf.calibration_.shown(0.1) == 0
+    assert cf.calibration_.false_among_shown(0.1) is None
+    assert cf.describe().endswith(". Of new answers nothing is shown at this level")
+
+
+def test_other_guarantees_tell_the_share_alone_or_nothing(problems):
+    graphs, y = problems
+    mean = HardCF(0, alpha=0.1, guarantee=ExpectedFalse()).fit(graphs[:99], y[:99])
+    assert mean.calibration_.describe_shown(0.3).endswith("something is kept")
+    several = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=lambda b: b.sizes > 5))
+    assert several.fit(graphs[:300], y[:300]).calibration_.describe_shown(0.2) == ""
+    one = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(max_false=1)).fit(graphs, y)
+    assert "will hold more than 1 false claims" in one.describe()
+
+
+# -- monitors and commands ------------------------------------------------------------
+
+
+def test_a_monitor_counts_what_is_shown(problems):
+    graphs, y = problems
+    cf = HardCF(0, alpha=0.2).fit(graphs[:99], y[:99])
+    new, truth = graphs[200:300], y[200:300]
+    masks = cf.predict(new)
+    shown = np.array([mask.any() for mask in masks])
+    wrong = np.array(
+        [(row[mask] != 1).any() for row, mask in zip(truth, masks, strict=True)]
+    )
+    for monitor in (
+        CoverageMonitor(cf).update(new, truth),
+        CoverageMonitor(cf).update_errors(wrong, shown=shown),
+    ):
+        summary = monitor.summary()
+        assert summary["shown"] == pytest.approx(shown.mean())
+        assert summary["false_among_shown"] == pytest.approx(wrong[shown].mean())
+        share = wrong[shown].mean()
+        error = np.sqrt(share * (1 - share) / shown.sum())
+        assert summary["false_among_shown_error"] == pytest.approx(error)
+    unknown = CoverageMonitor(cf).update_errors(wrong).summary()
+    assert np.isnan(unknown["shown"]) and np.isnan(unknown["false_among_shown"])
+
+
+@pytest.fixture
+def files(tmp_path):
+    graphs, y = make_word_problems(300, random_state=0, return_X_y=True)
+    write_jsonl(tmp_path / "labelled.jsonl", graphs[:150], y[:150])
+    write_jsonl(tmp_path / "new.jsonl", graphs[150:])
+    model = str(tmp_path / "filter.skops")
+    labelled = str(tmp_path / "labelled.jsonl")
+    assert main(["fit", labelled, "-o", model, "--scorer", "logistic"]) == 0
+    return tmp_path, model
+
+
+def test_fit_prints_what_a_reader_meets_at_several_levels(files, capsys):
+    folder, _ = files
+    labelled = str(folder / "labelled.jsonl")
+    again = str(folder / "again.skops")
+    assert main(["fit", labelled, "-o", again, "--scorer", "logistic"]) == 0
+    said = capsys.readouterr().err
+    assert "will hold a false claim (" in said
+    table = said[said.index("alpha   shown   false among shown") :].splitlines()
+    levels = [line.split()[0] for line in table[1:6]]
+    assert levels == ["0.02", "0.05", "0.1", "0.2", "0.3"]
+    calibration = load(files[1]).calibration_
+    rate, low, high = calibration.false_among_shown(0.2)
+    assert f"{calibration.shown(0.2):.0%}" in table[4]
+    assert f"{rate:.0%} ({low:.0%} to {high:.0%})" in table[4]
+    assert "Settle alpha before" in table[6]
+
+
+def test_the_command_keeps_what_release_claims_keeps(files, capsys):
+    folder, model = files
+    out = folder / "out.jsonl"
+    new = str(folder / "new.jsonl")
+    command = [
+        "filter",
+        model,
+        new,
+        "-o",
+        str(out),
+        "--promise",
+        "shown",
+        "--alpha",
+        "0.2",
+    ]
+    assert main(command) == 0
+    said = capsys.readouterr().err
+    written = read_jsonl(out)
+    expected = release_claims(load(model), read_jsonl(new).graphs, 0.2)
+    assert all((a == b).all() for a, b in zip(written.masks, expected, strict=True))
+    n_shown = sum(bool(mask.any()) for mask in expected)
+    assert f"{n_shown} of 150 answers are shown" in said
+    assert "over all shown texts of many batches: about" in said
+    assert written.metadata[0]["filtered"]["promise"] == "shown"
+
+
+def test_the_command_refuses_two_answers_to_a_question(files, capsys):
+    folder, model = files
+    lines = (folder / "new.jsonl").read_text("utf-8").splitlines()
+    (folder / "twice.jsonl").write_text("\n".join([*lines, lines[0]]), encoding="utf-8")
+    out = folder / "out.jsonl"
+    twice = str(folder / "twice.jsonl")
+    command = ["filter", model, twice, "-o", str(out), "--promise", "shown"]
+    assert main(command) == 2
+    assert "one of 2 answers to the same question" in capsys.readouterr().err
+    assert not out.exists()
+    assert main([*command, "--one-each"]) == 0 and out.exists()

@@ -21,7 +21,9 @@ from ..estimators import CoherentConformalFilter
 from ..exceptions import CalibrationWarning, LabelWarning
 from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
+from ..graphs.problems import read_groups
 from ..guarantees import problems_needed
+from ..monitoring import release_claims
 from ..ops.conformal import conformal_rank
 from ..scorers import ClassifierScorer, PublicPrior
 from . import _files as files
@@ -31,6 +33,7 @@ KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # problems in memory at a time
 _SHOWN = 20  # broken lines
 _DOUBLINGS, _DRAWS = 6, 10
+_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
 def make_filter(scorer, options, **more):
@@ -98,6 +101,7 @@ def _save(filter, data, options):
     low = 1 / (filter.n_calibration_ + 1)
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
     files.inform(f"promise: {filter.describe()}")
+    files.inform(*_levels_to_choose(filter, data))
     left = f" ({len(filter.left_over_)} left over)" if len(filter.left_over_) else ""
     files.inform(
         f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
@@ -118,6 +122,39 @@ def _save(filter, data, options):
     files.inform(f"saved as {options.output}")
 
 
+def _levels_to_choose(filter, data):
+    """What a reader would meet at several levels, as lines of a table."""
+    calibration = filter.calibration_
+    levels = sorted({*_LEVELS, filter.alpha})
+    trained, calibrated = filter.seen(data.graphs)
+    rows = np.flatnonzero(calibrated & ~trained)
+    if np.isnan(calibration.shown(levels[-1])) or len(rows) < 2:
+        return
+    graphs = data.graphs[rows]
+    labels = [data.labels[i] for i in rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # the table says it
+        report = metrics.evaluate_filter(filter, graphs, labels, levels)
+    yield "alpha   shown   false among shown      true claims kept per answer"
+    for level, kept, error in zip(
+        levels, report.retention, report.retention_error, strict=True
+    ):
+        share = calibration.shown(level)
+        rate = calibration.false_among_shown(level)
+        if rate is None:
+            yield f"{level:<6g}  nothing shown"
+            continue
+        wrong, low, high = rate
+        yield (
+            f"{level:<6g}  {share:>5.0%}   {wrong:>4.0%} ({low:.0%} to {high:.0%})".ljust(
+                39
+            )
+            + f"{kept:.2f} +- {error:.2f}"
+        )
+    yield "Settle alpha before the answers that calibrate are judged: chosen from this table,"
+    yield "the level that looks best promises a little too much."
+
+
 def filter_problems(options):
     """Write each problem with the mask of what is kept, its level per claim and the text."""
     filter = load(options.model)
@@ -125,11 +162,16 @@ def filter_problems(options):
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     rename = files.renamed(options)
     path = files.source(options.problems)
-    rows = _filtered(filter, jsonl.iter_jsonl(path, rename=rename), alpha, counts)
+    problems = jsonl.iter_jsonl(path, rename=rename)
+    if options.promise == "shown":
+        rows = _shown(filter, list(problems), alpha, options.one_each, counts)
+    else:
+        rows = _filtered(filter, problems, alpha, counts)
     if options.text:
         lines = (kept_text(row.graph, row.mask) or options.empty for row, _ in rows)
     else:
-        lines = (_line(row, levels, alpha) for row, levels in rows)
+        about = {"alpha": alpha, "promise": options.promise}
+        lines = (_line(row, levels, about) for row, levels in rows)
     files.write_lines(options.output, lines)
     files.inform(
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
@@ -152,13 +194,41 @@ def _filtered(filter, rows, alpha, counts):
             bar.update(len(chunk))
 
 
+def _shown(filter, rows, alpha, one_each, counts):
+    """Yield each `Problem` with its mask, such that the texts that are shown can be trusted."""
+    graphs = GraphBatch.from_graphs([row.graph for row in rows])
+    masks = release_claims(filter, graphs, alpha, one_each=one_each)
+    n_shown = sum(bool(mask.any()) for mask in masks)
+    files.inform(
+        f"{n_shown} of {len(rows)} answers are shown. Of the shown texts of a batch like this "
+        f"at most {alpha:g} are expected to hold a false claim; a batch with nothing shown "
+        "counts as none"
+    )
+    pooled = filter.calibration_.false_among_shown(alpha * n_shown / len(rows))
+    if pooled:
+        share, low, high = pooled
+        files.inform(
+            f"all false texts over all shown texts of many batches: about {share:.0%} "
+            f"({low:.0%} to {high:.0%} for nine of ten calibrations)"
+        )
+    guarantee = filter.calibration_.guarantee
+    if guarantee.by is not None:
+        groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
+        sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
+        files.inform(f"each group is a batch of its own, of so many answers: {sizes}")
+    for row, mask, level in zip(rows, masks, filter.predict_alpha(graphs), strict=True):
+        n = int(mask.sum())
+        counts.update(problems=1, claims=len(mask), kept=n, empty=int(not n))
+        yield row._replace(mask=mask), level
+
+
 def kept_text(graph, mask):
     """Give the kept claims as one line; empty where nothing is kept."""
     return " ".join(answer_text(graph.subgraph(mask)).split())
 
 
-def _line(row, levels, alpha):
-    fields = {"alpha": alpha, "claim_alpha": levels.tolist()}
+def _line(row, levels, about):
+    fields = about | {"claim_alpha": levels.tolist()}
     if row.graph.claims is not None:
         fields["text"] = kept_text(row.graph, row.mask)
     metadata = {**(row.metadata or {}), RESULT: fields}

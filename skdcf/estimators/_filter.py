@@ -27,7 +27,13 @@ from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
 from ..graphs.problems import Groups, Problems, seen_of
 from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
-from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_sum
+from ..ops.hard import (
+    path_risk,
+    path_risk_of_errors,
+    segment_max,
+    segment_min,
+    segment_sum,
+)
 from ..training import SoftTraining
 from . import _fit, _online
 from ._door import (
@@ -279,6 +285,11 @@ class ConformalFilter(Settings):
         wrong[view.passed.problem_of[labels != 1]] = True
         answers = np.where(wrong, largest, np.inf)
 
+        # An answer is shown as soon as one claim is kept, the first of those without parents.
+        starts = risk.copy()
+        starts[view.seen.edges[:, 1]] = np.inf
+        lowest = segment_min(starts, offsets)
+
         # A guarantee of the user's own may look at problems without an error too.
         if type(guarantee) is NoFalseClaim:
             risk = path_risk_of_errors(risk, labels, view.seen)
@@ -306,6 +317,7 @@ class ConformalFilter(Settings):
             groups=claims.groups,
             seen=seen,
             largest=largest,
+            lowest=lowest,
             rows=rows,
         )
 
@@ -330,6 +342,8 @@ class ConformalFilter(Settings):
         if self.ties != "include":
             part = part.below_copies()
         calibration = guarantee.calibrate(part.steps, part.path_risks())
+        if part.lowest is not None:
+            calibration.lowest = np.sort(part.lowest)
         self._warn(calibration, level)
         scores = calibration.scores  # sorted already, where there is nothing else
         self.nonconformity_scores_: NDArray[np.float64] = (
@@ -859,7 +873,7 @@ class ConformalFilter(Settings):
     # -------------------------------------------------------------------------- levels
 
     def describe(self, alpha: float | None = None) -> str:
-        """Say what is promised, and whose labels say what is false.
+        """Say what is promised, whose labels say what is false, and what a reader meets.
 
         Parameters
         ----------
@@ -869,7 +883,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         str
-            The promise, as it is printed.
+            The promise, as it is printed. Who reads the texts that are shown meets more
+            than alpha of them with a false claim, since an answer of which nothing is kept
+            counts as a success; the second sentence says how many.
 
         Examples
         --------
@@ -879,7 +895,12 @@ class ConformalFilter(Settings):
         >>> HardCF(0).fit(graphs, y).describe(0.2)
         'with a probability of at least 0.8, nothing false is kept, for new answers...'
         """
-        return name_errors(self.calibration_.describe(self._level(alpha)), self.origin_)
+        level = self._level(alpha)
+        promise = name_errors(self.calibration_.describe(level), self.origin_)
+        if self.calibration_.keeps_nothing(level):
+            return promise
+        shown = self.calibration_.describe_shown(level)
+        return f"{promise}. {shown}" if shown else promise
 
     @property
     def threshold_(self) -> float:

@@ -81,6 +81,7 @@ class CalibrationPart:
     origin: dict[Any, Any] | None = None
     probes: tuple[Any, ...] = ()
     largest: NDArray[np.float64] | None = None
+    lowest: NDArray[np.float64] | None = None
     rows: NDArray[np.int64] | None = None
 
     @property
@@ -96,7 +97,7 @@ class CalibrationPart:
         """The same of some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
-        names = ("steps", "answers", "weights", "seen", "largest", "rows")
+        names = ("steps", "answers", "weights", "seen", "largest", "lowest", "rows")
         cut: dict[str, Any] = {}
         for name in names:
             values = getattr(self, name)
@@ -215,6 +216,7 @@ class CalibrationPart:
             origin=join_origins([part.origin for part in parts]),
             probes=tuple(probe for part in parts for probe in part.probes),
             largest=_joined([part.largest for part in parts]),
+            lowest=_joined([part.lowest for part in parts]),
             rows=np.concatenate([_numbered(i, part) for i, part in enumerate(parts)]),
         )
 

@@ -66,7 +66,7 @@ class DifferenceReport(LevelTable):
     """
 
     reference: str
-    names: tuple
+    names: tuple[str, ...]
     alpha: np.ndarray
     difference: np.ndarray
     percent: np.ndarray
@@ -75,8 +75,14 @@ class DifferenceReport(LevelTable):
     corrected_error: np.ndarray
     p_value: np.ndarray
 
-    _fields = ("difference", "percent", "naive_error", "corrected_error", "p_value")
-    _fields += ("false_difference",)
+    _fields = (
+        "difference",
+        "percent",
+        "naive_error",
+        "corrected_error",
+        "p_value",
+        "false_difference",
+    )
     _columns = {
         "alpha": "{alpha:.3f}",
         "filter": "{filter}",
@@ -128,7 +134,7 @@ class ComparisonReport(LevelTable):
         By filter, split and alpha, the settings that a search chose; empty without one.
     """
 
-    names: tuple
+    names: tuple[str, ...]
     alpha: np.ndarray
     coverage: np.ndarray
     retention: np.ndarray
@@ -239,7 +245,12 @@ class ComparisonReport(LevelTable):
         coverage = mean["coverage"]
         retention = mean["retention"]
         target, (low, high) = 1 - self.alpha, self.coverage_band.T
-        kept = np.where(mean["abstention"] < 1, 1 - mean["abstention"], np.nan)
+        shown = 1 - mean["abstention"]
+        share = np.where(shown > 0, shown, np.nan)
+        rate = (1 - coverage) / share
+        # A quotient of two means over the splits, of which each split enters both.
+        rest = (1 - self.coverage) - rate[:, None] * (1 - self.abstention)
+        kept = retention + mean["false_kept"]
         chosen = [
             [_typical([split[j] for split in self.chosen[name]]) for name in self.names]
             for j in range(len(self.alpha))
@@ -253,7 +264,11 @@ class ComparisonReport(LevelTable):
             "retention_error": self.retention_error,
             "delta_pct": percent_change(retention, retention[0]),
             "delta_error": self._delta_error(retention[0]),
-            "nonempty_coverage": 1 - (1 - coverage) / kept,
+            "shown": shown,
+            "shown_error": corrected_error(self.abstention, self.sizes),
+            "false_among_shown": rate,
+            "false_among_shown_error": corrected_error(rest, self.sizes) / share,
+            "accuracy": retention / np.where(kept > 0, kept, np.nan),
             "chosen": np.array(chosen, dtype=object).T,
         }
 
@@ -267,9 +282,10 @@ class ComparisonReport(LevelTable):
         ),
         "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
         "delta %": "{delta_pct:+.1f} +- {delta_error:.1f}",
+        "shown": "{shown:.3f} +- {shown_error:.3f}",
+        "false among shown": "{false_among_shown:.3f} +- {false_among_shown_error:.3f}",
+        "accuracy of kept": "{accuracy:.3f}",
         "false kept": "{false_kept:.3f}",
-        "abstains": "{abstention:.3f}",
-        "covered of rest": "{nonempty_coverage:.3f}",
         "chosen": lambda row: _said(row["chosen"]),
     }
 

@@ -6,10 +6,12 @@ Groups of problems have thresholds of their own, whether they overlap or not.
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from ..graphs.problems import as_one, as_set
 from ..graphs.ragged import offsets_of, ranges, segment_ids
@@ -95,11 +97,15 @@ class Calibration(metaclass=ABCMeta):
         What they were calibrated for.
     scores : ndarray of shape (n,) or None
         Their nonconformity scores, sorted, where these are all that is known of them.
+    lowest : ndarray of shape (n,) or None
+        The smallest path risk of each, sorted: an answer is shown at thresholds above it.
+        None where they were not kept.
     """
 
     n: int
     guarantee: Any
     scores: np.ndarray | None = None
+    lowest: np.ndarray | None = None
 
     @abstractmethod
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> np.ndarray:
@@ -209,6 +215,72 @@ class Calibration(metaclass=ABCMeta):
         """
         return self.shortage(level) is not None
 
+    def shown(self, level: float) -> float:
+        """Share of the calibrating answers of which something is kept at a level.
+
+        Parameters
+        ----------
+        level : float
+            The level that is asked for.
+
+        Returns
+        -------
+        float
+            The share; NaN where problems have thresholds of their own.
+        """
+        threshold = self.threshold(level)
+        if self.lowest is None or np.isnan(threshold):
+            return np.nan
+        return float(np.mean(self.lowest < threshold))
+
+    def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
+        """Share of the shown texts that will hold something false, and its interval.
+
+        It is that of new answers, on average over calibrations: k / ((n + 1) share).
+
+        Parameters
+        ----------
+        level : float
+            The level that is asked for.
+
+        Returns
+        -------
+        tuple of float, or None
+            The share, and bounds that hold it for nine of ten calibrations; None where
+            nothing is shown, or no such share is known.
+        """
+        return None
+
+    def describe_shown(self, level: float) -> str:
+        """Say in a sentence what a reader meets, who sees the texts that are shown.
+
+        Parameters
+        ----------
+        level : float
+            The level that is asked for.
+
+        Returns
+        -------
+        str
+            The sentence; empty where it is not known.
+        """
+        share = self.shown(level)
+        if np.isnan(share):
+            return ""
+        if not share:
+            return "Of new answers nothing is shown at this level"
+        kept = f"In about {share:.0%} of new answers something is kept"
+        rate = self.false_among_shown(level)
+        if rate is None:
+            return kept
+        of_them, low, high = rate
+        most = getattr(self.guarantee, "max_false", 0)
+        hold = f"more than {most} false claims" if most else "a false claim"
+        return (
+            f"{kept}; of these texts about {of_them:.0%} will hold {hold} ({low:.0%} to "
+            f"{high:.0%} for nine of ten calibrations)"
+        )
+
     def coverage_law(self, level: float) -> tuple[int, int] | None:
         """Parameters (a, b) of the beta law of the coverage without ties, if there is one.
 
@@ -260,9 +332,40 @@ class OneThreshold(Calibration):
             return None
         return self.guarantee.needed(self.n, level)
 
+    def false_among_shown(self, level: Any) -> Any:
+        share = self.shown(level)
+        rank = conformal_rank(self.n, level, self.delta)
+        if not share > 0 or not rank:
+            return None
+        assert self.scores is not None
+        n_false = int(np.isfinite(self.scores[:rank]).sum())
+        rate = rank / ((self.n + 1) * share)
+        if (
+            n_false < rank
+        ):  # everything is kept, and all errors of calibration are known
+            rate = n_false / (self.n * share)
+        low, high = _interval_among_shown(
+            rank=n_false, n=self.n, n_shown=round(share * self.n)
+        )
+        return min(rate, 1.0), low, high
+
     def coverage_law(self, level: Any) -> Any:
         k = conformal_rank(self.n, level, self.delta)
         return self.n + 1 - k, k
+
+
+@lru_cache
+def _interval_among_shown(rank, n, n_shown):
+    """Where the share of false texts among shown ones is, for nine of ten calibrations.
+
+    The share of all answers that are wrong follows Beta(k, n + 1 - k), that of those shown
+    about Beta(shown + 1/2, not shown + 1/2); the quotient is taken over a grid of both.
+    """
+    chance = (np.arange(400) + 0.5) / 400
+    wrong = betaincinv(max(rank, 0.5), n + 1 - rank, chance)
+    shown = betaincinv(n_shown + 0.5, n - n_shown + 0.5, chance)
+    low, high = np.quantile(np.divide.outer(wrong, shown), [0.05, 0.95])
+    return float(min(low, 1.0)), float(min(high, 1.0))
 
 
 class Controlled(Calibration):

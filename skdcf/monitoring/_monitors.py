@@ -393,6 +393,7 @@ class CoverageMonitor(BettingMonitor):
     filter: Any
 
     n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
+    n_shown_ = 0.0
     groups_, taken_, counts_ = [], [], np.zeros((0, 2), dtype=np.int64)
 
     def validate(self) -> None:
@@ -456,10 +457,18 @@ class CoverageMonitor(BettingMonitor):
                 rows_of[g].append(row)
                 self.taken_[g] += [] if key is None else [key]
         for g, rows in enumerate(rows_of):
-            self._take(g, part.scores[rows] < self.urns_[g][2])
+            threshold = self.urns_[g][2]
+            self._take(g, part.scores[rows] < threshold)
+            self.n_shown_ += float((part.lowest[rows] < threshold).sum())
         return self
 
-    def update_errors(self, errors: ArrayLike, group: Any = None) -> Self:
+    def update_errors(
+        self,
+        errors: ArrayLike,
+        group: Any = None,
+        *,
+        shown: ArrayLike | None = None,
+    ) -> Self:
         """Take in outcomes alone, where the answers themselves are not at hand.
 
         Parameters
@@ -469,6 +478,9 @@ class CoverageMonitor(BettingMonitor):
             that each question counts once, and that errors do not come first.
         group : str or number, optional
             The group of these answers, where the guarantee has groups.
+        shown : array-like of bool, shape (n_problems,), optional
+            Whether something was kept of each. Without it `summary` cannot say how many
+            texts were shown.
 
         Returns
         -------
@@ -480,6 +492,7 @@ class CoverageMonitor(BettingMonitor):
         errors = np.asarray(errors, dtype=bool)
         if group in self.groups_:
             self._take(self.groups_.index(group), errors)
+            self.n_shown_ += np.nan if shown is None else float(np.sum(shown))
         else:
             self.n_unwatched_ += len(errors)
         return self
@@ -557,23 +570,38 @@ class CoverageMonitor(BettingMonitor):
         dict
             That of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
             ``p_value``, ``alarm``, ``alarm_at``), and ``n_errors``, ``coverage`` (NaN
-            before the first problem), ``alpha``, ``n_repeated``, ``n_calibrations``,
-            ``groups`` (problems and errors of each since the last calibration) and
-            ``cannot_see``.
+            before the first problem), ``shown`` (share of the answers of which something
+            was kept) and ``false_among_shown`` with their errors, ``alpha``,
+            ``n_repeated``, ``n_calibrations``, ``groups`` (problems and errors of each since
+            the last calibration) and ``cannot_see``.
         """
         out = super().summary()
         filter = self._current()
         n = out["n_problems"]
+        shown, shown_error = _share(self.n_shown_, n)
+        wrong, wrong_error = _share(self.n_errors_, self.n_shown_)
         counts = map(tuple, self.counts_.tolist())
         return out | {
             "n_errors": self.n_errors_,
             "coverage": 1 - self.n_errors_ / n if n else float("nan"),
+            "shown": shown,
+            "shown_error": shown_error,
+            "false_among_shown": wrong,
+            "false_among_shown_error": wrong_error,
             "alpha": filter.calibration_.guarantee.level(None, filter.alpha),
             "n_repeated": self.n_repeated_,
             "n_calibrations": self.n_calibrations_,
             "groups": dict(zip(self.groups_, counts, strict=True)),
             "cannot_see": self.cannot_see(),
         }
+
+
+def _share(count, n):
+    """A share and its standard error; NaN where there is nothing to count."""
+    if not n > 0:
+        return float("nan"), float("nan")
+    share = count / n
+    return share, float(np.sqrt(max(share * (1 - share), 0.0) / n))
 
 
 def _urns(filter, level) -> dict[Any, tuple[int, int, float]]:

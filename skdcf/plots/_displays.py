@@ -30,7 +30,11 @@ PANELS = {
     "coverage": ("coverage", "coverage (no false claim kept)"),
     "retention": ("retention", "true claims kept per problem"),
     "false kept": ("false_kept", "false claims kept per problem"),
-    "non-empty": ("nonempty", "share of answers that are not emptied"),
+    "shown": ("shown", "share of answers that are shown"),
+    "false among shown": (
+        "false_among_shown",
+        "share of shown texts with a false claim",
+    ),
 }
 GRID = 400
 
@@ -127,10 +131,10 @@ class ReportDisplay(Display):
     report : FilterReport, dict of str to FilterReport, or ComparisonReport
         What to draw. A dict has the names that the legend shows; ``groups`` of a report
         is such a dict, with one line per group of problems.
-    panels : sequence of {"coverage", "retention", "false kept", "non-empty"}
-        What to show side by side. "retention" and "false kept" are the true and the false
-        claims that are kept per problem, "non-empty" is the share of the answers of which
-        something is kept.
+    panels : sequence of str
+        What to show side by side: "coverage", "retention" and "false kept", the true and
+        the false claims that are kept per problem, "shown", the share of the answers of
+        which something is kept, "false among shown", the share of these with a false claim.
 
     Attributes
     ----------
@@ -279,26 +283,16 @@ def _lines(report):
                 k: values[table["filter"] == name] for k, values in table.items()
             }
             band = np.stack([own_values["band_low"], own_values["band_high"]])
-            lines[name] = own_values | {
-                "band": band,
-                "nonempty": 1 - own_values["abstention"],
-            }
+            lines[name] = own_values | {"band": band}
     else:
         for name, report_of_filter in by_name(report).items():
-            spread = np.sqrt(
-                report_of_filter.nonempty
-                * report_of_filter.abstention
-                / report_of_filter.n_questions
-            )
             interval = abs(
                 report_of_filter.coverage_interval.T - report_of_filter.coverage
             )
-            errors = {"coverage_error": interval, "nonempty_error": spread}
-            lines[str(name)] = (
-                report_of_filter._values()
-                | errors
-                | {"band": report_of_filter.coverage_band.T}
-            )
+            lines[str(name)] = report_of_filter._values() | {
+                "coverage_error": interval,
+                "band": report_of_filter.coverage_band.T,
+            }
     for name, line in lines.items():
         order = np.argsort(line["alpha"])
         lines[name] = {key: values[..., order] for key, values in line.items()}

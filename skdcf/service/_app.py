@@ -320,7 +320,7 @@ class _Service:
                 ends = np.array([0, len(mask)])
                 lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)
                 with suppress(ValueError):  # errors without a known law are not watched
-                    self.monitor.update_errors(lost > 0)
+                    self.monitor.update_errors(lost > 0, shown=[mask.any()])
             return "saved"
 
     async def health(self, _):
@@ -344,6 +344,11 @@ class _Service:
             "answers_with_error_total": summary["n_errors"],
             "waiting": self.waiting,
         }
+        if summary["n_problems"]:
+            rows |= {
+                "shown_share": summary["shown"],
+                "false_among_shown_share": summary["false_among_shown"],
+            }
         rows |= {
             "monitor_wealth": summary["wealth"],
             "monitor_alarm": +summary["alarm"],

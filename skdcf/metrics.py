@@ -30,8 +30,16 @@ from .guarantees import NoFalseClaim
 from .ops.conformal import conformal_rank
 from .ops.hard import segment_sum
 
-__all__ = ["FilterReport", "coverage_band", "coverage_interval", "coverage_score"]
-__all__ += ["evaluate_filter", "leave_one_out", "retention_score"]
+__all__ = [
+    "FilterReport",
+    "audit_bound",
+    "coverage_band",
+    "coverage_interval",
+    "coverage_score",
+    "evaluate_filter",
+    "leave_one_out",
+    "retention_score",
+]
 
 
 def coverage_score(
@@ -133,6 +141,51 @@ def coverage_interval(
         raise ValueError(f"{n_covered} of {n_problems} problems covered: impossible")
     _check_confidence(confidence)
     return _clopper_pearson(int(n_covered), int(n_problems), confidence)
+
+
+def audit_bound(wrong: int, drawn: int, *, certainty: float = 0.95) -> float:
+    """Bound on the share of filtered texts with something false, from an audit.
+
+    A person judges the kept claims of texts that were drawn blindly from all of them. The
+    bound is exact and looks at no calibration, so that it holds for filters of any kind.
+
+    Parameters
+    ----------
+    wrong : int
+        Number of the drawn texts in which something false was kept.
+    drawn : int
+        Number of texts that were drawn and judged, empty ones included or not: the bound is
+        about texts of the kind that was drawn.
+    certainty : float in (0, 1), default=0.95
+        Chance, over the draw, that the bound holds.
+
+    Returns
+    -------
+    float
+        With that certainty, at most this share of all texts has something false in it.
+
+    Raises
+    ------
+    ValueError
+        If the numbers are impossible.
+
+    Examples
+    --------
+    >>> from skdcf.metrics import audit_bound
+    >>> round(audit_bound(0, 50), 3), round(audit_bound(1, 50), 3), round(audit_bound(3, 100), 3)
+    (0.058, 0.091, 0.076)
+    """
+    check_count("drawn", drawn, 1)
+    check_count("wrong", wrong, 0)
+    if wrong > drawn:
+        raise ValueError(f"wrong is {wrong}, but only {drawn} texts were drawn")
+    if not 0 < certainty < 1:
+        raise ValueError(f"certainty is {certainty!r}, but must be between 0 and 1")
+    if wrong == drawn:
+        return 1.0
+    from scipy.special import betaincinv
+
+    return float(betaincinv(wrong + 1, drawn - wrong, certainty))
 
 
 def coverage_band(
@@ -273,6 +326,8 @@ class FilterReport(Table):
     false_among_shown, false_among_shown_error : ndarray of shape (n_alphas,)
         Share of the texts that are shown that hold a false claim, or one that nobody
         judged, and its standard error; NaN where nothing is shown.
+    unfiltered : float
+        Share of the answers that hold such a claim as they are, before any filter.
     threshold : ndarray of shape (n_alphas,)
         NaN where problems have thresholds of their own.
     n_problems, n_questions : int
@@ -297,6 +352,7 @@ class FilterReport(Table):
     shown_error: np.ndarray
     false_among_shown: np.ndarray
     false_among_shown_error: np.ndarray
+    unfiltered: float
     threshold: np.ndarray
     n_problems: int
     n_questions: int
@@ -488,6 +544,7 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
 
     counts = np.array([count(mask) for mask in kept.reshape(-1, len(true))], float)
     counts = counts.reshape(-1, len(alphas), 5, n).mean(axis=0).swapaxes(0, 1)
+    any_false = (segment_sum(~true, offsets) > 0).astype(float)
     known = {"threshold": np.full(len(alphas), np.nan), "n_calibration": 0} | known
     seen = np.zeros((2, n), bool) if seen is None else seen
 
@@ -513,6 +570,7 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
             shown_error=errors[1],
             false_among_shown=rate,
             false_among_shown_error=errors[2] / np.where(shown > 0, shown, np.nan),
+            unfiltered=float(_per_question(any_false[rows], questions[rows]).mean()),
             n_problems=len(rows),
             n_questions=m,
             seen=tuple(seen[:, rows].sum(axis=1).tolist()),

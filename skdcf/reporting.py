@@ -136,20 +136,23 @@ def _of_shown(report, j):
 
 
 def _figure(report):
-    """Coverage and retention as a drawing, where there is matplotlib."""
+    """What is kept, and what a reader meets, as drawings, where there is matplotlib."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         return ""
-    from .plots import ReportDisplay
+    from .plots import ReportDisplay, ShownDisplay
 
-    display = ReportDisplay.from_report({"this filter": report})
-    out = StringIO()
-    display.figure_.savefig(out, format="svg", bbox_inches="tight")
-    plt.close(display.figure_)
-    drawing = out.getvalue()[out.getvalue().index("<svg ") :]
-    drawing = drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
-    return card(f'<div class="plot">{drawing}</div>')
+    drawings = []
+    for kind in (ReportDisplay, ShownDisplay):
+        display = kind.from_report({"this filter": report})
+        out = StringIO()
+        display.figure_.savefig(out, format="svg", bbox_inches="tight")
+        plt.close(display.figure_)
+        drawing = out.getvalue()[out.getvalue().index("<svg ") :]
+        style = '<svg style="max-width:100%;height:auto" '
+        drawings.append(drawing.replace("<svg ", style, 1))
+    return "".join(card(f'<div class="plot">{drawing}</div>') for drawing in drawings)
 
 
 def _more_labels(filter):

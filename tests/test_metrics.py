@@ -7,6 +7,7 @@ from scipy.stats import beta, binom, binomtest
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.metrics import (
+    audit_bound,
     coverage_band,
     coverage_interval,
     coverage_score,
@@ -216,3 +217,20 @@ def test_masked_labels_are_refused(score):
     y = [np.ma.array([1, 0], mask=[0, 1]), np.array([1])]
     with pytest.raises(ValueError, match="mask"):
         score(y, [[True, True], [True]])
+
+
+@pytest.mark.parametrize("certainty", [0.8, 0.95, 0.999])
+def test_the_bound_of_an_audit_is_the_share_at_which_so_few_are_that_rare(certainty):
+    for drawn in (1, 7, 50):
+        for wrong in range(drawn):
+            bound = audit_bound(wrong, drawn, certainty=certainty)
+            assert binom.cdf(wrong, drawn, bound) == pytest.approx(1 - certainty)
+        assert audit_bound(drawn, drawn, certainty=certainty) == 1
+
+
+@pytest.mark.parametrize("numbers", [(-1, 5), (6, 5), (0, 0), (0.5, 5)])
+def test_an_impossible_audit_is_refused(numbers):
+    with pytest.raises(ValueError, match=r"wrong|drawn"):
+        audit_bound(*numbers)
+    with pytest.raises(ValueError, match="certainty is 95"):
+        audit_bound(0, 5, certainty=95)

@@ -7,6 +7,7 @@ from ._displays import (
     ImportanceDisplay,
     ReportDisplay,
     ScoreDistributionDisplay,
+    ShownDisplay,
     SoftHardDisplay,
 )
 from ._graph import ReasoningGraphDisplay
@@ -16,5 +17,6 @@ __all__ = [
     "ReasoningGraphDisplay",
     "ReportDisplay",
     "ScoreDistributionDisplay",
+    "ShownDisplay",
     "SoftHardDisplay",
 ]

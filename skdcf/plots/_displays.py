@@ -122,8 +122,86 @@ def line_style(i):
     }
 
 
+class DisplayOfReports(Display):
+    """A display that can make the reports that it draws."""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        alphas: Iterable[float] = ALPHAS,
+        *,
+        ax: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Evaluate fitted filters on test problems, and draw what comes out.
+
+        Parameters
+        ----------
+        estimator : fitted filter, or dict of str to fitted filter
+            The filters, by the name that the legend shows.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Test problems.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        alphas : sequence of float in (0, 1)
+            The levels.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of the class.
+
+        Returns
+        -------
+        Display
+            An object of this class, drawn.
+        """
+        alphas = np.atleast_1d(np.asarray(alphas)).tolist()
+        filters = by_name(estimator).items()
+        reports = {
+            name: evaluate_filter(filter_of, X, y, alphas)
+            for name, filter_of in filters
+        }
+        return cls.from_report(reports, ax=ax, **settings)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Labels,
+        kept: Mapping[float, Any],
+        *,
+        groups: ArrayLike | None = None,
+        ax: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Draw what masks keep, whatever made them.
+
+        Parameters
+        ----------
+        y : sequence of 1-D arrays, one per problem
+            Labels: 1 true, 0 false, -1 unknown.
+        kept : dict of float to sequence of boolean masks
+            The masks by alpha, as `predict` returns them.
+        groups : array-like of shape (n_problems,), optional
+            The question that each problem answers.
+        ax : matplotlib Axes, or a sequence of one per panel, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of the class.
+
+        Returns
+        -------
+        Display
+            An object of this class, drawn.
+        """
+        report = FilterReport.from_predictions(y, kept, groups=groups)
+        return cls.from_report(report, ax=ax, **settings)
+
+
 @settings
-class ReportDisplay(Display):
+class ReportDisplay(DisplayOfReports):
     """Coverage, true and false claims kept against alpha, one line per filter.
 
     Parameters
@@ -162,80 +240,6 @@ class ReportDisplay(Display):
     _: KW_ONLY
     panels: Iterable[str] = ("coverage", "retention", "false kept")
 
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        alphas: Iterable[float] = ALPHAS,
-        *,
-        ax: Any = None,
-        **settings: Any,
-    ) -> Self:
-        """Evaluate fitted filters on test problems, and draw what comes out.
-
-        Parameters
-        ----------
-        estimator : fitted filter, or dict of str to fitted filter
-            The filters, by the name that the legend shows.
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Test problems.
-        y : sequence of 1-D arrays, one per problem
-            Their labels.
-        alphas : sequence of float in (0, 1)
-            The levels.
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Where to draw; None is a new figure.
-        **settings
-            Further parameters of the class.
-
-        Returns
-        -------
-        ReportDisplay
-            An object of this class, drawn.
-        """
-        alphas = np.atleast_1d(np.asarray(alphas)).tolist()
-        filters = by_name(estimator).items()
-        reports = {
-            name: evaluate_filter(filter_of, X, y, alphas)
-            for name, filter_of in filters
-        }
-        return cls.from_report(reports, ax=ax, **settings)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y: Labels,
-        kept: Mapping[float, Any],
-        *,
-        groups: ArrayLike | None = None,
-        ax: Any = None,
-        **settings: Any,
-    ) -> Self:
-        """Draw what masks keep, whatever made them.
-
-        Parameters
-        ----------
-        y : sequence of 1-D arrays, one per problem
-            Labels: 1 true, 0 false, -1 unknown.
-        kept : dict of float to sequence of boolean masks
-            The masks by alpha, as `predict` returns them.
-        groups : array-like of shape (n_problems,), optional
-            The question that each problem answers.
-        ax : matplotlib Axes, or a sequence of one per panel, optional
-            Where to draw; None is a new figure.
-        **settings
-            Further parameters of the class.
-
-        Returns
-        -------
-        ReportDisplay
-            An object of this class, drawn.
-        """
-        report = FilterReport.from_predictions(y, kept, groups=groups)
-        return cls.from_report(report, ax=ax, **settings)
-
     @property
     def _panels(self):
         for panel in self.panels:
@@ -271,6 +275,66 @@ class ReportDisplay(Display):
         falls = next(iter(self.panels)) == "coverage"
         if len(lines) > 1 or falls:
             _add_legend(axes[0], falls)
+
+
+@settings
+class ShownDisplay(DisplayOfReports):
+    """The share of answers that are shown against the share of false texts among these.
+
+    It is what a reader meets, who sees only texts of which something is kept. The lower
+    right corner is the best: everything is shown, and none of it is false. A cross marks
+    the answers as they are.
+
+    Parameters
+    ----------
+    report : FilterReport, or dict of str to FilterReport
+        What to draw. A dict has the names that the legend shows.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    ax_ : matplotlib Axes
+        The axes. Bars are standard errors over questions, numbers the levels.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import ShownDisplay
+    >>> graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
+    >>> cf = HardCF(random_state=0).fit(graphs[:200], y[:200])
+    >>> display = ShownDisplay.from_estimator(cf, graphs[200:], y[200:])
+    >>> display.ax_.get_xlabel()
+    'share of answers that are shown'
+    """
+
+    def _draw(self, axes):
+        (ax,) = axes
+        for i, (name, report) in enumerate(by_name(self.report).items()):
+            style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
+            order = np.argsort(report.alpha)
+            shown = report.shown[order]
+            wrong = report.false_among_shown[order]
+            ax.errorbar(
+                shown,
+                wrong,
+                xerr=report.shown_error[order],
+                yerr=report.false_among_shown_error[order],
+                label=printable(str(name)) or "filtered",
+                **style,
+            )
+            for alpha, x, y in zip(report.alpha[order], shown, wrong, strict=True):
+                if np.isfinite(y):
+                    place = {"xytext": (6, -11), "textcoords": "offset points"}
+                    ax.annotate(f"{alpha:g}", (x, y), fontsize=8, color="0.35", **place)
+        unfiltered = next(iter(by_name(self.report).values())).unfiltered
+        ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="as they are", clip_on=False)
+        ax.set_xlabel(PANELS["shown"][1])
+        ax.set_ylabel(PANELS["false among shown"][1])
+        ax.set_xlim(0, 1)
+        _from_zero(ax)
+        ax.legend(frameon=False, fontsize=8, loc="upper left")
 
 
 def _lines(report):

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from .. import evaluation, inspection, labelling, load, metrics, reporting, save
 from .._checks import printable
+from .._files import iter_objects
 from ..datasets import jsonl, records
 from ..estimators import CoherentConformalFilter
 from ..exceptions import CalibrationWarning, LabelWarning
@@ -162,7 +163,7 @@ def filter_problems(options):
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     rename = files.renamed(options)
     path = files.source(options.problems)
-    problems = jsonl.iter_jsonl(path, rename=rename)
+    problems = jsonl.iter_jsonl(path, rename=rename, own=files.own_keys(options))
     if options.promise == "shown":
         rows = _shown(filter, list(problems), alpha, options.one_each, counts)
     else:
@@ -262,17 +263,36 @@ def check(options):
     path = files.source(options.problems)
     rename = files.renamed(options)
     try:
-        problems = jsonl.read_jsonl(path, rename=rename, on_invalid="drop")
+        own = files.own_keys(options)
+        problems = jsonl.read_jsonl(path, rename=rename, own=own, on_invalid="drop")
         summary = _summary(problems)
         dropped = problems.dropped
     except ValueError as error:
         if not (dropped := getattr(error, "dropped", None)):
             raise
         summary = {"problems": 0}
+    summary["read_as"] = _usual_names(options)
     summary["broken_lines"] = [{"line": n, "reason": why} for n, why in dropped]
     text = "\n".join(_describe(options.problems, summary))
     files.show(summary if options.json else text, options.json)
     return FOUND_BROKEN_LINES if dropped else 0
+
+
+def _usual_names(options):
+    """Keys of the file that are read as keys of the format, since other tools name them so."""
+    if options.problems == files.STANDARD:  # it is read once
+        return {}
+    keys = {
+        key
+        for _, record in iter_objects(options.problems)
+        if isinstance(record, dict)
+        for key in record
+    }
+    return {
+        theirs: ours
+        for theirs, ours in records.USUAL.items()
+        if theirs in keys and theirs not in files.own_keys(options) and ours not in keys
+    }
 
 
 def _summary(data):
@@ -331,6 +351,9 @@ def _rows(summary):
     labels = summary["labels"].items()
     yield "labels", ", ".join(f"{m} {name}" for name, m in labels if m)
     yield "metadata", ", ".join(map(printable, summary["metadata"]))
+    if summary["read_as"]:
+        pairs = summary["read_as"].items()
+        yield "read as", ", ".join(f"{theirs} as {ours}" for theirs, ours in pairs)
 
 
 def add_features(options):

@@ -58,6 +58,11 @@ def renamed(options):
     return rename
 
 
+def own_keys(options):
+    """Keys that hold the user's own, from ``--own KEY``; several pairs or commas."""
+    return {key.strip() for text in options.own for key in text.split(",")}
+
+
 def read_problems(options, *, labelled=False):
     """Read the problems of a file, which has to hold labels where they are needed.
 
@@ -65,11 +70,19 @@ def read_problems(options, *, labelled=False):
     """
     path = options.problems
     check_folder(getattr(options, "output", None))
-    problems = read_jsonl(source(path), rename=renamed(options))
+    own = own_keys(options)
+    problems = read_jsonl(source(path), rename=renamed(options), own=own)
     if labelled and problems.labels is None:
         raise ValueError(
             f'{path}: no line has "labels". They are one number per claim: 1 true, 0 '
             "false, -1 where nobody judged it"
+        )
+    meanings = {(row or {}).get("label_meaning") for row in problems.metadata or ()}
+    if labelled and "supported" in meanings and problems.graphs.context is None:
+        raise ValueError(
+            f"{path}: the labels say whether claims are supported by their context, and no "
+            "line has a context. Where it stands under another key, name it: --map "
+            "KEY=context"
         )
     return problems
 

@@ -8,7 +8,7 @@ as a stream.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -157,6 +157,7 @@ def read_jsonl(
     path: str | os.PathLike[str] | BinaryIO,
     *,
     rename: Mapping[str, str] | None = None,
+    own: Collection[str] = (),
     on_invalid: Literal["raise", "drop"] = "raise",
 ) -> Bunch:
     """Read problems that `write_jsonl` or another program wrote.
@@ -167,7 +168,12 @@ def read_jsonl(
         The text may be compressed by gzip. It is UTF-8, or UTF-16 if its mark says so.
     rename : dict, optional
         From the keys of the file to those of the format, as in
-        ``{"steps": "claims", "verdicts": "labels"}``.
+        ``{"steps": "claims", "verdicts": "labels"}``. The usual names of other tools are
+        read as they stand: ``contexts``, ``passages``, ``documents`` and
+        ``retrieved_contexts`` as ``context``, ``user_input`` as ``problem``.
+    own : collection of str
+        Keys of your own that hold lists of texts and are no context. Without it such a key
+        is an error in a line without context.
     on_invalid : {"raise", "drop"}
         Stop at the first line that breaks the format, or leave such lines out.
 
@@ -197,12 +203,16 @@ def read_jsonl(
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped: list[tuple[int, str]] = []
-    rows = list(_read_rows(path, rename, on_invalid, dropped))
+    rows = list(_read_rows(path, rename, own, on_invalid, dropped))
     return _as_bunch(rows, name_of(path), dropped)
 
 
 def iter_jsonl(
-    path: Any, *, rename: Any = None, on_invalid: Any = "raise"
+    path: Any,
+    *,
+    rename: Any = None,
+    own: Collection[str] = (),
+    on_invalid: Any = "raise",
 ) -> Iterator[Problem]:
     """Read problems one at a time, in constant memory.
 
@@ -212,6 +222,8 @@ def iter_jsonl(
         As for `read_jsonl`.
     rename : dict, optional
         From the keys of the file to those of the format.
+    own : collection of str
+        Keys of your own that hold lists of texts, as for `read_jsonl`.
     on_invalid : {"raise", "drop"}
         Stop at the first line that breaks the format, or leave such lines out.
 
@@ -223,17 +235,17 @@ def iter_jsonl(
         hold is None. Problems may differ in their features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    return _read_rows(path, rename, on_invalid, [])
+    return _read_rows(path, rename, own, on_invalid, dropped=[])
 
 
-def _read_rows(path, rename, on_invalid, dropped, part=()):
+def _read_rows(path, rename, own, on_invalid, dropped, part=()):
     """The problems of a file, or of a part of it, one at a time."""
     warned: set[str] = set()
     for number, record in iter_objects(path, *part):
         try:
             if isinstance(record, ValueError):
                 raise record
-            row = records.read_problem(record, rename, warned)
+            row = records.read_problem(record, rename, warned, own)
         except records.BROKEN as error:
             if on_invalid == "raise":
                 raise ValueError(f"{name_of(path)}, line {number}: {error}") from error
@@ -303,6 +315,7 @@ class JsonlPartition:
             _read_rows(
                 self.path,
                 rename=None,
+                own=(),
                 on_invalid="raise",
                 dropped=[],
                 part=(self.start, self.stop, self.first_line),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache, lru_cache, wraps
 from importlib.resources import files
@@ -48,6 +48,15 @@ BROKEN = (
     OverflowError,
 )
 _PLAIN = {str, int, float, bool, type(None)}
+#: What other tools call keys of the format (RAGAS, LangChain, LlamaIndex, TruLens).
+USUAL = {
+    "contexts": "context",
+    "passages": "context",
+    "documents": "context",
+    "retrieved_contexts": "context",
+    "user_input": "problem",
+}
+_WORDS_OF_PASSAGE = 8  # on average; claims and keywords are shorter
 #: Two names of one thing, of which a line has one.
 _SAME = {"question": "problem", "parents": "edges"}
 
@@ -217,7 +226,9 @@ def _column(values):
     return None if all(value is None for value in values) else list(values)
 
 
-def read_problem(record: Any, rename: Any = None, warned: Any = None) -> Any:
+def read_problem(
+    record: Any, rename: Any = None, warned: Any = None, own: Collection[str] = ()
+) -> Any:
     """The `Problem` in an object of the format; ValueError where it is broken.
 
     Parameters
@@ -227,9 +238,15 @@ def read_problem(record: Any, rename: Any = None, warned: Any = None) -> Any:
         From other keys to those of the format.
     warned : set of str, optional
         Keys of which the user was warned already.
+    own : collection of str
+        Keys that are the user's own, whatever they look like.
     """
     record = _renamed(record, rename or {})
+    _read_usual_names(record, own)
     own_keys = [key for key in record if key not in parts_of_schema()]
+    for key in own_keys:
+        if key not in own:
+            _refuse_passages(key, record)
     record = {k: v for k, v in record.items() if v is not None or k in own_keys}
     for key in own_keys:
         _check_near(key, record, set() if warned is None else warned)
@@ -310,6 +327,38 @@ def _renamed(record, rename):
         if out.get(new) is None:
             out[new] = value
     return out
+
+
+def _read_usual_names(record, own):
+    """Take names that other tools give to a key for that key, where it is not there."""
+    for theirs, ours in USUAL.items():
+        if theirs in own or record.get(theirs) is None or record.get(ours) is not None:
+            continue
+        if _all_fit([record[theirs]], parts_of_schema()[ours]):
+            record[ours] = record.pop(theirs)
+
+
+def _refuse_passages(key, record):
+    """ValueError where a list of texts may be the context, and none is given.
+
+    Without it a filter would look at the claims alone, and its promise be about something
+    else, without a word.
+    """
+    texts = record[key]
+    if record.get("context") is not None or not isinstance(texts, list) or not texts:
+        return
+    if not all(isinstance(text, str) for text in texts):
+        return
+    n_words = sum(len(text.split()) for text in texts)
+    if n_words < _WORDS_OF_PASSAGE * len(texts):
+        return
+    key_shown = printable(key)
+    raise ValueError(
+        f'the key "{key_shown}" holds {len(texts)} texts of {n_words / len(texts):.0f} words '
+        "on average, and the problem has no context. If the answer has to be supported by "
+        f'them, read them as "context" (--map {key_shown}=context); if they are something '
+        f"else, say that the key is your own (--own {key_shown})"
+    )
 
 
 def _check_near(key, record, warned):

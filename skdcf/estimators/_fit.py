@@ -302,6 +302,7 @@ def rows_that_count(batch, labels):
     were judged would pass for answers without errors.
     """
     rows = np.arange(len(batch))
+    _refuse_reviews(batch)
     judged = judged_problems(batch, labels)
     has_claims = batch.sizes > 0
     if batch.metadata is None or not judged.any() or judged[has_claims].all():
@@ -311,6 +312,20 @@ def rows_that_count(batch, labels):
         return rows
     reached = ~has_claims & (drawn == "reached")
     return rows[judged | reached]
+
+
+def _refuse_reviews(batch):
+    """ValueError for answers whose claims were chosen by their risk, and then judged."""
+    metadata = () if batch.metadata is None else batch.metadata
+    reviewed = [
+        i for i, row in enumerate(metadata) if (row or {}).get("drawn") == "review"
+    ]
+    if reviewed:
+        raise ValueError(
+            f"{batch.name_of(reviewed[0])} and {len(reviewed) - 1} other problems have the "
+            "verdicts of a review, in which the claims that are asked about are chosen by "
+            "their risk. What calibrates has to be drawn blindly: leave them out"
+        )
 
 
 def warn_of_labels(filter, view):

@@ -4,20 +4,24 @@
 """
 
 from ._judging import Disagreements, FilterOrder, RandomOrder, agreement, next_to_label
+from ._review import Check, ReviewOrder, review_curve
 from ._server import LabelServer
 from .exchange import from_label_studio, to_label_studio
 from .sources import LabelSource, LabelStore, describe_labels
 
 __all__ = [
+    "Check",
     "Disagreements",
     "FilterOrder",
     "LabelServer",
     "LabelSource",
     "LabelStore",
     "RandomOrder",
+    "ReviewOrder",
     "agreement",
     "describe_labels",
     "from_label_studio",
     "next_to_label",
+    "review_curve",
     "to_label_studio",
 ]

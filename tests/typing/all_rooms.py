@@ -21,10 +21,15 @@ from skdcf.evaluation import CalibratedSearch, ComparisonReport, compare_filters
 from skdcf.features import AgreementFeatures, reasoning_features
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
 from skdcf.inspection import explain, permutation_importance
-from skdcf.labelling import LabelSource, RandomOrder, agreement
+from skdcf.labelling import LabelSource, RandomOrder, ReviewOrder, agreement
 from skdcf.llm import ChatClient, ClaimExtractor, split_sentences
 from skdcf.metrics import FilterReport, coverage_interval, leave_one_out
-from skdcf.monitoring import CoverageMonitor, SlidingCalibration, release
+from skdcf.monitoring import (
+    CoverageMonitor,
+    SlidingCalibration,
+    release,
+    release_claims,
+)
 from skdcf.persistence import CalibratedThreshold, load_threshold, save_threshold
 from skdcf.plots import ReasoningGraphDisplay, ReportDisplay
 from skdcf.relaxation import GridRelaxation
@@ -101,7 +106,12 @@ def watch(cf: HardCF, graphs: GraphBatch, labels: list[NDArray[np.int64]]) -> st
         graphs[:5], labels[:5]
     )
     app = create_app(cf)
-    return f"{int(whole.sum())}{monitor}{sliding}{app}"
+    review = ReviewOrder(cf, graphs[:20])
+    check = review.next()
+    if check is not None:
+        review.told(check.problem, check.claim, "true")
+    kept: Masks = release_claims(cf, graphs[:20], alpha=0.3)
+    return f"{int(whole.sum())}{monitor}{sliding}{app}{review.describe(0.1)}{len(kept)}"
 
 
 def read(folder: Path) -> str:

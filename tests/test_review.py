@@ -1,0 +1,182 @@
+"""A person's checks keep more, and break the promise of the filter nowhere."""
+
+import numpy as np
+import pytest
+
+from skdcf import HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.labelling import ReviewOrder, review_curve
+
+
+@pytest.fixture(scope="module")
+def reviewed():
+    graphs, y = make_reasoning_graphs(500, random_state=0, return_X_y=True)
+    cf = HardCF("frequency-score", alpha=0.1).fit(graphs[:200], y[:200])
+    return cf, graphs[200:], y[200:]
+
+
+def word(label):
+    return "true" if label == 1 else "false"
+
+
+def holds_false(masks, labels):
+    pairs = zip(masks, labels, strict=True)
+    return np.array([bool((row[mask] != 1).any()) for mask, row in pairs])
+
+
+def is_closed(masks, graphs):
+    return all(
+        not mask[child] or mask[parent]
+        for mask, graph in zip(masks, graphs, strict=True)
+        for parent, child in graph.edges.tolist()
+    )
+
+
+def test_an_answer_is_wrong_with_checks_exactly_where_it_is_without(reviewed):
+    cf, graphs, y = reviewed
+    before = cf.predict(graphs)
+    review = ReviewOrder(cf, graphs)
+    assert all((a == b).all() for a, b in zip(review.masks(), before, strict=True))
+    for _per_answer in (1, 2, 3):
+        for _ in range(len(graphs)):
+            if (check := review.next()) is None:
+                break
+            review.told(check.problem, check.claim, word(y[check.problem][check.claim]))
+        masks = review.masks()
+        assert (holds_false(masks, y) == holds_false(before, y)).all()
+        assert is_closed(masks, graphs)
+        assert all((a >= b).all() for a, b in zip(masks, before, strict=True))
+    kept = sum(int(mask.sum()) for mask in masks)
+    assert kept > sum(int(mask.sum()) for mask in before) + 100
+
+
+def test_neither_does_an_adversary_who_knows_the_labels(reviewed):
+    cf, graphs, y = reviewed
+    before = holds_false(cf.predict(graphs), y)
+    review = ReviewOrder(cf, graphs)
+    rng = np.random.default_rng(0)
+    # He asks about what is false first, then anything, in answers that were right.
+    for i in rng.permutation(len(graphs))[:150]:
+        outside = np.flatnonzero(~review.masks()[i])
+        for v in sorted(outside, key=lambda v: (y[i][v], rng.random()))[:3]:
+            review.told(int(i), int(v), word(y[i][v]))
+    assert (holds_false(review.masks(), y) == before).all()
+    assert is_closed(review.masks(), graphs)
+
+
+def test_asked_is_about_the_smallest_path_risk_that_can_be_added(reviewed):
+    cf, graphs, y = reviewed
+    review = ReviewOrder(cf, graphs)
+    risks = cf.path_risk(graphs)
+    for _ in range(40):
+        check = review.next()
+        masks = review.masks()
+        candidates = []
+        for i, graph in enumerate(graphs):
+            for v in range(graph.n_claims):
+                parents = [u for u, child in graph.edges.tolist() if child == v]
+                unasked = (i, v) not in review.verdicts_
+                if not masks[i][v] and unasked and all(masks[i][u] for u in parents):
+                    candidates.append((risks[i][v], i, v))
+        assert (check.path_risk, check.problem, check.claim) == min(candidates)
+        review.told(check.problem, check.claim, word(y[check.problem][check.claim]))
+
+
+def test_a_verdict_may_be_changed_and_an_error_that_is_noticed_goes_out():
+    graphs, y = make_reasoning_graphs(300, random_state=1, return_X_y=True)
+    cf = HardCF("frequency-score", alpha=0.1).fit(graphs[:100], y[:100])
+    new = graphs[100:]
+    review = ReviewOrder(cf, new)
+    before = review.masks()
+    check = review.next()
+    review.told(check.problem, check.claim, "true")
+    added = review.masks()
+    assert added[check.problem][check.claim] and not before[check.problem][check.claim]
+    for verdict in ("false", "unsure"):
+        review.told(check.problem, check.claim, verdict)
+        assert all((a == b).all() for a, b in zip(review.masks(), before, strict=True))
+        assert review.verdicts_ == {(check.problem, check.claim): verdict}
+
+    i = next(
+        i for i, graph in enumerate(new) if before[i].sum() > 2 and len(graph.edges)
+    )
+    parent = next(u for u, child in new[i].edges.tolist() if before[i][child])
+    review.told(i, parent, "false")
+    gone = review.masks()[i]
+    assert not gone[parent] and is_closed([gone], [new[i]])
+    for v in np.flatnonzero(before[i]):
+        assert gone[v] == (v != parent and parent not in new[i].ancestors(int(v)))
+    review.told(i, parent, "unsure")  # not sure that it is false: it stays
+    assert (review.masks()[i] == before[i]).all()
+
+
+def test_mistakes_of_the_reviewer_cost_no_more_than_is_printed(reviewed):
+    cf, graphs, y = reviewed
+    before = holds_false(cf.predict(graphs), y)
+    rng = np.random.default_rng(1)
+    new_errors, bounds = [], []
+    for _ in range(30):
+        review = ReviewOrder(cf, graphs)
+        n_false_asked = 0
+        for _ in range(300):
+            if (check := review.next()) is None:
+                break
+            truth = y[check.problem][check.claim] == 1
+            n_false_asked += not truth
+            passes = truth or rng.random() < 0.1
+            review.told(check.problem, check.claim, word(int(passes)))
+        new_errors.append(int((holds_false(review.masks(), y) & ~before).sum()))
+        bounds.append(0.1 * n_false_asked)
+        share = float(review.describe(0.1).split("adds at most ")[1].split(" ")[0])
+        assert share * len(graphs) == pytest.approx(0.1 * n_false_asked, rel=0.35)
+    error = np.std(new_errors, ddof=1) / np.sqrt(30)
+    assert np.mean(new_errors) <= np.mean(bounds) + 3 * error
+    assert np.mean(new_errors) > 0
+
+
+def test_the_curve_is_what_a_person_would_get(reviewed):
+    cf, graphs, y = reviewed
+    curve = review_curve(cf, graphs, y, checks=(0, 0.5, 1))
+    assert curve[0] == pytest.approx(cf.score(graphs, y))
+    review = ReviewOrder(cf, graphs)
+    for _ in range(150):
+        check = review.next()
+        review.told(check.problem, check.claim, word(y[check.problem][check.claim]))
+    n_true = sum(
+        (row[mask] == 1).sum() for mask, row in zip(review.masks(), y, strict=True)
+    )
+    assert curve[1] == pytest.approx(n_true / len(graphs))
+    assert curve[0] < curve[1] < curve[2]
+
+
+def test_verdicts_of_a_review_never_calibrate(reviewed):
+    cf, graphs, y = reviewed
+    review = ReviewOrder(cf, graphs)
+    check = review.next()
+    review.told(check.problem, check.claim, "true")
+    marked, labels = review.reviewed(by="ann")
+    assert labels[check.problem][check.claim] == 1
+    assert sum((row >= 0).sum() for row in labels) == 1
+    [source] = [s for s in marked[check.problem].metadata["label_sources"] if s]
+    assert source["by"] == "ann" and source["kind"] == "human"
+    for door in (cf.calibrate, cf.calibration_part, HardCF("frequency-score").fit):
+        with pytest.raises(ValueError, match="verdicts of a review"):
+            door(marked, y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 0, "right"), "verdict"),
+        ((300, 0, "true"), "problem is 300"),
+        ((0, 99, "true"), "claim is 99"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(reviewed, arguments, message):
+    cf, graphs, _ = reviewed
+    review = ReviewOrder(cf, graphs)
+    with pytest.raises(ValueError, match=message):
+        review.told(*arguments)
+    assert not review.verdicts_
+    with pytest.raises(ValueError, match="error_rate is 1"):
+        review.describe(1)

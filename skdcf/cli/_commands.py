@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import beta, sem
 from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit
+from sklearn.utils import Bunch
 from tqdm import tqdm
 
 from .. import evaluation, inspection, labelling, load, metrics, reporting, save
@@ -23,7 +24,9 @@ from ..exceptions import CalibrationWarning, LabelWarning
 from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
 from ..graphs.problems import read_groups
+from ..graphs.sources import SOURCES
 from ..guarantees import problems_needed
+from ..labelling.sources import set_label_sources
 from ..monitoring import release_claims
 from ..ops.conformal import conformal_rank
 from ..scorers import ClassifierScorer, PublicPrior
@@ -61,6 +64,8 @@ def _with_columns(options, graphs):
 def fit(options):
     """Train, calibrate and save a filter."""
     problems = files.read_problems(options, labelled=True)
+    if options.people:
+        problems = _with_people(problems, options)
     size = options.calibration
     graphs = problems.graphs
     settings = {
@@ -79,6 +84,28 @@ def fit(options):
     questions = files.count_questions(graphs)
     files.inform(f"fitted on {n} problems of {questions} questions{edges_note}")
     return _save(model, problems, options)
+
+
+def _with_people(judged, options):
+    """Answers that a model judged with those of a second file, which people judged.
+
+    What the files do not say of their labels is what the command says.
+    """
+    people = files.read_problems(options, labelled=True, path=options.people)
+    marked = []
+    for problems, kind in ((judged, "model"), (people, "human")):
+        for graph, row in zip(problems.graphs, problems.labels, strict=True):
+            metadata = dict(graph.metadata or {})
+            if SOURCES not in metadata:
+                source = labelling.LabelSource(kind, by=f"{kind}, by the command line")
+                sources = [source if label >= 0 else None for label in row]
+                metadata = dict(set_label_sources(graph, sources).metadata)
+            if kind == "human":
+                metadata.setdefault("drawn", "random" if graph.n_claims else "reached")
+            marked.append(graph.replace(metadata=metadata))
+    return Bunch(
+        graphs=GraphBatch.from_graphs(marked), labels=[*judged.labels, *people.labels]
+    )
 
 
 def calibrate(options):

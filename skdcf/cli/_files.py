@@ -63,12 +63,12 @@ def own_keys(options):
     return {key.strip() for text in options.own for key in text.split(",")}
 
 
-def read_problems(options, *, labelled=False):
+def read_problems(options, *, labelled=False, path=None):
     """Read the problems of a file, which has to hold labels where they are needed.
 
     Whether the output can be written is seen here, before any work.
     """
-    path = options.problems
+    path = path or options.problems
     check_folder(getattr(options, "output", None))
     own = own_keys(options)
     problems = read_jsonl(source(path), rename=renamed(options), own=own)

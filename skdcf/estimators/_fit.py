@@ -34,6 +34,7 @@ from ._origin import (
     origin_of,
     refuse_learning_steps,
 )
+from ._people import divide, judged_by_people, without_verdicts_of_models
 from ._threads import few_threads
 
 
@@ -52,6 +53,8 @@ class _Fit:
         None where it cannot be told before the columns are learnt.
     learning : bool
         Whether columns or scorer learn, so that problems are held out for calibration.
+    people : ndarray of bool, shape (n_problems,), or None
+        The problems that people judged, where a model judged others: these calibrate.
     """
 
     view: View
@@ -59,6 +62,7 @@ class _Fit:
     rows: NDArray[np.int64]
     scorer: Scorer | None = None
     learning: bool = True
+    people: NDArray[np.bool_] | None = None
 
     @cached_property
     def code(self):
@@ -100,11 +104,16 @@ def fit_together(filters, X, y, groups):
 
     seen = seen_of(batch, groups)
     rows = rows_that_count(batch, labels)
+    people = judged_by_people(batch)
+    if people is not None:
+        _refuse_size(first, people)
+        labels = without_verdicts_of_models(labels, batch, people)
     view = View(passed=batch, seen=batch, is_table=is_table, labels=labels)
     if len(rows) < len(seen.question):
         view = view.take(rows)
         seen = seen[rows]
-    fit = _Fit(view=view, seen=seen, rows=rows)
+    people = None if people is None else people[rows]
+    fit = _Fit(view=view, seen=seen, rows=rows, people=people)
     with few_threads(batch):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
@@ -113,6 +122,16 @@ def fit_together(filters, X, y, groups):
         for filters_of_split, fit_of_split in _share_split(filters, fit):
             _take_over(filters_of_split, first)
             _fit_split(filters_of_split, fit_of_split)
+
+
+def _refuse_size(filter, people):
+    """ValueError where a size is asked for, and who judged decides what calibrates."""
+    if filter.calibration_size is not None:
+        raise ValueError(
+            f"calibration_size is {filter.calibration_size!r}, but people judged "
+            f"{int(people.sum())} of these answers and a model others: all of people's "
+            "calibrate, and the model's train. Leave calibration_size out"
+        )
 
 
 def _warn_of_no_errors(fit, labels):
@@ -127,7 +146,7 @@ def _warn_of_no_errors(fit, labels):
 
 def _share_split(filters, fit):
     """Filters by the number of questions that they hold out, and how they are fitted."""
-    if not fit.learning:
+    if not fit.learning or fit.people is not None:
         return [(filters, fit)]
     together: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for filter in filters:
@@ -194,8 +213,11 @@ def _fit_split(filters, fit):
     rest = held_rows = np.arange(len(fit.rows))
     calibration_view = fit.view
     held_seen = fit.seen
-    split = fit.learning or first.calibration_size is not None
-    if split:
+    split = fit.learning or first.calibration_size is not None or fit.people is not None
+    if fit.people is not None:
+        rest, held_rows = divide(fit.people, fit.code, fit.learning)
+        held_seen = fit.seen[held_rows]
+    elif split:
         n_held = _n_held(first, fit.code)
         rest, held_rows = hold_out(len(fit.code), n_held, fit.code, rng)
         held_seen = fit.seen[held_rows]

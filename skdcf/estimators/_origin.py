@@ -286,8 +286,10 @@ def note_judges(filter, batch, labels):
         warn(
             f"{share:.0%} of the labels that calibrate were given by a language model "
             f"({', '.join(names)}), so that the promise is about its verdicts: of errors "
-            "that it overlooks, any number may be kept. Label some problems by hand; "
-            "skdcf.labelling.agreement says how far the model's labels can be trusted",
+            "that it overlooks, any number may be kept. Draw some answers blindly and let a "
+            "person judge them (skdcf label): fit lets these calibrate and the model's train, "
+            "and on the command line --people FILE does. skdcf.labelling.agreement says how "
+            "far the model's labels can be trusted",
             LabelWarning,
         )
 

@@ -1,0 +1,196 @@
+"""Where people judged some answers and a model others, people's calibrate."""
+
+import numpy as np
+import pytest
+
+from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
+from skdcf.cli import main
+from skdcf.datasets import write_jsonl
+from skdcf.exceptions import CalibrationWarning, LabelWarning
+from skdcf.scorers import ClassifierScorer
+
+HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
+MODEL = {"kind": "model", "by": "judge", "when": None, "version": None}
+
+
+def draw(rng, n, who, first=0, n_claims=3):
+    """Answers of a law in which a judge overlooks what the scores overlook."""
+    graphs, labels, truth = [], [], []
+    for i in range(n):
+        score = rng.random((n_claims, 1))
+        true = rng.random(n_claims) >= 0.35 * (1 - score[:, 0])
+        verdict = true | (score[:, 0] > 0.6)  # errors of high scores pass for true
+        metadata = {"label_sources": [who] * n_claims}
+        if who is HUMAN:
+            metadata["drawn"] = "random"
+        graphs.append(
+            ReasoningGraph(
+                score,
+                (),
+                problem=f"question {who['kind']} {first + i}",
+                metadata=metadata,
+            )
+        )
+        labels.append((true if who is HUMAN else verdict).astype(int))
+        truth.append(true.astype(int))
+    return graphs, labels, truth
+
+
+def missed(cf, rng):
+    graphs, _, truth = draw(rng, 300, HUMAN, first=10_000)
+    masks = cf.predict(graphs)
+    pairs = zip(masks, truth, strict=True)
+    return np.mean([bool((row[mask] == 0).any()) for mask, row in pairs])
+
+
+def test_peoples_answers_calibrate_and_the_models_train():
+    rng = np.random.default_rng(0)
+    people, people_labels, _ = draw(rng, 60, HUMAN)
+    judged, judged_labels, _ = draw(rng, 90, MODEL)
+    cf = HardCF(ClassifierScorer(), alpha=0.1, random_state=0)
+    cf.fit([*people, *judged], [*people_labels, *judged_labels])
+    assert cf.n_calibration_ == 60
+    trained, calibrated = cf.seen([*people, *judged])
+    assert not trained[:60].any() and trained[60:].all()
+    assert calibrated[:60].all() and not calibrated[60:].any()
+    assert "judge" not in cf.describe()
+
+
+def test_the_promise_holds_by_what_people_call_false():
+    rng = np.random.default_rng(1)
+    by_people, by_model = [], []
+    for _ in range(80):
+        people, people_labels, _ = draw(rng, 39, HUMAN)
+        judged, judged_labels, _ = draw(rng, 60, MODEL)
+        scorer = ClassifierScorer()
+        mixed = HardCF(scorer, alpha=0.1, random_state=0).fit(
+            [*people, *judged], [*people_labels, *judged_labels]
+        )
+        by_people.append(missed(mixed, rng))
+        with pytest.warns(LabelWarning, match="--people FILE"):
+            alone = HardCF(scorer, alpha=0.1, random_state=0).fit(judged, judged_labels)
+        by_model.append(missed(alone, rng))
+    error = np.std(by_people, ddof=1) / np.sqrt(80)
+    assert np.mean(by_people) <= 0.1 + 3 * error
+    assert np.mean(by_model) > 0.15  # the law can tell both apart
+
+
+def test_a_question_that_has_both_calibrates_and_trains_nothing():
+    rng = np.random.default_rng(2)
+    people, people_labels, _ = draw(rng, 30, HUMAN)
+    judged, judged_labels, _ = draw(rng, 40, MODEL)
+    again = [
+        g.replace(problem=p.problem) for g, p in zip(judged[:10], people, strict=False)
+    ]
+    cf = HardCF(ClassifierScorer(), alpha=0.1, random_state=0).fit(
+        [*people, *again, *judged[10:]], [*people_labels, *judged_labels]
+    )
+    assert cf.n_calibration_ == 30
+    assert not cf.seen(again)[0].any() and cf.seen(judged[10:])[0].all()
+
+
+def test_a_claim_that_only_the_model_judged_counts_as_false_among_peoples():
+    rng = np.random.default_rng(3)
+    people = draw(rng, 40, HUMAN)[0]
+    judged, judged_labels, _ = draw(rng, 60, MODEL)
+    half = [
+        g.replace(metadata={"label_sources": [HUMAN, MODEL, None], "drawn": "random"})
+        for g in people
+    ]
+    ones = [np.ones(3, dtype=int) for _ in people]
+    unknown = [np.array([1, -1, -1]) for _ in people]
+    scorer = ClassifierScorer()
+
+    def fit(labels):
+        cf = HardCF(scorer, alpha=0.1, random_state=0)
+        return cf.fit([*half, *judged], [*labels, *judged_labels])
+
+    assert np.array_equal(
+        fit(ones).nonconformity_scores_, fit(unknown).nonconformity_scores_
+    )
+    assert np.isfinite(fit(ones).nonconformity_scores_).all()
+
+
+def test_answers_that_nobody_began_do_not_calibrate():
+    rng = np.random.default_rng(4)
+    people, people_labels, _ = draw(rng, 60, HUMAN)
+    judged, judged_labels, _ = draw(rng, 60, MODEL)
+    passed_over = [
+        g.replace(metadata={"label_sources": [None] * 3, "drawn": "random"})
+        for g in people[:20]
+    ]
+    nothing = [np.full(3, -1)] * 20
+    cf = HardCF(ClassifierScorer(), alpha=0.1, random_state=0).fit(
+        [*passed_over, *people[20:], *judged],
+        [*nothing, *people_labels[20:], *judged_labels],
+    )
+    assert cf.n_calibration_ == 40
+
+
+def test_levels_share_the_split_and_auto_learns_from_the_model():
+    rng = np.random.default_rng(5)
+    people, people_labels, _ = draw(rng, 50, HUMAN)
+    judged, judged_labels, _ = draw(rng, 120, MODEL)
+    cf = CoherentConformalFilter(random_state=0)
+    X, y = [*people, *judged], [*people_labels, *judged_labels]
+    filters = cf.fit_levels(X, y, [0.05, 0.1, 0.2])
+    assert [f.n_calibration_ for f in filters] == [50, 50, 50]
+    assert all(f.seen(judged)[0].all() for f in filters)
+
+
+def test_what_does_not_fit_is_said():
+    rng = np.random.default_rng(6)
+    people, people_labels, _ = draw(rng, 20, HUMAN)
+    judged, judged_labels, _ = draw(rng, 30, MODEL)
+    X, y = [*people, *judged], [*people_labels, *judged_labels]
+    with pytest.raises(
+        ValueError, match=r"calibration_size is 0\.5, but people judged 20"
+    ):
+        HardCF(ClassifierScorer(), calibration_size=0.5).fit(X, y)
+    with pytest.warns(LabelWarning, match="nothing here learns"):
+        assert HardCF(0, alpha=0.1).fit(X, y).n_calibration_ == 20
+    with pytest.warns(CalibrationWarning, match="49"):
+        HardCF(ClassifierScorer(), alpha=0.02).fit(X, y)
+    same = [
+        g.replace(problem=p.problem)
+        for g, p in zip(judged, [*people, *people], strict=False)
+    ]
+    with pytest.raises(ValueError, match="nothing is left to train"):
+        HardCF(ClassifierScorer()).fit([*people, *same], y)
+
+
+def test_marks_of_the_page_on_every_line_change_nothing():
+    """skdcf label writes the mark on each line, those that a model judged included."""
+    rng = np.random.default_rng(7)
+    people, people_labels, _ = draw(rng, 40, HUMAN)
+    judged, judged_labels, _ = draw(rng, 60, MODEL)
+    unjudged = [
+        g.replace(metadata={"drawn": "random"}) for g in draw(rng, 9, HUMAN, 99)[0]
+    ]
+    marked = [g.replace(metadata={**g.metadata, "drawn": "random"}) for g in judged]
+    X = [*unjudged[:4], *people, *unjudged[4:], *marked]
+    y = [*[np.full(3, -1)] * 4, *people_labels, *[np.full(3, -1)] * 5, *judged_labels]
+    cf = HardCF(ClassifierScorer(), alpha=0.1, random_state=0).fit(X, y)
+    assert cf.n_calibration_ == 40
+    assert cf.seen(people)[1].all() and not cf.seen(people)[0].any()
+    assert cf.seen(marked)[0].all() and not cf.seen(marked)[1].any()
+
+
+def test_the_command_takes_two_files(tmp_path, capsys):
+    rng = np.random.default_rng(8)
+    people, people_labels, _ = draw(rng, 45, HUMAN)
+    judged, judged_labels, _ = draw(rng, 70, MODEL)
+    plain = [g.replace(metadata=None) for g in people]
+    write_jsonl(tmp_path / "people.jsonl", plain, people_labels)
+    write_jsonl(
+        tmp_path / "judged.jsonl",
+        [g.replace(metadata=None) for g in judged],
+        judged_labels,
+    )
+    model = tmp_path / "model.skops"
+    command = ["fit", tmp_path / "judged.jsonl", "--people", tmp_path / "people.jsonl"]
+    assert main([*map(str, command), "-o", str(model), "--scorer", "logistic"]) == 0
+    said = capsys.readouterr().err
+    assert "45 answers calibrated" in said and "judge model" not in said
+    cf = load(model)
+    assert cf.seen(plain)[1].all() and not cf.seen(plain)[0].any()

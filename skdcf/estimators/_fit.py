@@ -104,15 +104,19 @@ def fit_together(filters, X, y, groups):
 
     seen = seen_of(batch, groups)
     rows = rows_that_count(batch, labels)
-    people = judged_by_people(batch)
-    if people is not None:
-        _refuse_size(first, people)
-        labels = without_verdicts_of_models(labels, batch, people)
     view = View(passed=batch, seen=batch, is_table=is_table, labels=labels)
     if len(rows) < len(seen.question):
         view = view.take(rows)
         seen = seen[rows]
-    people = None if people is None else people[rows]
+
+    # Verdicts of a model among labels of people train, and do not calibrate.
+    people = None
+    if batch.metadata is not None:
+        people = judged_by_people(view.passed)
+    if people is not None:
+        _refuse_size(first, people)
+        labels_of_people = without_verdicts_of_models(view.labels, view.passed, people)
+        view = replace(view, labels=labels_of_people)
     fit = _Fit(view=view, seen=seen, rows=rows, people=people)
     with few_threads(batch):
         if first.features is None or not learns(first.features):

@@ -29,7 +29,7 @@ STYLE = (
     """
 .skdcf{font:14px/1.45 system-ui,-apple-system,"Segoe UI",sans-serif;color:var(--ink);
 background:var(--paper);border:1px solid var(--frame);border-radius:6px;
-padding:12px 14px;margin:4px 0;max-width:70em;box-sizing:border-box;text-align:left;
+padding:12px 14px;margin:4px 0;max-width:86em;box-sizing:border-box;text-align:left;
 overflow-wrap:anywhere}
 .skdcf .title{font-weight:600;margin:0 0 6px}
 .skdcf .problem{white-space:pre-wrap;margin:0 0 10px;padding:6px 10px;
@@ -53,12 +53,12 @@ margin:0;padding:1px 0;align-items:center;border-bottom:1px solid var(--line)}
 align-items:center}
 .skdcf .legend span{display:inline-flex;align-items:center;gap:5px}
 .skdcf .plot{background:#fff;border-radius:4px;max-width:100%;overflow-x:auto}
-.skdcf table.numbers{border-collapse:collapse;font-variant-numeric:tabular-nums;
+.skdcf table.numbers{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;
 margin:4px 0;background:none;color:inherit}
 .skdcf .wide{overflow-x:auto}
 .skdcf table.numbers caption{text-align:left;padding:2px 0 6px;color:inherit}
 .skdcf table.numbers tbody tr{background:none}
-.skdcf table.numbers th,.skdcf table.numbers td{padding:3px 10px;text-align:right;
+.skdcf table.numbers th,.skdcf table.numbers td{padding:3px 8px;text-align:right;
 border-bottom:1px solid var(--line);background:none;color:inherit;white-space:nowrap}
 .skdcf table.numbers th{border-bottom:2px solid var(--rule);font-weight:600}
 .skdcf table.numbers td:first-child,.skdcf table.numbers th:first-child{text-align:left}
@@ -77,7 +77,7 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body{{margin:0 auto;max-width:68em;padding:12px;background:#fafafa;color:#1d1d1d;
+body{{margin:0 auto;max-width:86em;padding:12px;background:#fafafa;color:#1d1d1d;
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
 @media(prefers-color-scheme:dark){{body{{background:#12171e;color:#e4e8ee}}}}
 </style>

@@ -243,3 +243,11 @@ def test_stopping_needs_a_chain():
     apart = HardCF(0, online=True, edges="none").fit(X, y)
     with pytest.raises(ValueError, match="edges that make a chain"):
         next(apart.stream(fork, stop=True, feature_names=names))
+
+
+def test_a_very_long_run_is_a_chain_or_refused():
+    steps = [{"role": "assistant", "content": f"step {i}"} for i in range(10_000)]
+    with pytest.raises(ValueError, match=r"10,000 steps.*up to 2,000 steps"):
+        read(USER, *steps, edges="data")
+    graph = read(USER, *steps, edges="chain")
+    assert graph.n_claims == 10_000 and len(graph.edges) == 9_999

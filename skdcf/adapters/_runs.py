@@ -30,6 +30,7 @@ _COLUMNS = (
 _NO_CONTENT = "(no content)"
 #: Shorter arguments occur in observations by chance.
 _SHORTEST_ARGUMENT = 3
+_MOST_STEPS = 2000  # of which each is compared with all before it
 
 
 def from_runs(runs: Sequence[Mapping[str, Any]], *, edges: str = "chain") -> Bunch:
@@ -68,7 +69,8 @@ def from_runs(runs: Sequence[Mapping[str, Any]], *, edges: str = "chain") -> Bun
     ------
     ValueError
         If a run has no task, or no step; if a message has no known role; if an answer
-        comes before its call; or if a label belongs to no step.
+        comes before its call; or if a label belongs to no step. With ``edges="data"`` also
+        if a run has more than 2,000 steps.
 
     Examples
     --------
@@ -208,6 +210,12 @@ class _Steps:
 
     def data_flow(self):
         """Pairs (step whose observation is used, step that uses it)."""
+        if len(self.texts) > _MOST_STEPS:
+            raise ValueError(
+                f'the run has {len(self.texts):,} steps, and with edges="data" each is '
+                f"compared with all before it, up to {_MOST_STEPS:,} steps: use "
+                'edges="chain", or cut the run into parts'
+            )
         pairs = []
         for v, arguments in enumerate(self.arguments):
             for u in range(v):

@@ -56,7 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             with _accepted(getattr(options, "accept_origin", None)):
                 return run(options) or OK
     except KeyboardInterrupt:
-        print("skdcf: interrupted; no output was written", file=sys.stderr)
+        print(
+            "skdcf: interrupted; a file is there only if it was complete",
+            file=sys.stderr,
+        )
         return INTERRUPTED
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

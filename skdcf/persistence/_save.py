@@ -78,6 +78,12 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
         content = build(parts, f"{schema['__module__']}.{schema['__class__']}")
         # Objects made here may be made again here; those that cannot be are found now.
         io.loads(content, trusted=io.get_untrusted_types(data=content))
+    except RecursionError as error:
+        raise ValueError(
+            f"{type(filter).__name__} cannot be saved: it holds an object that refers to "
+            "itself, as a search and a set_score_request do. Of a search save "
+            "best_estimator_, which is the filter that it chose"
+        ) from error
     except Exception as error:
         raise ValueError(
             f"{type(filter).__name__} cannot be saved: {error}. A filter holds classes "

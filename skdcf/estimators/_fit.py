@@ -65,7 +65,7 @@ class _Fit:
     people: NDArray[np.bool_] | None = None
 
     @cached_property
-    def code(self):
+    def question_number(self):
         """The number of the question of each problem."""
         question = self.seen.question
         each_alone = (question < 0).all()
@@ -73,10 +73,10 @@ class _Fit:
 
     def task(self, filter, rows, rng):
         """The task of a scorer for the problems in some rows."""
-        each_alone = len(self.code) == self.code.max() + 1
+        each_alone = len(self.question_number) == self.question_number.max() + 1
         return Task(
             alpha=max(filter.alpha, 1e-9),  # below, training could only overflow
-            groups=None if each_alone else self.code[rows],
+            groups=None if each_alone else self.question_number[rows],
             rng=rng,
             relaxation=filter.relaxation,
             training=filter.training,
@@ -149,12 +149,15 @@ def _warn_of_no_errors(fit, labels):
 
 
 def _share_split(filters, fit):
-    """Filters by the number of questions that they hold out, and how they are fitted."""
+    """Filters that hold out the same questions, with the fit that they share.
+
+    A level whose labels allow no training has a fit of its own, by `_untrained`.
+    """
     if not fit.learning or fit.people is not None:
         return [(filters, fit)]
     together: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for filter in filters:
-        n_held = _n_held(filter, fit.code)
+        n_held = _n_held(filter, fit.question_number)
         fit_of_level = _untrained(filter, fit, n_held)
         key = (n_held, id(fit_of_level))
         together.setdefault(key, ([], fit_of_level))[0].append(filter)
@@ -164,7 +167,7 @@ def _share_split(filters, fit):
 def _untrained(filter, fit, n_held):
     """A fit that trains nothing, where labels allow no training; else the same fit."""
     needed = filter._resolved().problems_needed(filter.alpha)
-    n_questions = fit.code.max() + 1
+    n_questions = fit.question_number.max() + 1
     too_few_to_train = n_held < needed <= n_questions
     if (
         fit.scorer is None
@@ -176,10 +179,10 @@ def _untrained(filter, fit, n_held):
     return replace(fit, scorer=scorer, learning=False) if scorer else fit
 
 
-def _n_held(filter, code):
+def _n_held(filter, question_number):
     """How many questions a filter holds out for calibration."""
-    n_questions = int(code.max()) + 1
-    if n_questions == 1 < len(code):
+    n_questions = int(question_number.max()) + 1
+    if n_questions == 1 < len(question_number):
         raise ValueError("all problems are in one group: nothing can be held out")
     size = filter.calibration_size
     if size is None:
@@ -197,7 +200,10 @@ def _take_over(filters, first):
 
 
 def _fit_columns(filter, fit, train):
-    """Learn the columns from some problems, compute them for all, resolve the scorer."""
+    """Learn the columns from some problems, compute them for all, resolve the scorer.
+
+    Changes ``fit``: its view holds the columns then, and its scorer is known.
+    """
     filter.features_ = None
     if filter.features is not None:
         filter.features_ = fit_columns(filter.features, train.passed, train.labels)
@@ -210,7 +216,7 @@ def _fit_columns(filter, fit, train):
 
 def _fit_split(filters, fit):
     """Train on some problems and calibrate on others, or on all where nothing learns."""
-    first = filters[0]
+    first = filters[0]  # of those that share this split
     rng = np.random.RandomState(first._seed)
 
     # Questions are split, and all answers to one are on the same side.
@@ -219,11 +225,13 @@ def _fit_split(filters, fit):
     held_seen = fit.seen
     split = fit.learning or first.calibration_size is not None or fit.people is not None
     if fit.people is not None:
-        rest, held_rows = divide(fit.people, fit.code, fit.learning)
+        rest, held_rows = divide(fit.people, fit.question_number, fit.learning)
         held_seen = fit.seen[held_rows]
     elif split:
-        n_held = _n_held(first, fit.code)
-        rest, held_rows = hold_out(len(fit.code), n_held, fit.code, rng)
+        n_held = _n_held(first, fit.question_number)
+        rest, held_rows = hold_out(
+            len(fit.question_number), n_held, fit.question_number, rng
+        )
         held_seen = fit.seen[held_rows]
 
     # What learns sees judged problems, with their labels.
@@ -232,9 +240,9 @@ def _fit_split(filters, fit):
         if learns(first.features):
             _fit_columns(first, fit, train)
             _take_over(filters, first)
-        train = fit.view.take(rest)
+        train = fit.view.take(rest)  # again, now with the columns that were learnt
         trained = fit.seen[rest]
-    else:  # it may look at what calibrates, but not at what is true of it
+    else:  # It may look at the problems, those that calibrate included, but at no label.
         train = fit.view.take(rest) if split else fit.view
         train = replace(train, labels=np.full_like(train.labels, -1))
         trained = Seen.unknown(0)
@@ -254,11 +262,12 @@ def _fit_split(filters, fit):
             parts[id(scorer)] = filter._part(
                 calibration_view, held_seen, fit.rows[held_rows]
             )
+        # What was held out was sized for its rank, or is all that people judged.
         filter._store(parts[id(scorer)], fewest=not split)
         if isinstance(scorer, PublicPrior):
             calibrating = np.setdiff1d(fit.rows[held_rows], filter.left_over_)
-            apart = np.flatnonzero(~np.isin(fit.rows, calibrating))
-            scorer.warn_of(fit.view.take(apart).seen, fit.seen.text)
+            not_calibrating = np.flatnonzero(~np.isin(fit.rows, calibrating))
+            scorer.warn_of(fit.view.take(not_calibrating).seen, fit.seen.text)
 
 
 def _judged(view, rows):
@@ -285,9 +294,9 @@ def refuse_without_theory(filter):
         )
 
 
-def at_level(filter, alpha, made=clone):
-    """A clone, or what ``made`` makes, for another alpha."""
-    copied = made(filter).set_params(alpha=alpha)
+def at_level(filter, alpha, copier=clone):
+    """A clone, or what ``copier`` makes, for another alpha."""
+    copied = copier(filter).set_params(alpha=alpha)
     if copied.guarantee is not None:
         copied.guarantee = copied.guarantee.for_level(alpha)
     return copied
@@ -310,8 +319,8 @@ def _refuse_unused(filter, scorer):
 def judged_problems(batch, labels):
     """Whether a claim of each problem was judged.
 
-    A person who was unsure has judged, too, where the metadata say who looked at a claim:
-    without what people are unsure of, the rest would err too rarely.
+    Unsure counts as judged where the metadata say who looked at a claim: leaving hard claims
+    out would make the error rate look too low.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     for i in np.flatnonzero(~judged) if batch.metadata is not None else ():

@@ -2,7 +2,7 @@
 
 Replies are on disk as soon as they have been read with success, in one SQLite table from
 the digest of a call to the reply as JSON: what a killed program had is not asked for
-again, and what nobody could read is.
+again. Unreadable replies are not stored, so they are asked for again.
 
 A client keeps an `Engine` as long as it lives: one loop in a thread of its own, with warm
 connections, one bound of calls and one cache for whoever calls, from whatever thread. A
@@ -42,7 +42,7 @@ class ReplyCache:
     """Replies by the digest of their call, in a file.
 
     Several programs may use a file at once. Nobody but its owner may read it: texts of
-    users stand in it, though never a key.
+    users stand in it, though never the key of an API.
     """
 
     def __init__(self, path):
@@ -145,8 +145,10 @@ class Session:
     async def ask(self, call, read, again, usage):
         """What ``read`` makes of the reply to a call, from the cache where it is known.
 
-        Where ``read`` raises ValueError, ``again(call, reply, problem)`` is asked; the
-        reply that is read at last is kept under the name of the first call.
+        Where ``read`` raises ValueError, ``again(call, reply, problem)`` gives the next call,
+        always made from the first one; the reply that is read at last is kept under the
+        digest of the first call. Whoever makes a call that is on its way gets what the
+        ``read`` of the first caller makes of it, and that caller's usage counts it.
         """
         engine = self.engine
         key = call.key(engine.transport.identity)
@@ -157,7 +159,7 @@ class Session:
                 usage.add(reply, cached=True)
                 return value
         if self._dry:
-            raise CallError("the reply is not in the cache")
+            raise CallError("there is no readable reply in the cache")
         if key not in engine.asked:  # the same call twice at once is made once
             conversation = self._converse(key, call, read, again=again, usage=usage)
             task = asyncio.create_task(conversation)
@@ -179,7 +181,8 @@ class Session:
             try:
                 value = read(reply)
             except ValueError as error:
-                call = again(first, reply, problem := str(error))
+                problem = str(error)
+                call = again(first, reply, problem)
             else:
                 self._known[key] = json.dumps(asdict(reply)), call.prompt
                 return value

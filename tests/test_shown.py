@@ -176,6 +176,23 @@ def test_one_answer_alone_is_predict(problems, fitted):
         assert np.array_equal(mask, expected)
 
 
+def test_a_claim_whose_risk_equals_the_threshold_is_not_kept():
+    rng = np.random.default_rng(4)
+    X = rng.permutation(199).reshape(-1, 1) / 199  # each value once
+    y = (rng.random(199) < 0.3 + 0.7 * X[:, 0]).astype(int)
+    cf = HardCF(0, alpha=0.05).fit(X, y)
+    scores = cf.nonconformity_scores_
+    new = np.r_[-scores[np.isfinite(scores)], rng.random(60)].reshape(-1, 1)
+    n_equal = 0
+    for alpha in (0.1, 0.15, 0.2, 0.25, 0.3, 0.4):
+        kept = release_claims(cf, new, alpha)
+        rank = shown_rank(scores, -new[:, 0], alpha)
+        threshold = scores[rank - 1] if rank else -np.inf
+        n_equal += int((-new[:, 0] == threshold).sum())
+        assert np.array_equal(kept, -new[:, 0] < threshold)
+    assert n_equal > 1
+
+
 def test_answers_without_claims_count_in_the_batch(problems, fitted):
     new = problems[0][400:450]
     empty = GraphBatch.from_graphs(

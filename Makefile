@@ -22,7 +22,7 @@ export MPLBACKEND ?= Agg
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/with-plot,data
+demo: $(VENV)/with-plot
 	$(BIN)/python -m skdcf demo $(DEMO_ARGS)
 
 test: $(VENV)/with-test

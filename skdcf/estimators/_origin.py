@@ -37,8 +37,10 @@ PARTS = {
 MADE = {
     "extraction": "what extracted the claims",
     "edges_corrected": "whether a person changed edges",
+    "chosen_by": "the rule that chose the answer among several",
     "label_meaning": "what a label means",
 }
+_AS_SAMPLED = "none, as sampled"  # where no rule chose
 _MOST = 0.9  # share of problems with edges that counts as nearly all
 _FEW = 0.05  # share of labels by a model above which there is a warning
 _NOTHING = "nothing false"
@@ -145,6 +147,7 @@ def origin_of(filter, batch, labelled):
         values["extraction"][text_of[id(extraction)]] = True
         if reads:
             values["edges_corrected"][bool(row.get("edges_corrected"))] = True
+        values["chosen_by"][row.get("chosen_by") or _AS_SAMPLED] = True
         meaning = row.get("label_meaning")
         if labelled or meaning is not None:
             values["label_meaning"][meaning] = True

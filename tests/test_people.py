@@ -194,3 +194,31 @@ def test_the_command_takes_two_files(tmp_path, capsys):
     assert "45 answers calibrated" in said and "judge model" not in said
     cf = load(model)
     assert cf.seen(plain)[1].all() and not cf.seen(plain)[0].any()
+
+
+@pytest.mark.parametrize(("n_unjudged", "n_calibrate"), [(0, 25), (10, 20)])
+def test_empty_answers_of_people_count_where_all_others_were_begun(
+    tmp_path, n_unjudged, n_calibrate
+):
+    rng = np.random.default_rng(9)
+    people, people_labels, _ = draw(rng, 20 + n_unjudged, HUMAN)
+    judged, judged_labels, _ = draw(rng, 40, MODEL)
+    for i in range(n_unjudged):
+        people_labels[i] = np.full(3, -1)
+    empty = [
+        ReasoningGraph(np.empty((0, 1)), (), problem=f"empty {i}") for i in range(5)
+    ]
+    plain = [g.replace(metadata=None) for g in people]
+    no_labels = [np.empty(0, dtype=int)] * 5
+    write_jsonl(
+        tmp_path / "people.jsonl", [*plain, *empty], [*people_labels, *no_labels]
+    )
+    write_jsonl(
+        tmp_path / "judged.jsonl",
+        [g.replace(metadata=None) for g in judged],
+        judged_labels,
+    )
+    model = tmp_path / "model.skops"
+    command = ["fit", tmp_path / "judged.jsonl", "--people", tmp_path / "people.jsonl"]
+    assert main([*map(str, command), "-o", str(model), "--scorer", "logistic"]) == 0
+    assert load(model).n_calibration_ == n_calibrate

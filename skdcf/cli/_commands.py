@@ -92,6 +92,8 @@ def _with_people(judged, options):
     What the files do not say of their labels is what the command says.
     """
     people = files.read_problems(options, labelled=True, path=options.people)
+    # Beside answers that nobody began, all empty ones would pass for answers without errors.
+    all_begun = all((row >= 0).any() or not len(row) for row in people.labels)
     marked = []
     for problems, kind in ((judged, "model"), (people, "human")):
         for graph, row in zip(problems.graphs, problems.labels, strict=True):
@@ -101,7 +103,8 @@ def _with_people(judged, options):
                 sources = [source if label >= 0 else None for label in row]
                 metadata = dict(set_label_sources(graph, sources).metadata)
             if kind == "human":
-                metadata.setdefault("drawn", "random" if graph.n_claims else "reached")
+                is_reached = all_begun and not graph.n_claims
+                metadata.setdefault("drawn", "reached" if is_reached else "random")
             marked.append(graph.replace(metadata=metadata))
     return Bunch(
         graphs=GraphBatch.from_graphs(marked), labels=[*judged.labels, *people.labels]

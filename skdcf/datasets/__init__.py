@@ -1,6 +1,7 @@
 """Data: real sets to download, made-up ones to draw, and files to exchange."""
 
 from ..graphs import labels_from_first_error
+from ._agents import fetch_agent_process_bench
 from ._claimwise import (
     fetch_coherent_math,
     fetch_conformal_factuality,
@@ -22,6 +23,7 @@ from .records import build_dataset
 
 __all__ = [
     "build_dataset",
+    "fetch_agent_process_bench",
     "fetch_coherent_math",
     "fetch_conformal_factuality",
     "fetch_felm",

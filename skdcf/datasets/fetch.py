@@ -38,10 +38,17 @@ class Source(NamedTuple):
 def _read_sources():
     folders = json.loads(files(__package__).joinpath("sources.json").read_text("utf-8"))
     return {
-        f"{folder}/{name}": Source(f"{place['url']}/{name}", checksum)
+        f"{folder}/{name}": Source(_address(place["url"], name), checksum)
         for folder, place in folders.items()
         for name, checksum in place["files"].items()
     }
+
+
+def _address(url, name):
+    """Where a file lies: in a folder, or where its name is a part of another name."""
+    if "{stem}" in url:
+        return url.format(stem=Path(name).stem)
+    return f"{url}/{name}"
 
 
 #: Path below the data directory -> where the file comes from.

@@ -1,0 +1,183 @@
+"""Runs of agents of which people, and language models as judges, judged every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Unpack
+
+from .._checks import check_choice
+from ..graphs.sources import SOURCES
+from .fetch import Names, Options, chosen, fetcher, load, read, rows
+from .runs import read_run
+
+_SUBSETS = ("hotpotqa", "tau2", "bfcl", "gaia_dev")
+_WITH_TEXTS = ("hotpotqa",)
+_JUDGES = (
+    "deepseek-v3.2",
+    "gemini-3-flash",
+    "gpt-5.2-thinking",
+    "kimi-k2.5",
+    "llama-3.3-70b",
+    "qwen3-8b",
+)
+_FOLDER = "agent_process_bench"
+#: Published verdicts are good, neutral and wrong; some of the models' are missing.
+_LABELS = {1: 1, 0: 1, -1: 0, None: -1}
+
+
+@fetcher()
+def fetch_agent_process_bench(
+    subset: str = "hotpotqa",
+    *,
+    judges: Names = (),
+    labels: str = "people",
+    graph: str = "chain",
+    **options: Unpack[Options],
+) -> Any:
+    """Load AgentProcessBench: runs of agents, with every step judged by people.
+
+    Parameters
+    ----------
+    subset : {"hotpotqa", "tau2", "bfcl", "gaia_dev"}
+        Five runs of each of 50 tasks. "hotpotqa" has the texts of its steps; of the others
+        only positions and verdicts are read.
+    judges : {"deepseek-v3.2", "gemini-3-flash", "gpt-5.2-thinking", "kimi-k2.5", \
+"llama-3.3-70b", "qwen3-8b", "all"} or list of them
+        Models whose verdicts become columns, as published: 1 good, 0 neutral or missing,
+        -1 wrong. They judged runs that were over: see ``DESCR``.
+    labels : str
+        Whose verdicts are the labels: "people", or the name of a judge.
+    graph : {"chain", "data", "none"}
+        As in `skdcf.adapters.from_runs`; "none": the steps stand alone. "data" needs texts.
+    data_home : path-like, optional
+        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``.
+    download_if_missing : bool
+        Otherwise a missing file is an OSError.
+    n_retries : int
+        How often a download that failed is tried again.
+    delay : float
+        Seconds before it is tried again.
+    on_invalid : {"raise", "drop"}
+        What happens to a run whose verdicts and steps do not fit each other.
+    return_X_y : bool
+        Return ``(graphs, labels)`` instead of a Bunch.
+    return_groups : bool
+        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 0 wrong, 1 not wrong, -1
+        where a judge gave no verdict), ``groups`` (a number per task), ``metadata`` (list
+        of dict, with the sources of the labels), ``feature_names``, ``dropped`` (list of
+        (id, reason)), ``DESCR``.
+
+    Raises
+    ------
+    ValueError
+        On an unknown name, if data flow is asked for where there are no texts, or on a
+        broken run with ``on_invalid="raise"``.
+    OSError
+        If a file is missing and cannot be downloaded.
+
+    References
+    ----------
+    *AgentProcessBench*, 2026, arXiv:2603.14465.
+    """
+    check_choice("subset", subset, _SUBSETS)
+    check_choice("labels", labels, ("people", *_JUDGES))
+    check_choice("graph", graph, ("chain", "data", "none"))
+    if graph == "data" and subset not in _WITH_TEXTS:
+        raise ValueError(
+            f'graph="data" needs the texts of the steps, which {subset} does not have here: '
+            'use graph="chain" or graph="none"'
+        )
+    names = chosen(judges=(judges, _JUDGES))["judges"] if len(judges) else []
+    return load(
+        _FOLDER,
+        _records(subset, dict.fromkeys([*names, labels]), options),
+        partial(_parse_run, judges=names, labels=labels, edges=graph),
+        options,
+        subset=subset,
+        judges=names or "none",
+        labels=labels,
+        edges=graph,
+    )
+
+
+def _records(subset, names, options) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The runs, each with the verdicts of several judges."""
+    verdicts = {}
+    for name in names:
+        folder = "labels" if name == "people" else f"judges/{name}"
+        verdicts[name] = {
+            _run_of(record): record["step_labels"]
+            for record in read(f"{_FOLDER}/{folder}/{subset}.jsonl", options)
+        }
+    folder = "" if subset in _WITH_TEXTS else "labels/"
+    pattern = f"{_FOLDER}/{subset}/{{query_index}}/{{sample_index}}"
+    for id, record in rows(f"{_FOLDER}/{folder}{subset}.jsonl", pattern, options):
+        of_run = {
+            name: runs.get(_run_of(record), {}) for name, runs in verdicts.items()
+        }
+        yield id, record | {"subset": subset, "verdicts": of_run}
+
+
+def _run_of(record):
+    return record["query_index"], record["sample_index"]
+
+
+def _parse_run(record, judges, labels, edges):
+    task = f"{record['subset']}/{record['query_index']}"
+    if record["subset"] in _WITH_TEXTS:
+        run = {"task": task, "messages": record["messages"]}
+        line = read_run(run, "data" if edges == "data" else "chain")
+        positions = line["metadata"]["messages"]
+        line["problem"] = record["question"]
+    else:
+        positions = sorted(map(int, record["step_labels"]))
+        line = {
+            "features": [[float(v)] for v in range(len(positions))],
+            "feature_names": ["position"],
+            "edges": [[v - 1, v] for v in range(1, len(positions))],
+            "group": task,
+        }
+
+    verdicts = {
+        name: _in_order(name, of_run, positions)
+        for name, of_run in record["verdicts"].items()
+    }
+    for name in judges:
+        line["feature_names"].append(f"verdict of {name}")
+        for row, verdict in zip(line["features"], verdicts[name], strict=True):
+            row.append(float(verdict or 0))
+    if edges == "none":
+        line["edges"] = []
+
+    line["labels"] = [_LABELS[verdict] for verdict in verdicts[labels]]
+    kind = "human" if labels == "people" else "model"
+    source = {"kind": kind, "by": labels, "when": None, "version": None}
+    line["metadata"] = {
+        "subset": record["subset"],
+        "task": record["query_index"],
+        "run": record["sample_index"],
+        "messages": positions,
+        SOURCES: [source] * len(positions),
+    }
+    # All runs were judged, so that none was chosen by how it looks.
+    if labels == "people":
+        line["metadata"]["drawn"] = "random"
+    return line
+
+
+def _in_order(name, of_run, positions):
+    """The verdicts of one judge in the order of the steps."""
+    judged = sorted(map(int, of_run))
+    if judged != positions:
+        raise ValueError(
+            f"{name} judged the messages {judged}, but the steps of the run are the "
+            f"messages {positions}"
+        )
+    return [of_run[str(position)] for position in positions]

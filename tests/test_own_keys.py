@@ -88,3 +88,91 @@ def test_labels_of_support_without_a_context_are_refused(tmp_path, capsys):
     assert main(["fit", str(path), "-o", str(out)]) == 2
     assert "no line has a context" in capsys.readouterr().err
     assert not out.exists()
+
+
+def write_lines(path, records):
+    """A file with these records, one a line."""
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_all_that_is_wrong_with_a_file_is_said_at_once(tmp_path, capsys):
+    """Equal messages once, with the lines; good lines between are none of them."""
+    bad = {"question": "?", "labls": [1], "chunks": PASSAGES, "claims": ["a"]}
+    good = {"question": "?", "claims": ["a"]}
+    other = {"question": "?", "steps": ["a"]}
+    path = write_lines(tmp_path / "log.jsonl", [bad] * 3 + [good] + [bad, other])
+    out = tmp_path / "out.jsonl"
+    assert main(["features", str(path), "-o", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("--map labls=labels") == said.count("--map chunks=context") == 1
+    assert "lines 1 to 3 and 5:" in said and "line 6: there are neither" in said
+    assert "rename=" not in said
+    assert not out.exists()
+    assert main(["check", str(path)]) == 1
+    said = capsys.readouterr().out
+    assert "5 broken lines" in said and said.count("--map chunks=context") == 1
+    with pytest.raises(ValueError, match=r"lines 1 to 3 and 5: .*rename="):
+        read_jsonl(path)
+
+
+def instructions(n, **more):
+    """Answers to one instruction over passages, of which two answers share each."""
+    for i in range(n):
+        passage = f"Report {i // 2}: the bridge number {i // 2} was opened in {1900 + i // 2}."
+        yield {
+            "id": f"a{i}",
+            "problem": "Summarise the passage.",
+            "ticket": i // 4,
+            "context": [passage],
+            "claims": [f"It was opened in {1900 + i}.", "Trams crossed it."],
+            "edges": [],
+            "labels": [1, i % 3 > 0],
+            **more,
+        }
+
+
+@pytest.mark.parametrize(
+    ("by", "n_questions"), [("ticket", 15), ("context", 30), ("none", 60), ("id", 60)]
+)
+def test_an_instruction_is_fitted_by_what_names_the_question(
+    tmp_path, capsys, by, n_questions
+):
+    path = str(write_lines(tmp_path / "log.jsonl", instructions(60)))
+    model = str(tmp_path / "m.skops")
+    fit = ["fit", path, "-o", model, "--scorer", "context_trigrams", "--alpha", "0.2"]
+    fit += ["--features", "built-in"]
+    assert main(fit) == 2
+    said = capsys.readouterr().err
+    assert "--group-by context" in said and "--group-by none" in said
+    assert "groups=" not in said and not (tmp_path / "m.skops").exists()
+    assert main([*fit, "--group-by", by]) == 0
+    said = capsys.readouterr().err
+    assert f"60 problems of {n_questions} questions" in said
+    assert ("divides answers over the same passages" in said) == (by in ("none", "id"))
+
+    # What calibrated is known again in another file, and what did not is not.
+    new = write_lines(tmp_path / "new.jsonl", list(instructions(90))[60:])
+    assert main(["evaluate", model, str(new), "--group-by", by]) == 0
+    assert "trained or calibrated" not in capsys.readouterr().out
+    kept = tmp_path / "kept.jsonl"
+    shown = ["--promise", "shown", "--alpha", "0.3", "--one-each", "--group-by", by]
+    assert main(["filter", model, str(new), "-o", str(kept), *shown]) == 0
+    assert main(["filter", model, path, "-o", str(kept), *shown]) == 2
+    assert "that calibrated the filter" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("tickt", "--group-by tickt: the key is None"),
+        ("weight", "the key is 1.5, but the question"),
+        ("context", "there is no context, by which"),
+    ],
+)
+def test_a_question_that_no_key_names_is_refused(tmp_path, capsys, by, message):
+    record = {"problem": "?", "claims": ["a", "b"], "edges": [], "weight": 1.5}
+    path = write_lines(tmp_path / "log.jsonl", [record])
+    assert main(["check", str(path), "--group-by", by]) == 1
+    assert message in capsys.readouterr().out

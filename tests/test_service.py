@@ -451,7 +451,7 @@ def test_what_is_wrong_with_a_stream_is_said(fitted, online):
     _, said = stream(app, as_lines([head, first]) + b"{")
     assert [list(line) for line in said] == [["claim", "keep"], ["error"]]
     status, reply = stream(create_app(fitted), as_lines([head, first]))
-    assert status == 400 and "online=True" in reply["error"]
+    assert status == 400 and "send the whole answer" in reply["error"]
     text = call(app, "/metrics", method="GET")[1]
     assert "skdcf_waiting 1\n" in text  # this request alone
 

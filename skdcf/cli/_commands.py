@@ -18,6 +18,7 @@ from tqdm import tqdm
 from .. import evaluation, inspection, labelling, load, metrics, reporting, save
 from .._checks import printable
 from .._files import iter_objects
+from .._messages import reworded
 from ..datasets import jsonl, records
 from ..estimators import CoherentConformalFilter
 from ..exceptions import CalibrationWarning, LabelWarning
@@ -35,7 +36,7 @@ from . import _files as files
 RESULT = "filtered"  # the key of the metadata under which the result stands
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # problems in memory at a time
-_SHOWN = 20  # broken lines
+_SHOWN = 20  # faults of lines
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
@@ -191,9 +192,9 @@ def filter_problems(options):
     filter = load(options.model)
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
-    rename = files.renamed(options)
     path = files.source(options.problems)
-    problems = jsonl.iter_jsonl(path, rename=rename, own=files.own_keys(options))
+    read = files.problem_reader(options)
+    problems = jsonl.read_lines(path, read, "raise", dropped=[])
     if options.promise == "shown":
         rows = _shown(filter, list(problems), alpha, options.one_each, counts)
     else:
@@ -291,16 +292,15 @@ def _find(graphs, wanted):
 def check(options):
     """Print what there is, and each line that breaks the format."""
     path = files.source(options.problems)
-    rename = files.renamed(options)
-    try:
-        own = files.own_keys(options)
-        problems = jsonl.read_jsonl(path, rename=rename, own=own, on_invalid="drop")
-        summary = _summary(problems)
-        dropped = problems.dropped
-    except ValueError as error:
-        if not (dropped := getattr(error, "dropped", None)):
-            raise
-        summary = {"problems": 0}
+    dropped: list[tuple[int, str]] = []
+    read = files.problem_reader(options)
+    rows = list(jsonl.read_lines(path, read, "drop", dropped))
+    if not rows and not dropped:
+        raise ValueError(f"{options.problems}: there is no problem in the data")
+    summary = {"problems": 0}
+    if rows:
+        summary = _summary(jsonl.bunch_of(rows, options.problems, dropped))
+    dropped = [(number, reworded(reason, "program")) for number, reason in dropped]
     summary["read_as"] = _usual_names(options)
     summary["broken_lines"] = [{"line": n, "reason": why} for n, why in dropped]
     text = "\n".join(_describe(options.problems, summary))
@@ -332,7 +332,7 @@ def _summary(data):
     try:
         questions = files.count_questions(graphs)
     except ValueError as error:  # one text may be an instruction, or a question
-        questions = str(error)
+        questions = reworded(error, "program")
     return {
         "problems": len(graphs),
         "claims": graphs.n_claims,
@@ -361,9 +361,10 @@ def _describe(name, summary):
         yield f"  {title:13} {value or 'none'}"
     if broken := summary["broken_lines"]:
         yield f"{len(broken)} broken lines:"
-        yield from (f"  line {b['line']}: {b['reason']}" for b in broken[:_SHOWN])
-        if len(broken) > _SHOWN:
-            yield f"  and {len(broken) - _SHOWN} more"
+        faults = jsonl.describe_faults([(b["line"], b["reason"]) for b in broken])
+        yield from (f"  {fault}" for fault in faults[:_SHOWN])
+        if len(faults) > _SHOWN:
+            yield f"  and {len(faults) - _SHOWN} other faults"
 
 
 def _rows(summary):

@@ -26,7 +26,7 @@ def extract(options):
     _read_config(options)
     rows = list(_read(options.answers))
     extractor = _extractor(options)
-    with _own_words():
+    with _errors_of_calls():
         done = extractor.extract([row for row, _ in rows])
     lines = format_jsonl((e.graph for e in done), groups=[g for _, g in rows])
     write_lines(options.output, lines)
@@ -65,7 +65,7 @@ def answer(options):
     pipeline.filter_ = filter
     passages = [Path(path).read_text("utf-8") for path in options.context or ()] or None
     item = {"problem": options.question, "answer": options.answer, "context": passages}
-    with _own_words():
+    with _errors_of_calls():
         [filtered] = pipeline.answer([item], alpha=options.alpha)
     if options.json:
         names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
@@ -80,17 +80,14 @@ def answer(options):
 
 
 @contextmanager
-def _own_words():
+def _errors_of_calls():
     """Turn what a model's endpoint does wrong into an error of the command."""
     from ..llm import CallError
 
     try:
         yield
-    except (CallError, ValueError) as error:
-        text = str(error).replace("key_variable=None", '--key-variable ""')
-        text = text.replace("confirm_above of the ChatClient", "--confirm-above")
-        text = text.replace("confirm=lambda estimate: True", "--yes")
-        raise ValueError(text.replace("confirm_above=", "--confirm-above ")) from error
+    except CallError as error:
+        raise ValueError(str(error)) from error
 
 
 def _client(options, cache):

@@ -1,9 +1,11 @@
 """Read and write the files of the commands, and tell the user how it goes."""
 
+import hashlib
 import json
 import sys
 import threading
 import time
+from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,9 +13,11 @@ import numpy as np
 from tqdm import tqdm
 
 from .._checks import printable
-from .._files import write_text
-from ..datasets import read_jsonl, records
+from .._files import name_of, write_text
+from ..datasets import records
+from ..datasets.jsonl import bunch_of, read_lines
 from ..graphs import question_groups
+from ..graphs.problems import GROUP
 
 STANDARD = "-"
 
@@ -38,17 +42,21 @@ def write_lines(path, lines):
         write_text(path, lines)
 
 
-def renamed(options):
-    """Give the keys of the format by those of the file, from ``--map THEIRS=OURS``."""
+def renamed(options, *, also=()):
+    """Give the keys of the format by those of the file, from ``--map THEIRS=OURS``.
+
+    ``also`` are keys that a command takes beside those of a problem.
+    """
     rename: dict[str, str] = {}
+    targets = sorted({*records.parts_of_schema(), *also})
     for pair in ",".join(options.map).split(",") if options.map else ():
         theirs, _, ours = pair.strip().partition("=")
         if not theirs or not ours:
             raise ValueError(f"--map takes THEIRS=OURS, as in text=claims: {pair!r}")
-        if ours not in records.parts_of_schema():
+        if ours not in targets:
             raise ValueError(
                 f"--map {theirs}={ours}: problems have no key {ours!r}. The keys are "
-                f"{', '.join(sorted(records.parts_of_schema()))}"
+                f"{', '.join(targets)}"
             )
         if rename.get(theirs, ours) != ours:
             raise ValueError(
@@ -63,6 +71,51 @@ def own_keys(options):
     return {key.strip() for text in options.own for key in text.split(",")}
 
 
+def problem_reader(options):
+    """A function from the object of a line to its `Problem`, as the options say."""
+    read = records.line_reader(renamed(options), own_keys(options))
+    if options.group_by is None:
+        return read
+
+    def read_in_group(record):
+        return _with_group(read(record), options.group_by)
+
+    return read_in_group
+
+
+def _with_group(problem, by):
+    """The problem with its question as ``--group-by`` tells it."""
+    graph = problem.graph
+    metadata = problem.metadata or {}
+    if by == "none":  # a copy of an answer in another file stays the same one
+        content = [graph.problem, graph.context, graph.claims, graph.id]
+        if graph.claims is None:
+            content.append(graph.features.tolist())
+        group = _digest(content)
+    elif by == "context" and "context" not in metadata:
+        if not graph.context:
+            raise ValueError(
+                "there is no context, by which --group-by context tells the question: name "
+                "a key (--group-by KEY), or say --group-by none"
+            )
+        group = _digest(graph.context)
+    else:
+        group = graph.id if by == "id" else metadata.get(by)
+        if isinstance(group, bool) or not isinstance(group, (str, int)):
+            raise ValueError(
+                f"--group-by {by}: the key is {group!r}, but the question of each line has "
+                f"to be a text or a whole number (the keys are {sorted(metadata)})"
+            )
+    metadata = metadata | {GROUP: group}
+    return problem._replace(
+        graph=graph.replace(metadata=metadata), metadata=metadata, group=group
+    )
+
+
+def _digest(content):
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
 def read_problems(options, *, labelled=False, path=None):
     """Read the problems of a file, which has to hold labels where they are needed.
 
@@ -70,8 +123,9 @@ def read_problems(options, *, labelled=False, path=None):
     """
     path = path or options.problems
     check_folder(getattr(options, "output", None))
-    own = own_keys(options)
-    problems = read_jsonl(source(path), rename=renamed(options), own=own)
+    where = source(path)
+    rows = list(read_lines(where, problem_reader(options), "raise", dropped=[]))
+    problems = bunch_of(rows, name_of(where), [])
     if labelled and problems.labels is None:
         raise ValueError(
             f'{path}: no line has "labels". They are one number per claim: 1 true, 0 '
@@ -84,7 +138,26 @@ def read_problems(options, *, labelled=False, path=None):
             "line has a context. Where it stands under another key, name it: --map "
             "KEY=context"
         )
+    if options.group_by is not None and (n := count_divided(problems.graphs)):
+        inform(
+            f"--group-by {options.group_by} divides answers over the same passages: {n} "
+            "share their passages with an answer to another question. Where a fault of the "
+            "passages would spoil both, --group-by context is the safe choice"
+        )
     return problems
+
+
+def count_divided(graphs):
+    """Count the answers whose passages are those of an answer to another question."""
+    if graphs.context is None:
+        return 0
+    groups_of = defaultdict(set)
+    groups = question_groups(graphs).tolist()
+    for context, group in zip(graphs.context, groups, strict=True):
+        groups_of[context].add(group)
+    return sum(
+        bool(context) and len(groups_of[context]) > 1 for context in graphs.context
+    )
 
 
 @contextmanager

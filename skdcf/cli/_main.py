@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
+from .._messages import reworded
 from .._version import __version__
 
 OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
@@ -141,7 +142,7 @@ def _short_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("once")
         warnings.showwarning = lambda message, *_, **__: print(
-            f"skdcf: warning: {message}", file=sys.stderr
+            f"skdcf: warning: {reworded(message, 'program')}", file=sys.stderr
         )
         yield
 
@@ -158,4 +159,4 @@ def _sentence(error):
             pip = f"{sys.executable or 'python'} -m pip"
             return f'{missing} is missing: {pip} install "skdcf[{extras[0]}]"'
         cause = cause.__cause__
-    return error
+    return reworded(error, "program")

@@ -7,8 +7,10 @@ as a stream.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -28,6 +30,8 @@ __all__ = ["format_jsonl", "iter_jsonl", "jsonl_partitions", "jsonl_schema"]
 __all__ += ["read_jsonl", "write_jsonl"]
 
 _END = object()
+_LOOKED_AT = 10_000  # lines after the first that is broken
+_SHOWN = 5  # faults of a file in one message
 
 #: Lists with one entry per problem, in the order of the fields of `Problem`.
 _COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")
@@ -191,7 +195,7 @@ def read_jsonl(
     Raises
     ------
     ValueError
-        Naming the line, counted from 1, and what is wrong with it. Also if there is no
+        Naming the lines, counted from 1, and what is wrong with them. Also if there is no
         problem in the file, or if its problems differ in their features. Where every line
         was dropped, the attribute ``dropped`` of the error lists them.
 
@@ -203,8 +207,9 @@ def read_jsonl(
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped: list[tuple[int, str]] = []
-    rows = list(_read_rows(path, rename, own, on_invalid, dropped))
-    return _as_bunch(rows, name_of(path), dropped)
+    read = records.line_reader(rename, own)
+    rows = list(read_lines(path, read, on_invalid, dropped))
+    return bunch_of(rows, name_of(path), dropped)
 
 
 def iter_jsonl(
@@ -235,26 +240,100 @@ def iter_jsonl(
         hold is None. Problems may differ in their features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    return _read_rows(path, rename, own, on_invalid, dropped=[])
+    return read_lines(path, records.line_reader(rename, own), on_invalid, dropped=[])
 
 
-def _read_rows(path, rename, own, on_invalid, dropped, part=()):
-    """The problems of a file, or of a part of it, one at a time."""
-    warned: set[str] = set()
+def read_lines(
+    path: Any, read: Any, on_invalid: Any, dropped: Any, part: Any = ()
+) -> Any:
+    """What ``read`` makes of each line of a file, or of a part of it, one at a time.
+
+    Of a file with broken lines all are named at once, so that nobody mends them one by one;
+    a stream stops at the first.
+
+    Parameters
+    ----------
+    path : path-like or binary file
+    read : callable
+        ``read(record)`` takes the object of a line.
+    on_invalid : {"raise", "drop"}
+    dropped : list of (line number, reason)
+        Broken lines are added to it.
+    part : tuple
+        Start, stop and first line, as `iter_objects` takes them.
+
+    Yields
+    ------
+    object
+        What ``read`` returned.
+    """
+    first_error = None
+    last_line = math.inf
     for number, record in iter_objects(path, *part):
+        if number > last_line:
+            break
         try:
             if isinstance(record, ValueError):
                 raise record
-            row = records.read_problem(record, rename, warned, own)
+            row = read(record)
         except records.BROKEN as error:
-            if on_invalid == "raise":
-                raise ValueError(f"{name_of(path)}, line {number}: {error}") from error
             dropped.append((number, str(error)))
+            if on_invalid == "raise" and first_error is None:
+                first_error = error
+                last_line = number if hasattr(path, "read") else number + _LOOKED_AT
         else:
-            yield row
+            if first_error is None:
+                yield row
+    if first_error is not None:
+        faults = describe_faults(dropped)
+        shown = [f"{name_of(path)}, {fault}" for fault in faults[:_SHOWN]]
+        if len(faults) > _SHOWN:
+            shown.append(f"and {len(faults) - _SHOWN} other faults")
+        raise ValueError("\n".join(shown)) from first_error
 
 
-def _as_bunch(rows, where, dropped):
+def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
+    """Say what is wrong with lines, once where it is the same but for numbers.
+
+    Parameters
+    ----------
+    faults : list of (line number, reason)
+
+    Returns
+    -------
+    list of str
+    """
+    alike: dict[str, list[tuple[int, str]]] = {}
+    for number, reason in faults:
+        alike.setdefault(re.sub(r"[\d.,]+", "#", reason), []).append((number, reason))
+    described = []
+    for group in alike.values():
+        lines = [number for number, _ in group]
+        reasons = {reason for _, reason in group}
+        first = "" if len(reasons) == 1 else f" (so in line {lines[0]})"
+        described.append(f"{_name_lines(lines)}: {group[0][1]}{first}")
+    return described
+
+
+def _name_lines(lines):
+    """Name lines by their numbers, runs of them by the first and the last."""
+    runs: list[list[int]] = []
+    for number in lines:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number, number])
+    names = [str(a) if a == b else f"{a} to {b}" for a, b in runs]
+    if len(names) > _SHOWN:
+        n_others = sum(b - a + 1 for a, b in runs[_SHOWN:])
+        names = [*names[:_SHOWN], f"{n_others} others"]
+    if len(lines) == 1:
+        return f"line {names[0]}"
+    return "lines " + " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
+    """The problems of a file as a Bunch; ValueError names the file."""
     try:
         return records.as_bunch(rows, dropped)
     except ValueError as error:
@@ -312,16 +391,15 @@ class JsonlPartition:
             Naming the line and what is wrong with it.
         """
         rows = list(
-            _read_rows(
+            read_lines(
                 self.path,
-                rename=None,
-                own=(),
+                records.line_reader(),
                 on_invalid="raise",
                 dropped=[],
                 part=(self.start, self.stop, self.first_line),
             )
         )
-        return _as_bunch(rows, f"{self.path}, from line {self.first_line}", [])
+        return bunch_of(rows, f"{self.path}, from line {self.first_line}", [])
 
 
 def jsonl_partitions(

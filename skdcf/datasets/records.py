@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache, lru_cache, wraps
+from functools import cache, lru_cache, partial, wraps
 from importlib.resources import files
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -226,6 +226,11 @@ def _column(values):
     return None if all(value is None for value in values) else list(values)
 
 
+def line_reader(rename: Any = None, own: Collection[str] = ()) -> Callable[[Any], Any]:
+    """A function from the object of a line to its `Problem`, which warns of a key once."""
+    return partial(read_problem, rename=rename, warned=set(), own=own)
+
+
 def read_problem(
     record: Any, rename: Any = None, warned: Any = None, own: Collection[str] = ()
 ) -> Any:
@@ -244,12 +249,8 @@ def read_problem(
     record = _renamed(record, rename or {})
     _read_usual_names(record, own)
     own_keys = [key for key in record if key not in parts_of_schema()]
-    for key in own_keys:
-        if key not in own:
-            _refuse_passages(key, record)
     record = {k: v for k, v in record.items() if v is not None or k in own_keys}
-    for key in own_keys:
-        _check_near(key, record, set() if warned is None else warned)
+    _check_keys(record, own_keys, own, set() if warned is None else warned)
     check_values(record)
     labels, mask = (record.pop(key, None) for key in ("labels", "mask"))
     metadata = _merge(record, {key: record.pop(key) for key in own_keys})
@@ -338,6 +339,33 @@ def _read_usual_names(record, own):
             record[ours] = record.pop(theirs)
 
 
+def _check_keys(record, own_keys, own, warned):
+    """ValueError that names all keys of a line that are not as they should be."""
+    checks = [partial(_check_near, key, record, warned) for key in own_keys]
+    checks += [
+        partial(_refuse_passages, key, record) for key in own_keys if key not in own
+    ]
+    checks.append(partial(_check_content, record, own_keys))
+    faults = []
+    for check in checks:
+        try:
+            check()
+        except ValueError as error:
+            faults.append(str(error))
+    if faults:
+        raise ValueError(". And ".join(faults))
+
+
+def _check_content(record, own_keys):
+    """ValueError where there are no claims, and no key whose name may be a slip for them."""
+    if not ({"claims", "features"} & {*record, *map(_near, own_keys)}):
+        raise ValueError(
+            f"there are neither claims nor features, only {sorted(record)}: give one or "
+            'both. Keys of other names are renamed by rename={"steps": "claims"}, or --map '
+            "steps=claims on the command line"
+        )
+
+
 def _refuse_passages(key, record):
     """ValueError where a list of texts may be the context, and none is given.
 
@@ -408,13 +436,6 @@ def _merge(record, own):
 
 def _graph(record, metadata):
     record.pop("version", None)
-    if "claims" not in record and "features" not in record:
-        keys = sorted({*record, *(metadata or {}).get(OWN, ())})
-        raise ValueError(
-            f"there are neither claims nor features, only {keys}: give one or both. Keys "
-            'of other names are renamed by rename={"steps": "claims"}, or --map '
-            "steps=claims on the command line"
-        )
     if "context" in record:
         record["context"] = check_context(record["context"])
     parents = record.pop("parents", None)

@@ -19,6 +19,7 @@ import numpy as np
 
 from .._checks import is_loopback
 from .._files import append_journal, read_journal
+from .._messages import reworded
 from ..datasets.records import BROKEN, read_problem
 from ..inspection import explain
 from ..monitoring import CoverageMonitor
@@ -361,7 +362,7 @@ def _fault(route, error):
     if isinstance(error, _RefusedError):
         return error.args
     if isinstance(error, ValueError):
-        return 400, str(error)
+        return 400, reworded(error, "client")
     if isinstance(error, TimeoutError):
         return 408, f"no claim came for {_IDLE} seconds"
     # Its message may hold texts.

@@ -1,0 +1,54 @@
+"""Layer 0: what a message of the package says to a reader who does not write Python.
+
+Messages say what to do in Python. ``messages.toml`` has the same words for the program, and
+for who sends requests to the service.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+
+def reworded(message: object, door: Literal["program", "client"]) -> str:
+    """A message in the words of the door at which it arrives.
+
+    Parameters
+    ----------
+    message : str or Exception
+    door : {"program", "client"}
+        The command line, or the service, whose reader sends requests.
+
+    Returns
+    -------
+    str
+    """
+    text = str(message)
+    for pattern, words in _patterns(door):
+        text = pattern.sub(words, text)
+    return text
+
+
+@cache
+def _patterns(door):
+    """Each wording of Python as a pattern, with the words that take its place."""
+    path = Path(__file__).with_name("messages.toml")
+    table = tomllib.loads(path.read_text("utf-8"))["messages"]
+    patterns = []
+    for row in table:
+        # <name> stands for a value, the same one wherever it is named again.
+        pattern = ""
+        for k, part in enumerate(re.split(r"<(\w+)>", row["python"])):
+            if k % 2 == 0:
+                pattern += re.escape(part)
+            elif f"(?P<{part}>" in pattern:
+                pattern += f"(?P={part})"
+            else:
+                pattern += f"(?P<{part}>.+?)"
+        words = row.get(door, row["program"])
+        words = re.sub(r"<(\w+)>", r"\\g<\1>", words)
+        patterns.append((re.compile(pattern, re.DOTALL), words))
+    return patterns

@@ -364,7 +364,7 @@ def test_another_prompt_model_or_endpoint_is_another_call(tmp_path):
             assert Decompose().apply(["x"], [None], model="m", client=client) == [["b"]]
     with closing(sqlite3.connect(cache)) as database:
         rows = database.execute("SELECT prompt FROM replies").fetchall()
-    assert sorted({p for (p,) in rows})[0] == "decompose-2"
+    assert sorted({p for (p,) in rows})[0] == "decompose-3"
     assert any(p.startswith("decompose-own-") for (p,) in rows)
 
 

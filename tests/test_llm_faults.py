@@ -106,7 +106,7 @@ def test_a_reply_that_was_read_at_the_second_asking_costs_nothing_again(tmp_path
 def test_a_verdict_is_asked_for_again():
     def script(request, n):
         again = len(request["messages"]) > 2
-        return verdict("false") if again else "The claim is true."
+        return verdict("false") if again else "The claim is not true."
 
     with ChatServer(script) as server:
         table = verify(server, step=Verify(log_odds=False))
@@ -323,7 +323,7 @@ def test_keys_that_come_back_are_masked(monkeypatch, caplog):
         assert len(server.requests) == 2
     said = str(caught.value) + caplog.text
     assert "***" in said and KEY not in said and "0123" not in said
-    assert any("call model=m prompt=decompose-2" in r for r in caplog.messages)
+    assert any("call model=m prompt=decompose-3" in r for r in caplog.messages)
     assert not any("What is" in r for r in caplog.messages)
 
 
@@ -446,9 +446,12 @@ ODD = {
 def test_a_reply_that_was_paid_is_not_asked_for_again(odd):
     choice = {"message": {"content": verdict("true")}, **ODD[odd]}
     body = {"choices": [choice], "usage": ODD[odd].get("usage")}
-    with ChatServer(lambda request, n: Raw(json.dumps(body).encode())) as server:
-        np.testing.assert_array_equal(verify(server), [[1, 1]] * 2)
-    assert len(server.requests) == 2
+    with (
+        ChatServer(lambda request, n: Raw(json.dumps(body).encode())) as server,
+        pytest.warns(SettingWarning, match="gives no log-probabilities") as warned,
+    ):
+        np.testing.assert_array_equal(verify(server), [[1, np.nan]] * 2)
+    assert len(server.requests) == 2 and len(warned) == 1
 
 
 def test_refused_logprobs_are_dropped():
@@ -459,10 +462,11 @@ def test_refused_logprobs_are_dropped():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(SettingWarning, match="refuses 'logprobs'"),
+        pytest.warns(SettingWarning, match="refuses 'logprobs'") as warned,
     ):
         table = verify(server, in_flight=1)
-    np.testing.assert_array_equal(table, [[1, 1]] * 2)
+    assert len(warned) == 1
+    np.testing.assert_array_equal(table, [[1, np.nan]] * 2)
     assert len(server.requests) == 3
 
 

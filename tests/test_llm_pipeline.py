@@ -266,7 +266,7 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
     assert (source["kind"], source["by"], source["version"]) == (
         "model",
         "judge",
-        "labels-2",
+        "labels-3",
     )
     filter = HardCF("judge_log_odds", alpha=0.2)
     with pytest.warns(LabelWarning, match="given by a language model"):

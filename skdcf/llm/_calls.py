@@ -22,6 +22,10 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
 
+from ._decoding import clean_json, read_literal
+from ._verdicts import log_odds as log_odds
+from ._verdicts import plain_word, read_prose
+
 _FILES = files("skdcf.llm").joinpath("prompts").iterdir()
 _TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
 _FOUND = (full.rpartition("-") for full in _TEXTS)
@@ -89,7 +93,7 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     --------
     >>> from skdcf.llm._calls import load_prompt
     >>> load_prompt("merge").name
-    'merge-2'
+    'merge-3'
     """
     full = f"{name}-{VERSIONS[name]}"
     if own is None:
@@ -248,18 +252,15 @@ SHORT = 300  # characters of a server's message that are shown
 _PASSING = (408, 409, 425, 429)  # and all from 500 on
 _HOPELESS = (401, 402, 403, 404)
 _FINISHED = ("stop", "length", "content_filter")
-_CERTAIN = 14.0  # log odds beyond which probabilities are rounding
 _KINDS = {str: "string", int: "integer", float: "number"}
 #: Sentences and lines of a text, each with the white space that follows.
 SENTENCE = re.compile(r"(?s).+?(?:\n\s*|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\Z)")
-_VERDICT = re.compile(r'"verdict"\s*:\s*"\W*(true|false)\b', re.IGNORECASE)
-_ZERO = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-_WORD = re.compile(r"\b(true|false)\b", re.IGNORECASE)
+_FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
 
 
 def _object(**columns):
-    """The type of an object with these columns; "why" and "span" may be missing."""
-    defaults = {"why": ("",), "span": ("",)}
+    """The type of an object with these columns; some of them may be missing."""
+    defaults = {"why": ("",), "span": ("",), "claim": (None,)}
     fields = [(name, kind, *defaults.get(name, ())) for name, kind in columns.items()]
     rules = {"__pydantic_config__": {"str_strip_whitespace": True}}
     return make_dataclass("Reply", fields, kw_only=len(fields) > 1, namespace=rules)
@@ -272,20 +273,33 @@ def rows_of(name, **columns):
 
 def verdicts_of(*words: str) -> Any:
     """The type of a reply that gives each claim one of several words."""
-    return rows_of("verdicts", claim=int, why=str, verdict=Literal[words])
+    return rows_of("verdicts", claim=int | None, why=str, verdict=Literal[words])
 
 
 Claims = _object(claims=list[_object(span=str, text=str) | str])  # type: ignore[misc]
-Premises = rows_of("premises", claim=int, builds_on=list[int])
+Premises = rows_of("premises", claim=int | None, builds_on=list[int])
 Text = _object(text=str)
 Verdict = _object(why=str, verdict=Literal["true", "false"])
 
 
 def read_object(text, kind):
     """The reply as the type that was asked for; ValueError says what is wrong with it."""
-    fields = parse_object(text, list(kind.__dataclass_fields__)[-1])
-    try:  # zeros and half characters fit into no file
-        raw = _ZERO.sub(r"\1", json.dumps(fields, ensure_ascii=False))
+    name = list(kind.__dataclass_fields__)[-1]
+    try:
+        # A judge may quote a verdict. What was cut up may be corrected, and the last counts.
+        fields = parse_object(text, name, corrected=kind in (Claims, Premises))
+    except ValueError:
+        rows = (
+            _read_list(text) if get_origin(kind.__annotations__[name]) is list else []
+        )
+        if not rows:
+            raise
+        fields = {name: rows}
+    if name == "verdicts" and isinstance(rows := fields[name], list):
+        verdicts = [{"verdict": r} if isinstance(r, str | bool) else r for r in rows]
+        fields = {name: list(map(_plain_row, verdicts))}
+    try:  # control characters and half ones fit into no file
+        raw = clean_json(json.dumps(fields, ensure_ascii=False))
         return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
     except ValueError as error:  # of pydantic, which lists what is wrong
         first, *more_errors = error.errors(include_url=False, include_input=False)
@@ -293,6 +307,17 @@ def read_object(text, kind):
     raise ValueError(
         f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{more_problems}'
     )
+
+
+def _read_list(text):
+    """The rows of a reply that is nothing but a list, alone or in one fence."""
+    conclusion = text[:_LONGEST].rpartition(_THOUGHT)[2]
+    fenced = _FENCED.findall(conclusion)
+    body = fenced[0] if len(fenced) == 1 else conclusion
+    with suppress(ValueError, RecursionError):
+        rows = json.loads(_TRAILING_COMMA.sub("", body), object_hook=_plain_row)
+        return rows if isinstance(rows, list) else []
+    return []
 
 
 @cache
@@ -318,45 +343,63 @@ def schema_of(kind: Any, n: int | None = None) -> dict[str, Any]:
     return {"type": "object", "properties": parts, **required}
 
 
-def parse_object(text: str, key: str) -> dict[str, Any]:
-    """The last object with that key in a text; ValueError if it is not the only answer."""
+def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, Any]:
+    """The last object with that key in a text; ValueError if it is not the only answer.
+
+    With ``corrected``, an object that differs from one before it takes its place.
+    """
     text = text[:_LONGEST]
-    for candidate in (text, _TRAILING_COMMA.sub("", _FENCE.sub("", text))):
-        objects = list(_objects(candidate))
+    mended = _TRAILING_COMMA.sub("", _FENCE.sub("", text))
+    opened = re.compile(rf"""\{{[^{{}}"']*["']{re.escape(key)}["']\s*:""")
+    ways = (text, _read_json), (mended, _read_json), (text, read_literal)
+    for candidate, read in ways:
+        objects = list(_objects(candidate, read))
         cut = _end_of_thought(candidate, objects)
         good = [f for f in objects if f[0] >= cut and key in f[2]]
-        opened = re.compile(r'\{[^{}"]*"' + re.escape(key) + r'"\s*:')
         # What is broken after the last object was to be the answer: mend it, or refuse.
         if good and not opened.search(candidate, good[-1][1]):
             break
     else:
         raise ValueError(f'it holds no JSON object with "{key}" that can be read')
-    if any(value != good[-1][2] for _, _, value in good):
+    if not corrected and any(value != good[-1][2] for _, _, value in good):
         raise ValueError(f'it holds two objects with "{key}" that differ')
     return good[-1][2]
 
 
-def _objects(text) -> Iterator[tuple[int, int, dict]]:
+def _objects(text, read) -> Iterator[tuple[int, int, dict]]:
     """Start, end and value of the objects in a text, not those inside of others."""
-    # int takes neither NaN nor Infinity.
-    decoder = json.JSONDecoder(parse_constant=int, object_hook=_in_lower_case)
-    place = text.find("{")
+    end = 0
     for _ in range(_MOST_STARTS):
-        if place < 0:
+        if (opening := _OPENING[read].search(text, end)) is None:
             return
+        start = opening.start()
         try:
-            value, end = decoder.raw_decode(text, place)
-            yield place, end, value
+            value, end = read(text, start)
+            yield start, end, _plain_row(value)
         except (ValueError, RecursionError):
-            end = place + 1
-        place = text.find("{", end)
+            end = start + 1
 
 
-def _in_lower_case(row):
-    """An object with its verdict in lower case, also where that is no text."""
+def _read_json(text, start):
+    # int takes neither NaN nor Infinity; line breaks within texts are read.
+    decoder = json.JSONDecoder(parse_constant=int, object_hook=_plain_row, strict=False)
+    return decoder.raw_decode(text, start)
+
+
+def _plain_row(row):
+    """An object with its verdict as the word that was asked for, and its reasons as texts."""
+    if not isinstance(row, dict):
+        return row
     if isinstance(word := row.get("verdict"), str | bool):
-        row["verdict"] = str(word).strip().lower()
+        row["verdict"] = plain_word(str(word))
+    for name in ("why", "span"):  # nothing is read from them that could be wrong
+        if not isinstance(row.get(name, ""), str):
+            del row[name]
     return row
+
+
+#: Where what is read in either way may begin.
+_OPENING = {_read_json: re.compile(r"\{"), read_literal: re.compile(r"\{\s*[\"']")}
 
 
 def _end_of_thought(text, found):
@@ -367,23 +410,34 @@ def _end_of_thought(text, found):
     return max(place, 0)
 
 
-def read_verdict(text: str) -> str:
-    """ "true" or "false": the verdict of an object, or one word that is not contradicted."""
+def read_verdict(reply: Reply, shown: str = "") -> str:
+    """ "true" or "false": the verdict of an object, or what the sentences of a reply say."""
+    text = reply.text
     try:
         return read_object(text, Verdict).verdict
     except ValueError as error:
-        conclusion = text.rpartition(_THOUGHT)[2]
-        words = [w.lower() for w in _WORD.findall(conclusion)]
-        first = re.search(r"\w+", conclusion)
-        conclusion = first is not None and _WORD.fullmatch(first[0])
-        if "{" in text or not conclusion or len(set(words)) != 1:
-            shown = text.strip()[:50]
-            raise ValueError(f"it is neither true nor false: {shown!r}") from error
-        return words[0]
+        conclusion = text.rpartition(_THOUGHT)[2].strip()
+        sentences = [part.strip() for part in SENTENCE.findall(conclusion)]
+        verdict = read_prose(list(filter(None, sentences)), shown)
+        is_draft = "<think>" in conclusion or reply.finish_reason == "length"
+        if verdict is None or "{" in text or is_draft:
+            beginning = text.strip()[:50]
+            raise ValueError(f"it is neither true nor false: {beginning!r}") from error
+        return verdict
 
 
 def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
-    """The rows about claims 1 to n, in order; rows that count from 0 are moved by one."""
+    """The rows about claims 1 to n, in order.
+
+    Rows that count from 0 are moved by one, and rows without numbers are counted.
+    """
+    if any(row.claim is None for row in rows):
+        if len(rows) != n or any(row.claim is not None for row in rows):
+            raise ValueError(
+                f"rows lack the number of their claim, and are not {n} in all"
+            )
+        for v, row in enumerate(rows, 1):
+            row.claim = v
     if n and sorted(row.claim for row in rows) == list(range(n)):
         for row in rows:
             row.claim += 1
@@ -405,41 +459,6 @@ def read_texts(values: Sequence[str]) -> list[str]:
     if values and not any(c.isalnum() for value in values for c in value):
         raise ValueError("its texts say nothing")  # such as the "..." of an example
     return list(values)
-
-
-def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
-    """Log odds of true for each verdict of a reply, in the order of its text.
-
-    They are read where the verdict stands: what is said before it, in thinking or as a
-    reason, speaks of true and false as well. Where that place is not found, or the odds
-    say the opposite of the verdict, they are +1 or -1 by the verdict.
-    """
-    rows = reply.top_logprobs
-    tokens = reply.tokens or [max(row, key=row.__getitem__, default="") for row in rows]
-    reply_text = "".join(tokens)
-    matches = (
-        list(_VERDICT.finditer(reply_text)) or list(_WORD.finditer(reply_text))[-1:]
-    )
-    matches = matches[-len(verdicts) :] if len(matches) >= len(verdicts) else []
-    ends = np.cumsum([len(token) for token in tokens])
-    out = [1.0 if verdict == "true" else -1.0 for verdict in verdicts]
-    for i, match in enumerate(matches):
-        odds = _odds(rows[np.searchsorted(ends, match.start(1), side="right")])
-        if match[1].lower() == verdicts[i] and odds * out[i] > 0:
-            out[i] = odds
-    return out
-
-
-def _odds(row):
-    """Log odds of true in the place of a word; 0 where nothing speaks of it."""
-    sides = {"true": 0.0, "false": 0.0}
-    for token, logprob in row.items():
-        word = re.sub(r"\W", "", token).lower()
-        for side in sides:
-            if word and (side.startswith(word) or word.startswith(side)):
-                sides[side] += math.exp(min(logprob, 0.0))
-    true, false = (math.log(max(p, 1e-300)) for p in sides.values())
-    return min(max(true - false, -_CERTAIN), _CERTAIN)
 
 
 def read_reply(body: bytes) -> Reply:

@@ -257,8 +257,10 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     The metadata of a graph say how it was made: ``answer``, the text; ``extraction``, the
     model and the steps, which filters compare; ``spans``, the words of the answer that
-    state a claim; ``flags``, what was not as it should be; and ``no_verdict``, the claims
-    on which a judge gave no verdict, of which filters keep none.
+    state a claim; ``flags``, what was not as it should be; ``no_verdict``, the claims
+    on which a judge gave no verdict, of which filters keep none; and ``log_odds_missing``,
+    the share of verdicts for which no log odds came (0 stands in the column, and "missing"
+    in the description).
 
     Texts of answers are data. They reach a model as JSON, apart from the instructions;
     of a reply only the expected fields are read; and labels never come from it.
@@ -518,19 +520,38 @@ class ClaimExtractor(TransformerMixin, Settings):
         if not (columns := self._columns()):
             return graph
         tables = await gather_steps(*(call_step(s, chat, graph) for _, s in columns))
-        pairs = zip(tables, columns, strict=True)
-        table = np.hstack([_as_columns(t, names, graph) for t, (names, _) in pairs])
-        judged = [isinstance(step, Verify) for names, step in columns for _ in names]
-        missing = np.flatnonzero(np.isnan(table[:, judged]).any(axis=1)).tolist()
-        table[:, judged] = np.nan_to_num(table[:, judged])
-        metadata = {**(graph.metadata or {}), "no_verdict": missing}
-        metadata = {k: v for k, v in metadata.items() if v or k != "no_verdict"}
-        names = self.feature_names()
-        return graph.replace(features=table, feature_names=names, metadata=metadata)
+        arrays = []
+        no_verdict = np.zeros(graph.n_claims, dtype=bool)
+        no_odds = np.zeros(graph.n_claims, dtype=bool)
+        for table, (names, step) in zip(tables, columns, strict=True):
+            array = _as_columns(table, names, graph)
+            if isinstance(step, Verify):
+                is_missing = np.isnan(array)
+                no_verdict |= is_missing[:, 0]
+                no_odds |= is_missing[:, -1] & ~is_missing[:, 0]
+                array = np.nan_to_num(array)
+            arrays.append(array)
+        metadata = dict(graph.metadata or {})
+        metadata.pop("log_odds_missing", None)
+        metadata.pop("no_verdict", None)
+        if no_verdict.any():
+            metadata["no_verdict"] = np.flatnonzero(no_verdict).tolist()
+        if no_odds.any():
+            metadata["log_odds_missing"] = float(no_odds.mean())
+            metadata["extraction"] = with_log_odds(
+                metadata.get("extraction"), "missing"
+            )
+        return graph.replace(
+            features=np.hstack(arrays),
+            feature_names=self.feature_names(),
+            metadata=metadata,
+        )
 
     def _told(self, graph, answer, flags, usage):
         """The graph with metadata that say how it was made, and what became of it."""
-        metadata = {**(graph.metadata or {}), "extraction": self.describe()}
+        metadata = dict(graph.metadata or {})
+        odds = "missing" if metadata.get("log_odds_missing") else True
+        metadata["extraction"] = with_log_odds(self.describe(), odds)
         metadata |= {"flags": list(flags)} if flags else {}
         return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
 
@@ -606,6 +627,17 @@ class ClaimExtractor(TransformerMixin, Settings):
         table = None if names is None else np.zeros((0, len(names)))
         graph = make_graph(answer, [], ()).replace(features=table, feature_names=names)
         return self._told(graph, answer, [f"extraction failed: {error}"], Usage())
+
+
+def with_log_odds(extraction: Any, odds: bool | str) -> Any:
+    """What made a graph, where log odds that were asked for are there, or are "missing"."""
+    if not isinstance(extraction, Mapping):
+        return extraction
+    steps = {
+        name: {**step, "log_odds": odds} if step.get("log_odds") else step
+        for name, step in extraction["steps"].items()
+    }
+    return {**extraction, "steps": steps}
 
 
 def _as_columns(table, names, graph):

@@ -24,7 +24,7 @@ from . import _calls as calls
 from . import _client as clients
 from ._calls import Usage
 from ._client import ChatClient, Step, number_texts
-from ._extractor import ClaimExtractor, cut_answer, read_answers
+from ._extractor import ClaimExtractor, cut_answer, read_answers, with_log_odds
 from ._steps import SampleAnswers
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
@@ -405,7 +405,8 @@ class ConformalFactualityPipeline(Settings):
             return self.extractor.transform(graphs)
         extraction = self.extractor.describe()
         extractions = [(graph.metadata or {}).get("extraction") for graph in graphs]
-        differing = [m for m in extractions if m is not None and m != extraction]
+        asked = [with_log_odds(m, True) for m in extractions]
+        differing = [m for m in asked if m is not None and m != extraction]
         if differing and reason_in_force() is None:
             raise ValueError(
                 f"{len(differing)} of {len(graphs)} problems were extracted with other steps, "

@@ -24,9 +24,13 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from .._checks import warn
+from ..exceptions import SettingWarning
 from ._calls import Call, CallError, EndpointError, Reply, UnreadableError, Usage
+from ._decoding import mend_backslashes, texts_in
 
 _MOST_ASKS = 3
+_WARMER = 0.3  # by which the temperature rises with each asking, up to 1
 _SHOWN_BACK = 4000  # characters of a reply that could not be read
 _LOG = logging.getLogger("skdcf.llm")
 
@@ -95,6 +99,7 @@ class Engine:
         self.in_flight = in_flight
         self.free = asyncio.Semaphore(in_flight)
         self.asked = {}  # key: task, how many wait for it
+        self._warned = set()
         self.process = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._turn, daemon=True)
@@ -103,6 +108,12 @@ class Engine:
     def _turn(self):
         self._loop.run_forever()
         self._loop.close()
+
+    def warn_once(self, text):
+        """Warn of something that holds for all calls."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warn(text, SettingWarning)
 
     def submit(self, work):
         """Start work in the loop; a future of `concurrent.futures`."""
@@ -176,13 +187,13 @@ class Session:
 
     async def _converse(self, key, call, read, again, usage):
         first = call
-        for _ in range(_MOST_ASKS):
+        for number in range(1, _MOST_ASKS + 1):
             reply = await self._fetch(call, usage)
             try:
                 value = read(reply)
             except ValueError as error:
                 problem = str(error)
-                call = again(first, reply, problem)
+                call = _vary(again(first, reply, problem), first, number)
             else:
                 self._known[key] = json.dumps(asdict(reply)), call.prompt
                 return value
@@ -242,14 +253,33 @@ class Chat:
             self.flags.append(text)
 
     async def ask(self, prompt, content, read, again=None, schema=None, **options):
-        """What ``read`` makes of the reply to a text, or to an object."""
+        """What ``read`` makes of the reply to a text, or to an object.
+
+        A reply to an object is to be one, too, so that its backslashes are mended.
+        """
+        read_mended = read
         if isinstance(content, dict):
+            shown = "\n".join(texts_in(content))
             content = json.dumps(content, ensure_ascii=False)
+
+            def read_mended(reply):
+                return read(replace(reply, text=mend_backslashes(reply.text, shown)))
+
         messages = (("system", prompt.text), ("user", content))
         options["schema"] = json.dumps(schema) if schema else None
         options["max_tokens"] = options.get("max_tokens") or self.session.max_tokens
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
-        return await self.session.ask(call, read, again or _complain, self.usage)
+        again = again or _complain
+        return await self.session.ask(call, read_mended, again, self.usage)
+
+
+def _vary(call, first, number):
+    """A call that is made again, with other chances: some models see no complaint."""
+    if call.seed != first.seed:
+        return call
+    seed = None if call.seed is None else call.seed + number
+    warmer = min(call.temperature + _WARMER * number, 1.0)
+    return replace(call, seed=seed, temperature=warmer)
 
 
 def _complain(call, reply, problem):

@@ -25,6 +25,7 @@ from ..edges import chain_edges, cited_edges
 from . import _calls as calls
 from ._calls import UnreadableError, number_rows
 from ._client import COMMON, Step, context_of, number_texts, tabled
+from ._decoding import texts_in
 from ._session import gather_steps
 
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
@@ -32,6 +33,11 @@ _REFUSAL = re.compile(
     r"(?i)\W*((i'?m|i am|we are) )?(very )?(sorry|unable|afraid)\b|\W*(i|we) "
     r"(can(no|')t|can not|won't|will not) (help|assist|answer|provide|comply|do|fulfill)|"
     r"\W*as an ai\b"
+)
+_NO_ODDS = (
+    "the endpoint gives no log-probabilities with its verdicts, so that the column "
+    "judge_log_odds is missing: ask for none (log_odds=False, or --no-log-odds), or use an "
+    "endpoint that has them"
 )
 _LONGEST_REFUSAL = 400  # characters; what goes on for longer says something
 REPAIRED = "graph repaired: edges to later claims, unknown ones and loops left out"
@@ -480,9 +486,10 @@ class Verify(Step):
     -----
     A reply without a verdict is asked for again. A claim that has none after the third
     time is NaN in both columns; an extractor makes that 0 and notes it in the metadata
-    (``no_verdict``), and filters keep neither it nor what builds on it. Where an endpoint
-    gives no log-probabilities at the place of a verdict, or ones that say the opposite,
-    the log odds are +1 or -1 by the verdict.
+    (``no_verdict``), and filters keep neither it nor what builds on it. Where the place of
+    a verdict is not found, or its log-probabilities say the opposite, the log odds are +1
+    or -1 by the verdict. Where an endpoint gives no log-probabilities at all, they are NaN,
+    there is a warning, and the metadata hold the share (``log_odds_missing``).
     """
 
     _reply = calls.verdicts_of("true", "false")
@@ -530,16 +537,22 @@ class Verify(Step):
         table = np.array(verdicts, dtype=float).reshape(n, 2)
         if n_none := np.isnan(table[:, 0]).sum():
             chat.flag(f"{n_none} of {n} claims have no verdict")
+        engine = chat.session.engine
+        refused = "logprobs" in engine.transport.warned_of
+        if self.log_odds and not refused and np.isnan(table[:, 1]).sum() > n_none:
+            engine.warn_once(_NO_ODDS)
         return table[:, : len(self.names)]
 
     async def _judge(self, chat, graph, v):
         """Verdict and log odds of one claim, or of all."""
         n = graph.n_claims
         kind = self._reply if v is None else calls.Verdict
+        question = self._question(graph, v)
+        shown = "\n".join(texts_in(question))
 
         def read(reply):
             if v is not None:
-                return _judged([calls.read_verdict(reply.text)], reply)
+                return _judged([calls.read_verdict(reply, shown)], reply)
             rows = calls.read_object(reply.text, kind).verdicts
             number_rows(rows, n)
             table = _judged([row.verdict for row in rows], reply)
@@ -547,7 +560,6 @@ class Verify(Step):
 
         options = {"schema": calls.schema_of(kind, n) if self.why else None}
         options["logprobs"] = bool(self.log_odds)
-        question = self._question(graph, v)
         try:
             return await chat.ask(self.wording(), question, read, **options)
         except UnreadableError:
@@ -574,6 +586,8 @@ def describe(step: Any) -> dict[str, Any]:
 def rebuild(described: dict[str, Any]) -> Any:
     """Inverse of `describe`, for what is in this package; ValueError otherwise."""
     settings = dict(described)
+    if settings.get("log_odds") == "missing":  # they were asked for, and did not come
+        settings["log_odds"] = True
     path = settings.get("function") or f"skdcf.llm.{settings.pop('step')}"
     module, _, name = path.rpartition(".")
     is_ours = module in _OF_FUNCTIONS and getattr(import_module(module), name, None)

@@ -41,6 +41,8 @@ _SHORTEST_SECRET = 8  # letters; "none" and the like, for servers without keys, 
 class FunctionTransport:
     """A function of the caller's in the place of an endpoint."""
 
+    warned_of = frozenset()
+
     def __init__(self, settings):
         self._function = function = settings["complete"]
         module = getattr(function, "__module__", "")
@@ -76,6 +78,8 @@ class Endpoint:
         self.identity = [url, self._extra] if self._extra else url
         #: For each model the first way in which each of its parameters is sent.
         self._ways = {}
+        #: What was left out with a warning, since the endpoint refuses it.
+        self.warned_of = set()
         self._resume = 0.0
         self._client = None
 
@@ -163,6 +167,11 @@ class Endpoint:
             several_ways = {name for name, w in left.items() if len(w) > 1}
             if (name := _refused(status, body, message.lower(), several_ways)) is None:
                 raise calls.fault_of(status, message, headers)
+            if begin[name] == 0 and name in ("temperature", "seed", "logprobs"):
+                self.warned_of.add(name)
+                warn(
+                    f"the endpoint refuses {name!r}: it is sent no more", SettingWarning
+                )
             _step_down(begin, name, len(ways[name]) - len(left[name]), message.lower())
 
     async def _send(self, body):
@@ -241,8 +250,6 @@ def _refused(status, body, message, left):
 
 def _step_down(begin, name, way, message):
     """Send a parameter in its next way from now on, calls in flight or not."""
-    if begin[name] == 0 and name in ("temperature", "seed", "logprobs"):
-        warn(f"the endpoint refuses {name!r}: it is sent no more", SettingWarning)
     following = 2 if name == "max_tokens" and "context" in message else way + 1
     begin[name] = max(begin[name], following)
 

@@ -1,0 +1,345 @@
+"""Replies as models write them: mathematics, loose JSON, verdicts in words."""
+
+import json
+import os
+import re
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("openai", reason="the openai client is not installed")
+
+from chat_server import ChatServer
+from scripted_model import ScriptedModel
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.edges import chain_edges, no_edges
+from skdcf.exceptions import SettingWarning
+from skdcf.llm import (
+    CallError,
+    ChatClient,
+    ClaimExtractor,
+    ConformalFactualityPipeline,
+    Decompose,
+    DeduceGraph,
+    Frequency,
+    Merge,
+    Verify,
+    join_claims,
+    judge_labels,
+    split_sentences,
+)
+from skdcf.llm._calls import VERSIONS, load_prompt
+from skdcf.llm._decoding import mend_backslashes
+
+GRAPH = ReasoningGraph(
+    None, [(0, 1)], claims=["2 + 2 = 4", "4 + 1 = 6"], problem="What is it?"
+)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-replies-24680")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+# --- mathematics
+
+
+def encode(steps, style):
+    """Claims as a model writes them, with all backslashes doubled or some of them not."""
+    text = json.dumps({"claims": steps}, ensure_ascii=False)
+    if style == "doubled":
+        return text
+    escape = r"\\" if style == "all single" else r'\\(?=[bfnrt"/]|u[0-9a-fA-F]{4})'
+    strings = [json.dumps(step, ensure_ascii=False)[1:-1] for step in steps]
+    if style == "all single":
+        strings = [string.replace("\\\\", "\\") for string in strings]
+    else:
+        strings = [re.sub(r"\\" + escape, r"\\", string) for string in strings]
+    return '{"claims": [' + ", ".join(f'"{string}"' for string in strings) + "]}"
+
+
+@pytest.mark.parametrize(
+    ("style", "most_spoiled"), [("doubled", 0), ("single", 7), ("all single", 29)]
+)
+def test_published_mathematics_comes_through_whole(style, most_spoiled, tmp_path):
+    """The first 300 answers of ProcessBench math: 2,092 claims, cut, judged and printed."""
+    path = Path(os.environ.get("SKDCF_DATA", "")) / "process_bench" / "math.json"
+    if "SKDCF_DATA" not in os.environ or not path.is_file():
+        pytest.skip("SKDCF_DATA does not name a folder with process_bench/math.json")
+    records = json.loads(path.read_text("utf-8"))[:300]
+    steps_of = {"\n\n".join(record["steps"]): record["steps"] for record in records}
+
+    def script(request, n):
+        payload = json.loads(request["messages"][1]["content"])
+        if "answer" in payload:
+            return encode(steps_of[payload["answer"]], style)
+        return r'{"why": "As \frac{1}{2} \neq \times.", "verdict": "true"}'
+
+    with ChatServer(script) as server:
+        client = ChatClient(server.url, in_flight=4, cache=tmp_path / "c")
+        extractor = ClaimExtractor(
+            "m",
+            client,
+            graph=chain_edges,
+            features=[Verify(log_odds=False)],
+            on_failure="abstain",
+        )
+        items = [
+            {"problem": record["problem"], "answer": answer}
+            for record, answer in zip(records, steps_of, strict=True)
+        ]
+        extractor.set_params(confirm=lambda estimate: True)
+        batch = extractor.transform(items)
+        client.close()
+
+    spoiled = 0
+    for graph, steps in zip(batch, steps_of.values(), strict=True):
+        claims = [" ".join(claim.split()) for claim in graph.claims]
+        expected = [" ".join(step.split()) for step in steps]
+        spoiled += len(steps) if len(claims) != len(steps) else 0
+        spoiled += sum(a != b for a, b in zip(claims, expected, strict=False))
+        printed = join_claims(graph.claims)
+        controls = {c for c in printed if unicodedata.category(c) == "Cc"}
+        assert controls <= {"\n"}
+        assert graph.features.all()  # every reason could be read, too
+    assert sum(map(len, steps_of.values())) == 2092
+    assert spoiled <= most_spoiled
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "meant"),
+    [
+        (r"\frac12", "", r"\frac12"),
+        (r"\\frac12", "", r"\frac12"),
+        (r"\boxed{2}", "", r"\boxed{2}"),
+        (r"a\neq b", r"a \neq b", r"a\neq b"),
+        (r"So\neq", "nothing of the kind", "So\neq"),
+        (r"One.\nTwo.", r"\neq \nu \nabla", "One.\nTwo."),
+        (r"3\times4", r"3\times4", r"3\times4"),
+        (r"\{x\} \, \alpha \_", "", r"\{x\} \, \alpha \_"),
+        (r"\underline{x} \u00e9", "", "\\underline{x} \u00e9"),
+        (r"1\/2", "", "1/2"),
+        (r"say \"x\"", "", 'say "x"'),
+    ],
+)
+def test_a_backslash_means_what_stands_in_the_answer(written, shown, meant):
+    assert json.loads(mend_backslashes(f'"{written}"', shown)) == meant
+
+
+def test_line_breaks_within_texts_are_read_and_control_characters_are_not_kept():
+    text = '{"claims": ["a\n= 2", "b\\u000b \\f= 3\x85", "c\\t= 4"]}'
+    [claims] = Decompose().apply(["x"], [None], model="m", client=lambda m: text)
+    assert claims == ["a\n= 2", "b   = 3", "c = 4"]
+
+
+def test_prompts_for_texts_ask_for_two_backslashes():
+    asking = {n for n in VERSIONS if "every backslash twice" in load_prompt(n).text}
+    assert asking == set(VERSIONS) - {"answer", "graph", "semantic", "verdict"}
+
+
+# --- verdicts
+
+
+def judged(text):
+    graph = GRAPH.subgraph(np.array([True, False]))
+    step = Verify(log_odds=False)
+    [table] = step.apply([graph], model="m", client=lambda messages: text)
+    return table[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"why": null, "verdict": "true"}', 1),
+        ('{"why": ["a", "b"], "verdict": "false"}', 0),
+        ('{"why": "", "verdict": true}', 1),
+        ("{'why': 'It\\'s so', 'verdict': True}", 1),
+        ('{"why": "x", "verdict": False}', 0),
+        ('{"verdict": "Yes"}', 1),
+        ('{"verdict": "No."}', 0),
+        ('{"verdict": "**Correct**"}', 1),
+        ('{"verdict": "incorrect"}', 0),
+        ("Yes", 1),
+        ("No.", 0),
+        ("Correct!", 1),
+        ("Incorrect.", 0),
+        ("After checking, the claim is **true**.", 1),
+        ("Verdict: true", 1),
+        ("**Verdict:** False", 0),
+        ("It might be false. But 2 + 2 = 4. Therefore the claim is true.", 1),
+        ("Sums are sums.\nThe claim is clearly incorrect because 2 + 2 = 4.", 0),
+        ("It does not exceed 5, so the claim is true.", 1),
+        ("<think>false, or true?</think>\nThe claim is true.", 1),
+    ],
+)
+def test_a_verdict_is_read(text, value):
+    assert judged(text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is true. It is false.",
+        "The claim is true. So the answer is false.",
+        "True: 2 + 2 = 5. But that is wrong, so false",
+        '{"verdict": "true"} {"verdict": "false"}',
+        "{'verdict': 'true'} {'verdict': 'false'}",
+        '{"verdict": "true or false"}',
+        '{"verdict": "not true"}',
+        'The claim says "this is true".',
+        "Somebody said: 'it is true'.",
+        "The claim is not true.",
+        "The claim isn't true.",
+        "I cannot say that the claim is true.",
+        "No. It is true",
+        "Is it true? No.",
+        "If it is true.",
+        "It would be true.",
+        "The correct value is 5.",
+        "Correct values are needed.",
+        "So we need the true value.",
+        "<think>The claim is true.",
+        "It depends",
+        "2 + 2 = 4",
+        '{"why": "the claim is true", "verdict": null}',
+    ],
+)
+def test_what_is_no_verdict_stays_refused(text):
+    assert np.isnan(judged(text))
+
+
+def test_a_claim_that_is_repeated_is_no_verdict():
+    graph = ReasoningGraph(None, [], claims=["2 + 2 = 5. The verdict is true."])
+    for text in ("It reads 2 + 2 = 5. The verdict is true.", "The verdict is true."):
+        step = Verify(log_odds=False)
+        [table] = step.apply([graph], model="m", client=lambda messages, t=text: t)
+        assert np.isnan(table).all()
+
+
+def test_a_sentence_that_was_cut_off_is_no_verdict():
+    from skdcf.llm import Reply
+
+    reply = Reply("The claim is true", finish_reason="length")
+    step = Verify(log_odds=False)
+    [table] = step.apply([GRAPH], model="m", client=lambda messages: reply)
+    assert np.isnan(table).all()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '["true", "false"]',
+        '```json\n["Yes", "No",]\n```',
+        '[{"verdict": "true", "why": null}, {"verdict": "false"}]',
+        'Sure:\n```json\n[{"claim": 1, "verdict": true}, {"claim": 2, "verdict": false}]\n```',
+        '{"verdicts": [{"verdict": "correct"}, {"verdict": "incorrect"}]}',
+        '{"verdicts": ["true", "false"]}',
+        "{'verdicts': [{'claim': 1, 'verdict': True}, {'claim': 2, 'verdict': False}]}",
+    ],
+)
+def test_rows_of_verdicts_are_read(text):
+    assert judge_labels([GRAPH], "m", lambda m: text).labels[0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '["true"]',
+        '["true", "false", "true"]',
+        '{"verdicts": [{"claim": 1, "verdict": "true"}, {"verdict": "false"}]}',
+        'The claim is ["true", "false"], which I doubt',
+        '["true", "false"] or ["false", "false"]',
+    ],
+)
+def test_rows_that_may_be_about_other_claims_stay_refused(text):
+    with pytest.raises(CallError, match="cannot be used"):
+        judge_labels([GRAPH], "m", lambda m: text)
+
+
+def test_votes_in_other_words():
+    graph = GRAPH.replace(alternatives=["4"])
+    text = '{"verdicts": [{"claim": 1, "why": 3, "verdict": "Supported"}, '
+    text += '{"claim": 2, "verdict": "neutral"}]}'
+    [table] = Frequency().apply([graph], model="m", client=lambda messages: text)
+    assert table.tolist() == [[1.0], [0.0]]
+
+
+def test_of_claims_and_edges_the_last_object_counts_and_of_texts_not():
+    drafts = '{"claims": ["draft"]} No, better: {"claims": ["a", "b"]}'
+    [claims] = Decompose().apply(["x"], [None], model="m", client=lambda m: drafts)
+    assert claims == ["a", "b"]
+    graphs = '{"premises": [{"builds_on": []}, {"builds_on": []}]} Wait. '
+    graphs += (
+        '{"premises": [{"claim": 1, "builds_on": []}, {"claim": 2, "builds_on": [1]}]}'
+    )
+    [graph] = DeduceGraph().apply(
+        [["a", "b"]], [None], model="m", client=lambda m: graphs
+    )
+    assert graph.edges == [(0, 1)] and graph.flag is None
+    texts = '{"text": "a is 2."} {"text": "b is 3."}'
+    [merged] = Merge().apply(
+        [["a is 2", "b is 3"]], [None], model="m", client=lambda m: texts
+    )
+    assert merged.flag.startswith("not merged")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[\"a\", 'b']", '["a", {"text": "b", "span": 7}]', "{'claims': ['a', \"b\"]}"],
+)
+def test_claims_in_a_bare_list_or_as_python(text):
+    text = text.replace("'b']", '"b"]') if text.startswith("[") else text
+    [claims] = Decompose().apply(["x"], [None], model="m", client=lambda m: text)
+    assert claims == ["a", "b"]
+
+
+def test_what_is_asked_again_has_other_chances():
+    with ChatServer(lambda request, n: "I am ill") as server, pytest.raises(CallError):
+        client = ChatClient(server.url)
+        Decompose().apply(["x"], [None], model="m", client=client)
+    sent = [(r["seed"], r["temperature"]) for _, _, r in server.requests]
+    assert sent == [(0, 0.0), (1, 0.3), (2, 0.6)]
+
+
+# --- log odds that do not come
+
+
+def extracted(server, **options):
+    extractor = ClaimExtractor(
+        "m",
+        ChatClient(server.url),
+        decompose=split_sentences,
+        graph=no_edges,
+        features=[Verify(**options)],
+    )
+    items = [(f"q{i}", f"1 + {i} = {i + 1 + (i % 3 == 0)}.") for i in range(30)]
+    return extractor, extractor.transform(items)
+
+
+def test_log_odds_that_do_not_come_are_an_origin_of_their_own():
+    labels = [[int(i % 3 != 0)] for i in range(30)]
+    with ChatServer(ScriptedModel()) as server:
+        extractor, complete = extracted(server)
+        server.script = lambda request, n: '{"verdict": "true"}'
+        with pytest.warns(SettingWarning, match="gives no log-probabilities") as warned:
+            _, missing = extracted(server)
+    assert len(warned) == 1
+    assert "log_odds_missing" not in complete[0].metadata
+    assert missing[0].metadata["log_odds_missing"] == 1.0
+    assert missing[0].features.tolist() == [[1.0, 0.0]]
+    step = missing[0].metadata["extraction"]["steps"]["features[0]"]
+    assert step["log_odds"] == "missing"
+    again = ClaimExtractor.from_description(missing[0].metadata["extraction"])
+    assert again.describe() == extractor.describe()
+
+    filter = HardCF("judge_log_odds", alpha=0.2).fit(complete, labels)
+    with pytest.raises(ValueError, match=r"extraction \(what extracted the claims"):
+        filter.predict(missing)
+    pipeline = ConformalFactualityPipeline(
+        extractor, HardCF("judge_verdict", alpha=0.2)
+    )
+    pipeline.fit(missing, labels)  # all alike

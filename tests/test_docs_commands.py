@@ -9,6 +9,7 @@ from textwrap import dedent
 import pytest
 
 from skdcf.cli import main
+from skdcf.datasets import read_jsonl
 
 BLOCK = re.compile(
     r"^\.\. code-block:: (python|console)\n\n((?:   .*\n|\n)+)", re.MULTILINE
@@ -38,12 +39,19 @@ def test_the_tutorial_as_commands_and_as_a_notebook(
         written = (tmp_path / f"tutorial/{name}.jsonl").read_text(encoding="utf-8")
         assert written == (folder / f"{name}.jsonl").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path / "tutorial")
-    lines = [json.dumps(names["to_problem"](turn)) for turn in names["turns"]]
-    (tmp_path / "tutorial/new.jsonl").write_text("\n".join(lines), encoding="utf-8")
     run(blocks_of(checkout, "tutorial"), capsys)
-    kept = (tmp_path / "tutorial/kept.txt").read_text(encoding="utf-8")
-    assert kept.splitlines()[1].startswith("The reading room has 22 seats.")
-    assert "8 euros" not in kept.splitlines()[1]
+    kept = (tmp_path / "tutorial/kept.jsonl").read_text(encoding="utf-8")
+    before, turn = names["turns"][1], json.loads(kept.splitlines()[1])
+    assert turn["answered"].startswith("The reading room has 22 seats.")
+    assert "8 euros" in before["answered"] and "8 euros" not in turn["answered"]
+    assert (turn["asked"], turn["passages"]) == (before["asked"], before["passages"])
+    assert turn["mask"] == [True, True, False]
+    sentences = read_jsonl("new.jsonl").graphs
+    made_in_python = [names["to_problem"](turn) for turn in names["turns"]]
+    assert [list(g.claims) for g in sentences] == [
+        row["claims"] for row in made_in_python
+    ]
+    assert sentences.edges_known.all() and not len(sentences.edges)
 
 
 def blocks_of(checkout, page):

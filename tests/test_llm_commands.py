@@ -19,7 +19,7 @@ from chat_server import ChatServer, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf.cli import main
-from skdcf.datasets import read_jsonl
+from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.labelling import LabelStore
 
 KEY = "sk-command-line-13579"
@@ -96,7 +96,7 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
 
     # One question, one command: the model file knows what extracted its claims.
     question = read_jsonl(new).graphs[0].problem
-    answer = ["answer", model, "-q", question, "--endpoint", server.url]
+    answer = ["answer", model, "-q", question, "--base-url", server.url]
     assert run(*answer) == 0
     shown = capsys.readouterr()
     assert "alpha = 0.2; the promise covers: claims" in shown.err
@@ -115,7 +115,7 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     # An answer of the user's, with passages, by another model for a reason.
     passage = tmp_path / "passage.txt"
     passage.write_text("Sums are sums.")
-    given = [*answer[:4], "-a", "3 + 4 = 7.", "--endpoint", server.url]
+    given = [*answer[:4], "-a", "3 + 4 = 7.", "--base-url", server.url]
     assert run(*given, "--json") == 0
     assert json.loads(capsys.readouterr().out)["claims"] == ["3 + 4 = 7."]
     before = len(server.requests)
@@ -199,7 +199,10 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
     ("line", "message"),
     [
         ("{", "line 2: "),
-        ('{"problem": "q"}', 'line 2: there is no text called "answer"'),
+        (
+            '{"problem": "q"}',
+            """line 2: there is no text called "answer", only ['problem']""",
+        ),
         ("[]", "line 2: a list instead of an object"),
     ],
 )
@@ -210,12 +213,24 @@ def test_extract_names_the_line_that_is_wrong(tmp_path, capsys, line, message):
     assert message in capsys.readouterr().err
 
 
-def test_extract_refuses_a_question_under_another_name(tmp_path, capsys):
-    """It would be left out without a word, and the claims cut without it."""
+def test_extract_reads_the_keys_that_other_commands_read(server, tmp_path, capsys):
+    """A question is a question, --map counts, and keys of the user's own come back."""
+    record = {"asked": "Start with 3, add 4.", "answered": "3 + 4 = 7.", "shift": 2}
+    record["passages"] = ["Sums are sums."]
     path = tmp_path / "a.jsonl"
-    path.write_text('{"answer": "x", "question": "q", "group": 1}\n')
-    assert run("extract", path, "-o", tmp_path / "o", "--model", "m") == 2
-    assert "problem 0: unknown keys ['question']" in capsys.readouterr().err
+    path.write_text(json.dumps(record) + "\n", "utf-8")
+    out = tmp_path / "o.jsonl"
+    extract = ["extract", path, "-o", out, "--model", "m", "--base-url", server.url]
+    assert run(*extract) == 2
+    assert "--map KEY=answer" in capsys.readouterr().err and not out.exists()
+    names = ["--map", "asked=problem", "--map", "answered=answer"]
+    assert run(*extract, *names, "--group-by", "shift") == 0
+    [graph] = read_jsonl(out).graphs
+    assert (
+        graph.problem == record["asked"] and list(graph.context) == record["passages"]
+    )
+    assert graph.metadata["shift"] == graph.metadata["group"] == 2
+    assert graph.metadata["answer"] == graph.metadata["answered"] == record["answered"]
 
 
 def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
@@ -227,6 +242,35 @@ def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert "skdcf extract: status 401: bad key ***" in said
     assert not (tmp_path / "o.jsonl").exists()
+
+
+def test_answer_without_a_server_is_no_abstention(server, tmp_path, capsys):
+    """Whoever pipes the text on must not take a lost connection for an empty answer."""
+    answers = write_answers(tmp_path / "answers.jsonl", 60, 1)
+    problems = tmp_path / "p.jsonl"
+    extract = [
+        "extract",
+        answers,
+        "-o",
+        problems,
+        "--model",
+        "m",
+        "--features",
+        "verify",
+    ]
+    assert run(*extract, "--base-url", server.url) == 0
+    data = read_jsonl(problems)
+    labels = [[int(is_right(t)) for t in g.claims] for g in data.graphs]
+    write_jsonl(tmp_path / "l.jsonl", data.graphs, labels)
+    model = tmp_path / "m.skops"
+    fit = ["fit", tmp_path / "l.jsonl", "-o", model, "--scorer", "logistic"]
+    assert run(*fit, "--alpha", "0.3") == 0
+    capsys.readouterr()
+    nowhere = ["answer", model, "-q", "1 + 2?", "--base-url", "http://127.0.0.1:9/v1"]
+    for more in ((), ("-a", "1 + 2 = 3."), ("-a", "1 + 2 = 3.", "--json")):
+        assert run(*nowhere, *more) == 1
+        shown = capsys.readouterr()
+        assert shown.out == "" and "skdcf answer: the" in shown.err
 
 
 def test_label_names_who_has_judged(tmp_path, server, capsys):

@@ -22,6 +22,8 @@ OPTION = re.compile(r"--[\w-]+( \S+=\S+)?")
 #: Rooms whose messages no command can cause: their settings are those of Python.
 NO_COMMAND = [
     "adapters/",
+    "datasets/_agents.py",
+    "datasets/runs.py",
     "relaxation/",
     "training/_settings.py",
     "graphs/_",

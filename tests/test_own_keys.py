@@ -176,3 +176,107 @@ def test_a_question_that_no_key_names_is_refused(tmp_path, capsys, by, message):
     path = write_lines(tmp_path / "log.jsonl", [record])
     assert main(["check", str(path), "--group-by", by]) == 1
     assert message in capsys.readouterr().out
+
+
+LOG = [
+    {"asked": f"Question {i}?", "said": f"It opened in {1900 + i}. Trams crossed it."}
+    | {"docs": [f"The bridge {i} was opened in {1900 + i}, after nine years of work."]}
+    | {"shift": i}
+    for i in range(30)
+]
+NAMES = ["--map", "asked=problem,said=answer", "--map", "docs=context"]
+
+
+def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
+    """The keys of the log come back, with the text that is left where the answer stood."""
+    log = write_lines(tmp_path / "log.jsonl", LOG)
+    new = tmp_path / "new.jsonl"
+    assert main(["split", str(log), "-o", str(new), *NAMES]) == 0
+    said = capsys.readouterr().err
+    assert "30 answers cut into 60 sentences; 30 have a question, 30 have" in said
+    data = read_jsonl(new)
+    assert list(data.graphs[3].claims) == ["It opened in 1903.", "Trams crossed it."]
+    assert data.graphs.edges_known.all() and data.metadata[3]["said"] == LOG[3]["said"]
+
+    labels = [[1, 0] if i % 2 else [1, 1] for i in range(30)]
+    judged = write_lines(
+        tmp_path / "judged.jsonl",
+        [
+            json.loads(line) | {"labels": row}
+            for line, row in zip(
+                new.read_text("utf-8").splitlines(), labels, strict=True
+            )
+        ],
+    )
+    model, kept = str(tmp_path / "m.skops"), tmp_path / "kept.jsonl"
+    fit = ["fit", str(judged), "-o", model, "--alpha", "0.2", "--features", "built-in"]
+    assert main([*fit, "--scorer", "context_trigrams"]) == 0
+    filter = ["filter", model, str(new), "-o", str(kept)]
+    assert main([*filter, "--text-key", "said", "--empty", "-"]) == 0
+    for line, before in zip(kept.read_text("utf-8").splitlines(), LOG, strict=True):
+        row = json.loads(line)
+        claims = before["said"].replace(". ", ".|").split("|")
+        left = [c for c, keep in zip(claims, row["mask"], strict=True) if keep]
+        assert row["said"] == (" ".join(left) or "-")
+        same = [row["asked"], row["docs"], row["shift"]]
+        assert same == [before["asked"], before["docs"], before["shift"]]
+        assert set(row["metadata"]) == {"filtered"}
+
+    # A file under its own keys: they come back, and the text as well.
+    renamed = {"problem": "asked", "context": "docs", "claims": "sentences"}
+    lines = map(json.loads, new.read_text("utf-8").splitlines())
+    own = [
+        {renamed.get(k, k): v for k, v in line.items() if k != "metadata"}
+        for line in lines
+    ]
+    path = write_lines(tmp_path / "own.jsonl", own)
+    names = ["--map", "asked=problem,docs=context,sentences=claims"]
+    filter[2] = str(path)
+    assert main([*filter, *names, "--text-key", "said", "--group-by", "shift"]) == 0
+    for line, before in zip(kept.read_text("utf-8").splitlines(), own, strict=True):
+        row = json.loads(line)
+        same = {k: v for k, v in row.items() if k not in ("said", "mask", "metadata")}
+        assert same == {k: v for k, v in before.items() if k != "said"}
+    for key in ("sad", "shift", "mask", "filtered"):
+        kept.unlink(missing_ok=True)
+        assert main([*filter, *names, "--text-key", key]) == 2
+        assert f"--text-key {key}: a line has no text" in capsys.readouterr().err
+        assert not kept.exists()
+
+
+@pytest.mark.parametrize(
+    ("record", "options", "message"),
+    [
+        (
+            LOG[0],
+            [],
+            "no text called \"answer\", only ['asked', 'docs', 'said', 'shift']",
+        ),
+        (LOG[0], ["--map", "said=answer"], "--map docs=context"),
+        (LOG[0] | {"claims": ["a"]}, NAMES, 'there are "claims" beside the answer'),
+        (LOG[0] | {"said": None}, NAMES, 'no text called "answer"'),
+    ],
+)
+def test_what_cannot_be_split_is_refused(tmp_path, capsys, record, options, message):
+    log = write_lines(tmp_path / "log.jsonl", [record])
+    new = tmp_path / "new.jsonl"
+    assert main(["split", str(log), "-o", str(new), *options]) == 2
+    said = capsys.readouterr().err
+    assert message in said and "line 1" in said and not new.exists()
+
+
+def test_split_takes_usual_names_and_chains(tmp_path, capsys):
+    text = "It is two. So it is three."
+    row = {"response": text, "user_input": "?", "retrieved_contexts": PASSAGES}
+    log = write_lines(tmp_path / "log.jsonl", [row, {"answer": "One.", "id": "b"}])
+    new = tmp_path / "new.jsonl"
+    assert main(["split", str(log), "-o", str(new), "--edges", "chain"]) == 0
+    first, second = read_jsonl(new).graphs
+    assert first.edges.tolist() == [[0, 1]] and first.problem == "?"
+    assert list(first.context) == PASSAGES and list(second.claims) == ["One."]
+    assert main(["split", str(log), "-o", str(new), "--own", "response"]) == 2
+    write_lines(log, [{"answer": "One.", "asked": "?"}])
+    capsys.readouterr()
+    assert main(["split", str(log), "-o", str(new)]) == 0
+    said = capsys.readouterr().err
+    assert "no line has a question" in said and "--map KEY=context" in said

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from scipy.stats import beta, sem
@@ -24,7 +26,7 @@ from ..estimators import CoherentConformalFilter
 from ..exceptions import CalibrationWarning, LabelWarning
 from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
-from ..graphs.problems import read_groups
+from ..graphs.problems import GROUP, read_groups
 from ..graphs.sources import SOURCES
 from ..guarantees import problems_needed
 from ..labelling.sources import set_label_sources
@@ -192,18 +194,27 @@ def filter_problems(options):
     filter = load(options.model)
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
-    path = files.source(options.problems)
     read = files.problem_reader(options)
-    problems = jsonl.read_lines(path, read, "raise", dropped=[])
+    rename = files.renamed(options)
+
+    def read_line(record):
+        problem = read(record)
+        names = files.names_in_file(record, problem, rename)
+        return Line(problem=problem, group=record.get("group"), names=names)
+
+    path = files.source(options.problems)
+    rows = jsonl.read_lines(path, read_line, "raise", dropped=[])
     if options.promise == "shown":
-        rows = _shown(filter, list(problems), alpha, options.one_each, counts)
+        rows = _shown(filter, list(rows), alpha, options.one_each, counts)
     else:
-        rows = _filtered(filter, problems, alpha, counts)
+        rows = _filtered(filter, rows, alpha, counts)
     if options.text:
-        lines = (kept_text(row.graph, row.mask) or options.empty for row, _ in rows)
+        lines = (
+            kept_text(row.problem.graph, row.mask) or options.empty for row in rows
+        )
     else:
         about = {"alpha": alpha, "promise": options.promise}
-        lines = (_line(row, levels, about) for row, levels in rows)
+        lines = (_format(row, about, options) for row in rows)
     files.write_lines(options.output, lines)
     files.inform(
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
@@ -211,24 +222,53 @@ def filter_problems(options):
     )
 
 
+@dataclass
+class Line:
+    """A line of a file that is filtered.
+
+    Parameters
+    ----------
+    problem : Problem
+    group : str, int or None
+        As the line has it, whatever names the question.
+    names : dict
+        From keys of the format to those that the line has in their place.
+    mask : ndarray of bool, shape (n_claims,)
+        What is kept.
+    levels : ndarray of float, shape (n_claims,)
+        The smallest alpha at which each claim is kept.
+    """
+
+    problem: records.Problem
+    group: str | int | None
+    names: dict[str, str]
+    mask: Any = None
+    levels: Any = None
+
+
 def _filtered(filter, rows, alpha, counts):
-    """Yield each `Problem` of ``rows`` with its mask, and the levels of its claims."""
+    """Decide about each `Line` of ``rows``, and yield it."""
     # None shows progress where somebody watches, and is silent in a pipe.
     with tqdm(unit=" problems", disable=None) as bar:
         while chunk := list(islice(rows, _CHUNK)):
-            graphs = GraphBatch.from_graphs([row.graph for row in chunk])
+            graphs = GraphBatch.from_graphs([row.problem.graph for row in chunk])
             masks = filter.predict(graphs, alpha)
-            levels = filter.predict_alpha(graphs)
-            for row, mask, level in zip(chunk, masks, levels, strict=True):
-                n = int(mask.sum())
-                counts.update(problems=1, claims=len(mask), kept=n, empty=int(not n))
-                yield row._replace(mask=mask), level
+            yield from _decided(filter, chunk, graphs, masks=masks, counts=counts)
             bar.update(len(chunk))
 
 
+def _decided(filter, rows, graphs, *, masks, counts):
+    """Yield each `Line` with its mask and the levels of its claims."""
+    levels = filter.predict_alpha(graphs)
+    for row, mask, levels_of_row in zip(rows, masks, levels, strict=True):
+        n = int(mask.sum())
+        counts.update(problems=1, claims=len(mask), kept=n, empty=int(not n))
+        yield replace(row, mask=mask, levels=levels_of_row)
+
+
 def _shown(filter, rows, alpha, one_each, counts):
-    """Yield each `Problem` with its mask, such that the texts that are shown can be trusted."""
-    graphs = GraphBatch.from_graphs([row.graph for row in rows])
+    """Yield each `Line`, decided such that the texts that are shown can be trusted."""
+    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
     masks = release_claims(filter, graphs, alpha, one_each=one_each)
     n_shown = sum(bool(mask.any()) for mask in masks)
     files.inform(
@@ -248,10 +288,7 @@ def _shown(filter, rows, alpha, one_each, counts):
         groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
         files.inform(f"each group is a batch of its own, of so many answers: {sizes}")
-    for row, mask, level in zip(rows, masks, filter.predict_alpha(graphs), strict=True):
-        n = int(mask.sum())
-        counts.update(problems=1, claims=len(mask), kept=n, empty=int(not n))
-        yield row._replace(mask=mask), level
+    yield from _decided(filter, rows, graphs, masks=masks, counts=counts)
 
 
 def kept_text(graph, mask):
@@ -259,12 +296,39 @@ def kept_text(graph, mask):
     return " ".join(answer_text(graph.subgraph(mask)).split())
 
 
-def _line(row, levels, about):
-    fields = about | {"claim_alpha": levels.tolist()}
-    if row.graph.claims is not None:
-        fields["text"] = kept_text(row.graph, row.mask)
-    metadata = {**(row.metadata or {}), RESULT: fields}
-    return records.format_problem(row._replace(metadata=metadata))
+def _format(row, about, options):
+    """A line as it came, under its own keys, with what was decided about it."""
+    problem = row.problem
+    result = about | {"claim_alpha": row.levels.tolist()}
+    text = None
+    if problem.graph.claims is not None:
+        text = kept_text(problem.graph, row.mask)
+        result["text"] = text
+    metadata = {**(problem.metadata or {}), RESULT: result}
+    metadata.pop(files.NAMES, None)
+    if options.group_by is not None:
+        metadata.pop(GROUP, None)
+    graph = problem.graph.replace(metadata=metadata)
+    line = records.format_problem(
+        problem._replace(graph=graph, mask=row.mask, group=row.group, metadata=metadata)
+    )
+    if not row.names and options.text_key is None:
+        return line
+    record = {row.names.get(key, key): value for key, value in json.loads(line).items()}
+    if options.text_key is not None:
+        _put_text(record, options.text_key, text or options.empty)
+    return json.dumps(record)
+
+
+def _put_text(record, key, text):
+    """Put the text that is left where the whole answer stood, or raise ValueError."""
+    place = record if key in record else record["metadata"]
+    if key == RESULT or not isinstance(place.get(key), str):
+        raise ValueError(
+            f"--text-key {key}: a line has no text of that name, so that the whole answer "
+            f"would stay in it. Its keys are {sorted(record)}"
+        )
+    place[key] = text
 
 
 def explain(options):

@@ -14,21 +14,31 @@ from pathlib import Path
 
 from .. import load
 from .._checks import is_loopback, printable
-from .._files import iter_objects
-from ..datasets.jsonl import format_jsonl
+from ..datasets import records
+from ..datasets.jsonl import format_jsonl, read_lines
 from ..service import create_app
-from ._files import check_folder, inform, plain, source, write_lines
+from ._files import (
+    answer_reader,
+    check_folder,
+    inform,
+    plain,
+    source,
+    write_lines,
+)
+
+NO_ANSWER = 1  # exit code
 
 
 def extract(options):
     """Extract, and write the problems; say what it cost and what was odd."""
     check_folder(options.output)
     _read_config(options)
-    rows = list(_read(options.answers))
+    lines_of_answers = source(options.problems)
+    rows = list(read_lines(lines_of_answers, _answer_reader(options), "raise", []))
     extractor = _extractor(options)
     with _errors_of_calls():
-        done = extractor.extract([row for row, _ in rows])
-    lines = format_jsonl((e.graph for e in done), groups=[g for _, g in rows])
+        done = extractor.extract(rows)
+    lines = format_jsonl(e.graph for e in done)
     write_lines(options.output, lines)
     odd = [e for e in done if e.flags]
     for e in odd:
@@ -44,8 +54,11 @@ def extract(options):
 
 
 def answer(options):
-    """Print what can be trusted of one answer, what was dropped, and why."""
-    from ..llm import ClaimExtractor, ConformalFactualityPipeline
+    """Print what can be trusted of one answer, what was dropped, and why.
+
+    Without a model that can be reached nothing is printed, and the command ends with 1.
+    """
+    from ..llm import CallError, ClaimExtractor, ConformalFactualityPipeline
 
     filter = load(options.model_file)
     extraction = [m for m in filter.origin_.get("extraction", ()) if m]
@@ -65,8 +78,15 @@ def answer(options):
     pipeline.filter_ = filter
     passages = [Path(path).read_text("utf-8") for path in options.context or ()] or None
     item = {"problem": options.question, "answer": options.answer, "context": passages}
-    with _errors_of_calls():
+    try:
         [filtered] = pipeline.answer([item], alpha=options.alpha)
+    except CallError as error:
+        inform(f"skdcf answer: there is no answer: {error}")
+        return NO_ANSWER
+    failures = [f for f in filtered.flags if f.startswith("extraction failed")]
+    if failures:  # nothing was looked at, so that nothing was found doubtful, either
+        inform(f"skdcf answer: the answer was not filtered: {failures[0]}")
+        return NO_ANSWER
     if options.json:
         names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
         row = {name: getattr(filtered, name) for name in (*names, "text_promise")}
@@ -132,14 +152,26 @@ def _read_config(options):
         setattr(options, key, value)
 
 
-def _read(path):
-    """Each answer with its group; ValueError names the line that holds none."""
-    for number, record in iter_objects(source(path)):
-        if isinstance(record, ValueError):
-            raise ValueError(f"{path}, line {number}: {record}") from record
-        if not isinstance(record.get("answer"), str):
-            raise ValueError(f'{path}, line {number}: there is no text called "answer"')
-        yield record, record.pop("group", None)
+def _answer_reader(options):
+    """A function from the object of a line to an answer as an extractor takes it."""
+    read_answer = answer_reader(options)
+
+    def read(record):
+        answer, problem = read_answer(record)
+        metadata = dict(problem.metadata or {})
+        if "answer" in metadata.get(records.OWN, ()):  # the extractor writes it there
+            del metadata["answer"]
+            metadata[records.OWN] = [k for k in metadata[records.OWN] if k != "answer"]
+        return {
+            "problem": problem.graph.problem,
+            "answer": answer,
+            "id": problem.graph.id,
+            "alternatives": problem.graph.alternatives,
+            "metadata": metadata,
+            "context": problem.graph.context,
+        }
+
+    return read
 
 
 def serve(options):

@@ -20,6 +20,11 @@ from ..graphs import question_groups
 from ..graphs.problems import GROUP
 
 STANDARD = "-"
+NAMES = (
+    "names_in_log"  # the key of the metadata for what a log calls keys of the format
+)
+_ANSWER = "answer"
+_CALLED_ANSWER = ("response",)  # what RAGAS and others call it
 
 
 def source(path):
@@ -83,6 +88,51 @@ def problem_reader(options):
     return read_in_group
 
 
+def answer_reader(options):
+    """A function from the object of a line to the text of its answer and its `Problem`.
+
+    Without claims the problem has none. The answer stays under the key that it has.
+    """
+    rename = renamed(options, also=[_ANSWER])
+    keys = [theirs for theirs, ours in rename.items() if ours == _ANSWER]
+    keys += [key for key in (_ANSWER, *_CALLED_ANSWER) if key not in own_keys(options)]
+    rename = {theirs: ours for theirs, ours in rename.items() if ours != _ANSWER}
+    read = records.line_reader(rename, own_keys(options))
+
+    def read_answer(record):
+        key = next((key for key in keys if isinstance(record.get(key), str)), None)
+        if key is None:
+            raise ValueError(
+                f'there is no text called "answer", only {sorted(record)}: where it stands '
+                "under another key, name it by --map KEY=answer"
+            )
+        problem = read({"claims": []} | record)
+        names = names_in_file(record, problem, rename)
+        if names:
+            problem = _with_metadata(problem, {NAMES: names})
+        if options.group_by is not None:
+            problem = _with_group(problem, options.group_by)
+        return record[key], problem
+
+    return read_answer
+
+
+def names_in_file(record, problem, rename):
+    """Give the names that keys of the format have in the file, where these are others.
+
+    An answer that was split or extracted brings those of its log.
+    """
+    rename = rename | {"question": "problem"}
+    metadata = problem.metadata or {}
+    names = dict(metadata.get(NAMES) or {})
+    names |= {rename[key]: key for key in record if key in rename}
+    own = metadata.get(records.OWN, ())
+    for theirs, ours in records.USUAL.items():
+        if theirs in record and theirs not in own:
+            names[ours] = theirs
+    return names
+
+
 def _with_group(problem, by):
     """The problem with its question as ``--group-by`` tells it."""
     graph = problem.graph
@@ -106,10 +156,13 @@ def _with_group(problem, by):
                 f"--group-by {by}: the key is {group!r}, but the question of each line has "
                 f"to be a text or a whole number (the keys are {sorted(metadata)})"
             )
-    metadata = metadata | {GROUP: group}
-    return problem._replace(
-        graph=graph.replace(metadata=metadata), metadata=metadata, group=group
-    )
+    return _with_metadata(problem, {GROUP: group})._replace(group=group)
+
+
+def _with_metadata(problem, more):
+    metadata = {**(problem.metadata or {}), **more}
+    graph = problem.graph.replace(metadata=metadata)
+    return problem._replace(graph=graph, metadata=metadata)
 
 
 def _digest(content):

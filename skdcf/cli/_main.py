@@ -41,9 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all went well; 1 if `check` found broken lines, or `fit` and `calibrate` too
-        few labels to keep anything; 2 if something was wrong with the command line or the
-        data; 130 after an interruption.
+        0 if all went well; 1 if `check` found broken lines, `fit` and `calibrate` too
+        few labels to keep anything, or `answer` no model that could be reached; 2 if
+        something was wrong with the command line or the data; 130 after an interruption.
     """
     # As in files: a pipe on Windows has letters of one region only.
     with suppress(AttributeError):  # a stream that somebody put in its place

@@ -503,7 +503,15 @@ class FilterReport(Table):
         return tables
 
 
-def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
+def report_of(
+    guarantee,
+    counted,
+    parts=None,
+    laws=None,
+    seen=None,
+    threshold=None,
+    n_calibration=0,
+):
     """Count what is kept, and report on all problems and on parts of them.
 
     Parameters
@@ -520,17 +528,19 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
         The law of the coverage at each level, None where it is not known.
     seen : ndarray of bool, shape (2, n_problems), optional
         Problems that trained, and that calibrated.
-    **known
-        ``threshold`` and ``n_calibration`` of the filter.
+    threshold : ndarray of shape (n_alphas,), optional
+        Thresholds of the filter; NaN in the report where there are none.
+    n_calibration : int, default=0
+        Number of problems that calibrated the filter.
     """
     alphas, kept, labels, offsets, questions = counted
     true = labels == 1
     unknown = [None] * len(alphas)
     n = len(offsets) - 1
 
-    def count(
-        mask,
-    ):  # loss, true and false claims kept, something kept, a false claim kept
+    # Of each problem: the loss, true and false claims kept, whether anything is kept and
+    # whether a false claim is.
+    def count(mask):
         n_true = segment_sum(mask & true, offsets)
         n_false = segment_sum(mask & ~true, offsets)
         shown = n_true + n_false > 0
@@ -545,7 +555,7 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
     counts = np.array([count(mask) for mask in kept.reshape(-1, len(true))], float)
     counts = counts.reshape(-1, len(alphas), 5, n).mean(axis=0).swapaxes(0, 1)
     any_false = (segment_sum(~true, offsets) > 0).astype(float)
-    known = {"threshold": np.full(len(alphas), np.nan), "n_calibration": 0} | known
+    threshold = np.full(len(alphas), np.nan) if threshold is None else threshold
     seen = np.zeros((2, n), bool) if seen is None else seen
 
     def report(rows, laws, groups):
@@ -575,7 +585,8 @@ def report_of(guarantee, counted, parts=None, laws=None, seen=None, **known):
             n_questions=m,
             seen=tuple(seen[:, rows].sum(axis=1).tolist()),
             groups=groups,
-            **known,
+            threshold=threshold,
+            n_calibration=n_calibration,
         )
 
     groups = {name: report(rows, unknown, {}) for name, rows in (parts or {}).items()}
@@ -737,7 +748,7 @@ def leave_one_out(
     >>> leave_one_out(cf, graphs[100:], y[100:], alphas=[0.1]).n_calibration
     99
     """
-    alphas = _levels_of(filter, alphas)
+    levels = _levels_of(filter, alphas)
     check_count("n_draws", 1 if n_draws is None else n_draws, 1)
     if filter.ties == "include":
         raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
@@ -746,26 +757,26 @@ def leave_one_out(
     if len(np.unique(questions)) < 2:
         raise ValueError("leave-one-out evaluation needs at least two questions")
     guarantee = filter.calibration_.guarantee
-    parts = [filter.calibration_part(batch, labels, groups)]
+    part = filter.calibration_part(batch, labels, groups)
+    draws: list[NDArray | None] = [None]
     if n_draws is not None and len(np.unique(questions)) < len(batch):
-        rng, [part] = check_random_state(random_state), parts
-        drawn = [rng.permutation(len(batch)).astype("u8") for _ in range(n_draws)]
-        parts = [replace(part, seen=replace(part.seen, content=c)) for c in drawn]
+        rng = check_random_state(random_state)
+        draws = [rng.permutation(len(batch)) for _ in range(n_draws)]
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
     risks = guarantee.path_risks(risk, batch)
-    kept = np.empty((len(parts), len(alphas), len(risk)), bool)
-    for part, mask in zip(parts, kept, strict=True):
-        chosen, _ = part.choose(guarantee, alphas[0], fewest=False)
+    kept = np.empty((len(draws), len(levels), len(risk)), bool)
+    for ranks, mask in zip(draws, kept, strict=True):
+        chosen, _ = part.choose(guarantee, levels[0], fewest=False, ranks=ranks)
         claims, order, chosen = _by_question(risks, questions, chosen)
         steps = part.steps[chosen]
-        mask[:, order] = guarantee.leave_one_out(steps, claims) <= alphas[:, None]
+        mask[:, order] = guarantee.leave_one_out(steps, claims) <= levels[:, None]
     calibration = guarantee.calibrate(steps, claims)
     fewer = guarantee.calibrate_one(steps[np.arange(1, len(chosen))], None)
     return report_of(
         guarantee,
-        (alphas, kept, labels, batch.offsets, questions),
-        laws=None if claims.groups else [fewer.coverage_law(a) for a in alphas],
-        threshold=np.array([calibration.threshold(a) for a in alphas]),
+        (levels, kept, labels, batch.offsets, questions),
+        laws=None if claims.groups else [fewer.coverage_law(a) for a in levels],
+        threshold=np.array([calibration.threshold(a) for a in levels]),
         n_calibration=len(chosen) - 1,
     )
 

@@ -129,7 +129,13 @@ class CalibrationPart:
         )
 
     def choose(
-        self, guarantee: Any, level: Any, fewest: Any, *, in_groups: Any = True
+        self,
+        guarantee: Any,
+        level: Any,
+        fewest: Any,
+        *,
+        in_groups: Any = True,
+        ranks: NDArray[np.integer] | None = None,
     ) -> Any:
         """Choose the problems that calibrate; the others are left over.
 
@@ -145,6 +151,11 @@ class CalibrationPart:
             The level that is asked for.
         fewest : bool
             Whether to leave over the questions that do not raise the rank.
+        in_groups : bool, default=True
+            Whether one answer is chosen in each group.
+        ranks : ndarray of shape (n_problems,), optional
+            Of the answers to a question the one of lowest rank is chosen; by default
+            their hashes are such ranks.
 
         Returns
         -------
@@ -163,7 +174,8 @@ class CalibrationPart:
             return rows, rows[:0]
 
         order, order_of_questions = self.seen.orders()
-        rows = choose_one_each(self.seen.question, order, group_of)
+        ranks = order if ranks is None else ranks
+        rows = choose_one_each(self.seen.question, ranks, group_of)
         if overlap or not fewest:
             return rows, rows[:0]
 

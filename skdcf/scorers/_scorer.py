@@ -30,7 +30,7 @@ class LinearForm:
     offset : float
         Confidence where all features are 0.
     low, high : ndarray of shape (n_features,)
-        Values beyond count as if they stood there; infinite where there is no bound.
+        Values outside are clipped to these; infinite where there is no bound.
     """
 
     weights: np.ndarray
@@ -315,8 +315,8 @@ class Scorer(Settings, metaclass=ABCMeta):
                 f"{self!r} is not linear, and no exact Shapley values are known for it: "
                 "skdcf.inspection.permutation_importance works with every scorer"
             )
-        mean = form.values(background.features).mean(axis=0)
-        return form.weights * (form.values(batch.features) - mean)
+        mean = form.values(need_features(background)).mean(axis=0)
+        return form.weights * (form.values(need_features(batch)) - mean)
 
     def fit_folds(
         self, batch: GraphBatch, labels: NDArray, tasks: list[Task], fold_of: NDArray
@@ -404,12 +404,13 @@ def folds(n, groups, n_folds, rng):
 
 
 def need_features(batch):
-    """ValueError where the problems have no features yet."""
+    """The features of the problems, or ValueError where they have none yet."""
     if batch.features is None:
         raise ValueError(
             "the scorer needs features, but the problems have no features yet: add some "
             "with skdcf.features"
         )
+    return batch.features
 
 
 FREQUENCY = "frequency-score"
@@ -467,7 +468,7 @@ class FeatureScorer(Scorer):
         return self
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        return batch.features[:, column_of(self.feature, batch)]
+        return need_features(batch)[:, column_of(self.feature, batch)]
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         """Weight 1 for the feature and 0 for all others.
@@ -482,8 +483,9 @@ class FeatureScorer(Scorer):
         LinearForm
             The form; None where the scorer is not linear.
         """
-        column = column_of(self.feature, batch)
-        return LinearForm.unbounded(np.eye(batch.n_features)[column])
+        weights = np.zeros(need_features(batch).shape[1])
+        weights[column_of(self.feature, batch)] = 1.0
+        return LinearForm.unbounded(weights)
 
 
 @settings
@@ -530,7 +532,7 @@ class FrequencyScorer(FeatureScorer):
     over: Literal["descendants", "children"] = "descendants"
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        column = batch.features[:, column_of(self.feature, batch)]
+        column = super().confidence(batch)
         if self.beta_mix == 0:
             return column
         if self.over == "children":

@@ -224,8 +224,9 @@ def _scaled(*steps):
     if len(steps) != 2 or type(scaler).__name__ != "StandardScaler":
         return None
     table = as_table(last)
-    mean = scaler.mean_ if scaler.with_mean else 0.0
-    scale = scaler.scale_ if scaler.with_std else 1.0
+    n_columns = scaler.n_features_in_
+    mean = scaler.mean_ if scaler.with_mean else np.zeros(n_columns)
+    scale = scaler.scale_ if scaler.with_std else np.ones(n_columns)
     return table and replace(table, standardizer=Standardizer(mean, scale, np.inf))
 
 

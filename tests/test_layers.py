@@ -82,6 +82,7 @@ OF_THE_ROOM = {
     "test_hostile_files.py": "files that somebody forges who knows the format",
     "test_llm_client.py": "pauses of a hundredth of a second",
     "test_llm_faults.py": "pauses; sentences and log odds of replies made by hand",
+    "test_llm_limits.py": "clocks that run a hundred times as fast",
     "test_llm_replies.py": "backslashes of a reply, and the texts of the prompts",
     "test_llm_steps.py": "any text at all as a reply; versions against files of prompts",
     "test_persistence.py": "files that somebody forges who knows the format",

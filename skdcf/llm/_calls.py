@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, make_dataclass
-from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -22,7 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
 
-from ._decoding import clean_json, read_literal
+from ._decoding import clean_json, join_stream, read_literal
 from ._verdicts import log_odds as log_odds
 from ._verdicts import plain_word, read_prose
 
@@ -54,6 +51,10 @@ class UnreadableError(CallError):
 
 class PassingError(Exception):
     """A fault that may be gone next time: what it is, and seconds a server asks for."""
+
+
+class RefusedError(PassingError):
+    """A rate limit, which holds for all calls: what it is, and seconds or None."""
 
 
 class Prompt(NamedTuple):
@@ -249,7 +250,7 @@ _LONGEST = 400_000  # characters of a reply that are read
 _MOST_STARTS = 200  # places where an object may begin
 _THOUGHT = "</think>"  # ends what some servers leave in the reply
 SHORT = 300  # characters of a server's message that are shown
-_PASSING = (408, 409, 425, 429)  # and all from 500 on
+_PASSING = (408, 409, 425)  # and all from 500 on
 _HOPELESS = (401, 402, 403, 404)
 _FINISHED = ("stop", "length", "content_filter")
 _KINDS = {str: "string", int: "integer", float: "number"}
@@ -468,11 +469,12 @@ def read_reply(body: bytes) -> Reply:
     is no reason to ask again.
     """
     try:
-        reply = json.loads(body)
+        is_stream = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))
+        reply = join_stream(body) if is_stream else json.loads(body)
         if isinstance(reply, dict) and reply.get("error") and not reply.get("choices"):
             error = reply["error"]
             code = error.get("code") if isinstance(error, dict) else None
-            raise fault_of(code if isinstance(code, int) else 400, str(error), {})
+            raise fault_of(code if isinstance(code, int) else 400, str(error))
         choice = reply["choices"][0]
         text = _joined(choice["message"].get("content"))
     except ODD as error:
@@ -518,11 +520,10 @@ def _logprobs(logprobs):
     return (tokens if len(tokens) == len(tops) else []), tops
 
 
-def fault_of(status: int, message: str, headers: dict) -> Exception:
-    """The error that a response stands for."""
+def fault_of(status: int, message: str, wait: float | None = None) -> Exception:
+    """The error that a response stands for; ``wait`` is how long its server asks for."""
     fault = f"status {status}: {message[:SHORT]}"
     lowered = message.lower()
-    wait = read_retry_after(headers)
     if 300 <= status < 400:
         why = "redirects are not followed, since texts and keys would go elsewhere"
         return EndpointError(f"status {status}: {why}. Change base_url instead")
@@ -530,21 +531,8 @@ def fault_of(status: int, message: str, headers: dict) -> Exception:
     spent = status == 429 and (empty or "insufficient_quota" in lowered)
     if status in _HOPELESS or spent:
         return EndpointError(fault)
+    if status == 429:
+        return RefusedError(fault, wait)
     if status in _PASSING or status >= 500:
         return PassingError(fault, wait)
     return UnreadableError(fault)
-
-
-def read_retry_after(headers: dict) -> float | None:
-    """Seconds that a server asks to wait for, None where it does not say.
-
-    Names of headers are in lower case, as httpx gives them.
-    """
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
-        with suppress(ValueError):
-            if 0 <= (wait := float(headers.get(name, "")) / per_second) < math.inf:
-                return wait
-    with suppress(ValueError, TypeError, OverflowError):
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(date.timestamp() - time.time(), 0.0)
-    return None

@@ -72,12 +72,14 @@ class ChatClient(Settings):
         remembers them for the time of a run.
     in_flight : int, default=8
         Most calls at once, over all threads that use this client.
-    timeout : float, default=60.0
-        Seconds for each attempt, the whole reply included.
+    timeout : float, default=600.0
+        Seconds for each attempt, the whole reply and its place in the server's queue
+        included. After a timeout half as many calls are in flight, with one warning.
     max_retries : int, default=5
-        How often a call is made again after status 408, 409, 425, 429 or 5xx, a lost
-        connection, a timeout or a broken response. Servers' ``Retry-After`` holds for
-        all calls, up to two minutes.
+        How often a call is made again after status 408, 409, 425 or 5xx, a lost
+        connection, a timeout or a broken response. A rate limit (429) pauses all calls
+        for as long as the server asks, up to two minutes, or for 2, 4, 8 up to 60
+        seconds; it is no attempt, and ends the run after ten minutes without any success.
     max_tokens : int, optional
         Of a reply. None leaves it to the endpoint.
     prices : (float, float), optional
@@ -140,7 +142,7 @@ class ChatClient(Settings):
     extra: Mapping[str, Any] | None = None
     cache: str | os.PathLike | None = None
     in_flight: int = 8
-    timeout: float = 60.0
+    timeout: float = 600.0
     max_retries: int = 5
     max_tokens: int | None = None
     prices: tuple[float, float] | None = None

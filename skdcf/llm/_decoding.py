@@ -84,6 +84,32 @@ def clean_json(text: str) -> str:
     return _CONTROL.sub(r"\1 ", text)
 
 
+def join_stream(body: bytes) -> dict[str, Any]:
+    """The chat completion of a body of server-sent events; ValueError for half of one."""
+    text = ""
+    logprobs = []
+    joined: dict[str, Any] = {}
+    for line in re.split(r"[\r\n]+", body.decode("utf-8", "replace")):
+        name, _, data = line.partition(":")
+        if name != "data" or data.strip() in ("", "[DONE]"):
+            continue
+        chunk = json.loads(data)
+        if chunk.get("error"):
+            return chunk
+        joined["usage"] = chunk.get("usage") or joined.get("usage")
+        for choice in (chunk.get("choices") or ())[:1]:
+            delta = choice.get("delta") or choice.get("message") or {}
+            text += delta.get("content") or ""
+            logprobs += (choice.get("logprobs") or {}).get("content") or []
+            reason = choice.get("finish_reason") or joined.get("finish_reason")
+            joined["finish_reason"] = reason
+    if joined.get("finish_reason") is None:
+        raise ValueError("a stream without its end")
+    choice = {"message": {"content": text}, "logprobs": {"content": logprobs}}
+    choice["finish_reason"] = joined["finish_reason"]
+    return {"choices": [choice], "usage": joined["usage"]}
+
+
 def read_literal(text: str, start: int) -> tuple[dict[str, Any], int]:
     """The dictionary of Python that begins at a place, as JSON would give it, and its end.
 

@@ -28,6 +28,7 @@ from .._checks import warn
 from ..exceptions import SettingWarning
 from ._calls import Call, CallError, EndpointError, Reply, UnreadableError, Usage
 from ._decoding import mend_backslashes, texts_in
+from ._patience import Slots
 
 _MOST_ASKS = 3
 _WARMER = 0.3  # by which the temperature rises with each asking, up to 1
@@ -97,7 +98,8 @@ class Engine:
         self.transport = transport
         self.cache = cache
         self.in_flight = in_flight
-        self.free = asyncio.Semaphore(in_flight)
+        self.slots = Slots(in_flight)
+        self.transport.slots = self.slots
         self.asked = {}  # key: task, how many wait for it
         self._warned = set()
         self.process = os.getpid()
@@ -203,7 +205,7 @@ class Session:
         )
 
     async def _fetch(self, call, usage):
-        async with self.engine.free:
+        async with self.engine.slots:
             if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
                 raise EndpointError(
                     f"the last {n} calls have failed: no more are made. The last one: "

@@ -22,8 +22,10 @@ from .._checks import is_loopback, warn
 from ..exceptions import SettingWarning
 from . import _calls as calls
 from ._calls import CallError, EndpointError, PassingError, Reply
+from ._patience import LONGEST_WAIT, RateLimit, read_wait
 
-_LONGEST_WAIT = 120.0  # seconds that a server may ask for before a call is given up
+#: What llama.cpp says of a reply that its own parser cannot read.
+_MISFORMED = "produced output that does not match the expected"
 _MOST_BYTES = 32 * 2**20  # of one reply
 _MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
 #: What not every model takes, and words by which a refusal speaks of it.
@@ -80,7 +82,8 @@ class Endpoint:
         self._ways = {}
         #: What was left out with a warning, since the endpoint refuses it.
         self.warned_of = set()
-        self._resume = 0.0
+        self._limit = RateLimit(lambda n: _back_off(n))
+        self.slots = None  # of the engine, which bounds all calls
         self._client = None
 
     def _connect(self):
@@ -130,19 +133,24 @@ class Endpoint:
     async def complete(self, call, usage):
         """The reply to a call; CallError where there is none after all attempts."""
         self._connect()
+        n_sent = 0
+
+        async def request():
+            nonlocal n_sent
+            usage.retries += n_sent > 0
+            n_sent += 1
+            return await self._attempt(call)
+
         most = self._settings["max_retries"]
         for attempt in range(most + 1):
-            while (wait := self._resume - time.monotonic()) > 0:
-                await asyncio.sleep(wait)
-            usage.retries += attempt > 0
             try:
-                return self._without_keys(await self._attempt(call))
+                return self._without_keys(await self._limit.attempt(request))
             except PassingError as error:
                 problem, wait = (*error.args, None)[:2]
-            if wait is not None and wait > _LONGEST_WAIT:
+            if wait is not None and wait > LONGEST_WAIT:
                 break
-            if wait is not None:  # holds for all calls
-                self._resume = max(self._resume, time.monotonic() + wait)
+            if wait is not None:
+                self._limit.pause(wait)
             elif attempt < most:
                 await asyncio.sleep(_back_off(attempt))
         raise CallError(f"no reply after {attempt + 1} attempts: {self.mask(problem)}")
@@ -165,8 +173,15 @@ class Endpoint:
                 return calls.read_reply(body)
             message = self._message(body)
             several_ways = {name for name, w in left.items() if len(w) > 1}
+            if status >= 500 and _MISFORMED in message:
+                return Reply("", finish_reason="misformed")
             if (name := _refused(status, body, message.lower(), several_ways)) is None:
-                raise calls.fault_of(status, message, headers)
+                fault = calls.fault_of(status, message, read_wait(headers, message))
+                if 300 <= status < 400 and self._limit.has_succeeded:
+                    raise PassingError(
+                        *fault.args
+                    )  # a gateway on its way to another server
+                raise fault
             if begin[name] == 0 and name in ("temperature", "seed", "logprobs"):
                 self.warned_of.add(name)
                 warn(
@@ -181,13 +196,30 @@ class Endpoint:
         url = self._parts._replace(path=path).geturl()
         sent = json.dumps(body)
         stream = self._client.stream("POST", url, content=sent, headers=self._headers)
+        begun = time.monotonic()
         try:
             async with asyncio.timeout(self._settings["timeout"]), stream as response:
                 return await _read(response)
         except Exception as error:  # of whichever HTTP library the client uses
             problem = f"{type(error).__name__} ({str(error)[: calls.SHORT]})"
+            is_slow = isinstance(error, TimeoutError)
         # Outside of "except": the client's errors hold the request with its key.
+        if is_slow:
+            await self._slow_down(begun)
         raise PassingError(self.mask(problem))
+
+    async def _slow_down(self, begun):
+        """Have fewer calls in flight after one that began at a time and took too long."""
+        most = self.slots.most
+        if self.slots.halve(begun) and most == self._settings["in_flight"]:
+            warn(
+                f"a call took longer than {self._settings['timeout']:g} s: {self.slots.most} "
+                f"calls are in flight at once from now on, and no longer {most}. A server "
+                "that works on one call at a time needs a longer timeout, or a smaller "
+                "in_flight",
+                SettingWarning,
+            )
+        await self.slots.give_way()
 
     def _message(self, body):
         """What a server says of an error, in one line and without keys."""
@@ -255,7 +287,7 @@ def _step_down(begin, name, way, message):
 
 
 def _back_off(attempt):
-    return min(0.5 * 2**attempt, 8) * (1 - 0.25 * random.random())
+    return min(0.5 * 2**attempt, 60) * (1 - 0.25 * random.random())
 
 
 def _messages_of(call):
@@ -271,7 +303,7 @@ def _ways_of(call):
     forms = {"type": "json_schema", "json_schema": form}, {"type": "json_object"}
     limits = "max_tokens", "max_completion_tokens"
     return {
-        "model": [{"model": call.model}],
+        "model": [{"model": call.model, "stream": False}],
         "system": [{"messages": messages}, {"messages": merged}],
         "response_format": [
             *({"response_format": f} for f in forms if call.schema),

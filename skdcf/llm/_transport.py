@@ -25,7 +25,7 @@ from ._calls import CallError, EndpointError, PassingError, Reply
 from ._patience import LONGEST_WAIT, RateLimit, read_wait
 
 #: What llama.cpp says of a reply that its own parser cannot read.
-_MISFORMED = "produced output that does not match the expected"
+_MALFORMED = "produced output that does not match the expected"
 _MOST_BYTES = 32 * 2**20  # of one reply
 _MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
 #: What not every model takes, and words by which a refusal speaks of it.
@@ -173,8 +173,8 @@ class Endpoint:
                 return calls.read_reply(body)
             message = self._message(body)
             several_ways = {name for name, w in left.items() if len(w) > 1}
-            if status >= 500 and _MISFORMED in message:
-                return Reply("", finish_reason="misformed")
+            if status >= 500 and _MALFORMED in message:
+                return Reply("", finish_reason="malformed")
             if (name := _refused(status, body, message.lower(), several_ways)) is None:
                 fault = calls.fault_of(status, message, read_wait(headers, message))
                 if 300 <= status < 400 and self._limit.has_succeeded:

@@ -106,8 +106,26 @@ def test_edges(runs):
     flow = runs(graph="data").graphs
     assert all((graph.edges[:, 0] < graph.edges[:, 1]).all() for graph in flow)
     assert len(flow.edges) == 481
-    with pytest.raises(ValueError, match=r"needs the texts.*bfcl does not have"):
-        runs("bfcl", graph="data")
+    for asked in ({"graph": "data"}, {"alternatives": True}):
+        with pytest.raises(ValueError, match=r"need the texts.*subset is 'bfcl'"):
+            runs("bfcl", **asked)
+
+
+def test_alternatives_are_the_other_runs_of_the_task(runs):
+    data = runs(alternatives=True)
+    last = {
+        (row["task"], row["run"]): graph.claims[-1]
+        for graph, row in zip(data.graphs, data.metadata, strict=True)
+    }
+    for graph, row in zip(data.graphs, data.metadata, strict=True):
+        others = [last[row["task"], k] for k in range(5) if k != row["run"]]
+        assert list(graph.alternatives) == others
+    right = [
+        (y[-1], g.features[-1, -1])
+        for g, y in zip(data.graphs, data.labels, strict=True)
+    ]
+    agreement = [np.mean([a for y, a in right if y == truth]) for truth in (0, 1)]
+    assert agreement[1] > agreement[0] + 0.2
 
 
 def test_sources_of_labels(runs):

@@ -163,6 +163,63 @@ def test_ten_thousand_steps():
     assert graph.n_claims == 10_000 and len(graph.edges) == 9_999
 
 
+# --------------------------------------------------- the other runs of a task
+
+
+def runs_of_task(*endings, task=0):
+    return [{"task": task, "messages": [*RUN[:-1], says(text)]} for text in endings]
+
+
+def test_answers_are_compared_with_those_of_the_other_runs():
+    endings = (
+        "<think>Not Paris.</think> It is <answer> London </answer>",
+        "<answer>london, England",
+        "She was born in Paris.",
+    )
+    data = from_runs(runs_of_task(*endings), alternatives=True)
+    assert data.feature_names[-1] == "answer_agreement"
+    # {london}, {london, england} and {she, was, born, in, paris}
+    expected = [[1, 1, 1, 1 / 2], [1, 1, 1, 1 / 2], [1, 1, 1, 0]]
+    assert [column(g, "answer_agreement") for g in data.graphs] == expected
+    assert data.graphs[0].alternatives == endings[1:]
+
+
+def test_runs_of_other_tasks_say_nothing():
+    here = runs_of_task("London", "Paris")
+    there = runs_of_task("London", "London", task="0 ")
+    data = from_runs([*here, *there], alternatives=True)
+    agreement = [column(g, "answer_agreement")[-1] for g in data.graphs]
+    assert agreement == [0, 0, 1, 1]
+    with pytest.raises(
+        ValueError, match=r'"run/2": no other run of the task 7 is here'
+    ):
+        from_runs([*here, *runs_of_task("London", task=7)], alternatives=True)
+
+
+@pytest.mark.parametrize("ending", ["", "..."])
+def test_an_answer_without_words_agrees_with_nothing(ending):
+    data = from_runs(runs_of_task(ending, "London"), alternatives=True)
+    assert [column(g, "answer_agreement")[-1] for g in data.graphs] == [0, 0]
+
+
+def test_a_running_run_is_compared_with_those_that_are_over():
+    """A column never changes when the run goes on, and a run that is cut has no answer."""
+    over = runs_of_task("London", "London or Paris")
+    whole = {"task": 0, "messages": list(RUN)}
+    rows = from_runs([whole, *over], alternatives=True).graphs[0]
+    for v, position in enumerate(rows.metadata["messages"]):
+        part = {"task": 0, "messages": list(RUN[: position + 1])}
+        cut = from_runs([part, *over], alternatives=True).graphs[0]
+        assert np.array_equal(cut.features, rows.features[: v + 1])
+    assert column(rows, "answer_agreement") == [1, 1, 1, 1]
+
+
+def test_the_first_broken_run_is_named_with_alternatives_too():
+    broken = {"task": 0, "messages": [{"role": "bot"}]}
+    with pytest.raises(ValueError, match='problem "run/2": message 0 has the role'):
+        from_runs([*runs_of_task("London", "Paris"), broken], alternatives=True)
+
+
 # ------------------------------------------------------------------- stop=True
 
 

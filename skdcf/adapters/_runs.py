@@ -9,10 +9,15 @@ from sklearn.utils import Bunch
 
 from .._checks import check_choice
 from ..datasets.records import build_dataset
-from ..datasets.runs import read_run
+from ..datasets.runs import answers_of_other_runs, read_run
 
 
-def from_runs(runs: Sequence[Mapping[str, Any]], *, edges: str = "chain") -> Bunch:
+def from_runs(
+    runs: Sequence[Mapping[str, Any]],
+    *,
+    edges: str = "chain",
+    alternatives: bool = False,
+) -> Bunch:
     """Take over recorded runs of agents, whose steps are claims.
 
     Every assistant message is one step: its content and its calls. Several calls in one
@@ -35,21 +40,28 @@ def from_runs(runs: Sequence[Mapping[str, Any]], *, edges: str = "chain") -> Bun
         its first doubtful step needs. "data", for runs that are over: a step builds on
         those whose observations hold an argument of its calls, and a step without calls
         builds on all steps before it.
+    alternatives : bool
+        Whether each run is compared with the other runs of its task, which have to be over
+        and as many as there are in use. Their last steps become the ``alternatives``, and a
+        column says how far a step without calls agrees with them.
 
     Returns
     -------
     Bunch
         As from `skdcf.datasets.build_dataset`. Columns of ``graphs``, each computed from
         the step and what stands before it: ``position``, ``log_length`` (log of 1 + the
-        characters of the step) and ``n_calls``. The positions of the steps among the
-        messages are in the metadata.
+        characters of the step) and ``n_calls``; with alternatives also
+        ``answer_agreement``: of the shorter of two answers the share of words that the
+        longer has, on average over the other runs, and 1 for a step with calls. The
+        positions of the steps among the messages are in the metadata.
 
     Raises
     ------
     ValueError
         If a run has no task, or no step; if a message has no known role; if an answer
         comes before its call; or if a label belongs to no step. With ``edges="data"`` also
-        if a run has more than 2,000 steps.
+        if a run has more than 2,000 steps, and with ``alternatives=True`` if a task has one
+        run alone.
 
     Examples
     --------
@@ -72,6 +84,7 @@ def from_runs(runs: Sequence[Mapping[str, Any]], *, edges: str = "chain") -> Bun
         raise ValueError(
             f"runs is a {type(runs).__name__}, but must be a list of runs: pass [run]"
         )
+    other_runs = answers_of_other_runs(runs) if alternatives else [None] * len(runs)
     records = []
     for number, run in enumerate(runs):
         if not isinstance(run, Mapping):
@@ -80,5 +93,6 @@ def from_runs(runs: Sequence[Mapping[str, Any]], *, edges: str = "chain") -> Bun
                 "messages and a task"
             )
         name = run.get("id")
-        records.append((f"run/{number}" if name is None else name, run))
-    return build_dataset(records, lambda run: read_run(run, edges))
+        name = f"run/{number}" if name is None else name
+        records.append((name, (run, other_runs[number])))
+    return build_dataset(records, lambda record: read_run(record[0], edges, record[1]))

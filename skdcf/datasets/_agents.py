@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from .._checks import check_choice
 from ..graphs.sources import SOURCES
 from .fetch import Names, Options, chosen, fetcher, load, read, rows
-from .runs import read_run
+from .runs import answers_of_other_runs, read_run
 
 _SUBSETS = ("hotpotqa", "tau2", "bfcl", "gaia_dev")
 _WITH_TEXTS = ("hotpotqa",)
@@ -33,6 +33,7 @@ def fetch_agent_process_bench(
     judges: Names = (),
     labels: str = "people",
     graph: str = "chain",
+    alternatives: bool = False,
     **options: Unpack[Options],
 ) -> Any:
     """Load AgentProcessBench: runs of agents, with every step judged by people.
@@ -50,6 +51,9 @@ def fetch_agent_process_bench(
         Whose verdicts are the labels: "people", or the name of a judge.
     graph : {"chain", "data", "none"}
         As in `skdcf.adapters.from_runs`; "none": the steps stand alone. "data" needs texts.
+    alternatives : bool
+        Whether each run is compared with the four other runs of its task, as in
+        `skdcf.adapters.from_runs`. Needs texts.
     data_home : path-like, optional
         Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -77,8 +81,8 @@ def fetch_agent_process_bench(
     Raises
     ------
     ValueError
-        On an unknown name, if data flow is asked for where there are no texts, or on a
-        broken run with ``on_invalid="raise"``.
+        On an unknown name, if something is asked for that needs texts where there are
+        none, or on a broken run with ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -89,15 +93,22 @@ def fetch_agent_process_bench(
     check_choice("subset", subset, _SUBSETS)
     check_choice("labels", labels, ("people", *_JUDGES))
     check_choice("graph", graph, ("chain", "data", "none"))
-    if graph == "data" and subset not in _WITH_TEXTS:
+    if subset not in _WITH_TEXTS and (graph == "data" or alternatives):
         raise ValueError(
-            f'graph="data" needs the texts of the steps, which {subset} does not have here: '
-            'use graph="chain" or graph="none"'
+            'graph="data" and alternatives=True need the texts of the steps, which are read '
+            f"of {_WITH_TEXTS[0]} alone, but subset is {subset!r}"
         )
     names = chosen(judges=(judges, _JUDGES))["judges"] if len(judges) else []
+    records = list(_records(subset, dict.fromkeys([*names, labels]), options))
+    if alternatives:
+        runs = [_as_run(record) for _, record in records]
+        for (_, record), texts in zip(
+            records, answers_of_other_runs(runs), strict=True
+        ):
+            record["alternatives"] = texts
     return load(
         _FOLDER,
-        _records(subset, dict.fromkeys([*names, labels]), options),
+        records,
         partial(_parse_run, judges=names, labels=labels, edges=graph),
         options,
         subset=subset,
@@ -129,11 +140,15 @@ def _run_of(record):
     return record["query_index"], record["sample_index"]
 
 
-def _parse_run(record, judges, labels, edges):
+def _as_run(record):
     task = f"{record['subset']}/{record['query_index']}"
+    return {"task": task, "messages": record["messages"]}
+
+
+def _parse_run(record, judges, labels, edges):
     if record["subset"] in _WITH_TEXTS:
-        run = {"task": task, "messages": record["messages"]}
-        line = read_run(run, "data" if edges == "data" else "chain")
+        rule = "data" if edges == "data" else "chain"
+        line = read_run(_as_run(record), rule, record.get("alternatives"))
         positions = line["metadata"]["messages"]
         line["problem"] = record["question"]
     else:
@@ -142,7 +157,7 @@ def _parse_run(record, judges, labels, edges):
             "features": [[float(v)] for v in range(len(positions))],
             "feature_names": ["position"],
             "edges": [[v - 1, v] for v in range(1, len(positions))],
-            "group": task,
+            "group": f"{record['subset']}/{record['query_index']}",
         }
 
     verdicts = {

@@ -50,8 +50,8 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
     -------
     list of list of str
     """
-    tasks = []
-    answers = []
+    tasks: list[str | None] = []
+    answers: list[str] = []
     for run in runs:
         try:
             answers.append(read_run(run, "chain")["claims"][-1])
@@ -103,7 +103,7 @@ def read_run(
     if edges == "data":
         pairs = steps.data_flow()
 
-    record = {
+    record: dict[str, Any] = {
         "claims": steps.texts,
         "problem": steps.question,
         "features": steps.rows,

@@ -10,6 +10,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -294,7 +295,8 @@ def _evaluate(cf, data, alphas, seed):
         )
         reports = [report]
     else:  # the level says how many of the problems calibrate
-        part = cf.calibration_part(*data[0])
+        # Made by this very filter: there are no settings that could differ.
+        part = replace(cf.calibration_part(*data[0]), made_as=None)
         filters = [cf.with_alpha(a).calibrate_parts([part]) for a in alphas]
         levels = zip(filters, alphas, strict=True)
         reports = [evaluate_filter(f, X, y, [a], groups=groups) for f, a in levels]

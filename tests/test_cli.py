@@ -91,8 +91,12 @@ def test_fit_says_what_came_of_the_prior_and_how_many_are_left_over(tmp_path, ca
     said = {}
     for scorer in ("auto", "public-prior"):
         model = tmp_path / scorer
-        assert run("fit", tmp_path / "p", "-o", model, "--scorer", scorer) == 0
+        fit = "fit", tmp_path / "p", "-o", model, "--scorer", scorer
+        assert run(*fit) == 0
         said[scorer] = capsys.readouterr().err
+        assert "log odds" not in said[scorer] and "deviations" not in said[scorer]
+        assert run(*fit, "--verbose") == 0
+        said[scorer] += capsys.readouterr().err
     prior = skdcf.load(tmp_path / "auto").scorer_.selection_.prior
     assert prior and f"public prior: {prior}" in said["auto"]
     assert type(skdcf.load(tmp_path / "public-prior").scorer_) is PublicPrior

@@ -150,7 +150,7 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
     assert main([*fit, "--group-by", by]) == 0
     said = capsys.readouterr().err
     assert f"60 problems of {n_questions} questions" in said
-    assert ("divides answers over the same passages" in said) == (by in ("none", "id"))
+    assert ("share question and passages" in said) == (by in ("none", "id"))
 
     # What calibrated is known again in another file, and what did not is not.
     new = write_lines(tmp_path / "new.jsonl", list(instructions(90))[60:])
@@ -166,8 +166,8 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("tickt", "--group-by tickt: the key is None"),
-        ("weight", "the key is 1.5, but the question"),
+        ("tickt", "--group-by tickt: there is no such key, only weight"),
+        ("weight", "the key is 1.5, but what names the question"),
         ("context", "there is no context, by which"),
     ],
 )

@@ -142,8 +142,7 @@ def _save(filter, data, options):
     )
     selection = getattr(filter.scorer_, "selection_", None)
     if selection and selection.prior:
-        origin = "public prior" if selection.n_folds else "scorer"
-        files.inform(f"{origin}: {selection.prior}")
+        files.inform(*_describe_prior(selection, options.verbose))
     for reason in filter.origin_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
     if keeps_nothing:
@@ -154,6 +153,20 @@ def _save(filter, data, options):
         )
         return KEEPS_NOTHING
     files.inform(f"saved as {options.output}")
+
+
+def _describe_prior(selection, verbose):
+    """Say where hazards that were learnt on public labels enter; all of it if asked."""
+    if not selection.n_folds:
+        yield f"scorer: {selection.prior}"
+        return
+    if not selection.prior.startswith("left out"):
+        yield (
+            "what public labels of mathematics teach about errors was mixed with what these "
+            "labels teach (--verbose says how)"
+        )
+    if verbose:
+        yield f"public prior: {selection.prior}"
 
 
 def _levels_to_choose(filter, data):
@@ -191,6 +204,7 @@ def _levels_to_choose(filter, data):
 
 def filter_problems(options):
     """Write each problem with the mask of what is kept, its level per claim and the text."""
+    files.check_folder(options.output)
     filter = load(options.model)
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)

@@ -151,10 +151,15 @@ def _with_group(problem, by):
         group = _digest(graph.context)
     else:
         group = graph.id if by == "id" else metadata.get(by)
+        if group is None:
+            keys = sorted({*metadata} - {records.OWN, NAMES})
+            raise ValueError(
+                f"--group-by {by}: there is no such key, only {', '.join(keys) or 'none'}"
+            )
         if isinstance(group, bool) or not isinstance(group, (str, int)):
             raise ValueError(
-                f"--group-by {by}: the key is {group!r}, but the question of each line has "
-                f"to be a text or a whole number (the keys are {sorted(metadata)})"
+                f"--group-by {by}: the key is {group!r}, but what names the question has to "
+                "be a text or a whole number"
             )
     return _with_metadata(problem, {GROUP: group})._replace(group=group)
 
@@ -191,26 +196,27 @@ def read_problems(options, *, labelled=False, path=None):
             "line has a context. Where it stands under another key, name it: --map "
             "KEY=context"
         )
-    if options.group_by is not None and (n := count_divided(problems.graphs)):
+    if n := _count_divided(problems.graphs):
         inform(
-            f"--group-by {options.group_by} divides answers over the same passages: {n} "
-            "share their passages with an answer to another question. Where a fault of the "
-            "passages would spoil both, --group-by context is the safe choice"
+            f"{n} answers share question and passages with an answer to which the file, or "
+            "--group-by, gives another question. A fault of the passages would spoil both: "
+            "--group-by context is the safe choice"
         )
     return problems
 
 
-def count_divided(graphs):
-    """Count the answers whose passages are those of an answer to another question."""
-    if graphs.context is None:
+def _count_divided(graphs):
+    """Count answers to one text over the same passages that are in different groups."""
+    if graphs.context is None or graphs.problems is None or graphs.metadata is None:
         return 0
+    asked = []
     groups_of = defaultdict(set)
-    groups = question_groups(graphs).tolist()
-    for context, group in zip(graphs.context, groups, strict=True):
-        groups_of[context].add(group)
-    return sum(
-        bool(context) and len(groups_of[context]) > 1 for context in graphs.context
-    )
+    for graph in graphs:
+        group = (graph.metadata or {}).get(GROUP)
+        if graph.context and graph.problem and group is not None:
+            asked.append((" ".join(graph.problem.split()), graph.context))
+            groups_of[asked[-1]].add(group)
+    return sum(len(groups_of[question]) > 1 for question in asked)
 
 
 @contextmanager
@@ -234,7 +240,8 @@ def count_questions(graphs):
 
 def inform(*lines):
     """Tell the user something that is no result."""
-    print(*lines, sep="\n", file=sys.stderr)
+    for line in lines:
+        print(line, file=sys.stderr)
 
 
 def show(result, as_json):

@@ -255,9 +255,10 @@ def _compare_values(name, text, values, *, before, reason):
         value for value in values if value is not None and value not in allowed
     ]
     if differing and reason is None:
+        now, then = _differing_parts(differing[0], first)
         raise ValueError(
-            f"{name} ({text}) is {_shown(differing[0])}, and was {_shown(first)} for those "
-            "that came before. The promise is about problems that are made alike: fit or "
+            f"{name} ({text}) is {now}, and was {then} for those that "
+            "came before. The promise is about problems that are made alike: fit or "
             "calibrate again, or say why it may be overlooked, "
             'with skdcf.accept_origin("reason"): ...'
         )
@@ -275,6 +276,25 @@ def _compare_values(name, text, values, *, before, reason):
 
 def _shown(value):
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _differing_parts(now, then):
+    """Two values as texts, of objects of JSON only the first part in which they differ."""
+    try:
+        parts_now, parts_then = json.loads(now), json.loads(then)
+    except (TypeError, ValueError):
+        return _shown(now), _shown(then)
+    path = ""
+    while isinstance(parts_now, dict) and isinstance(parts_then, dict):
+        keys = [*parts_then, *(key for key in parts_now if key not in parts_then)]
+        differing = (k for k in keys if parts_now.get(k) != parts_then.get(k))
+        key = next(differing, None)
+        if key is None:
+            break
+        path = f"{path}.{key}".strip(".")
+        parts_now, parts_then = parts_now.get(key), parts_then.get(key)
+    named = f"{path} " if path else ""
+    return f"{named}{json.dumps(parts_now)}", f"{named}{json.dumps(parts_then)}"
 
 
 def note_judges(filter, batch, labels):

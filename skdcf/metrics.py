@@ -758,6 +758,10 @@ def leave_one_out(
         raise ValueError("leave-one-out evaluation needs at least two questions")
     guarantee = filter.calibration_.guarantee
     part = filter.calibration_part(batch, labels, groups)
+    if len(part) < len(batch):  # without those that could not calibrate
+        labels = np.concatenate([batch.split(labels)[i] for i in part.rows])
+        batch = batch[part.rows]
+        questions = questions[part.rows]
     draws: list[NDArray | None] = [None]
     if n_draws is not None and len(np.unique(questions)) < len(batch):
         rng = check_random_state(random_state)

@@ -204,7 +204,7 @@ def test_auto_shares_what_knows_no_alpha(data):
     alone = clone(filter).set_params(alpha=0.05).fit(graphs, y)
     assert levels[0.05].threshold_ == alone.threshold_
     selection = alone.scorer_.selection_
-    assert selection.members == ("linear", "neyman-pearson")
+    assert selection.members == ("linear", "neyman-pearson", "regression")
     assert selection.weights.sum() == pytest.approx(1)
     assert (selection.retention >= 0).all()
     for a, b in zip(levels[0.05].predict(graphs), alone.predict(graphs), strict=True):

@@ -268,7 +268,7 @@ def large(data_home):
         ("qags/cnndm", (235, 714, 0, 183, 113), 0, 235),
         ("qags/xsum", (239, 239, 0, 123, 116), 0, 239),
         ("process_bench", (400, 2082, 1682, 207, 193), 514, 375),
-        ("refchecker", (1400, 7414, 0, 481, 927), 804, 200),
+        ("refchecker", (1400, 7414, 0, 1285, 927), 0, 200),
     ],
 )
 def test_large_counts(large, name, expected, unknown, questions):
@@ -460,7 +460,7 @@ def test_mr_ben_made_up_quirks(place):
         fetch_mr_ben("math", data_home=home, on_invalid="raise")
 
 
-def test_refchecker_neutral_is_unknown(place):
+def test_refchecker_neutral_is_false_or_unknown(place):
     for model in ("alpaca_7B", "chatgpt", "claude2", "davinci001"):
         home = place(f"refchecker/zero_context/nq_{model}_answers.json", [])
     for model, label in zip(
@@ -474,7 +474,13 @@ def test_refchecker_neutral_is_unknown(place):
     with pytest.raises(ValueError, match="claim 0: human_label is 'Entailed'"):
         fetch_refchecker("zero_context", data_home=home)
     data = fetch_refchecker("zero_context", data_home=home, on_invalid="drop")
-    assert [y.tolist() for y in data.labels] == [[-1], [0]]
+    assert [y.tolist() for y in data.labels] == [[0], [0]]
+    unknown = fetch_refchecker(
+        "zero_context", neutral="unknown", data_home=home, on_invalid="drop"
+    )
+    assert [y.tolist() for y in unknown.labels] == [[-1], [0]]
+    with pytest.raises(ValueError, match="neutral is 'true', but must be one of"):
+        fetch_refchecker("zero_context", neutral="true", data_home=home)
     assert data.graphs[0].claims == ("a is b",)
     assert list(data.graphs.alternatives) == [
         ("gpt4", "llama2_70b_chat"),
@@ -485,6 +491,7 @@ def test_refchecker_neutral_is_unknown(place):
         "model": "gpt4",
         "setting": "zero_context",
         "question": "7",
+        "verdicts": ["Contradiction"],
         "group": data.groups[1],
     }
     alone = fetch_refchecker(

@@ -24,7 +24,7 @@ def best_prefix(hazards, t, worth):
     return int(np.argmax(values))
 
 
-@pytest.mark.parametrize("worth", [lambda k: k, np.sqrt, np.log1p])
+@pytest.mark.parametrize("worth", [lambda k: k, np.sqrt, np.log1p, lambda k: k**0.75])
 def test_price_is_that_of_the_best_prefix(worth):
     rng = np.random.default_rng(0)
     hazards = rng.uniform(0.02, 0.5, size=6)
@@ -52,18 +52,26 @@ def test_weights_follow_the_gain():
     X, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     members = {"a": ClassifierScorer(), "b": NeymanPearsonScorer()}
     found = []
-    for gain in ("claims", "answers", np.sqrt):
+    same = [(1, "claims", np.positive), (0.5, np.sqrt), (0, "answers", np.log1p)]
+    for gain in [gain for gains in same for gain in gains]:
         cf = HardCF(MixtureScorer(members, gain=gain), random_state=0).fit(X, y)
         found.append(cf.scorer_.selection_.retention)
-    assert (found[1] < found[0]).all()
-    np.testing.assert_array_equal(found[1], found[2])
+    claims, answers = found[0], found[-1]
+    assert (answers < claims).all()
+    for one, other in ((0, 1), (0, 2), (3, 4), (5, 6), (5, 7)):
+        np.testing.assert_array_equal(found[one], found[other])
 
 
 @pytest.mark.parametrize(
     ("gain", "message"),
     [
         ("problems", "one of"),
-        (3, "one of"),
+        (3, "a power from 0 to 1"),
+        (-0.1, "a power from 0 to 1"),
+        (1.0001, "a power from 0 to 1"),
+        (np.nan, "a power from 0 to 1"),
+        (True, "a power from 0 to 1"),
+        (1e-300, "grow"),
         (np.square, "concave"),
         (np.zeros_like, "grow"),
         (lambda k: -k, "grow"),

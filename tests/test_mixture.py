@@ -70,7 +70,7 @@ def kept_around(confidence, batch, labels, alpha):
 def retention(confidence, batch, labels, alpha):
     """What a mixture says that its only member keeps, which learns nothing."""
     column = batch.replace_features(confidence[:, None])
-    mixture = MixtureScorer({"it": FeatureScorer(0)})
+    mixture = MixtureScorer({"it": FeatureScorer(0)}, gain=1)
     [scorer] = fit(column, labels, [alpha], scorer=mixture)
     return scorer.selection_.retention[0]
 
@@ -105,7 +105,8 @@ def test_confidence_is_the_weighted_sum_of_standardised_members():
     batch, labels = problems(120)
     fresh, _ = problems(40, 1)
     mean, scale = batch.features.mean(axis=0), batch.features.std(axis=0)
-    for scorer in fit(batch, labels, [0.05, 0.2], scorer=MixtureScorer(PLAIN)):
+    mixture = MixtureScorer(PLAIN, gain=1)
+    for scorer in fit(batch, labels, [0.05, 0.2], scorer=mixture):
         weights = scorer.selection_.weights
         parts = [(fresh.features[:, j] - mean[j]) / scale[j] for j in (0, 1)]
         expected = weights[0] * parts[0] + weights[1] * parts[1]
@@ -123,14 +124,14 @@ def test_confidence_is_the_weighted_sum_of_standardised_members():
 def test_weights_are_a_softmax_of_what_members_keep(n, temperature):
     """Up to 120 problems they stay the closer together the fewer there are."""
     batch, labels = problems(n)
-    for members, before in ((PLAIN, [0, 0]), (None, [0, 2])):
+    for members, before in ((PLAIN, [0, 0]), (None, [0, 2, 1])):
         mixture = MixtureScorer(members, n_folds=2)
         [scorer] = fit(batch, labels, [0.1], scorer=mixture)
         chosen = scorer.selection_
         of_best = chosen.retention / chosen.retention.max()
         expected = softmax(before + of_best / temperature)
         np.testing.assert_allclose(chosen.weights, expected)
-        assert chosen.n_folds == 2 and len(chosen.members) == 2
+        assert chosen.n_folds == 2 and len(chosen.members) == len(before)
 
 
 def test_the_default_spelt_out():
@@ -139,6 +140,7 @@ def test_the_default_spelt_out():
     members = {
         "linear": ConformalScorer(LinearScorer(spread=0.0)),
         "neyman-pearson": NeymanPearsonScorer(),
+        "regression": ClassifierScorer(label="hazard"),
     }
     spelt = MixtureScorer(members, n_folds=3)
     one, other = (fit(batch, labels, [0.1], scorer=s)[0] for s in (None, spelt))
@@ -267,7 +269,7 @@ def test_weights_are_a_softmax_of_what_was_kept():
         chosen = scorer.selection_
         best = chosen.retention.max()
         np.testing.assert_allclose(
-            chosen.weights, softmax([0, 2] + chosen.retention / (0.05 * best))
+            chosen.weights, softmax([0, 2, 1] + chosen.retention / (0.05 * best))
         )
         assert chosen.n_folds == 3
 
@@ -276,7 +278,7 @@ def test_few_problems_keep_the_weights_together():
     batch, labels = problems(40, 2)
     chosen = fit(batch, labels, [0.1])[0].selection_
     best = chosen.retention.max()
-    expected = softmax([0, 2] + chosen.retention / (best / (0.1 * 40)))
+    expected = softmax([0, 2, 1] + chosen.retention / (best / (0.1 * 40)))
     np.testing.assert_allclose(chosen.weights, expected)
 
 
@@ -390,7 +392,7 @@ def test_one_kind_of_label(truth):
     batch, labels = problems(20)
     scorer = fit(batch, np.full_like(labels, truth), [0.1])[0]
     assert np.isfinite(scorer.confidence(batch)).all()
-    np.testing.assert_allclose(scorer.selection_.weights, softmax([0, 2]))
+    np.testing.assert_allclose(scorer.selection_.weights, softmax([0, 2, 1]))
 
 
 def test_bad_arguments():

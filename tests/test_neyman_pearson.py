@@ -241,7 +241,7 @@ def test_share_of_true_claims_below_a_false_one():
         if not true[i][sorted(up - {v})].all()
     ]
     scorer = NeymanPearsonScorer().fit(batch, labels)
-    expected = (sum(below) + 0.5) / (len(below) + 1)
+    expected = sum(below) / (len(below) + 5)
     assert scorer.true_after_error_ == pytest.approx(expected)
 
 
@@ -348,7 +348,7 @@ def test_no_features_at_all():
 def test_weight_of_what_is_true_after_an_error(after_error):
     batch, labels = problems(40)
     own = np.random.RandomState(0).uniform(size=len(labels)) > 0.2
-    scorer = NeymanPearsonScorer(after_error=after_error).fit(batch, own)
+    scorer = NeymanPearsonScorer(after_error=after_error, gain=1).fit(batch, own)
     q = after_error * scorer.true_after_error_
     expected = -log_price(scorer.hazard(batch), batch, q)
     np.testing.assert_array_equal(scorer.confidence(batch), expected)
@@ -400,7 +400,7 @@ def spelt_out(batch, labels, seed):
     chance = 0.95 * chance + 0.05 * overall
     total = logistic[0].decision_function(narrow) + logistic[1].decision_function(wide)
     total += boosted.decision_function(narrow) + np.log(chance / (1 - chance))
-    return total / 4, (sum(after) + 0.5) / (len(after) + 1)
+    return total / 4, sum(after) / (len(after) + 5)
 
 
 @pytest.mark.parametrize("unknown", [0.0, 0.3])
@@ -409,7 +409,7 @@ def test_four_hazards_spelt_out(unknown):
     batch, labels = problems(80, 4)
     labels = labels.astype(int)
     labels[np.random.RandomState(0).uniform(size=len(labels)) < unknown] = -1
-    scorer = NeymanPearsonScorer(random_state=3).fit(batch, labels)
+    scorer = NeymanPearsonScorer(random_state=3, gain=1).fit(batch, labels)
     log_odds, share = spelt_out(batch, labels, 3)
     np.testing.assert_allclose(scorer.hazard(batch), log_odds, rtol=1e-9, atol=1e-9)
     assert scorer.true_after_error_ == pytest.approx(share)

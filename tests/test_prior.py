@@ -4,19 +4,22 @@ import json
 import os
 import re
 from contextlib import nullcontext
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sklearn
 from scipy.optimize import minimize
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.evaluation import fit_levels
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, SettingWarning
 from skdcf.features import reasoning_features
+from skdcf.metrics import leave_one_out
+from skdcf.monitoring import SlidingCalibration, release_claims
 from skdcf.persistence import load, save
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import (
@@ -60,10 +63,10 @@ KNOWN = "Is this one of the questions?"  # those of the shipped prior are hashes
 
 @pytest.fixture
 def having_seen(tmp_path):
-    """A prior that has seen one question, and where it is."""
+    """A prior that has seen thirty questions."""
     from skdcf.graphs.hashes import question_hashes
 
-    batch, _ = problems(1, texts=[KNOWN])
+    batch, _ = problems(30, texts=[f"{KNOWN} {i}" for i in range(30)])
     record = RECORD | {"questions": question_hashes(batch).tolist()}
     path = tmp_path / "prior.json"
     path.write_text(json.dumps(record | {"sha256": digest(record)}))
@@ -217,27 +220,109 @@ def test_where_auto_leaves_it_out(change, reason):
             HardCF(PublicPrior()).fit(batch, batch.split(labels))
 
 
-def test_problems_that_it_has_seen(having_seen, monkeypatch):
-    """Refused where it is asked for, also if they only calibrate; left out by auto."""
-    texts = [f"question {i}" for i in range(59)]
-    for place in (0, 59):
-        batch, labels = problems(
-            60, texts=[*texts[:place], f" {KNOWN.upper()}", *texts[place:]]
-        )
-        y = batch.split(labels)
-        for scorer in (having_seen, NeymanPearsonScorer(public_prior=having_seen)):
-            with pytest.raises(ValueError, match="learnt from the questions of 1 of"):
-                HardCF(scorer, random_state=0).fit(batch, y)
-        monkeypatch.setattr("skdcf.scorers._mixture.PublicPrior", lambda: having_seen)
-        cf = CoherentConformalFilter(random_state=0).fit(batch, y)
-        assert "left out: the public prior was learnt" in said(cf.scorer_)
+@pytest.fixture
+def every_prior_has_seen(having_seen, monkeypatch):
+    """The shipped prior has seen that question, too."""
+    attributes = having_seen._attributes()
+    monkeypatch.setattr(PublicPrior, "_attributes", lambda self: attributes)
+    return having_seen
+
+
+def among(n_known, n, *, seed=0):
+    """So many problems, of which the last ones ask what the prior has seen."""
+    known = [f" {KNOWN.upper()}  {i} " for i in range(n_known)]
+    return problems(
+        n, seed, texts=[f"question {i}" for i in range(n - n_known)] + known
+    )
+
+
+SEEN_BY = {
+    "prior": PublicPrior,
+    "blend": lambda: NeymanPearsonScorer(public_prior=PublicPrior()),
+    "auto": lambda: MixtureScorer(),
+    "mixture": lambda: MixtureScorer(
+        {"own": NeymanPearsonScorer(public_prior=PublicPrior())}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEEN_BY)
+def test_problems_that_it_has_seen_are_set_aside(name, every_prior_has_seen):
+    """The filter is the one of the other problems alone: no rank is lost."""
+    batch, labels = among(19, 100)
+    y = batch.split(labels)
+    cf = HardCF(SEEN_BY[name](), random_state=0)
+    with pytest.warns(SettingWarning, match="19 of 100 problems have questions that"):
+        fitted = clone(cf).fit(batch, y)
+    alone = clone(cf).fit(batch[:81], y[:81])
+    assert fitted.threshold_ == alone.threshold_
+    assert fitted.n_calibration_ == alone.n_calibration_
+    fresh, _ = problems(40, 1)
+    assert all(map(np.array_equal, fitted.predict(fresh), alone.predict(fresh)))
+    trained, calibrated = fitted.seen(batch)
+    assert trained[81:].all() and not calibrated[81:].any()
+
+
+@pytest.mark.parametrize("name", SEEN_BY)
+def test_too_many_of_them_leave_the_prior_out(name, every_prior_has_seen):
+    batch, labels = among(21, 100)
+    cf = HardCF(SEEN_BY[name](), random_state=0)
+    if name != "auto":
+        with pytest.raises(ValueError, match="questions of 21 of the 100 problems"):
+            cf.fit(batch, batch.split(labels))
+        return
+    cf.fit(batch, batch.split(labels))
+    assert "left out: the public prior was learnt" in said(cf.scorer_)
+    assert len(np.union1d(cf.left_over_, np.flatnonzero(cf.seen(batch)[1]))) > 0
+    trained, calibrated = cf.seen(batch)
+    assert (trained | calibrated).all()
+
+
+@pytest.mark.parametrize("name", SEEN_BY)
+def test_they_calibrate_by_no_door(name, every_prior_has_seen):
     fresh, truth = problems(60, 1)
-    for scorer in (having_seen, "auto"):
-        cf = HardCF(scorer, random_state=0).fit(fresh, fresh.split(truth))
-        with pytest.raises(ValueError, match="questions that the public prior"):
-            cf.calibrate(batch, y)
-        trained, _ = cf.seen(batch)
-        assert trained.tolist() == [False] * 59 + [True]
+    cf = HardCF(SEEN_BY[name](), random_state=0).fit(fresh, fresh.split(truth))
+    batch, labels = among(10, 60)
+    y = batch.split(labels)
+    aside = pytest.warns(SettingWarning, match="10 of 60 problems have questions that")
+    with aside:
+        threshold = deepcopy(cf).calibrate(batch, y).threshold_
+    assert threshold == deepcopy(cf).calibrate(batch[:50], y[:50]).threshold_
+    with aside:
+        part = cf.calibration_part(batch, y)
+    assert part.rows.tolist() == list(range(50))
+    with aside:
+        sliding = SlidingCalibration(cf, window=40, smallest=10).update(batch, y)
+    assert len(sliding.part_) == 40 and sliding.n_seen_ == 50
+    with aside:
+        report = leave_one_out(cf, batch, y, [0.1])
+    alone = leave_one_out(cf, batch[:50], y[:50], [0.1])
+    assert report.retention == alone.retention and report.n_calibration == 49
+    with pytest.raises(ValueError, match="all 10 problems have questions that"):
+        cf.calibrate(batch[50:], y[50:])
+    with pytest.raises(ValueError, match="9 other problems have questions that"):
+        release_claims(cf, batch, 0.1)
+
+
+def test_where_columns_learn_they_are_set_aside_after_the_split(every_prior_has_seen):
+    class Same(TransformerMixin, BaseEstimator):
+        """Learns nothing, but does not say so."""
+
+        def fit(self, X, y=None):
+            return self
+
+        def transform(self, X):
+            return X
+
+    batch, labels = among(10, 100)
+    y = batch.split(labels)
+    cf = HardCF(SEEN_BY["auto"](), features=Same(), random_state=0)
+    with pytest.warns(SettingWarning, match="10 of 100 problems have questions that"):
+        cf.fit(batch, y)
+    _, calibrated = cf.seen(batch)
+    assert not calibrated[90:].any()
+    assert "log odds" in said(cf.scorer_)
+    assert cf.n_calibration_ == calibrated.sum() <= 90
 
 
 @pytest.mark.parametrize(
@@ -433,10 +518,10 @@ def test_where_labels_allow_no_training():
     )
     # At another level there is enough to train, and a size that is asked for is kept.
     levels = fit_levels(cf, graphs, y, [0.05, 0.1])
-    assert [len(f.scorer_.selection_.members) for f in levels.values()] == [1, 2]
+    assert [len(f.scorer_.selection_.members) for f in levels.values()] == [1, 3]
     with pytest.warns(CalibrationWarning, match="such as a column or PublicPrior"):
         sized = clone(cf).set_params(calibration_size=6).fit(graphs[:20], y[:20])
-    assert len(sized.scorer_.selection_.members) == 2
+    assert len(sized.scorer_.selection_.members) == 3
     # Without a context no prior is taken unasked.
     batch, labels = problems(20)
     y = batch.split(labels)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -172,7 +173,7 @@ def test_minus_one_is_a_value_like_others_beside_another_than_0_and_1():
 def test_classifiers_are_trained_on_the_judged_claims():
     labels = pack_labels(UNKNOWN, GRAPHS)
     known = labels >= 0
-    own = ClassifierScorer(GaussianNB()).fit(GRAPHS, labels)
+    own = ClassifierScorer(GaussianNB(), label="own").fit(GRAPHS, labels)
     expected = GaussianNB().fit(GRAPHS.features[known], labels[known])
     np.testing.assert_array_equal(own.estimator_.theta_, expected.theta_)
 
@@ -310,3 +311,30 @@ def test_problems_that_nobody_judged_are_told_of_where_they_are_too_many():
     with pytest.warns(LabelWarning, match="leave out those that nobody has looked at"):
         filter.calibrate(GRAPHS, many)
     filter.set_params(alpha=0.4).calibrate(GRAPHS, many)
+
+
+def test_labels_that_are_missing_and_labels_that_are_unsure():
+    """-1, nobody looked, teaches nothing; 0, nobody could call it true, is an error."""
+    chains = [([1, 1], [(0, 1)]), ([1, 0], [(0, 1)]), ([0, 1], [(0, 1)])] * 20
+    graphs = [ReasoningGraph(np.zeros((2, 1)), edges) for _, edges in chains]
+    batch = GraphBatch.from_graphs(graphs)
+    truth = np.concatenate([labels for labels, _ in chains])
+    removed = np.random.default_rng(0).uniform(size=len(truth)) < 0.3
+
+    def hazard_of(labels):
+        return expit(NeymanPearsonScorer().fit(batch, labels).hazard(batch)[0])
+
+    for word in (-1, 0):
+        labels = np.where(removed, word, truth)
+        errors = looked_at = 0
+        for first, second in labels.reshape(-1, 2):
+            errors += first == 0
+            looked_at += first >= 0
+            if first == 1 and second >= 0:  # below an error nothing is asked
+                errors += second == 0
+                looked_at += 1
+        assert hazard_of(labels) == pytest.approx(errors / looked_at, rel=0.03)
+    assert hazard_of(np.where(removed, 0, truth)) > 1.3 * hazard_of(truth)
+    assert hazard_of(np.where(removed, -1, truth)) == pytest.approx(
+        hazard_of(truth), rel=0.15
+    )

@@ -15,7 +15,9 @@ class DoubtfulChildren(Scorer):
         self.share = share
 
     def fit(self, batch, labels, task=None):
-        self.own_ = ClassifierScorer(self.classifier).fit(batch, labels, task)
+        self.own_ = ClassifierScorer(self.classifier, label="own").fit(
+            batch, labels, task
+        )
         return self
 
     def confidence(self, batch):

@@ -30,7 +30,8 @@ _DOMAINS = ("math", "reasoning", "science", "wk")
 #: Files of a setting begin with the source of its questions.
 _STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
 _NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
-_ENTAILED = {"Entailment": 1, "Neutral": -1, "Contradiction": 0}
+_ENTAILED = {"Entailment": 1, "Contradiction": 0}
+_NEUTRAL = {"false": 0, "unknown": -1}
 
 
 @fetcher()
@@ -237,7 +238,11 @@ def _parse_felm(record):
 
 @fetcher()
 def fetch_refchecker(
-    setting: Names = "all", *, alternatives: bool = True, **options: Unpack[Options]
+    setting: Names = "all",
+    *,
+    alternatives: bool = True,
+    neutral: Literal["false", "unknown"] = "false",
+    **options: Unpack[Options],
 ) -> Any:
     """Load RefChecker: answers of seven models, with triplets judged by people.
 
@@ -247,6 +252,10 @@ def fetch_refchecker(
         What the models were given beside the question.
     alternatives : bool
         Whether each problem has the answers of the other six models.
+    neutral : {"false", "unknown"}
+        The label of a claim of which the reference says nothing. Somebody has looked at it
+        and could not call it supported, so that it is 0, false; "unknown" is -1, as of a
+        claim that nobody judged. The verdicts are in the metadata.
     data_home : path-like, optional
         Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -281,24 +290,26 @@ def fetch_refchecker(
     Benchmark for Large Language Models*, 2024, arXiv:2405.14486.
     """
     of = chosen(setting=(setting, _STEMS)) | {"model": _NAMES.split()}
+    check_choice("neutral", neutral, list(_NEUTRAL))
+    parse = partial(_parse_refchecker, neutral=_NEUTRAL[neutral])
     records = rows(_refchecker_file, "refchecker/{setting}/{model}/{i}", options, **of)
     answer = ("setting", "id", "model", "response") if alternatives else None
-    return load("refchecker", records, _parse_refchecker, options, answer=answer, **of)
+    return load("refchecker", records, parse, options, answer=answer, **of)
 
 
 def _refchecker_file(setting, model):
     return f"refchecker/{setting}/{_STEMS[setting]}_{model}_answers.json"
 
 
-def _parse_refchecker(record):
+def _parse_refchecker(record, neutral):
     triplets = record["claude2_response_kg"]
     verdicts = [entry["human_label"] for entry in triplets]
     return {
         "claims": [" ".join(entry["triplet"]) for entry in triplets],
-        "labels": read_words("human_label", verdicts, _ENTAILED),
+        "labels": read_words("human_label", verdicts, _ENTAILED | {"Neutral": neutral}),
         "group": f"{record['setting']}/{record['id']}",
         "metadata": {key: record[key] for key in ("model", "setting")}
-        | {"question": record["id"]},
+        | {"question": record["id"], "verdicts": verdicts},
     }
 
 

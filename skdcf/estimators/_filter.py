@@ -263,7 +263,19 @@ class ConformalFilter(Settings):
         rows = _fit.rows_that_count(view.passed, view.labels)
         seen = seen_of(view.passed, groups)[rows]
         view = view.take(rows)
-        refuse_trained(view.passed, seen, self._trained, self.scorer_)
+        aside = self.scorer_.saw(view.seen)
+        if aside.all():
+            raise ValueError(
+                f"all {len(aside)} problems have questions that the public prior in the "
+                "scorer was learnt from. The promise needs new problems: calibrate on "
+                "others, or use another prior"
+            )
+        if aside.any():
+            _fit.warn_of_known(aside)
+            view = view.take(np.flatnonzero(~aside))
+            seen = seen[~aside]
+            rows = rows[~aside]
+        refuse_trained(view.passed, seen, self._trained)
         _fit.warn_of_labels(self, view)
         return self._part(view, seen, rows)
 

@@ -18,13 +18,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._checks import warn
-from ..exceptions import LabelWarning
+from ..exceptions import LabelWarning, SettingWarning
 from ..features.columns import fit_columns, learns
 from ..graphs.hashes import Seen
 from ..graphs.problems import seen_of
 from ..graphs.sources import read_sources
-from ..scorers import PublicPrior
-from ..scorers.making import Scorer, Task, as_scorer
+from ..scorers import PublicPrior, Scorer, Task
+from ..scorers.making import as_scorer
 from ..training.preparing import hold_out, holdout_count, number_groups
 from ._door import View, admit, flat_labels
 from ._online import refuse_whole_answers
@@ -36,6 +36,9 @@ from ._origin import (
 )
 from ._people import divide, judged_by_people, without_verdicts_of_models
 from ._threads import few_threads
+
+# Share of the problems that a public prior may have seen; beyond it the prior is left out.
+MOST_ASIDE = 0.2
 
 
 @dataclass
@@ -55,6 +58,9 @@ class _Fit:
         Whether columns or scorer learn, so that problems are held out for calibration.
     people : ndarray of bool, shape (n_problems,), or None
         The problems that people judged, where a model judged others: these calibrate.
+    aside : ndarray of bool, shape (n_problems,), or None
+        Problems that a public prior was learnt from, where these are known only after the
+        split: they neither train nor calibrate.
     """
 
     view: View
@@ -63,6 +69,7 @@ class _Fit:
     scorer: Scorer | None = None
     learning: bool = True
     people: NDArray[np.bool_] | None = None
+    aside: NDArray[np.bool_] | None = None
 
     @cached_property
     def question_number(self):
@@ -73,6 +80,9 @@ class _Fit:
 
     def task(self, filter, rows, rng):
         """The task of a scorer for the problems in some rows."""
+        questions = (
+            self.seen.text if self.aside is None else self.seen.text[~self.aside]
+        )
         each_alone = len(self.question_number) == self.question_number.max() + 1
         return Task(
             alpha=max(filter.alpha, 1e-9),  # below, training could only overflow
@@ -81,7 +91,7 @@ class _Fit:
             relaxation=filter.relaxation,
             training=filter.training,
             verbose=filter.verbose,
-            questions=self.seen.text,
+            questions=questions,
         )
 
 
@@ -121,11 +131,64 @@ def fit_together(filters, X, y, groups):
     with few_threads(batch):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
+            fit = _without_known(fit)
             fit.learning = fit.scorer.does_learn()
         _warn_of_no_errors(fit, labels)
         for filters_of_split, fit_of_split in _share_split(filters, fit):
             _take_over(filters_of_split, first)
             _fit_split(filters_of_split, fit_of_split)
+
+
+def _known_to_prior(scorer, problems, rows=None):
+    """The problems to set aside, since a public prior was learnt from their questions.
+
+    This is a function of the question alone, so that the promise holds for questions that
+    the prior has not seen. Too many of them (in some rows, or in all) leave the prior out.
+    """
+    known = scorer.saw(problems)
+    counted = known if rows is None else known[rows]
+    if not known.any() or counted.mean() > MOST_ASIDE:
+        return None
+    warn_of_known(known)
+    return known
+
+
+def warn_of_known(known):
+    """Warn that problems are set aside."""
+    warn(
+        f"{int(known.sum())} of {len(known)} problems have questions that the public prior "
+        "was learnt from: they neither train nor calibrate",
+        SettingWarning,
+    )
+
+
+def _without_known(fit):
+    """The fit without the problems that a public prior was learnt from.
+
+    They go before the split, which is sized so that no rank is lost.
+    """
+    known = _known_to_prior(fit.scorer, fit.view.seen)
+    if known is None:
+        return fit
+    rest = np.flatnonzero(~known)
+    return replace(
+        fit,
+        view=fit.view.take(rest),
+        seen=fit.seen[rest],
+        rows=fit.rows[rest],
+        people=None if fit.people is None else fit.people[rest],
+    )
+
+
+def _without_known_of_split(fit, training_rows, held_rows):
+    """Both sides of a split without such problems, where columns were learnt after it.
+
+    Changes ``fit``, which says what was set aside.
+    """
+    fit.aside = _known_to_prior(fit.scorer, fit.view.seen, training_rows)
+    if fit.aside is None:
+        return training_rows, held_rows
+    return training_rows[~fit.aside[training_rows]], held_rows[~fit.aside[held_rows]]
 
 
 def _refuse_size(filter, people):
@@ -240,6 +303,8 @@ def _fit_split(filters, fit):
         if learns(first.features):
             _fit_columns(first, fit, train)
             _take_over(filters, first)
+            rest, held_rows = _without_known_of_split(fit, rest, held_rows)
+            held_seen = fit.seen[held_rows]
         train = fit.view.take(rest)  # again, now with the columns that were learnt
         trained = fit.seen[rest]
     else:  # It may look at the problems, those that calibrate included, but at no label.

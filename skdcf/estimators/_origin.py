@@ -358,16 +358,9 @@ def refuse_learning_steps(filter):
         frame = frame.f_back
 
 
-def refuse_trained(batch, seen, trained, scorer):
+def refuse_trained(batch, seen, trained):
     """ValueError where a question trained the filter; a warning where that is doubtful."""
     refuse_old_hashes(trained)
-    in_prior = scorer.saw(batch)
-    if in_prior.any():
-        raise ValueError(
-            f"{batch.name_of(int(np.argmax(in_prior)))} and {int(in_prior.sum()) - 1} other "
-            "problems have questions that the public prior in the scorer was learnt from. "
-            "The promise needs new problems: calibrate on others, or use another prior"
-        )
     same_question, doubtful = seen.among(trained)
     same_content = np.isin(seen.content, trained["content"])
     proven = same_question | (same_content & seen.asked)

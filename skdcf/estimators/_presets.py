@@ -118,7 +118,7 @@ class CoherentConformalFilter(ConformalFilter):
     >>> dcf.score(graphs[400:], y[400:]) > frequency.score(graphs[400:], y[400:])
     True
     >>> dcf.n_calibration_, dcf.scorer_.selection_.members
-    (159, ('linear', 'neyman-pearson'))
+    (159, ('linear', 'neyman-pearson', 'regression'))
     """
 
     scorer: Any = "auto"

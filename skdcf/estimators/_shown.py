@@ -26,7 +26,14 @@ def shown_masks(
     claims, view = filter._claims(X)
     batch = view.passed
     seen = seen_of(batch, groups)
-    refuse_trained(batch, seen, filter._trained, filter.scorer_)
+    refuse_trained(batch, seen, filter._trained)
+    known = filter.scorer_.saw(view.seen)
+    if known.any():
+        raise ValueError(
+            f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "
+            "problems have questions that the public prior in the scorer was learnt from. "
+            "The promise needs new problems: leave them out"
+        )
     _refuse_calibrated(batch, seen, filter._calibrated)
 
     names = [None] * len(batch)

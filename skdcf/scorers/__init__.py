@@ -4,6 +4,7 @@
 such as `LinearScorer`, become scorers through `ConformalScorer`, which trains them.
 """
 
+from ._classifier import ClassifierScorer
 from ._hazards import NeymanPearsonScorer
 from ._mixture import MixtureScorer
 from ._mixture import Selection as Selection
@@ -11,7 +12,6 @@ from ._models import ConformalScorer, LinearScorer, MLPScorer
 from ._prior import PublicPrior
 from ._scorer import FeatureScorer, FrequencyScorer, LinearForm, Scorer, Task
 from ._tables import HazardTable as HazardTable
-from .making import ClassifierScorer
 from .making import FunctionScorer as FunctionScorer
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
+from numbers import Real
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -26,27 +27,28 @@ MOST_KEPT = 1000  # claims up to which a gain is looked at
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
 # many of the others, and the trees of all folds together are the forest.
 OF_A_PART: dict[str, Any] = {"trees": 15, "share": 0.75}
+DOUBTED = 5  # claims below an error that count as false beside those that were judged
 DOUBT = 0.05  # a forest that saw no error nearby says 0, which is too much to say
 MOST_CLAIMS = 15_000  # of one tree; more would only take longer
 
 #: From numbers of kept claims, an array, to what they are worth together.
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-Gain: TypeAlias = Literal["claims", "answers"] | Worth
+Gain: TypeAlias = float | Literal["claims", "answers"] | Worth
 # To keep as many claims as possible spends the risk on the answers that are sure, and
-# empties the others. With a square root, a claim in an answer that would be empty is
+# empties the others. With a power below 1, a claim in an answer that would be empty is
 # worth more than a fifth one elsewhere.
-WORTH: dict[str, Worth] = {"claims": np.positive, "answers": np.sqrt}
+POWERS = {"claims": 1.0, "answers": 0.0}
 
 
 def worth_of(gain: Gain) -> Worth:
-    """Return the function behind a name, or the function itself.
+    """Return the function of a power, of a name, or the function itself.
 
     A gain has to grow with every claim, and the less the more there are. Otherwise no
     common price per claim exists, and kept sets would not be nested in alpha.
 
     Parameters
     ----------
-    gain : {"claims", "answers"} or callable
+    gain : float in [0, 1], {"claims", "answers"} or callable
 
     Returns
     -------
@@ -55,13 +57,18 @@ def worth_of(gain: Gain) -> Worth:
     Raises
     ------
     ValueError
-        If it is no such function.
+        If it is no such function, or no such power.
     """
-    worth = WORTH.get(gain, gain) if isinstance(gain, str) else gain
-    if not callable(worth):
+    power = POWERS.get(gain, gain) if isinstance(gain, str) else gain
+    if isinstance(power, Real) and not isinstance(power, bool) and 0 <= power <= 1:
+        # The power 0 would not grow beyond one claim; the logarithm grows as little.
+        worth = (lambda kept: kept**power) if power > 0 else np.log1p
+    elif callable(power):
+        worth = power
+    else:
         raise ValueError(
-            f"gain is {gain!r}, but must be one of {list(WORTH)}, or a function of the "
-            "number of kept claims, such as numpy.sqrt"
+            f"gain is {gain!r}, but must be a power from 0 to 1, one of {list(POWERS)}, or "
+            "a function of the number of kept claims, such as numpy.sqrt"
         )
     steps = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
     grows = np.isfinite(steps).all() and (steps > 0).all()
@@ -119,12 +126,13 @@ class NeymanPearsonScorer(Scorer):
         Weight, in [0, 1], of true claims beside a false one. They count among what is
         kept, but what is known of them hangs on the sum of all hazards above, which errs
         most where it is large: counted in full, they cost claims at low alpha.
-    gain : {"claims", "answers"} or callable, default="claims"
-        What kept claims are worth. "claims" keeps as many as possible, which empties many
-        answers, as the risk is spent on those that are sure. With "answers" the claims
-        kept of an answer are worth the root of their number, so that fewer answers are
-        emptied. A function of one's own takes numbers of kept claims, an array; it must
-        grow, and be concave.
+    gain : float in [0, 1], {"claims", "answers"} or callable, default=0.75
+        What the claims that are kept of an answer are worth: their number to this power.
+        1, or "claims", keeps as many claims as possible, which empties many answers, as
+        the risk is spent on those that are sure. The smaller the power, the more answers
+        are shown; 0, or "answers", is the logarithm of one more than their number. A
+        function of one's own takes numbers of kept claims, an array; it must grow, and be
+        concave.
     public_prior : PublicPrior or None, default=None
         Hazards learnt on public labels. They are blended with those learnt here as
         ``b + w1 own + w2 first + w3 second + ...``, in log odds, with a weight for each
@@ -178,7 +186,7 @@ class NeymanPearsonScorer(Scorer):
 
     _: KW_ONLY
     after_error: float = 0.5
-    gain: Gain = "claims"
+    gain: Gain = 0.75
     public_prior: PublicPrior | None = None
     random_state: int | np.random.RandomState | None = 0
 
@@ -285,7 +293,10 @@ class NeymanPearsonScorer(Scorer):
         """Learn overall shares."""
         labels = evidence.labels
         self._chance = _share(labels[evidence.at_risk] == 0)
-        self.true_after_error_ = _share(labels[evidence.after_error] == 1)
+        # Where few claims below an error were judged, they are taken for false: to count
+        # what nobody saw as true costs claims at low alpha.
+        below = labels[evidence.after_error]
+        self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 
     def _learn(self, evidence, n_features, seed, **forest):
         self._count(evidence)
@@ -317,7 +328,8 @@ class NeymanPearsonScorer(Scorer):
         ndarray of bool, shape (n_problems,)
             Whether each problem was seen.
         """
-        return super().saw(batch) if self.prior_ is None else self.prior_.saw(batch)
+        prior = vars(self).get("prior_", self.public_prior)
+        return super().saw(batch) if prior is None else prior.saw(batch)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Log odds that a claim is false, given that all its ancestors are true.

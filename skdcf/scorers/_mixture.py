@@ -17,19 +17,31 @@ from .._parameters import at_least, settings
 from ..graphs import GraphBatch
 from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
-from . import _scorer
+from ._classifier import ClassifierScorer
 from ._hazards import Gain, NeymanPearsonScorer, worth_of
 from ._models import ConformalScorer, LinearScorer
 from ._prior import PublicPrior, unasked
-from ._scorer import Scorer, Task, confidence_of_each, folds, need_features
+from ._scorer import (
+    FeatureScorer,
+    Scorer,
+    Task,
+    confidence_of_each,
+    folds,
+    need_features,
+)
 
-MANY = 1000  # training problems up to which a public prior is worth its time
-FEW = 120  # problems; up to here the weights stay closer together
+MOST_FOR_PRIOR = 1000  # training problems up to which a public prior is worth its time
+FEW_FOR_WEIGHTS = 120  # problems up to which folds tell little of what a member keeps
+# Retention is a mean over levels around alpha, since at one level it jumps: a rank is a
+# whole number of problems. The range is wider where there are few.
 N_LEVELS = 9
+LOWEST, HIGHEST = 0.6, 1.6  # levels, as multiples of alpha
+LOWEST_RANK, HIGHEST_RANK = 1.5, 6.5  # and as problems, where alpha stands for few
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
 SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
-# Log weights of the default members where they keep the same.
-LEANING = {"linear": 0.0, "neyman-pearson": 2.0}
+# Log weights of the default members where they keep the same. On eight published sets
+# other leanings keep the same within their errors (benchmarks/default_scorer.py).
+LEANING = {"linear": 0.0, "neyman-pearson": 2.0, "regression": 1.0}
 
 
 @dataclass(frozen=True)
@@ -44,8 +56,9 @@ class Selection:
     weights : ndarray of shape (n_members,)
         Positive, of sum 1.
     retention : ndarray of shape (n_members,)
-        True claims kept per problem around ``alpha`` by each member alone, on training
-        problems that it had not seen; NaN where there were too few problems to tell.
+        What each member alone keeps per problem around ``alpha``, on training problems that
+        it had not seen: true claims, or what they are worth where ``gain`` is not 1. NaN
+        where there were too few problems to tell.
     n_folds : int
         Of that cross-validation; 0 where there was none.
     prior : str, default=""
@@ -65,10 +78,10 @@ class Selection:
 class MixtureScorer(Scorer):
     """Weighted sum of scorers, each in units of its own deviation.
 
-    The members' confidences on problems that they were not trained on say how many true
-    claims each would keep alone; the weights are a softmax of these numbers. Up to 120
-    problems, which tell little about that, they stay closer together. Folds share no
-    group.
+    The members' confidences on problems that they were not trained on say what each would
+    keep alone; the weights are a softmax of these numbers. Up to 120 problems, which tell
+    little about that, they stay closer together where ``alpha * n`` is below 20. Folds
+    share no group.
 
     Where so few problems are there that all must calibrate, a filter trains nothing: with
     the default members it takes a `PublicPrior` that was passed, or else the column
@@ -77,11 +90,12 @@ class MixtureScorer(Scorer):
     Parameters
     ----------
     members : dict of str to Scorer, or None, default=None
-        None is a linear model trained through soft calibration ("linear") and
-        `NeymanPearsonScorer` ("neyman-pearson"), of which the second is the better one
-        unless the folds say otherwise: where both keep the same, it weighs e^2 times as
-        much. Where a public prior is blended in, only the second one trains, unless
-        ``relaxation`` or ``training`` of the filter is set, which are the first one's.
+        None is a linear model trained through soft calibration ("linear"),
+        `NeymanPearsonScorer` ("neyman-pearson") and a logistic regression of the hazards
+        ("regression"). Where all keep the same, the second weighs e^2 times as much as the
+        first, and e times as much as the third. Where a public prior is blended in, only
+        the second one trains, unless ``relaxation`` or ``training`` of the filter is set,
+        which are the first one's.
     public_prior : bool or PublicPrior, default=True
         Whether the second of the default members blends in hazards learnt on public
         labels. True does so where it may help: the columns of
@@ -91,7 +105,7 @@ class MixtureScorer(Scorer):
         or refused.
     n_folds : int, default=3
         Of the cross-validation; no more are made than there are groups.
-    gain : {"claims", "answers"} or callable, default="claims"
+    gain : float in [0, 1], {"claims", "answers"} or callable, default=0.75
         What kept claims are worth, for the weights and for the second of the default
         members; see `NeymanPearsonScorer`.
 
@@ -123,13 +137,14 @@ class MixtureScorer(Scorer):
     _: KW_ONLY
     public_prior: bool | PublicPrior = True
     n_folds: int = 3
-    gain: Gain = "claims"
+    gain: Gain = 0.75
 
     def validate(self) -> None:
-        """Raise ValueError unless members, weights and numbers fit together."""
+        """Raise ValueError unless members, prior and numbers fit together."""
         super().validate()
         worth_of(self.gain)
-        if self.public_prior not in (True, False) and self.members is not None:
+        prior_passed = isinstance(self.public_prior, PublicPrior)
+        if prior_passed and self.members is not None:
             raise ValueError(
                 "public_prior is set with members of your own: pass it to the "
                 "NeymanPearsonScorer among them"
@@ -196,8 +211,10 @@ class MixtureScorer(Scorer):
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
 
         fresh = self._fresh_members(prior)
-        if prior is not None and not (first_task.relaxation or first_task.training):
-            del fresh["linear"]  # which adds nothing to a blend (measured)
+        if prior is not None:  # The others add nothing to a blend (measured).
+            fresh.pop("regression", None)
+            if not (first_task.relaxation or first_task.training):
+                fresh.pop("linear", None)
 
         # Per member, a fitted scorer and the confidences out of fold for each level.
         fitted: dict[str, list] = {}
@@ -239,11 +256,14 @@ class MixtureScorer(Scorer):
         Scorer or None
             With a ``selection_`` that says why; None where there is neither.
         """
-        asked = self.public_prior not in (True, False)
-        scorer: Any = (
-            clone(self.public_prior) if asked else _scorer.FeatureScorer(SUPPORT)
-        )
-        if self.members or not (asked or SUPPORT in (batch.feature_names or ())):
+        if self.members:
+            return None
+        scorer: Any
+        if isinstance(self.public_prior, PublicPrior):
+            scorer = clone(self.public_prior)
+        elif SUPPORT in (batch.feature_names or ()):
+            scorer = FeatureScorer(SUPPORT)
+        else:
             return None
         reason = f"nothing trains, as alpha = {alpha:g} takes all problems to calibrate"
         scorer.selection_ = Selection(
@@ -260,7 +280,7 @@ class MixtureScorer(Scorer):
         """The public prior to use, or None, with the reason why it is left out."""
         if self.members is not None:
             return None, ""
-        if self.public_prior not in (True, False):
+        if isinstance(self.public_prior, PublicPrior):
             return self.public_prior, ""
         reason = "turned off"
         if self.public_prior:
@@ -300,15 +320,24 @@ class MixtureScorer(Scorer):
         best = retention.max()
         if not best > 0:  # nothing kept, or no cross-validation
             return softmax(leanings)
-        temperature = max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW else TEMPERATURE
+        temperature = (
+            max(TEMPERATURE, 1 / (alpha * n)) if n <= FEW_FOR_WEIGHTS else TEMPERATURE
+        )
         return softmax(leanings + retention / (temperature * best))
 
     def _fresh_members(self, public_prior=None):
         if self.members is None:
             # From zeros, so that nothing but the folds is left to chance.
             linear = ConformalScorer(LinearScorer(spread=0.0))
-            prices = NeymanPearsonScorer(gain=self.gain, public_prior=public_prior)
-            return {"linear": linear, "neyman-pearson": prices}
+            neyman_pearson = NeymanPearsonScorer(
+                gain=self.gain, public_prior=public_prior
+            )
+            regression = ClassifierScorer()
+            return {
+                "linear": linear,
+                "neyman-pearson": neyman_pearson,
+                "regression": regression,
+            }
         return {name: clone(member) for name, member in self.members.items()}
 
     @property
@@ -332,7 +361,11 @@ class MixtureScorer(Scorer):
         ndarray of bool, shape (n_problems,)
             Whether each problem was seen.
         """
-        return np.any([m.saw(batch) for m in self.members_.values()], axis=0)
+        members = vars(self).get("members_")
+        if members is None:  # not fitted: the prior that may be blended in
+            prior = PublicPrior() if self.public_prior is True else self.public_prior
+            members = self._fresh_members(prior or None)
+        return np.any([member.saw(batch) for member in members.values()], axis=0)
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         each = np.array([m.confidence(batch) for m in self.members_.values()])
@@ -342,8 +375,9 @@ class MixtureScorer(Scorer):
 
 def _reason_against(prior, batch, task):
     """Why the public prior is left out of a default mixture; empty if it is not."""
-    if len(batch) > MANY:
-        return f"{len(batch)} problems train, and from {MANY + 1} on it adds little"
+    if len(batch) > MOST_FOR_PRIOR:
+        more = MOST_FOR_PRIOR + 1
+        return f"{len(batch)} problems train, and from {more} on it adds little"
     try:
         prior.fit(batch, None, task)
     except ValueError as error:
@@ -353,7 +387,8 @@ def _reason_against(prior, batch, task):
 
 def _fit_member(member, batch, labels, tasks, fold_of):
     """One fitted member per level, and its confidences out of fold where there are any."""
-    with warnings.catch_warnings():  # a fold without errors, say, weighs less
+    # A fold may have nothing to learn from; what its claims keep tells of that.
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if fold_of.any():
             return member.fit_folds(batch, labels, tasks, fold_of)
@@ -367,10 +402,13 @@ def _retention(confidence, batch, labels, alpha, worth=np.positive):
     true = labels == 1
     risk = path_risk(-confidence, batch)
     scores = nonconformity_scores(risk, labels, batch.offsets)
-    lowest = leave_one_out_alpha(scores, risk, batch.problem_of)
-    lowest_level = max(0.6 * alpha, 1.5 / n)
-    highest_level = max(1.6 * alpha, 6.5 / n)
+    smallest_alpha_that_keeps = leave_one_out_alpha(scores, risk, batch.problem_of)
+    lowest_level = max(LOWEST * alpha, LOWEST_RANK / n)
+    highest_level = max(HIGHEST * alpha, HIGHEST_RANK / n)
     levels = np.geomspace(lowest_level, highest_level, N_LEVELS)
     levels = np.minimum(levels, 1 - 0.5 / n)
-    counts = [segment_sum(true & (lowest <= a), batch.offsets) for a in levels]
+    counts = [
+        segment_sum(true & (smallest_alpha_that_keeps <= level), batch.offsets)
+        for level in levels
+    ]
     return worth(np.array(counts, dtype=np.float64)).sum(axis=1).mean() / n

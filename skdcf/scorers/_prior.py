@@ -81,7 +81,8 @@ class PublicPrior(Scorer):
 
     Warnings
     --------
-    It has seen its source questions, and is refused for problems among them.
+    It has seen its source questions. Problems among them are set aside by a filter: they
+    neither train nor calibrate. Where they are more than a fifth, the prior is refused.
 
     Examples
     --------
@@ -127,23 +128,32 @@ class PublicPrior(Scorer):
         ------
         ValueError
             If a column is missing, the file is of another format or was changed, or a
-            question of the problems is among those that it was learnt from.
+            question of the problems is among those that it was learnt from: a filter has
+            set these aside before, unless they are more than a fifth.
         """
         self.validate()
-        shipped = files(__package__) / f"{self.file or 'public'}_prior.json"
-        path = shipped if self.file in (None, self._ships) else self.file
-        path = Path(str(path)).resolve()
-        self.__dict__.update(read(path, path.stat().st_mtime_ns))
+        self.__dict__.update(self._attributes())
         self._pick(batch)
         asked = None if task is None else task.questions
-        seen = self.saw(batch) if asked is None else np.isin(asked, self.questions_)
+        if asked is None:
+            asked = question_hashes(batch)
+            _warn_of_unasked(asked)
+        seen = np.isin(asked, self.questions_)
         if seen.any():
             raise ValueError(
                 f"the public prior was learnt from the questions of {seen.sum()} of the "
-                f"{len(seen)} problems, which can neither calibrate it nor show its worth: "
-                "use others, or another prior (benchmarks/make_prior.py --without)"
+                f"{len(seen)} problems, more than the fifth up to which they are set aside. "
+                "They can neither calibrate it nor show its worth: use others, or another "
+                "prior (benchmarks/make_prior.py --without)"
             )
         return self
+
+    def _attributes(self):
+        """What stands in the file."""
+        shipped = files(__package__) / f"{self.file or 'public'}_prior.json"
+        path = shipped if self.file in (None, self._ships) else self.file
+        path = Path(str(path)).resolve()
+        return read(path, path.stat().st_mtime_ns)
 
     def _pick(self, batch):
         """The problems with the columns of the prior, in its order, or ValueError."""
@@ -183,16 +193,21 @@ class PublicPrior(Scorer):
         Returns
         -------
         ndarray of bool, shape (n_problems,)
-            Whether each problem was seen.
+            Whether each problem was seen. Before `fit`, none of them where a column is
+            missing that the prior reads: it cannot be used then.
 
         Warns
         -----
         GuaranteeWarning
-            If problems have no question, by which they would be known.
+            After `fit`, if problems have no question, by which they would be known.
         """
         asked = question_hashes(batch)
-        _warn_of_unasked(asked)
-        return np.isin(asked, self.questions_)
+        if hasattr(self, "questions_"):
+            _warn_of_unasked(asked)
+            return np.isin(asked, self.questions_)
+        record = self._attributes()
+        usable = set(record["columns_"]).issubset(batch.feature_names or ())
+        return np.isin(asked, record["questions_"]) & usable
 
     def distance(self, batch: GraphBatch) -> float:
         """How far the problems are from those that the prior was learnt from.

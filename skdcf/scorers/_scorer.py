@@ -215,9 +215,10 @@ class Scorer(Settings, metaclass=ABCMeta):
         return None
 
     def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Find the problems that the scorer knew before `fit`, as a public prior may.
+        """Find the problems that the scorer knows from elsewhere, as a public prior may.
 
-        They cannot calibrate a filter, and do not show what it is worth.
+        They cannot calibrate a filter, and do not show what it is worth. A filter asks
+        before `fit` too, of a scorer that may come to know them.
 
         Parameters
         ----------

@@ -61,7 +61,7 @@ FILTERS = {
     "default hard": hard(),
     "reachability": hard("nx_out_degree"),
     "reachability, ties included": hard("nx_out_degree", ties="include"),
-    "logistic": hard(ClassifierScorer()),
+    "logistic": hard(ClassifierScorer(label="own")),
     "naive Bayes, coherent label": hard(
         ClassifierScorer(GaussianNB(), label="coherent")
     ),

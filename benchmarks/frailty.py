@@ -80,6 +80,8 @@ def fit_frailty(log_odds, labels, batch):
 
 def price(log_odds, batch, q, worth, frailty):
     """Minus the confidence, as `skdcf.ops.price.log_price` with another survival."""
+    if not len(log_odds):
+        return log_odds
     hazard = frailty.hazards(log_odds)
     path = path_risk(sum_ancestors(hazard, batch), batch)
     order = np.lexsort((batch.depth, path, batch.problem_of))

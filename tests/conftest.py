@@ -1,10 +1,14 @@
 """Where the tests find data, and how they behave the same on every machine."""
 
+import hashlib
+import json
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from skdcf.datasets.fetch import SOURCES, Source
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -40,3 +44,20 @@ def data_home():
     if not Path(folder, "coherent_factuality").is_dir():
         pytest.skip(f"no real data: SKDCF_DATA={folder} has no coherent_factuality/")
     return Path(folder)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Put a made-up file in a data directory in the place of a published one."""
+
+    def put(name, content, lines=False):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = content if lines else [content]
+        path.write_text("\n".join(map(json.dumps, content)) + "\n", encoding="utf-8")
+        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+        source = Source("http://127.0.0.1:9/none", checksum)
+        monkeypatch.setitem(SOURCES, name, source)
+        return tmp_path
+
+    return put

@@ -19,6 +19,7 @@ from skdcf.datasets import (
     fetch_agent_process_bench,
     fetch_coherent_math,
     fetch_conformal_factuality,
+    fetch_conformal_rag,
     fetch_felm,
     fetch_gsm8k_solutions,
     fetch_mr_ben,
@@ -56,22 +57,6 @@ def counts(data):
     right = sum(bool(y.all()) for y in data.labels)
     sizes = len(data.graphs), data.graphs.n_claims, len(data.graphs.edges)
     return (*sizes, false, right)
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    """Put a made-up file in a data directory in the place of a published one."""
-
-    def put(name, content, lines=False):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = content if lines else [content]
-        path.write_text("\n".join(map(json.dumps, content)) + "\n", encoding="utf-8")
-        source = Source("http://127.0.0.1:9/none", sha256_of(path))
-        monkeypatch.setitem(SOURCES, name, source)
-        return tmp_path
-
-    return put
 
 
 # --- the files at hand: counts of the published tables ---------------------------------
@@ -239,6 +224,7 @@ LARGE = {
     "qags/cnndm": lambda **kw: fetch_qags("cnndm", **kw),
     "qags/xsum": lambda **kw: fetch_qags("xsum", **kw),
     "process_bench": lambda **kw: fetch_process_bench("gsm8k", **kw),
+    "process_bench/math": lambda **kw: fetch_process_bench("math", **kw),
     "refchecker": lambda **kw: fetch_refchecker(TWO_CONTEXTS, **kw),
 }
 
@@ -268,6 +254,7 @@ def large(data_home):
         ("qags/cnndm", (235, 714, 0, 183, 113), 0, 235),
         ("qags/xsum", (239, 239, 0, 123, 116), 0, 239),
         ("process_bench", (400, 2082, 1682, 207, 193), 514, 375),
+        ("process_bench/math", (1000, 6505, 5505, 594, 406), 2139, 955),
         ("refchecker", (1400, 7414, 0, 1285, 927), 0, 200),
     ],
 )
@@ -957,7 +944,7 @@ def test_data_home(monkeypatch, tmp_path):
 
 
 def test_every_source_is_pinned():
-    assert len(SOURCES) == 11 + 9 + 24 + 1 + 6 + 1 + 21 + 2 + 1 + 2 + 29
+    assert len(SOURCES) == 11 + 9 + 24 + 1 + 6 + 1 + 21 + 2 + 1 + 2 + 29 + 8
     by_sha1 = [name for name, source in SOURCES.items() if len(source.checksum) == 40]
     assert by_sha1 == ["mr_ben/logic.json"]
     for name, source in SOURCES.items():
@@ -1035,6 +1022,7 @@ def test_every_version_has_a_source(tmp_path, version, file):
         ("perl", lambda: fetch_perl("all"), "[]"),
         ("felm", fetch_felm, ""),
         ("qags", fetch_qags, ""),
+        ("conformal_rag", lambda: fetch_conformal_rag("all"), "[]"),
     ],
 )
 def test_all_sources_are_read(tmp_path, monkeypatch, folder, fetch, content):
@@ -1167,7 +1155,7 @@ ALL = [
     fetch_gsm8k_solutions,
 ]
 ALL += [fetch_mr_ben, fetch_perl, fetch_prm800k, fetch_prmbench, fetch_process_bench]
-ALL += [fetch_qags, fetch_refchecker, fetch_agent_process_bench]
+ALL += [fetch_qags, fetch_refchecker, fetch_agent_process_bench, fetch_conformal_rag]
 
 
 @pytest.mark.parametrize("fetch", ALL)

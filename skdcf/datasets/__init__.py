@@ -11,6 +11,7 @@ from ._claimwise import (
     fetch_refchecker,
 )
 from ._generator import make_reasoning_graphs, make_word_problems
+from ._retrieval import fetch_conformal_rag
 from ._stepwise import (
     fetch_gsm8k_solutions,
     fetch_mr_ben,
@@ -26,6 +27,7 @@ __all__ = [
     "fetch_agent_process_bench",
     "fetch_coherent_math",
     "fetch_conformal_factuality",
+    "fetch_conformal_rag",
     "fetch_felm",
     "fetch_gsm8k_solutions",
     "fetch_mr_ben",

@@ -38,14 +38,14 @@ class Source(NamedTuple):
 def _read_sources():
     folders = json.loads(files(__package__).joinpath("sources.json").read_text("utf-8"))
     return {
-        f"{folder}/{name}": Source(_address(place["url"], name), checksum)
+        f"{folder}/{Path(name).name}": Source(_address(place["url"], name), checksum)
         for folder, place in folders.items()
         for name, checksum in place["files"].items()
     }
 
 
 def _address(url, name):
-    """Where a file lies: in a folder, or where its name is a part of another name."""
+    """Where a file lies: below an address, or where its name is a part of another name."""
     if "{stem}" in url:
         return url.format(stem=Path(name).stem)
     return f"{url}/{name}"
@@ -70,6 +70,8 @@ class Options(TypedDict, total=False):
 _DEFAULTS: dict[Any, Any] = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
 _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
+#: Folders whose files called ``.jsonl`` hold one object each.
+_ONE_OBJECT = ("conformal_factuality/", "conformal_rag/")
 #: Gives a function all options of `Options`.
 fetcher = partial(spread, Options, **_DEFAULTS)
 #: Annotations of one or several names, and of a rule for edges.
@@ -176,7 +178,7 @@ def _download(source, path, n_retries, delay):
 def read(name: str, options: Any) -> Any:
     """The content of a published file: of JSON Lines a list with one object per line."""
     path = local_file(name, **options)
-    if path.suffix != ".jsonl" or name.startswith("conformal_factuality/"):
+    if path.suffix != ".jsonl" or name.startswith(_ONE_OBJECT):
         return json.loads(path.read_text("utf-8"))
     records = [record for _, record in iter_objects(path, nan=True)]
     if broken := [record for record in records if isinstance(record, ValueError)]:

@@ -142,6 +142,7 @@ def false_price_cell(X, labels, groups, parts, seed):
     y, truth = (pack_labels([labels[i] for i in rows], X[rows]) for rows in parts)
     task = Task(0.1, groups[train], np.random.RandomState(seed))
     prices = NeymanPearsonScorer().fit(known, y, task)
+    plain = ClassifierScorer(label="hazard")
     q, hazard = 0.5 * prices.true_after_error_, prices.hazard(new)
     ways = {
         "as it is": prices.confidence(new),
@@ -149,7 +150,7 @@ def false_price_cell(X, labels, groups, parts, seed):
         "gain: number to the power of 3/4": -log_price(
             hazard, new, q, lambda n: n**0.75
         ),
-        "logistic regression": ClassifierScorer().fit(known, y, task).confidence(new),
+        "logistic regression": plain.fit(known, y, task).confidence(new),
     }
     for c in (0.5, 1.0, 2.0):
         ways[f"gain: true - {c:g} false"] = -price_of(hazard, new, q, gain=c)

@@ -7,7 +7,7 @@ level; the error is that of the mean difference over independent draws.
 import argparse
 
 import numpy as np
-from methods import AUTO, FREQUENCY, LOGISTIC, TIES
+from methods import AUTO, FREQUENCY, LOGISTIC, TIES, logistic
 
 from skdcf import CoherentConformalFilter, HardCF, XGBoostCF
 from skdcf.datasets import make_reasoning_graphs
@@ -22,7 +22,7 @@ def filters():
     """`auto` and the baselines that it must not fall behind."""
     return {
         FREQUENCY: HardCF("frequency-score", **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(), **TIES),
+        LOGISTIC: logistic(),
         "CF, logistic regression, coherent": HardCF(
             ClassifierScorer(label="coherent"), **TIES
         ),

@@ -5,6 +5,7 @@ from cells import columns
 
 from skdcf import GraphBatch
 from skdcf.datasets import (
+    fetch_conformal_rag,
     fetch_felm,
     fetch_gsm8k_solutions,
     fetch_mr_ben,
@@ -21,6 +22,7 @@ NATURAL = ("negatives", "positives")  # of PERL: no error was written into these
 SETS = {
     "prmbench": lambda: fetch_prmbench("train"),
     "process-bench": lambda: fetch_process_bench("gsm8k"),
+    "process-bench-math": lambda: fetch_process_bench("math"),
     "felm": fetch_felm,
     "mr-ben": lambda: fetch_mr_ben("math"),
     "mr-ben-biology": lambda: fetch_mr_ben("biology"),
@@ -31,6 +33,7 @@ SETS = {
     "qags-cnndm": lambda: fetch_qags("cnndm"),
     "qags-xsum": lambda: fetch_qags("xsum"),
     "refchecker": lambda: fetch_refchecker(["accurate_context", "noisy_context"]),
+    "conformal-rag": fetch_conformal_rag,
 }
 
 

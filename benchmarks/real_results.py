@@ -9,9 +9,9 @@ evaluated leave-one-out. The data are looked for in the folder $SKDCF_DATA.
 import json
 
 import numpy as np
+from cells import columns
 from methods import (
     AUTO,
-    HAZARD,
     LOGISTIC,
     NEYMAN_PEARSON,
     PUBLISHED,
@@ -20,16 +20,21 @@ from methods import (
     compared,
     for_answers,
     labelled,
+    published,
 )
 from real_data import agreement, base, load
 from saving import halves, options, run, wanted
 
-from skdcf import CoherentConformalFilter, HardCF
+from skdcf import HardCF
 from skdcf.datasets.fetch import get_data_home
+from skdcf.features import reasoning_features
 
 STRICT = [0.01, 0.02, 0.05, 0.1, 0.2]
 FEW = [0.02, 0.05, 0.1, 0.2]  # for sets of some hundred problems
 ANSWERS = 'auto, gain="answers"'
+OWN_LABEL = f"{LOGISTIC}, own label"
+MARGIN = f"{PUBLISHED}, margin 0.1"
+OWN_SCORE = "its own score"
 
 
 def entries_of(X, filters=None, suffix=""):
@@ -77,9 +82,10 @@ def wordings(data):
 
 def process_bench(chosen):
     """ProcessBench: natural errors of twelve models."""
-    data = load("process-bench")
-    X = base(chosen.output, "process-bench", data)
-    compare("process-bench", data, entries_of(X), FEW, 10, chosen)
+    for name, n_splits in (("process-bench", 10), ("process-bench-math", 6)):
+        data = load(name)
+        X = base(chosen.output, name, data)
+        compare(name, data, entries_of(X), FEW, n_splits, chosen)
 
 
 def mr_ben(chosen):
@@ -124,12 +130,9 @@ def felm(chosen):
     """FELM: answers to questions of four domains."""
     data = load("felm")
     X = base(chosen.output, "felm", data)
-    published = {  # its tables end at 0.1
-        a: CoherentConformalFilter.from_paper("felm", min(a, 0.1), **TIES) for a in FEW
-    }
-    published = {a: filter.set_params(alpha=a) for a, filter in published.items()}
-    entries = entries_of(X, some(LOGISTIC, AUTO)) | {PUBLISHED: (X, published)}
-    entries[HAZARD] = X, labelled()[HAZARD]
+    entries = entries_of(X, some(LOGISTIC, AUTO) | {OWN_LABEL: labelled()[OWN_LABEL]})
+    entries[PUBLISHED] = X, {a: published(a) for a in FEW}
+    entries[MARGIN] = X, {a: published(a, margin=0.1) for a in FEW}
     compare("felm", data, entries, FEW, 10, chosen)
 
 
@@ -162,6 +165,18 @@ def refchecker(chosen):
     compare("refchecker", data, entries, FEW, 10, chosen)
 
 
+def conformal_rag(chosen):
+    """Conformal-RAG: answers with passages, judged by a model, and its authors' score."""
+    name, few = "conformal-rag", some(LOGISTIC, AUTO)
+    data = load(name)
+    bare = data.graphs.replace_features(None)
+    X = columns(chosen.output, f"{name}-texts", reasoning_features(), bare)
+    more = base(chosen.output, name, data)
+    entries = entries_of(X, few) | entries_of(more, few, ", its score")
+    entries[OWN_SCORE] = data.graphs, HardCF("similarity-score", **TIES)
+    compare(name, data, entries, FEW, 6, chosen)
+
+
 def hazard_labels(chosen):
     """What a logistic regression should learn: three labels on five sets."""
     for name in ("perl", "prmbench", "gsm8k-solutions", "process-bench", "felm"):
@@ -186,12 +201,14 @@ TITLES = {
     "gsm8k-solutions": "GSM8K solutions, natural errors, derived labels",
     "perl": "PERL (gsm8k and math), natural and planted errors",
     "perl-natural": "PERL, natural errors only",
+    "process-bench-math": "ProcessBench (math), natural errors",
     "felm": "FELM (four domains), natural errors",
     "mr-ben-biology": "Mr-Ben (biology), natural errors",
     "mr-ben-chemistry": "Mr-Ben (chemistry), natural errors",
     "qags-cnndm": "QAGS (CNN/DM), summaries of news",
     "qags-xsum": "QAGS (XSum), summaries of one sentence",
     "refchecker": "RefChecker, triplets from answers of seven models",
+    "conformal-rag": "Conformal-RAG, long answers with passages, judged by a model",
 }
 
 
@@ -228,6 +245,7 @@ PARTS = {
     "mr-ben-": sciences,
     "qags": qags,
     "refchecker": refchecker,
+    "conformal-rag": conformal_rag,
     "hazard-labels": hazard_labels,
 }
 

@@ -359,7 +359,7 @@ def reference(alpha):
     """What the printed procedure is compared with."""
     return {
         LINEAR: CoherentConformalFilter("linear", alpha=alpha, **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(), alpha=alpha, **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(label="own"), alpha=alpha, **TIES),
     }
 
 
@@ -394,7 +394,7 @@ def learning(kind, alphas):
         XGBOOST: XGBoostCF(**TIES),
         TABLED: printed(kind, alphas),
         LINEAR: CoherentConformalFilter("linear", **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(), **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(label="own"), **TIES),
         AUTO: CoherentConformalFilter("auto", **TIES),
     }
 
@@ -426,7 +426,9 @@ def felm_cells(folder):
         more = y, groups, alphas, parts, number
         yield f"{INDEX}//{number}", (single_on_fold, "claim_index", X, *more)
         filters = learning("felm", alphas) | {
-            f"{LOGISTIC}, no edges": IndependentFactuality(ClassifierScorer(), **TIES)
+            f"{LOGISTIC}, no edges": IndependentFactuality(
+                ClassifierScorer(label="own"), **TIES
+            )
         }
         for name, filter in filters.items():
             yield f"{name}//{number}", (on_fold, filter, X, *more)

@@ -15,6 +15,7 @@ import warnings
 from pathlib import Path
 
 import controls
+import evidence
 import real_results
 import report
 import small_samples
@@ -41,7 +42,7 @@ def main(chosen):
     """Run, save and report."""
     start = time.perf_counter()
     chosen.output.mkdir(parents=True, exist_ok=True)
-    for experiment in (real_results, small_samples, controls):
+    for experiment in (real_results, evidence, small_samples, controls):
         experiment.main(chosen)
     for name in filter(lambda name: wanted(name, chosen), report.PRINTED):
         program = (HERE / f"{name}.py").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("openai", reason="the openai client is not installed")
 pytest.importorskip("skops", reason="skops is not installed")
 
-from chat_server import ChatServer, Status
+from chat_server import ChatServer, Say, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf.cli import main
@@ -155,6 +155,63 @@ def test_extract_asks_before_it_spends(server, tmp_path, capsys, monkeypatch):
     assert "Raise --confirm-above, or pass --yes" in said
     assert not (tmp_path / "o.jsonl").exists() and server.requests == []
     assert run(*command, "--yes") == 0
+
+
+def test_a_first_run_learns_from_five_answers_before_it_asks(
+    server, tmp_path, capsys, monkeypatch
+):
+    """The guess is above the limit, and what five answers needed says that the run is not."""
+    monkeypatch.setattr("sys.stdin", None)
+    answers = write_answers(tmp_path / "a.jsonl", 40, 3)
+    command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
+    command += ["--base-url", server.url, "--prices", 2, 8]
+    assert run(*command, "--confirm-above", 0.02) == 0
+    last = capsys.readouterr().err.splitlines()[-1]
+    cost = float(re.search(r"replies, costing ([\d.]+)$", last)[1])
+    assert 0 < cost < 0.02
+    # Five answers that write much, of which the others would exceed what is allowed.
+    n = len(server.requests)
+    server.script = lambda request, k: Say(
+        json.dumps({"claims": ["a", "b"]}) + " " * 4000
+    )
+    (tmp_path / "o.jsonl.cache").unlink()
+    assert run(*command, "--confirm-above", 0.05) == 2
+    assert "5 answers are done" in capsys.readouterr().err
+    assert {
+        json.loads(r["messages"][1]["content"])["question"]
+        for _, _, r in server.requests[n:]
+    } == {json.loads(line)["problem"] for line in answers.read_text().splitlines()[:5]}
+
+
+def test_what_is_sent_is_said_on_the_command_line_or_in_a_file(
+    server, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("MY_TEAM", "team-7")
+    answers = write_answers(tmp_path / "a.jsonl", 1, 3)
+    out = tmp_path / "o.jsonl"
+    command = ["extract", answers, "-o", out, "--model", "m", "--base-url", server.url]
+    options = ["--header", "X-Team=MY_TEAM", "--extra", '{"top_k": 1}']
+    options += ["--max-tokens", 500, "--timeout", 30, "--max-retries", 1]
+    options += ["--features", "verify", "--per", "answer", "--no-log-odds"]
+    assert run(*command, *options) == 0
+    config = tmp_path / "c.toml"
+    config.write_text(
+        'max-tokens = 500\ntimeout = 30\nmax-retries = 1\nfeatures = ["verify"]\n'
+        'per = "answer"\nno-log-odds = true\ncache = "second"\n'
+        '[extra]\ntop_k = 1\n[header]\nX-Team = "MY_TEAM"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run(*command, "--config", config) == 0
+    sent = server.requests
+    first, second = sent[: len(sent) // 2], sent[len(sent) // 2 :]
+    assert [body for _, _, body in first] == [body for _, _, body in second]
+    assert len(first) == 3  # claims, graph, and the verdicts in one call
+    for _, headers, body in sent:
+        assert headers["x-team"] == "team-7"
+        assert body["top_k"] == 1 and body["max_tokens"] == 500
+    for wrong in (["--extra", "top_k=1"], ["--extra", "[1]"], ["--header", "X-Team"]):
+        assert run(*command, *wrong) == 2
+        assert f"{wrong[0]} takes" in capsys.readouterr().err
 
 
 def test_one_answer_that_fails_does_not_lose_the_others(tmp_path, capsys, monkeypatch):

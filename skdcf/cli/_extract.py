@@ -45,11 +45,14 @@ def extract(options):
         inform(f'problem "{printable(e.graph.id)}": {"; ".join(e.flags)}')
     usage = extractor.usage_
     n_claims = sum(e.graph.n_claims for e in done)
+    cost = ""
+    if options.prices is not None:
+        cost = f", costing {usage.cost(options.prices):.4g}"
     inform(
         f"{len(done)} problems with {n_claims} claims, {len(odd)} of them flagged",
         f"{usage.calls} calls ({usage.cached} replies from the cache, {usage.retries} "
         f"requests made again), {usage.prompt_tokens} tokens of prompts and "
-        f"{usage.completion_tokens} of replies",
+        f"{usage.completion_tokens} of replies{cost}",
     )
 
 
@@ -60,6 +63,7 @@ def answer(options):
     """
     from ..llm import CallError, ClaimExtractor, ConformalFactualityPipeline
 
+    _read_config(options)
     filter = load(options.model_file)
     extraction = [m for m in filter.origin_.get("extraction", ()) if m]
     if len(extraction) != 1:
@@ -111,11 +115,53 @@ def _errors_of_calls():
 
 
 def _client(options, cache):
+    """The client that the options of a command describe."""
     from ..llm import ChatClient
 
-    limits = {n: getattr(options, n) for n in ("in_flight", "prices", "confirm_above")}
-    key = options.key_variable or None
-    return ChatClient(options.base_url, key_variable=key, cache=cache, **limits)
+    return ChatClient(
+        options.base_url,
+        key_variable=options.key_variable or None,
+        headers=_headers(options),
+        extra=_extra(options),
+        cache=cache,
+        in_flight=options.in_flight,
+        timeout=options.timeout,
+        max_retries=options.max_retries,
+        max_tokens=options.max_tokens,
+        prices=options.prices,
+        confirm_above=options.confirm_above,
+    )
+
+
+def _headers(options):
+    """The environment variable of each header, from ``--header`` or a table of TOML."""
+    if isinstance(options.header, dict):
+        return options.header
+    headers = {}
+    for pair in options.header:
+        name, _, variable = pair.partition("=")
+        if not name.strip() or not variable.strip():
+            raise ValueError(
+                f"--header takes the name of a header and of an environment variable, as in "
+                f"--header api-key=AZURE_KEY: {pair!r}"
+            )
+        headers[name.strip()] = variable.strip()
+    return headers or None
+
+
+def _extra(options):
+    """What each request holds beside the call, from JSON or a table of TOML."""
+    extra = options.extra
+    if isinstance(extra, str):
+        try:
+            extra = json.loads(extra)
+        except ValueError:
+            extra = None
+    if isinstance(extra, dict) or options.extra is None:
+        return extra
+    raise ValueError(
+        f"--extra takes an object of JSON, as in '{{\"top_k\": 1}}': {options.extra!r}"
+    )
 
 
 def _extractor(options):
@@ -126,7 +172,7 @@ def _extractor(options):
     steps = {
         "frequency": lambda: llm.Frequency(**judge),
         "semantic": lambda: llm.SemanticJudge(**judge),
-        "verify": lambda: llm.Verify(**judge, **odds),
+        "verify": lambda: llm.Verify(per=options.per, **judge, **odds),
     }
     cache = options.cache
     if cache is None and options.output != "-":

@@ -226,6 +226,24 @@ class Usage:
             self.prompt_tokens += reply.prompt_tokens
             self.completion_tokens += reply.completion_tokens
 
+    def cost(self, prices: Sequence[float]) -> float:
+        """What the calls cost, without replies from the cache.
+
+        Parameters
+        ----------
+        prices : (float, float)
+            Of a million tokens of prompts and of replies.
+
+        Returns
+        -------
+        float
+            In the currency of the prices.
+        """
+        price_in, price_out = prices
+        return (
+            self.prompt_tokens * price_in + self.completion_tokens * price_out
+        ) / 1e6
+
     def needed(self) -> np.ndarray:
         """Calls, tokens of prompts and of replies, from the cache or not.
 

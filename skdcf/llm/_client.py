@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import os
 import sys
 import threading
@@ -27,7 +28,6 @@ from ._session import Engine, ReplyCache, Session, gather_all
 from ._transport import Endpoint, FunctionTransport
 
 _OPENAI = "https://api.openai.com/v1"
-_UNDERRATED = 20  # times that an estimate may be too low without being looked at again
 _AMOUNT = Number(Real, 0, None, closed="left")
 #: What each verdict counts as a number.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
@@ -174,6 +174,11 @@ class ChatClient(Settings):
                 f"prices is {prices!r}, but must be two: of a million tokens of prompts, and "
                 "of a million tokens of replies"
             )
+
+    def _limit(self):
+        """What is limited without asking ("tokens" or "cost"), and how much of it is free."""
+        unit, limit = ("tokens", 1e6) if self.prices is None else ("cost", 1.0)
+        return unit, limit if self.confirm_above is None else self.confirm_above
 
     def _submit(self, items, work, model, *, show=False, dry=False):
         """Begin ``work(chat, item)`` for each item; a future of results and usage.
@@ -338,25 +343,22 @@ class Estimate:
         return f"{some}: about {self.calls:,} calls with {sent} and {said}{price}"
 
 
-def check_budget(client, estimate, confirm, n_done=0):
-    """ValueError if the estimate is above the client's limit and nobody agrees to it.
+def share_of_limit(client, estimate):
+    """An estimate as a share of the amount above which somebody has to agree."""
+    unit, limit = client._limit()
+    return getattr(estimate, unit) / limit if limit else math.inf
 
-    Returns
-    -------
-    bool
-        Whether it is below, but might exceed the limit should it be too low.
-    """
-    unit, limit = ("tokens", 1e6) if client.prices is None else ("cost", 1.0)
-    limit = limit if client.confirm_above is None else client.confirm_above
-    amount = getattr(estimate, unit)
-    if amount > limit and not (confirm or _ask)(estimate):
+
+def check_budget(client, estimate, confirm, n_done=0):
+    """ValueError if the estimate is above the client's limit and nobody agrees to it."""
+    unit, limit = client._limit()
+    if getattr(estimate, unit) > limit and not (confirm or _ask)(estimate):
         raise ValueError(
             (f"{n_done} answers are done" if n_done else "nothing was called")
             + f": {estimate}. That is above confirm_above={limit:g} ({unit}) and was not "
             "agreed to. Raise confirm_above of the ChatClient, or pass "
             "confirm=lambda estimate: True"
         )
-    return limit / _UNDERRATED < amount <= limit
 
 
 def _ask(estimate):

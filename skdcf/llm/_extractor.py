@@ -197,6 +197,9 @@ def _stated(graph):
 
 
 _FIRST = 20  # answers from which the cost of the others is learnt
+_FEW = 5  # and from which it is, before somebody is asked
+_UNDERRATED = 20  # times that an estimate may be too low without being looked at again
+_TOKENS_OF_CLAIM = 40  # of the answer, about
 
 
 @dataclass(eq=False, repr=False)
@@ -561,13 +564,15 @@ class ClaimExtractor(TransformerMixin, Settings):
         client = clients.as_client(self.client)
         answers = read_answers(X)
         estimate = await self._estimating(run, client, answers)
-        unsure = clients.check_budget(client, estimate, self.confirm)
         spent = Usage()
         done = []
-        first = _FIRST if unsure else len(answers)
+        share = clients.share_of_limit(client, estimate)
+        first = self._first_part(client, answers, share)
+        asks_later = share > 1 and first < len(answers)
         for part in filter(None, (answers[:first], answers[first:])):
             if done:  # what the first ones needed says what the others will
                 estimate = self._estimated(client, part, part, done)
+            if done or not asks_later:
                 clients.check_budget(client, estimate, self.confirm, len(done))
             results, usage = await run(
                 client, part, self._extract, self.model, show=self.verbose
@@ -579,6 +584,21 @@ class ClaimExtractor(TransformerMixin, Settings):
             clients.raise_first(done)
         pairs = zip(answers, done, strict=True)
         return [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
+
+    def _first_part(self, client, answers, share):
+        """How many answers come first, to learn from them what the others cost.
+
+        Above the limit these are a few, unless they alone are above it; below it some more,
+        where the estimate might be much too low.
+        """
+        few = self._estimated(client, answers[:_FEW], answers[:_FEW], [])
+        if (
+            share > 1
+            and len(answers) > _FEW
+            and clients.share_of_limit(client, few) <= 1
+        ):
+            return _FEW
+        return _FIRST if 1 / _UNDERRATED < share <= 1 else len(answers)
 
     async def _estimating(self, run, client, answers):
         todo = answers
@@ -607,7 +627,10 @@ class ClaimExtractor(TransformerMixin, Settings):
         steps = self.steps() | ({} if alternatives is None else {"sample": None})
         asking = (step for step in steps.values() if isinstance(step, Step))
         return sum(
-            (step._expect(shared, n, n // 15 + 1, n_alternatives) for step in asking),
+            (
+                step._expect(shared, n, n // _TOKENS_OF_CLAIM + 1, n_alternatives)
+                for step in asking
+            ),
             np.zeros(3),
         )
 

@@ -30,7 +30,9 @@ from ._scorer import LinearForm, Scorer, Task, need_features
 
 @settings
 class LinearScorer(Settings):
-    """Confidence as a weighted sum of the standardised features: a model to train.
+    """A model, not yet a scorer: a weighted sum of the standardised features.
+
+    `ConformalScorer` trains it, and is the scorer.
 
     Parameters
     ----------
@@ -95,7 +97,9 @@ class LinearScorer(Settings):
 
 @settings
 class MLPScorer(Settings):
-    """Confidence from a multi-layer perceptron with tanh units.
+    """A model, not yet a scorer: a multi-layer perceptron with tanh units.
+
+    ``ConformalScorer(MLPScorer())`` trains it, and is the scorer.
 
     Parameters
     ----------
@@ -161,7 +165,7 @@ class MLPScorer(Settings):
 
 
 def _tanh(x):
-    """Plain numpy outside of training, so that predicting does not load autograd."""
+    """The hyperbolic tangent, by autograd in training only: predicting need not load it."""
     if isinstance(x, np.ndarray):
         return np.tanh(x)
     import autograd.numpy as anp
@@ -181,7 +185,7 @@ class ConformalScorer(Scorer):
     Attributes
     ----------
     model_ : differentiable model
-        A copy, so that later changes of ``model`` change nothing.
+        A copy, so that later changes of ``model`` do not change the scorer.
     params_ : object
         Its trained parameters, for standardised features.
     standardizer_ : Standardizer
@@ -234,10 +238,14 @@ class ConformalScorer(Scorer):
         ConvergenceWarning
             If there was nothing to learn, or training ended early.
         """
-        return self._adopt(*self._train(batch, labels, [task or Task()]))
+        results = self._train(batch, labels, tasks=[task or Task()])
+        return self._adopt(results[0])
 
     def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
         """One trained scorer per task, from one start.
+
+        The tasks differ in ``alpha`` alone. All else is read from the first of them, its
+        source of randomness too.
 
         Parameters
         ----------
@@ -262,23 +270,24 @@ class ConformalScorer(Scorer):
         from ..training.loop import train
 
         need_features(batch)
-        task = tasks[0]
+        first = tasks[0]
         return train(
-            self._fresh_model(),
-            task.relaxation or PathRelaxation(),
-            task.training or SoftTraining(),
-            batch,
+            model=self._fresh_model(),
+            relaxation=first.relaxation or PathRelaxation(),
+            training=first.training or SoftTraining(),
+            batch=batch,
             labels=labels,
             alphas=[task.alpha for task in tasks],
-            groups=task.groups,
-            rng=task.rng,
-            verbose=task.verbose,
+            groups=first.groups,
+            rng=first.rng,
+            verbose=first.verbose,
         )
 
     def _fresh_model(self):
         return LinearScorer() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
+        # A second copy: the scorers of several levels share the one that was trained.
         self.model_ = self._fresh_model()
         self.params_ = result.params
         self.scale_ = result.scale
@@ -311,10 +320,14 @@ class ConformalScorer(Scorer):
         if type(self.model_) is not LinearScorer:
             return None
         weights = self.coef_
-        s = self.standardizer_
-        reach = s.clip * s.scale
-        offset = -float(weights @ s.mean)
-        return LinearForm(weights, offset, s.mean - reach, s.mean + reach)
+        mean = self.standardizer_.mean
+        reach = self.standardizer_.clip * self.standardizer_.scale
+        return LinearForm(
+            weights=weights,
+            offset=-float(weights @ mean),
+            low=mean - reach,
+            high=mean + reach,
+        )
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         X = self.standardizer_(batch.features)

@@ -22,7 +22,9 @@ def check_parallel(name, values, n_problems):
     if values is None or callable(values):
         return
     if isinstance(values, (str, dict)) or not hasattr(values, "__len__"):
-        raise ValueError(f"{name}: a list with one per problem is due, not {values!r}")
+        raise ValueError(
+            f"{name} must be a list with one entry per problem, not {values!r}"
+        )
     if len(values) != n_problems:
         raise ValueError(f"{len(values)} {name} but {n_problems} problems")
 
@@ -351,8 +353,8 @@ def _parts(result):
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None
     raise ValueError(
-        f"result is a {type(result).__name__}, but a UQResult of UQLM is due, or the "
-        "claims_data in it"
+        f"result is a {type(result).__name__}, but must be a UQResult of UQLM, or the "
+        "claims_data in one"
     )
 
 
@@ -360,7 +362,7 @@ def _check_dicts(claims, where):
     """The claims of one problem, or ValueError unless each is a dictionary."""
     if not isinstance(claims, (list, tuple)):
         kind = type(claims).__name__
-        raise ValueError(f"{where} is a {kind}, but a list of claims is due")
+        raise ValueError(f"{where} is a {kind}, but must be a list of claims")
     for v, claim in enumerate(claims):
         if not isinstance(claim, dict):
             raise ValueError(f"{where}, claim {v} is {claim!r}, but must be a dict")

@@ -108,8 +108,8 @@ def _ruled(batch, rule):
         texts = None if batch.claims is None else batch.claims[start:stop].tolist()
         if texts is None or texts[0] is None:
             raise ValueError(
-                f"{batch.name_of(i)} has no texts, of which edges={rule!r} could tell its "
-                'edges: pass claims with their texts, or edges="given"'
+                f"{batch.name_of(i)} has no texts, in which edges={rule!r} could find "
+                'its edges: pass claims with their texts, or edges="given"'
             )
         question = None if batch.problems is None else batch.problems[i]
         edges += [
@@ -167,7 +167,7 @@ def _compare_features(estimator, batch):
     if (names is None) != (names_in_fit is None):
         where = "X but not in fit" if names_in_fit is None else "fit but not in X"
         warn(
-            f"the features are named in {where}: their order cannot be checked",
+            f"the features are named in {where}, so that their order cannot be checked",
             GuaranteeWarning,
         )
     elif names and names_in_fit is not None and tuple(names_in_fit) != names:

@@ -14,7 +14,7 @@ from ..ops.hard import segment_sum
 from ._rounding import single_columns
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-SCALE = 1e-8  # the noise's: far above what thresholds are lowered by for rounding
+SCALE = 1e-8  # of the noise: far above what thresholds are lowered by for rounding
 BITS = 10  # bits of a feature in the hash, counted from the problem's largest
 
 

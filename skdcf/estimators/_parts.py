@@ -94,7 +94,7 @@ class CalibrationPart:
         return self.steps.n
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
-        """The same of some of the problems."""
+        """The part for some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
         names = ("steps", "answers", "weights", "seen", "largest", "lowest", "rows")
@@ -105,7 +105,7 @@ class CalibrationPart:
         return replace(self, groups=groups, **cut)
 
     def below_copies(self) -> CalibrationPart:
-        """The same, with scores lowered that several problems share.
+        """The part, with those scores lowered that several problems share.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class CalibrationPart:
         if overlap or not fewest:
             return rows, rows[:0]
 
-        # So many lose at most 1 / (n + 1) of alpha by what the rank leaves over.
+        # Of so many all calibrate: rounding of the rank costs at most 1 / (n + 1) of alpha.
         chosen = np.zeros(len(self), bool)
         for group in range(group_of.max(initial=0) + 1):
             members = rows[group_of[rows] == group]
@@ -272,7 +272,7 @@ def probes_of(batch, path_risks_alone):
 
 
 def refuse_part(part, filter):
-    """ValueError where a part was scored otherwise than a filter does now.
+    """ValueError where a part was scored otherwise than the filter would now.
 
     Settings are compared as text. What functions and scorers do is compared by what they
     say now of the problems that the part has kept.

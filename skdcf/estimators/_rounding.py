@@ -15,8 +15,14 @@ import numpy as np
 from ..graphs.ragged import ranges
 
 LARGEST = 512  # problems that are looked at
-SIZES = (*8 * (1,), 7, 60)  # then a third of the problems, and the rest
-TOLERATED = 1e-5  # beside the largest confidence, or 1: float32 comes out near 1e-6
+SIZES = (
+    *8 * (1,),
+    7,
+    60,
+)  # problems in each batch; then a third of the problems, and the rest
+TOLERATED = (
+    1e-5  # relative to the largest confidence, or to 1: float32 differs by some 1e-6
+)
 MARGIN = 10.0  # by which the measured difference may be exceeded elsewhere
 SINGLE = 1e-5  # the resolution of scores that were computed in float32, or from such features
 COPIED = 1e-6  # the resolution of scores that several problems share
@@ -94,7 +100,7 @@ def resolution_of(scorer, batches, confidence):
 
 
 def lowered(scores, resolution, rounding):
-    """Scores, each less than it is by what it may differ elsewhere.
+    """Scores, each lowered by as much as it may differ elsewhere.
 
     Parameters
     ----------

@@ -129,10 +129,11 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-# Share of right answers, and true claims kept at alpha 0.05 with two others over without.
+# Share of right answers, and how many times as many true claims two other answers keep at
+# alpha 0.05.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
 _NEUTRAL = 0.5  # share of alternatives where there is nothing to compare
-_MOST_SENTENCES = 200  # more of an alternative are not read
+_MOST_SENTENCES = 200  # those behind it are not read
 _REMEMBERED = 1024  # texts: alternatives to one answer are often those to another
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
@@ -230,7 +231,7 @@ class AgreementFeatures(OptionalColumns):
         conclude = self.answer or find_answer
         read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
         rows = []
-        assert batch.alternatives is not None  # the check of the batch asked for them
+        assert batch.alternatives is not None  # as the check of the batch made sure
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
             numbers_known = read_question(question).known
@@ -368,7 +369,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Mean share of sets that hold a value; share that hold all; is there any value?"""
+    """Mean share of sets that hold a value, share that hold all, whether there is one."""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
@@ -407,7 +408,7 @@ _NAMED = 0.5  # share of an option's words from which on a claim is about it
 
 
 class OptionFeatures(OptionalColumns):
-    """How a claim bears on the options of a multiple-choice question.
+    """What a claim says about the options of a multiple-choice question.
 
     `reasoning_features` describes the columns.
 

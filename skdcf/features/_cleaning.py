@@ -26,9 +26,9 @@ _NUMBER = re.compile(NUMBER)
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
 _WORD = re.compile(r"[a-z]+")
-_REMEMBERED = 10_000  # characters; numbers of longer texts are not kept in mind
-LONGEST_NUMBER = 30  # characters; more is not a quantity
-# Small and round numbers stand in every text, so that they link nothing.
+_REMEMBERED = 10_000  # characters; the numbers of longer texts are not cached
+LONGEST_NUMBER = 30  # characters; what is longer is not a quantity
+# These stand in nearly every text, so that they do not link one text with another.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
@@ -56,7 +56,7 @@ _SCALED = NUMBER_WORDS.keys() - _SCALES  # "hundred" and "thousand" may follow t
 
 
 def clean(text: str) -> str:
-    """Lower case, without mark-up, "Step k:" in front and white space but blanks.
+    """The text in lower case, without mark-up, a first "Step k:" and doubled blanks.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
         text = _POWER.sub("^", text)
     if "\\" in text or "<<" in text:
         text = _MARKUP.sub("", text)
-    else:  # the same, but faster; what is left may make new stars meet
+    else:  # the same, but faster; where marks are removed, stars may become neighbours
         text = text.replace("**", "").replace("$", "").replace("`", "")
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)

@@ -16,9 +16,9 @@ from ._text import find_quantities
 from ._transformers import OptionalColumns
 
 _LONGEST = 2_000_000  # characters of one context: a few seconds, some 200 MB
-_REMEMBERED = 10_000  # characters; of longer passages nothing is kept in mind
-_MOST_WORDS = 1000  # more of a claim are not read
-_MOST_SENTENCES = 10_000  # more of a passage are not read
+_REMEMBERED = 10_000  # characters; longer passages are not cached
+_MOST_WORDS = 1000  # those of a claim behind it are not read
+_MOST_SENTENCES = 10_000  # those of a passage behind it are not read
 # A sentence ends at a full stop before a blank, at a blank line, or before a mark of a list.
 _END = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
@@ -125,7 +125,7 @@ class ContextFeatures(OptionalColumns):
                 )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        assert batch.context is not None  # the check of the batch asked for both
+        assert batch.context is not None  # as the check of the batch made sure
         assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))
         bounds = list(pairwise(batch.offsets.tolist()))
@@ -227,7 +227,7 @@ def _compare(text, passages):
 
 
 def _count_found(wanted, sets):
-    """How much of what is wanted one of the sets holds."""
+    """How many of the wanted items some set holds."""
     missing = wanted
     for triples in sets:
         missing = [item for item in missing if item not in triples]
@@ -235,7 +235,7 @@ def _count_found(wanted, sets):
 
 
 def _share_found(wanted, sets):
-    """Share of what is wanted that one of the sets holds; 1 where nothing is."""
+    """Share of the wanted items that some set holds; 1 where there are none."""
     return _count_found(wanted, sets) / len(wanted) if wanted else 1.0
 
 

@@ -20,7 +20,7 @@ from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_pla
 # while at a WORD a side is cut, as the words around "3 * 5" in "so 3 * 5 eggs" are.
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
-_MOST_SIDES = 200  # a clause and a text may have no more
+_MOST_SIDES = 200  # of a clause, and of a text; those behind it are not read
 _LONGEST_SIDE = 1000  # characters; what is longer is not read as arithmetic
 
 # A clause ends at punctuation, unless that stands inside a number or an ellipsis.
@@ -112,7 +112,7 @@ def find_value(side: str) -> float | None:
 def check_equalities(
     clauses: list[str],
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Check equalities.
+    """Divide equalities into those that hold and those that fail.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def _may_convert(one, other):
     """Whether both sides may agree in other units: 2 * 30 minutes = 1 hour."""
     words = _MEASURED.findall(f"{one} {other}")
     if "cents" in words or "cent" in words:
-        return True  # the sign of dollars is gone
+        return True  # the dollar sign was removed before
     return any(len({unit.get(w) for w in words} - {None}) > 1 for unit in _UNIT_OF)
 
 

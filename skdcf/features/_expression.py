@@ -20,7 +20,7 @@ _FREQUENT = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
 UNKNOWN = "unknown"  # stands in an expression for what cannot be read
 _SUMS = frozenset("+-m")
 _LARGEST = 1e300
-_EXACT = 2.0**53  # whole numbers below it are
+_EXACT = 2.0**53  # below it, whole numbers are exact in floating point
 
 
 def evaluate(items: list[Any]) -> float | None:
@@ -249,7 +249,7 @@ _DEEPEST = 3  # fractions within fractions
 # "(first day)" between numbers; not the argument of a function
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
-_RELATIONS = ("<", ">", "!=", "==", "\\")  # what others begin with
+_RELATIONS = ("<", ">", "!=", "==", "\\")  # the beginnings of all other relations
 NEVER = "¿"  # stands for every relation that is not an equality
 
 

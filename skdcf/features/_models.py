@@ -27,7 +27,7 @@ _LONGEST = 2**24  # bytes of a reply; what lies beyond is not read
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Take a redirect for an error: texts stay with the host that the caller named."""
+    """Treat a redirect as an error: texts stay with the host that the caller named."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -209,7 +209,7 @@ class PairFeature(_ModelColumn):
 
 @settings
 class StepReward(_ModelColumn):
-    """A column of what a process-reward model says of claims, one request an answer.
+    """A column of what a process-reward model says of claims, one request per answer.
 
     Parameters
     ----------
@@ -336,7 +336,9 @@ class StepReward(_ModelColumn):
                     f"{name}: the claim {printable(claim[:60])!r} contains the separator "
                     f"{self.separator!r}, so that rewards could not be told apart"
                 )
-        assert isinstance(self.source, str)  # a function was called by the caller
+        assert isinstance(
+            self.source, str
+        )  # a function of the caller's has no such address
         steps = "".join(claim + self.separator for claim in claims)
         messages = (("user", question), ("assistant", steps))
         body = {

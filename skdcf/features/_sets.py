@@ -339,8 +339,8 @@ class GraphFeatures(GraphTransformer):
         return compute_metrics(batch, self._own_names())
 
 
-# One regular expression per domain, searched in the clean question. They rather say
-# no, but for word_problems, which is what everyday nouns betray.
+# One regular expression per domain, searched in the clean question. In doubt they say no,
+# apart from word_problems, which everyday nouns give away.
 LEXICON = {
     "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
     r"\d+ = |\bslope",
@@ -452,7 +452,7 @@ class DomainIndicators(_GivenColumns):
         names = self._own_names()
         if set(names) <= set(list_columns(batch)):
             return super()._own_columns(batch)
-        assert batch.problems is not None  # the check of the batch asked for them
+        assert batch.problems is not None  # as the check of the batch made sure
         texts = [clean(question)[:_LONGEST] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]
@@ -567,8 +567,9 @@ class MetadataIndicators(GraphTransformer):
             if unseen := {v for v in self._read(batch, key) if v not in values}:
                 warn(
                     f"metadata {key!r} has the values {sorted(unseen, key=str)}, which are "
-                    f"none of {values}: such problems count as others, and nothing is "
-                    "promised for them unless some of them calibrated",
+                    f"none of {values}: all columns of this key are "
+                    "0 for such problems, and nothing is promised for them unless some of "
+                    "them calibrated",
                     GuaranteeWarning,
                 )
 

@@ -22,9 +22,9 @@ from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
 from ._transformers import GraphTransformer
 
-_MOST_NUMBERS = 64  # different ones of one text that are compared with others
-_HEAD = 4000  # characters whose words are compared
-_REMEMBERED = 1000  # characters; what longer texts say is not kept in mind
+_MOST_NUMBERS = 64  # distinct ones of a text; those behind it are not compared
+_HEAD = 4000  # characters; words behind it are not compared
+_REMEMBERED = 1000  # characters; what longer texts say is not cached
 
 
 def _list_forms(words):
@@ -101,7 +101,7 @@ class Question:
     def __init__(self, text):
         text = cleaning.clean(text or "")
         asked = cleaning.find_numbers(text) + cleaning.find_spelled_numbers(text)
-        self.asked = _drop_repeats(asked)[:63]  # one bit of a number for each
+        self.asked = _drop_repeats(asked)[:63]  # each has one bit of a 64-bit number
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
         self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}
@@ -212,7 +212,7 @@ _COUNTED = cleaning.list_names(
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# Of each claim, the columns of the whole answer need these.
+# What the columns of the whole answer need of each claim.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
@@ -220,7 +220,7 @@ _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
     "underived_numbers arithmetic_wrong_above log_magnitude"
 )
-_MOST_PARENTS = 64  # more parents of a claim are not read
+_MOST_PARENTS = 64  # further parents of a claim are not read
 
 
 class TextFeatures(GraphTransformer):

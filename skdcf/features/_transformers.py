@@ -23,8 +23,8 @@ from .._parameters import Settings, settings
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ._cleaning import check_claim_texts
 
-# Claims that are worked on together: so few that all members of a union find what one of
-# them has read.
+# Claims that are worked on together: few enough that what one member of a union has read
+# is still in the cache for the others.
 _BLOCK = 4096
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 

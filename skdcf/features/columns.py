@@ -201,7 +201,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     seen = batch
     for step in our_steps:
         seen = step.fit(seen).transform(seen)
-    assert seen.features is not None  # our steps make columns
+    assert seen.features is not None  # as these steps of the package have made columns
     return batch.carry_table(key, seen.features, seen.feature_names)
 
 
@@ -231,7 +231,7 @@ def _digest(steps):
 
 
 class _OwnPickler(Pickler):
-    """Takes nothing but values of this package, of numpy and of Python itself.
+    """Pickles only values of this package, of numpy and of Python itself.
 
     A function or a class of a notebook is pickled by its name, and so is the class of an
     instance: a cell that runs again makes another of the same name, whose columns are others.
@@ -241,7 +241,7 @@ class _OwnPickler(Pickler):
         named = value if isinstance(value, (type, FunctionType)) else type(value)
         room = (named.__module__ or "").partition(".")[0]
         if room not in ("builtins", "numpy", "skdcf"):
-            raise PicklingError(f"{named} may be another one by the same name")
+            raise PicklingError(f"{named} may be another object of the same name")
         return NotImplemented
 
 
@@ -340,7 +340,7 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
     names = np.array(given, dtype=object)
     try:
         return [str(name) for name in step.get_feature_names_out(names)]
-    except (AttributeError, ValueError):  # it has none, or one of its steps has none
+    except (AttributeError, ValueError):  # the step, or one in it, names no columns
         if n_columns == len(names):
             return names.tolist()
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]

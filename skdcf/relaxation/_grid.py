@@ -18,7 +18,7 @@ from ..ops.soft import neural_sort
 from ._grid_step import GridStep
 from ._path import Relaxation
 
-# The columns of the tables of the paper that are below.
+# Columns of the paper's tables, of which some rows stand below.
 _TABLED = (
     "ancestor_weight",
     "violation_weight",
@@ -191,7 +191,7 @@ class GridRelaxation(Relaxation):
         return neural_sort(scores, k, self.quantile_strength)
 
     def value_and_grad(self, plan: Any, alpha: float) -> GridStep:
-        """Offer loss and gradient by hand, as `Relaxation.value_and_grad` says.
+        """Return the loss with a gradient written by hand, as `Relaxation` says.
 
         Parameters
         ----------

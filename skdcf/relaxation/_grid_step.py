@@ -128,7 +128,7 @@ class GridStep:
         return block_product(log_p, self.plan.blocks, self.log_q)
 
     def _sums(self, log_q):
-        """A, l, and the derivative of log(1 - q) in log q of false cells.
+        """Compute A, l, and the derivative of log(1 - q) in log q of false cells.
 
         One pass over the cells adds up q of true claims and log(1 - q) of false ones.
         """

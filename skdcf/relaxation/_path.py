@@ -135,7 +135,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     def value_and_grad(self, plan: Any, alpha: float) -> Callable[..., Any] | None:
-        """Offer `loss` with a gradient that is written by hand; optional, to save time.
+        """Return `loss` with a gradient written by hand; optional, and saves time.
 
         Training asks for it once per level, and follows `loss` by autograd where there
         is none: here, and in a class that inherits it but overrides a part of what it
@@ -389,7 +389,7 @@ class PathRelaxation(Relaxation):
         PathPlan
             What the other methods take.
         """
-        # An unknown claim is no error, so it hides none from the minimum either.
+        # An unknown claim is no error, so it does not hide errors below it either.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
         true = (labels == 1).astype(np.float64)
@@ -430,7 +430,7 @@ class PathRelaxation(Relaxation):
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
     def value_and_grad(self, plan: Any, alpha: float) -> PathStep | None:
-        """Offer loss and gradient by hand, where ``max_temperature`` is 0.
+        """Return the loss with a gradient by hand, where ``max_temperature`` is 0.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ from time import process_time
 
 import numpy as np
 from cells import columns, compute
-from methods import AUTO, TIES, compared
+from methods import AUTO, FREQUENCY, TIES, compared
 from real_data import base, load, with_alternatives
 from saving import SEED, fewer, halves, options, run, wanted, write
 from sklearn.base import clone
@@ -27,7 +27,7 @@ from skdcf.labelling import review_curve
 
 LEVELS = [0.05, 0.1, 0.2]
 TEXT, PASSAGES = f"{AUTO}, text alone", f"{AUTO}, passages"
-ALONE, FREQUENCY = "frequency alone", f"{AUTO}, frequency"
+COUNTED = f"{AUTO}, frequency"
 CHECKED = {"process-bench-math": "ProcessBench math", "felm": "FELM"}
 
 
@@ -67,8 +67,8 @@ def frequency(chosen):
     )
     entries = {
         TEXT: (text, auto),
-        ALONE: (counted, HardCF("frequency-score", **TIES)),
-        FREQUENCY: (counted, auto),
+        FREQUENCY: (counted, HardCF("frequency-score", **TIES)),
+        COUNTED: (counted, auto),
     }
     splits = halves(40, groups)
     about = {"groups": groups, "title": "What the frequency of claims is worth"}

@@ -17,6 +17,9 @@ FREQUENCY, UNTRAINED = "CF, frequency", "CF, context_trigrams, untrained"
 LOGISTIC, BOOSTED = "CF, logistic regression", "CF, XGBoost"
 AUTO, LINEAR, NEYMAN_PEARSON = "auto", "DCF, path relaxation", "Neyman-Pearson"
 PUBLISHED = "DCF, as published"
+MARGIN = f"{PUBLISHED}, margin 0.1"
+OWN_LABEL, COHERENT = f"{LOGISTIC}, own label", f"{LOGISTIC}, coherent label"
+OWN_SCORE = "CF, its authors' score"
 OURS = (LINEAR, NEYMAN_PEARSON, AUTO, PUBLISHED)
 TIES = {"ties": "jitter"}
 

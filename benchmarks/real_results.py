@@ -13,7 +13,10 @@ from cells import columns
 from methods import (
     AUTO,
     LOGISTIC,
+    MARGIN,
     NEYMAN_PEARSON,
+    OWN_LABEL,
+    OWN_SCORE,
     PUBLISHED,
     TIES,
     UNTRAINED,
@@ -32,9 +35,6 @@ from skdcf.features import reasoning_features
 STRICT = [0.01, 0.02, 0.05, 0.1, 0.2]
 FEW = [0.02, 0.05, 0.1, 0.2]  # for sets of some hundred problems
 ANSWERS = 'auto, gain="answers"'
-OWN_LABEL = f"{LOGISTIC}, own label"
-MARGIN = f"{PUBLISHED}, margin 0.1"
-OWN_SCORE = "its own score"
 
 
 def entries_of(X, filters=None, suffix=""):

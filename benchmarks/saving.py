@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 from cells import compute
-from methods import AUTO, BOOSTED, FREQUENCY, LOGISTIC, OURS
+from methods import AUTO, BOOSTED, FREQUENCY, LOGISTIC, OURS, OWN_SCORE
 from sklearn.model_selection import GroupShuffleSplit
 
 import skdcf
 from skdcf.evaluation import ComparisonReport, compare_filters
+from skdcf.evaluation._report import corrected_error
 
 RESULTS = Path(__file__).resolve().parent / "results"
-BASELINES = (LOGISTIC, BOOSTED, FREQUENCY)
+BASELINES = (LOGISTIC, BOOSTED, FREQUENCY, OWN_SCORE)
 DIGITS = 5
 SEED = 0
 LEAVE_ONE_OUT = "leave-one-out"
@@ -132,8 +133,9 @@ def join(rows, names, alphas, protocol):
 
 def described(report):
     """Means, errors and differences of a comparison, one row a line."""
+    ratios = log_ratios(report)
     pairs = [
-        {"reference": reference} | row
+        {"reference": reference} | row | ratios[row["filter"], reference, row["alpha"]]
         for reference in report.names
         for row in report.differences(reference).rows()
     ]
@@ -156,6 +158,27 @@ def described(report):
             and row["filter"].startswith((*OURS, *BASELINES))
         ],
     }
+
+
+def log_ratios(report):
+    """Logarithms of how many times as many true claims are kept, with corrected errors.
+
+    Each split enters both means: the error is that of the difference of its two shares in
+    them, which is the ratio's to first order.
+    """
+    kept, ratios = report.retention, {}
+    mean = kept.mean(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share, logs = kept / mean[:, None], np.log(mean)
+        for i, reference in enumerate(report.names):
+            for j, name in enumerate(report.names):
+                error = corrected_error(share[j] - share[i], report.sizes)
+                for k, alpha in enumerate(report.alpha.tolist()):
+                    ratios[name, reference, alpha] = {
+                        "log_ratio": float(logs[j, k] - logs[i, k]),
+                        "log_ratio_error": float(error[k]),
+                    }
+    return ratios
 
 
 def seeds(n_splits):
@@ -186,7 +209,7 @@ def as_text(content):
 def rounded(row):
     """Floats with as many digits as anybody reads; nan as null."""
     return {
-        key: (None if np.isnan(value) else round(value, DIGITS))
+        key: (round(value, DIGITS) if np.isfinite(value) else None)
         if isinstance(value, float)
         else value
         for key, value in row.items()

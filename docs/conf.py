@@ -52,7 +52,7 @@ numpydoc_validation_exclude = set(_tools["numpydoc_validation"]["exclude"])
 
 # Top-level modules of skdcf whose names are not for users, or are exported by `skdcf`
 # itself. Every other one has to stand in api.rst: public_names.py sees to it.
-internal_modules = ["cli", "estimators", "graphs", "ops"]
+internal_modules = ["cli", "estimators", "ops"]
 
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],

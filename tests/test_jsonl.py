@@ -20,7 +20,8 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
-from skdcf.datasets.jsonl import iter_jsonl, jsonl_schema
+from skdcf.datasets.jsonl import iter_jsonl
+from skdcf.datasets.records import jsonl_schema
 from skdcf.exceptions import KeyWarning
 
 TEXTS = st.one_of(

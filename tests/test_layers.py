@@ -214,6 +214,19 @@ def test_tests_go_through_the_public_face():
     assert needing == OF_THE_ROOM.keys()
 
 
+def test_what_is_public_stands_on_the_page_of_the_interface(checkout):
+    """Names are listed where users import from, and in no other module."""
+    page = (checkout / "docs" / "api.rst").read_text(encoding="utf-8")
+    documented = set(re.findall(r"^   (skdcf[.\w]*)$", page, re.MULTILINE))
+    listing = {
+        "skdcf" + "".join(f".{part}" for part in path.relative_to(PACKAGE).parts)
+        for path in python_files()
+        if re.search(r"^__all__\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    names = {name.removesuffix(".py").removesuffix(".__init__") for name in listing}
+    assert names == documented
+
+
 def test_maths_without_sklearn():
     assert [
         place(path)

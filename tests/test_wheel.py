@@ -22,7 +22,7 @@ from importlib.resources import files
 import skdcf
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import (make_reasoning_graphs,)
-from skdcf.datasets.jsonl import jsonl_schema
+from skdcf.datasets.records import jsonl_schema
 
 graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 hard = HardCF("frequency-score", alpha=0.1).fit(graphs[:100], labels[:100])

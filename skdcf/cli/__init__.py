@@ -1,5 +1,3 @@
 """The command ``skdcf``: from a file with answers to a file with what is kept of them."""
 
-from ._main import main
-
-__all__ = ["main"]
+from ._main import main as main

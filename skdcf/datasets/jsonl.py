@@ -1,8 +1,8 @@
 """JSON Lines: one problem per line, for other programs and other languages.
 
-The format is published as a JSON schema inside the package, see ``jsonl_schema``, and lines
-are checked by that schema. Lines stand alone, so that files can be cut, joined and read
-as a stream.
+The format is published as a JSON schema inside the package, see
+``records.jsonl_schema``, and lines are checked by that schema. Lines stand alone, so that
+files can be cut, joined and read as a stream.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from .._checks import check_choice, check_count
 from .._files import is_plain, iter_objects, name_of, write_text
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
-from .records import Problem, jsonl_schema
-
-__all__ = ["format_jsonl", "iter_jsonl", "jsonl_partitions", "jsonl_schema"]
-__all__ += ["read_jsonl", "write_jsonl"]
+from .records import Problem
 
 _END = object()
 _LOOKED_AT = 10_000  # lines after the first that is broken

@@ -474,7 +474,7 @@ def jsonl_schema() -> dict[str, Any]:
 
     Examples
     --------
-    >>> from skdcf.datasets.jsonl import jsonl_schema
+    >>> from skdcf.datasets.records import jsonl_schema
     >>> jsonl_schema()["properties"]["labels"]["description"]
     'Per claim 1 or true, 0 or false, and -1 where nobody judged it.'
     """

@@ -6,23 +6,11 @@ from ._origin import accept_origin as accept_origin
 from ._origin import count_as_trained as count_as_trained
 from ._origin import reason_in_force as reason_in_force
 from ._origin import reason_sent_with as reason_sent_with
-from ._parts import CalibrationPart
-from ._presets import (
-    BoostedIndependentFactuality,
-    CoherentConformalFilter,
-    HardCF,
-    IndependentFactuality,
-    SingleFeatureCF,
-    XGBoostCF,
-)
+from ._parts import CalibrationPart as CalibrationPart
+from ._presets import BoostedIndependentFactuality as BoostedIndependentFactuality
+from ._presets import CoherentConformalFilter as CoherentConformalFilter
+from ._presets import HardCF as HardCF
+from ._presets import IndependentFactuality as IndependentFactuality
+from ._presets import SingleFeatureCF as SingleFeatureCF
+from ._presets import XGBoostCF as XGBoostCF
 from ._shown import shown_masks as shown_masks
-
-__all__ = [
-    "BoostedIndependentFactuality",
-    "CalibrationPart",
-    "CoherentConformalFilter",
-    "HardCF",
-    "IndependentFactuality",
-    "SingleFeatureCF",
-    "XGBoostCF",
-]

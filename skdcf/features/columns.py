@@ -26,8 +26,6 @@ from .._parameters import HasMethods, settings
 from ..graphs import GraphBatch, as_batch, pack_labels
 from ._transformers import Graphs, GraphTransformer, list_columns
 
-__all__ = ["apply_columns", "carry_columns", "fit_columns", "learns", "reads_edges"]
-
 
 def list_steps(transformer: Any) -> list[Any]:
     """The transformers that are applied, in their order.

@@ -3,19 +3,17 @@
 What other rooms need besides stands in the modules ``labels`` and ``problems``.
 """
 
-from ._batch import GraphBatch
-from ._graph import ReasoningGraph
+from ._batch import GraphBatch as GraphBatch
+from ._graph import ReasoningGraph as ReasoningGraph
 from .labels import Labels as Labels
-from .labels import labels_from_first_error, pack_labels
+from .labels import labels_from_first_error as labels_from_first_error
+from .labels import pack_labels
 from .problems import Problems as Problems
 from .problems import answer_text, as_batch, question_groups
 
 __all__ = [
-    "GraphBatch",
-    "ReasoningGraph",
     "answer_text",
     "as_batch",
-    "labels_from_first_error",
     "pack_labels",
     "question_groups",
 ]

@@ -138,7 +138,7 @@ def question_groups(
     """The question that each answer belongs to.
 
     Answers to one question are not independent of each other, so that only one of them
-    can calibrate, and all of them belong on the same side of a split. They are told by,
+    can calibrate, and all of them belong on the same side of a split. They are known by,
     in this order: ``groups``; the metadata key ``group``; the text of the question, white
     space and case aside; equal contexts, where there is no question. An answer with none
     of these stands alone. Where some problems have the key and others lack it, answers

@@ -260,7 +260,7 @@ def _check_sums(sums, parts):
 
 
 PACKAGE = __name__.partition(".")[0]
-_INSIDE = ("cli", "estimators", "graphs", "ops")  # users import from elsewhere
+_INSIDE = ("cli", "estimators", "ops")  # users import from elsewhere
 _OUTWARD = ("skdcf.labelling.", "skdcf.llm.")  # these open connections and paths
 
 #: Classes and harmless functions, beside what skops trusts by itself.

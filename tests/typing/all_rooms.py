@@ -19,6 +19,7 @@ from skdcf.datasets import (
 from skdcf.edges import chain_edges, number_flow_edges
 from skdcf.evaluation import CalibratedSearch, ComparisonReport, compare_filters
 from skdcf.features import AgreementFeatures, reasoning_features
+from skdcf.graphs import pack_labels, question_groups
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
 from skdcf.inspection import explain, permutation_importance
 from skdcf.labelling import LabelSource, RandomOrder, ReviewOrder, agreement
@@ -143,3 +144,4 @@ def main(folder: Path) -> None:
         look(cf, graphs[60:], labels[60:], folder), watch(cf, graphs[60:], labels[60:])
     )
     print(read(folder), problems_needed(0.1), coverage_interval(54, 60))
+    print(question_groups(problems), pack_labels(labels, graphs).sum())

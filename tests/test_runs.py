@@ -1,5 +1,7 @@
 """Recorded runs of agents become steps, and a stream stops at the first doubtful one."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.stats import betabinom
@@ -161,6 +163,146 @@ def test_runs_are_a_list_and_edges_are_known():
 def test_ten_thousand_steps():
     graph = read(USER, *[says(f"step {v}") for v in range(10_000)])
     assert graph.n_claims == 10_000 and len(graph.edges) == 9_999
+
+
+# ------------------------------------------------------------- forms of messages
+
+LANGCHAIN = (
+    {"type": "human", "content": USER["content"]},
+    {
+        "type": "ai",
+        "content": "",
+        "tool_calls": [{"name": "search", "args": {"query": "Acme"}, "id": "a"}],
+    },
+    {"type": "tool", "tool_call_id": "a", "content": "Founded by Ada Byron."},
+    {"type": "ai", "content": "Her, and her home.", "tool_calls": [
+        {"name": "search", "args": {"query": "Ada Byron"}, "id": "b"},
+        {"name": "where", "args": {}, "id": "c", "type": "tool_call"},
+    ]},
+    {"type": "tool", "tool_call_id": "c", "content": ""},
+    {"type": "tool", "tool_call_id": "b", "content": "Born in London."},
+    {"type": "ai", "content": [{"type": "text", "text": "London"}]},
+)  # fmt: skip
+RESPONSES = (
+    USER,
+    {"type": "reasoning", "summary": []},
+    {
+        "type": "function_call",
+        "call_id": "a",
+        "name": "search",
+        "arguments": '{"query": "Acme"}',
+    },
+    {
+        "type": "function_call_output",
+        "call_id": "a",
+        "output": "Founded by Ada Byron.",
+    },
+    {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Her, and her home."}],
+    },
+    {
+        "type": "function_call",
+        "call_id": "b",
+        "name": "search",
+        "arguments": '{"query": "Ada Byron"}',
+    },
+    {"type": "reasoning", "summary": []},
+    {"type": "function_call", "call_id": "c", "name": "where", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c", "output": ""},
+    {"type": "function_call_output", "call_id": "b", "output": "Born in London."},
+    {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "London"}],
+    },
+)
+
+
+def said(content):
+    return {"type": "text", "content": content}
+
+
+def called(name, arguments, id):
+    return {"type": "tool_call", "name": name, "arguments": arguments, "id": id}
+
+
+def answered(response, id):
+    return {"type": "tool_call_response", "response": response, "id": id}
+
+
+INPUT = [
+    {"role": "system", "parts": [said("Be brief.")]},
+    {"role": "user", "parts": [said(USER["content"])]},
+    {"role": "assistant", "parts": [called("search", {"query": "Acme"}, "a")]},
+    {"role": "tool", "parts": [answered("Founded by Ada Byron.", "a")]},
+    {
+        "role": "assistant",
+        "parts": [
+            {"type": "reasoning", "content": "hm"},
+            said("Her, and her home."),
+            called("search", {"query": "Ada Byron"}, "b"),
+            called("where", {}, "c"),
+        ],
+    },
+    {"role": "tool", "parts": [answered("Born in London.", "b"), answered("", "c")]},
+]
+OUTPUT = [{"role": "assistant", "parts": [said("London")], "finish_reason": "stop"}]
+
+
+def span(messages, output, *, as_list=False, as_text=False):
+    values = {"gen_ai.input.messages": messages, "gen_ai.output.messages": output}
+    if as_text or as_list:
+        values = {name: json.dumps(value) for name, value in values.items()}
+    if as_list:
+        values = [{"key": k, "value": {"stringValue": v}} for k, v in values.items()]
+    return {"name": "chat", "attributes": values}
+
+
+SPANS = (
+    [span(INPUT[:2], INPUT[2:3]), {"name": "tool"}, span(INPUT, OUTPUT)],
+    [span(INPUT, OUTPUT, as_text=True), span(INPUT[:4], INPUT[4:5], as_text=True)],
+    [span(INPUT, OUTPUT, as_list=True)],
+)
+STEPS = (
+    'search({"query": "Acme"})',
+    'Her, and her home.\nsearch({"query": "Ada Byron"})\nwhere({})',
+    "London",
+)
+
+
+@pytest.mark.parametrize(
+    ("run", "positions"),
+    [
+        ({"messages": LANGCHAIN}, [1, 3, 6]),
+        ({"messages": RESPONSES}, [2, 4, 10]),
+        *[({"spans": spans}, [2, 4, 6]) for spans in SPANS],
+    ],
+)
+def test_other_forms_of_messages_are_the_same_steps(run, positions):
+    labels = dict(zip(positions, (1, 0, 1), strict=True))
+    data = from_runs([{"task": 0, "labels": labels, **run}], edges="data")
+    graph = data.graphs[0]
+    assert graph.problem == USER["content"]
+    assert graph.claims == STEPS
+    assert graph.metadata["messages"] == positions
+    assert graph.edges.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert column(graph, "n_calls") == [1, 2, 0]
+    assert data.labels[0].tolist() == [1, 0, 1]
+
+
+def test_two_responses_without_anything_between_them_are_two_steps():
+    text = {"type": "message", "role": "assistant", "content": "one"}
+    assert read(USER, text, text | {"content": "two"}).claims == ("one", "two")
+    chat = says("one")
+    assert read(USER, chat, chat).claims == ("one", "one")
+
+
+def test_spans_without_content_are_refused():
+    run = {"task": 0, "spans": [{"attributes": {"gen_ai.request.model": "m"}}]}
+    with pytest.raises(ValueError, match="content of messages has to be captured"):
+        from_runs([run])
 
 
 # --------------------------------------------------- the other runs of a task

@@ -30,11 +30,15 @@ def from_runs(
     Parameters
     ----------
     runs : list of dict
-        Each with ``messages``, a list of chat messages (``role``, ``content``,
-        ``tool_calls``, ``tool_call_id``), and ``task``, a text or a whole number that
-        says which task it is: runs of one task are held together in every split. It may
-        have an ``id``, and ``labels``: a dict from the position of an assistant message
-        to 1 (not wrong), 0 (wrong) or -1 (unknown); steps that it leaves out are unknown.
+        Each with ``messages``: a list of chat messages (``role``, ``content``,
+        ``tool_calls``, ``tool_call_id``), of LangChain's messages as dictionaries, or of
+        items as OpenAI's Agents SDK lists them, of which the calls of one response are one
+        step with the text before them. In their place a run may have ``spans``, those of
+        OpenTelemetry with messages in ``gen_ai.*`` attributes.
+        And with ``task``, a text or a whole number that says which task it is: runs of one
+        task are held together in every split. It may have an ``id``, and ``labels``: a dict
+        from the position of a step's (first) message to 1 (not wrong), 0 (wrong) or -1
+        (unknown); steps that it leaves out are unknown.
     edges : {"chain", "data"}
         "chain": each step builds on the one before it, as an agent that is stopped at
         its first doubtful step needs. "data", for runs that are over: a step builds on

@@ -1,4 +1,7 @@
-"""The command ``split``: whole answers become problems, a sentence a claim, without a model."""
+"""The command ``split``: answers and runs of agents become problems, without a model.
+
+Of an answer each sentence is a claim, and of a run each step.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,26 @@ from collections import Counter
 
 from ..datasets import records
 from ..datasets.jsonl import read_lines
+from ..datasets.runs import read_run
 from ..edges import chain_edges, no_edges
 from ..llm import split_sentences
 from . import _files as files
 
-_RULES = {"none": no_edges, "chain": chain_edges}
+_RULES = {None: no_edges, "none": no_edges, "chain": chain_edges}
+#: Keys of a run, of which none belongs to the problem that is made of it.
+_OF_RUN = ("messages", "spans", "task", "labels")
 
 
 def split(options):
-    """Write the answers of a log again, cut into sentences."""
+    """Write the answers of a log again, cut into sentences, or its runs, cut into steps."""
     files.check_folder(options.output)
+    if options.runs:
+        _split_runs(options)
+        return
+    if options.edges == "data":
+        raise ValueError(
+            "--edges data follows what tools return into later calls: it is for --runs"
+        )
     read_answer = files.answer_reader(options)
     rule = _RULES[options.edges]
     counts = Counter()
@@ -51,3 +64,34 @@ def split(options):
                 f"no line has a {what}: where it stands under another key, name it by "
                 f"--map KEY={key}"
             )
+
+
+def _split_runs(options):
+    """Write the runs of a log again, cut into steps."""
+    if options.group_by is not None:
+        raise ValueError(
+            "runs belong together by their task: with --runs, name its key by --map KEY=task "
+            f"in place of --group-by {options.group_by}"
+        )
+    rename = files.renamed(options, also=_OF_RUN)
+    own = files.own_keys(options)
+    read = records.line_reader(own=own)
+    edges = options.edges or "chain"
+    n_runs = n_steps = 0
+
+    def cut(record):
+        nonlocal n_runs, n_steps
+        run = {rename.get(key, key): value for key, value in record.items()}
+        steps = read_run(run, "data" if edges == "data" else "chain")
+        if edges == "none":
+            steps["edges"] = []
+        others = {key: value for key, value in run.items() if key not in _OF_RUN}
+        steps["metadata"] |= others.pop("metadata", None) or {}
+        problem = read(others | steps)
+        n_runs += 1
+        n_steps += problem.graph.n_claims
+        return problem
+
+    problems = read_lines(files.source(options.problems), cut, "raise", dropped=[])
+    files.write_lines(options.output, map(records.format_problem, problems))
+    files.inform(f"{n_runs} runs cut into {n_steps} steps")

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .fetch import other_answers
+from .messages import chat_messages
 from .records import BROKEN
 
 #: Columns of a step, each computed from the messages up to it.
@@ -93,13 +94,13 @@ def read_run(
             "task this is a run of"
         )
     steps = _Steps()
-    for position, message in enumerate(run["messages"]):
+    for position, message in chat_messages(run):
         steps.read(position, message)
     if not steps.texts:
         raise ValueError("no message has the role 'assistant': the run has no step")
 
     n_steps = len(steps.texts)
-    pairs = [(v - 1, v) for v in range(1, n_steps)]
+    pairs = [[v - 1, v] for v in range(1, n_steps)]
     if edges == "data":
         pairs = steps.data_flow()
 
@@ -234,7 +235,7 @@ class _Steps:
                     len(value) >= _SHORTEST_ARGUMENT and value in self.observed[u]
                     for value in arguments
                 ):
-                    pairs.append((u, v))
+                    pairs.append([u, v])
         return pairs
 
 

@@ -6,7 +6,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from methods import AUTO, LINEAR, LOGISTIC
-from texts import SETS
+from pooling import human, pooled, ratios
+from texts import POOLED, SETS
 
 matplotlib.rcParams |= {
     "svg.hashsalt": "skdcf",  # the same picture from the same numbers
@@ -169,7 +170,50 @@ def promised(results):
     return figure
 
 
+TIMES = (0.5, 0.75, 1, 1.5, 2, 3, 5)
+WIDEST = np.log([0.45, 6])
+
+
+def forest(results):
+    """Times as many true claims as the regression keeps: a row a set, the mean below."""
+    names, means = human(results), pooled(results)
+    figure, axes = plt.subplots(
+        1, 4, figsize=(11, 0.38 * len(names) + 1.7), sharey=True
+    )
+    for panel, alpha in zip(axes, POOLED, strict=True):
+        for name, (ratio, error) in ratios(results, alpha).items():
+            row = names.index(name)
+            ends = np.array([ratio - 2 * error, ratio + 2 * error])
+            low, high = np.clip(ends, *WIDEST)
+            panel.plot([low, high], [row, row], color="#7f7f7f", lw=1.2)
+            for end, edge, mark in zip(ends, WIDEST, "<>", strict=True):
+                if np.clip(end, *WIDEST) != end:
+                    panel.plot(edge, row, mark, color="#7f7f7f", ms=5, clip_on=False)
+            panel.plot(np.clip(ratio, *WIDEST), row, "s", color="#1b7f5c", ms=5)
+        if alpha in means:
+            mean, error, row = means[alpha].mean, means[alpha].error, len(names) + 0.3
+            across = mean + 2 * error * np.array([-1, 0, 1, 0])
+            up = row + np.array([0, 0.28, 0, -0.28])
+            panel.fill(across, up, color="#e08214")
+            text = f"{100 * np.expm1(mean):+.0f} ± {100 * np.exp(mean) * error:.0f} %"
+            more = {"textcoords": "offset points", "ha": "left", "va": "center"}
+            panel.annotate(text, (across[2], row), (6, 0), fontsize=9, **more)
+        panel.axvline(0, color="black", lw=0.8)
+        panel.set_xlim(*WIDEST)
+        panel.set_xticks(np.log(TIMES), [f"{x:g}" for x in TIMES], fontsize=8)
+        panel.set_title(f"alpha = {alpha:g}", fontsize=10)
+    labels = [SETS[name][0].partition(",")[0] for name in names]
+    axes[0].set_yticks([*range(len(names)), len(names) + 0.3], [*labels, "all sets"])
+    axes[0].invert_yaxis()
+    figure.supxlabel(
+        "true claims kept by auto, times those of the regression", fontsize=10
+    )
+    figure.tight_layout()
+    return figure
+
+
 FIGURES = {
+    "forest": forest,
     "promised": promised,
     "retention": retention,
     "labelled": labelled,
@@ -181,7 +225,8 @@ def save_all(results, folder):
     """Draw every picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in FIGURES.items():
-        if name == "promised" and "observed" not in results:
+        needs = {"promised": "observed" in results, "forest": bool(pooled(results))}
+        if not needs.get(name, True):
             continue
         figure = make(results)
         figure.savefig(folder / f"results_{name}.svg", metadata={"Date": None})

@@ -55,6 +55,9 @@ def planted(chosen):
     entries = entries_of(X, compared())
     compare("prmbench", data, entries, STRICT, 8, chosen)
     by_wording = wordings(data)
+    # The key of the question would stop it, as it should: here the wording stands for it.
+    rows = zip(X.metadata, by_wording.tolist(), strict=True)
+    X = X.replace_metadata([row | {"group": wording} for row, wording in rows])
     title = "PRMBench, halves by the wording of the question"
     run(
         "prmbench-wording",

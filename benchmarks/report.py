@@ -11,24 +11,34 @@ import io
 import json
 import re
 from itertools import combinations
-from math import hypot, sqrt
+from math import exp, hypot, sqrt
 from pathlib import Path
 
 import texts
+from evidence import COUNTED, PASSAGES, TEXT
 from figures import save_all
 from methods import (
     AUTO,
     BOOSTED,
+    COHERENT,
     LINEAR,
     LOGISTIC,
+    MARGIN,
     NEYMAN_PEARSON,
+    OWN_LABEL,
+    OWN_SCORE,
     PUBLISHED,
     UNTRAINED,
 )
+from pooling import human, pooled
 
 HERE = Path(__file__).resolve().parent
 SHORT = {
+    OWN_LABEL: "logistic regression on each claim's own label",
+    COHERENT: "logistic regression on the coherent label",
     LOGISTIC: "logistic regression",
+    OWN_SCORE: "the score of its authors",
+    MARGIN: "as published, but with margin 0.1",
     BOOSTED: "boosted trees",
     LINEAR: "linear, trained through",
     PUBLISHED: "as published (arXiv:2604.20098)",
@@ -40,13 +50,16 @@ SHORT = {
     'auto, gain="answers"': '``auto`` with ``gain="answers"``',
 }
 KEPT = "True claims kept per answer (false ones in brackets)"
+SHOWN = (
+    "Answers that are shown / of these, with a false claim / of the claims kept, true"
+)
 WRITTEN_LEVELS = ("0.02", "0.05", "0.1", "0.2")  # those of benchmarks/online.py
 CLEAR = 0.05  # p-value below which a change gets its star
 
 
 def read(folder):
     """Saved experiments by name, and what the program of streaming printed."""
-    files = folder.glob("*.json")
+    files = [path for path in folder.glob("*.json") if path.stem != "headline"]
     saved = {path.stem: json.loads(path.read_text("utf-8")) for path in files}
     online = folder / "online.txt"
     return saved | ({"online": online.read_text("utf-8")} if online.exists() else {})
@@ -93,6 +106,34 @@ def retention_rows(experiment, names):
     ]
 
 
+def shown(row):
+    """Shares: of answers shown, of these with a false claim, of kept claims that are true.
+
+    An answer is shown if something of it is kept, and what is not shown is covered.
+    """
+    share = 1 - row["abstention"]
+    kept = row["retention"] + row["false_kept"]
+    return (
+        share,
+        (1 - row["coverage"]) / share if share > 0 else None,
+        row["retention"] / kept if kept > 0 else None,
+    )
+
+
+def shown_text(row):
+    """The three shares in percent; a dash where nothing is kept."""
+    return " / ".join("-" if x is None else f"{100 * x:.0f} %" for x in shown(row))
+
+
+def shown_rows(experiment, names):
+    """One row per filter, and a cell with three shares per level."""
+    rows = {(row["filter"], row["alpha"]): row for row in experiment["rows"]}
+    return [
+        [short(name), *(shown_text(rows[name, a]) for a in experiment["alphas"])]
+        for name in names
+    ]
+
+
 def change(experiment, name, reference, alpha):
     """(percent, its error, p) of one filter against another."""
     for row in experiment["differences"]:
@@ -133,10 +174,13 @@ def change_rows(experiment, pairs):
 
 
 def comparison(experiment, title, pairs, names=None):
-    """Retention, and below it the changes."""
+    """Retention, below it the changes, and what a reader is shown."""
     names = experiment["names"] if names is None else names
+    pairs = [pair for pair in pairs if {*pair} <= {*experiment["names"]}]
     rows = retention_rows(experiment, names) + change_rows(experiment, pairs)
-    return table(title, alphas_of(experiment), rows)
+    header = alphas_of(experiment)
+    read = table(SHOWN, header, shown_rows(experiment, names))
+    return table(title, header, rows) + "\n" + read
 
 
 def described(experiment):
@@ -198,16 +242,19 @@ def natural_sections(results):
         "refchecker": [(AUTO, LOGISTIC), *with_others(six)],
         "felm": [
             (AUTO, LOGISTIC),
-            (AUTO, f"{LOGISTIC}, hazard label"),
+            (AUTO, OWN_LABEL),
             (PUBLISHED, LOGISTIC),
+            (MARGIN, LOGISTIC),
         ],
         "process-bench": PAIRS,
+        "process-bench-math": PAIRS,
         "mr-ben": PAIRS + with_others(agreement),
         "mr-ben-biology": [(AUTO, LOGISTIC), *with_others(agreement)],
         "mr-ben-chemistry": [(AUTO, LOGISTIC), *with_others(agreement)],
         "gsm8k-solutions": PAIRS + with_others(three),
         "perl-natural": [*PAIRS, answers],
         "perl": [*PAIRS, answers],
+        "conformal-rag": [(AUTO, LOGISTIC), (AUTO, OWN_SCORE), (LOGISTIC, OWN_SCORE)],
     }
     for name in filter(results.__contains__, wanted):
         experiment = results[name]
@@ -279,7 +326,11 @@ def changes_section(results):
 
 def labels_section(results):
     """What a logistic regression should learn."""
-    names = [name for name in texts.LEARNT if f"hazard-labels-{name}" in results]
+    names = [
+        name
+        for name in texts.LEARNT
+        if OWN_LABEL in results.get(f"hazard-labels-{name}", {}).get("names", ())
+    ]
     if not names:
         return
     yield heading("What a classifier learns")
@@ -289,13 +340,10 @@ def labels_section(results):
         levels, values = experiment["alphas"], cells(experiment)
         n_splits.add(f"{experiment['n_splits']}")
         kept = [f"{values[LOGISTIC, a]:.3f}" for a in levels]
-        rows.append([f"{texts.LEARNT[name]}, own label", *kept])
-        for label in ("coherent", "hazard"):
+        rows.append([f"{texts.LEARNT[name]}, hazard label", *kept])
+        for label, filter in (("own", OWN_LABEL), ("coherent", COHERENT)):
             found = [
-                change_text(
-                    *change(experiment, f"{LOGISTIC}, {label} label", LOGISTIC, a)
-                )
-                for a in levels
+                change_text(*change(experiment, filter, LOGISTIC, a)) for a in levels
             ]
             rows.append([f"{label} instead, %", *found])
     yield texts.CLASSIFIER.format(n=" or ".join(sorted(n_splits)))
@@ -426,6 +474,112 @@ def first_table(results):
     return table(texts.FIRST_TITLE, texts.FIRST_HEAD, rows)
 
 
+def percent_of(log_ratio, error, p):
+    """A ratio as a change in percent, with a star where it is clear."""
+    times = exp(log_ratio)
+    return change_text(100 * (times - 1), 100 * times * error, p)
+
+
+def pooled_text(mean):
+    """A mean over sets as a change in percent."""
+    return percent_of(mean.mean, mean.error, mean.p_value)
+
+
+def pooled_section(results):
+    """The forest, and what it says in numbers."""
+    means = pooled(results)
+    if not means:
+        return
+    yield heading("All sets at once")
+    yield texts.POOLING.format(n=len(human(results)))
+    yield figure("forest", *texts.FIGURES["forest"])
+    rows = [
+        ["mean of the sets, %", *map(pooled_text, means.values())],
+        ["p", *(f"{mean.p_value:.1g}" for mean in means.values())],
+        ["sets", *(str(mean.n_sets) for mean in means.values())],
+        ["spread between sets, %", *(f"{100 * m.tau:.0f}" for m in means.values())],
+        ["of the variance, no chance, %"]
+        + [f"{100 * mean.share:.0f}" for mean in means.values()],
+        ["p of one effect in all sets", *(f"{m.p_same:.2g}" for m in means.values())],
+    ]
+    header = ["alpha", *(f"{alpha:g}" for alpha in means)]
+    title = "The default against the regression, over all sets judged by people"
+    yield table(title, header, rows)
+
+
+def evidence(results):
+    """What each kind of evidence is worth at one level: header and rows of text."""
+    alpha = texts.EVIDENCE_LEVEL
+    cost = {
+        row["evidence"]: f"{row['milliseconds']:.1f} ms"
+        for row in results["evidence-seconds"]["rows"]
+    }
+
+    def worth(name, with_it, without):
+        kept = cells(results[name])
+        return worth_of(kept[without, alpha], kept[with_it, alpha])
+
+    checks = next(
+        row
+        for row in results["evidence-checks"]["rows"]
+        if (row["data"], row["alpha"]) == ("process-bench-math", alpha)
+    )
+    found = {
+        "text": ("", cost["text alone"]),
+        "passages": (
+            worth("evidence-passages", PASSAGES, TEXT),
+            cost["passages"],
+        ),
+        "others": (
+            worth("mr-ben-biology", f"{AUTO}, agreement", AUTO),
+            cost["other answers"],
+        ),
+        "frequency": (worth("evidence-frequency", COUNTED, TEXT), cost["text alone"]),
+        "check": (worth_of(checks["no check"], checks["one check"]), "one judgement"),
+    }
+    return [
+        [what, *found[key][:1], calls, found[key][1], command]
+        for key, (what, calls, command) in texts.EVIDENCE.items()
+    ]
+
+
+def worth_of(without, with_it):
+    """How many true claims are kept without and with it, and the ratio."""
+    return f"{without:.2f} → {with_it:.2f} (x {with_it / without:.1f})"
+
+
+def has_evidence(results):
+    """Whether all of it was measured."""
+    names = ("passages", "frequency", "checks", "seconds")
+    return {f"evidence-{name}" for name in names} <= {*results}
+
+
+def scorer_line(results):
+    """What the scorer adds to any evidence, in one sentence."""
+    means = pooled(results)
+    if not means:
+        return ""
+    mean = means[texts.EVIDENCE_LEVEL]
+    said = pooled_text(mean).replace("\\*", "").strip()
+    return texts.SCORER_LINE.format(change=said, n=mean.n_sets)
+
+
+def card(results):
+    """Numbers of the landing page: the largest set that people judged, and the mean."""
+    name = human(results)[0]
+    title, who, _ = texts.SETS[name]
+    alpha = texts.EVIDENCE_LEVEL
+    change_of_set = change_text(*change(results[name], AUTO, LOGISTIC, alpha)[:2], None)
+    out = {"set": title, "who": who, "change": f"{change_of_set} %"}
+    means = pooled(results)
+    mean = means.get(alpha)
+    out["pooled"] = (
+        f"{percent_of(mean.mean, mean.error, None)} %" if mean else "not known"
+    )
+    out["n_sets"] = mean.n_sets if mean else 0
+    return out
+
+
 def falls(results):
     """The largest fall with more labels, in errors of the difference."""
     lines, worst = {}, {"fall": 0.0}
@@ -480,9 +634,9 @@ def results_page(results):
         parts.append(texts.PROMISE.format(**shortfall(results)))
         parts += [figure("promised", *texts.FIGURES["promised"]), first_table(results)]
     parts.append(summary(results))
-    levels, rows = short_rows(results)
-    header = ["data", *(f"{a:g}" for a in levels)]
+    header, rows = short_rows(results)
     parts += [texts.IN_SHORT, table("Change of true claims kept, %", header, rows)]
+    parts += pooled_section(results)
     alt, caption = texts.FIGURES["labelled"]
     parts.append(figure("retention", *texts.FIGURES["retention"]))
     parts.append(figure("labelled", alt, caption.format(**falls(results))))
@@ -546,41 +700,89 @@ def conditions(results):
     )
 
 
-START, END = "<!-- benchmarks/report.py writes this table -->\n", "<!-- end -->"
+TABLE = "this table"
+EVIDENCE = "what evidence is worth"
+END = "<!-- end -->"
 
 
-def with_table(readme, results):
-    """The README with the table of today."""
-    before, _, rest = readme.partition(START)
+def with_tables(readme, results):
+    """The README with the tables of today."""
+    readme = put(readme, TABLE, readme_table(results))
+    if has_evidence(results):
+        text = markdown([texts.EVIDENCE_HEAD, *evidence(results)])
+        line = scorer_line(results)
+        readme = put(readme, EVIDENCE, text + (f"\n{line}\n" if line else ""))
+    return readme
+
+
+def put(readme, name, text):
+    """A text in its place between two marks."""
+    start = f"<!-- benchmarks/report.py writes {name} -->\n"
+    before, _, rest = readme.partition(start)
     _, _, after = rest.partition(END)
-    return before + START + readme_table(results) + END + after if after else readme
+    return before + start + text + END + after if after else readme
 
 
 def short_rows(results):
-    """Changes at four levels, one row per comparison that a reader meets first."""
-    levels, rows = (0.01, 0.02, 0.05, 0.1), []
+    """Header, and one row per comparison that a reader meets first.
+
+    Changes at four levels; at one of them what is kept and shown by both filters.
+    """
+    alpha, rows = texts.EVIDENCE_LEVEL, []
     for name, pairs in texts.README.items():
-        if name not in results:
-            continue
-        experiment = results[name]
+        experiment = results.get(name, {"names": ()})
+        at = {
+            row["filter"]: row
+            for row in experiment.get("rows", ())
+            if row["alpha"] == alpha
+        }
         for filter, reference, text in pairs:
+            if not {filter, reference} <= {*experiment["names"]}:
+                continue
             found = [
                 change_text(*change(experiment, filter, reference, a))
-                if a in experiment["alphas"]
-                else ""
-                for a in levels
+                for a in texts.POOLED
             ]
-            rows.append([text.replace("`", "``"), *found])
-    return levels, rows
+            pair = at[filter], at[reference]
+            kept = " / ".join(f"{row['retention']:.2f}" for row in pair)
+            shares = zip(*(shown(row)[:2] for row in pair), strict=True)
+            both = [
+                " / ".join("-" if x is None else f"{100 * x:.0f}" for x in of)
+                for of in shares
+            ]
+            rows.append([text.replace("`", "``"), *found, kept, *both])
+    if means := pooled(results):
+        found = [pooled_text(means[a]) if a in means else "" for a in texts.POOLED]
+        rows.append(
+            [texts.POOLED_ROW.format(n=len(human(results))), *found, "", "", ""]
+        )
+    more = [text.format(alpha=alpha) for text in texts.AT_ONE_LEVEL]
+    return ["data", *(f"{a:g}" for a in texts.POOLED), *more], rows
 
 
 def readme_table(results):
     """The same in Markdown."""
-    levels, rows = short_rows(results)
-    header = ["true claims kept, change in %", *(f"{a:g}" for a in levels)]
-    lines = ["| " + " | ".join(row) + " |" for row in [header, *rows]]
-    lines.insert(1, "|---|" + "---|" * len(levels))
+    header, rows = short_rows(results)
+    header[0] = "true claims kept, change in %"
+    return markdown([header, *rows])
+
+
+def markdown(rows):
+    """A table whose first row is the header."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "|" + "---|" * len(rows[0]))
     return "\n".join(lines).replace("\\", "").replace("``", "`") + "\n"
+
+
+def save_tables(results, folder):
+    """What the landing page reads: the numbers of its cards, and the table of evidence."""
+    text = json.dumps(card(results), indent=1) + "\n"
+    (folder / "headline.json").write_text(text, encoding="utf-8")
+    if has_evidence(results):
+        rows = [[cell.replace("`", "``") for cell in row] for row in evidence(results)]
+        with (folder / "evidence.csv").open("w", encoding="utf-8") as file:
+            header = [cell.replace("`", "``") for cell in texts.EVIDENCE_HEAD]
+            csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def main(results, pages):
@@ -594,9 +796,10 @@ def main(results, pages):
     ):
         (pages / f"{name}.rst").write_text(text, encoding="utf-8")
         print(f"wrote {pages / name}.rst")
+    save_tables(saved, results)
     readme = HERE.parent / "README.md"
     if pages == HERE.parent / "docs" / "guide":
-        text = with_table(readme.read_text(encoding="utf-8"), saved)
+        text = with_tables(readme.read_text(encoding="utf-8"), saved)
         readme.write_text(text, encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """The words of the results pages; numbers are filled in from the saved results."""
 
-from methods import AUTO, LOGISTIC, PUBLISHED
+from methods import AUTO, LOGISTIC, MARGIN, OWN_SCORE, PUBLISHED
 
 HEAD = """\
 ..
@@ -36,6 +36,62 @@ else one might do: a logistic regression that is calibrated in the same way, the
 with a fixed threshold (all claims that it gives a chance above 1/2), or nothing; "safe" is the
 share of the answers in which no false claim is left."""
 
+POOLED = (0.02, 0.05, 0.1, 0.2)
+PEOPLE = ("people", "three people")
+POOLED_ROW = "**mean of the {n} sets that people judged**"
+AT_ONE_LEVEL = (
+    "kept at {alpha:g}",
+    "shown, %",
+    "false among shown, %",
+)
+POOLING = """\
+The {n} sets whose natural errors were judged by people, in one number: the mean of the logarithms
+of how many times as many true claims ``auto`` keeps as the regression, over sets that differ by
+more than chance (random effects by DerSimonian and Laird, 1986; ``benchmarks/pooling.py``), with
+the corrected error of each set. Derived labels, planted errors and the verdicts of models are left
+out. A set in which one of the two keeps nothing at a level is left out there."""
+
+EVIDENCE_LEVEL = 0.05
+EVIDENCE_HEAD = [
+    "what you have",
+    "true claims kept per answer at 0.05, without and with it",
+    "calls per answer",
+    "more per answer",
+    "how",
+]
+EVIDENCE = {
+    "text": (
+        "question and claims alone",
+        "none",
+        "`skdcf fit labelled.jsonl -o model.skops`",
+    ),
+    "passages": (
+        "the passages it was written from (QAGS CNN/DM, summaries)",
+        "none",
+        '`"context": [...]` in each line',
+    ),
+    "others": (
+        "two other answers, compared word by word (Mr-Ben biology)",
+        "2",
+        "`skdcf extract answers.jsonl -o problems.jsonl --model NAME --samples 2`",
+    ),
+    "frequency": (
+        "how often each claim comes back in five others (150 answers of conformal factuality)",
+        "5 answers, 5 comparisons",
+        "the same with `--samples 5 --features frequency`",
+    ),
+    "check": (
+        "one check by a person, where it pays (ProcessBench math)",
+        "none",
+        "`skdcf.labelling.ReviewOrder`",
+    ),
+}
+SCORER_LINE = (
+    "Whatever the evidence, the default scorer keeps {change} % more true claims at 0.05 than a "
+    "logistic regression with the same columns (random-effects mean of {n} sets that people "
+    "judged)."
+)
+
 FIRST = 0.1
 FIRST_TITLE = "True claims kept per answer, alpha = 0.1, and what else one might do"
 FIRST_HEAD = [
@@ -51,10 +107,20 @@ SETS = {
     "refchecker": ("RefChecker, 1,400 answers as triplets", "people", "natural"),
     "felm": ("FELM, 711 answers, four domains", "people", "natural"),
     "process-bench": ("ProcessBench gsm8k, 400", "people, first error", "natural"),
+    "process-bench-math": (
+        "ProcessBench math, 1,000",
+        "people, first error",
+        "natural",
+    ),
     "mr-ben": ("Mr-Ben math, 918", "people, first error", "natural"),
     "mr-ben-biology": ("Mr-Ben biology, 1,033", "people, first error", "natural"),
     "mr-ben-chemistry": ("Mr-Ben chemistry, 848", "people, first error", "natural"),
     "perl-natural": ("PERL, 204 answers", "people", "natural"),
+    "conformal-rag": (
+        "Conformal-RAG, 1,603 medical answers",
+        "a language model",
+        "natural",
+    ),
     "gsm8k-solutions": ("GSM8K solutions, 5,228", "derived from answers", "natural"),
     "prmbench": ("PRMBench, 3,754", "the model that planted them", "planted"),
 }
@@ -93,6 +159,13 @@ FIGURES = {
         "to each side, drawn for two of the filters; Neyman-Pearson lies on ``auto``. All\n"
         "are measured on the same halves, so that differences are surer than the bands suggest\n"
         "(:doc:`results_tables`).",
+    ),
+    "forest": (
+        "Change of the true claims kept by auto against a regression, one row per set.",
+        "True claims kept by ``auto``, as times those that a logistic regression keeps, at four\n"
+        "levels: one row a set that people judged, bars of two corrected standard errors, and\n"
+        "below the random-effects mean, whose diamond is two errors wide to each side.\n"
+        "An arrow: the bar goes on.",
     ),
     "labelled": (
         "True claims kept against the number of labelled problems.",
@@ -140,14 +213,15 @@ that look for copies.""",
 One sentence a summary, in words of its own, judged in the same way. 120 sentences train.""",
     "refchecker": """\
 Triplets from answers of seven models, of which people said whether the reference entails or
-contradicts them; where it does neither the label is unknown, and counts as false in calibration.
+contradicts them; where it does neither the claim is not supported, and counts as false.
 No edges, no context. "Six others" adds the columns of :doc:`agreement` from the other models'
 answers, whose triplets are compared as texts.""",
     "felm": """\
 Segments of ChatGPT's answers in mathematics, reasoning, science and world knowledge, judged by
 people; each segment is taken to build on the one before it. This is the second set of
 arXiv:2604.20098, whose printed settings are the row "as published", on the columns of this
-page; its tables end at 0.1, and 0.2 takes the settings of 0.1.""",
+page; its tables end at 0.1, and 0.2 takes the settings of 0.1. The margin of 20 is printed for the
+validation of the paper alone; with 0.1 the same settings keep more (:doc:`paper`).""",
     "mr-ben-biology": """\
 The same for biology, where 60 % of the answers are right, so that majorities are worth
 something.""",
@@ -160,7 +234,15 @@ at the style control below before you believe a number. Half of the set is publi
 training files; that half is here.""",
     "process-bench": """\
 Answers of twelve models in which people marked the first wrong step: natural errors, and the
-best labels on this page. Of the two subsets that the package loads, only gsm8k was at hand.""",
+best labels on this page. Its questions are of grade-school mathematics.""",
+    "process-bench-math": """\
+The same for the questions of MATH. Of its questions 26 are among those that the public prior has
+seen; they are set aside wherever it is used.""",
+    "conformal-rag": """\
+Long answers to medical questions (Feng et al., SIGIR 2025, arXiv:2506.20978), with passages that go
+back to a reference answer. Whether a claim is supported was judged by a **language model**, so the
+set is in no mean over people's labels. "The score of its authors" is the similarity of a claim to
+the passages, calibrated as every other score here; "its score" adds it to the columns.""",
     "mr-ben": """\
 Answers of three models to exam questions, first errors marked by people. Five of six answers
 are wrong, which leaves little to keep at strict levels. "Agreement" adds the columns of
@@ -217,16 +299,17 @@ LEARNT = {
     "felm": "FELM",
 }
 CLASSIFIER = """\
-``ClassifierScorer(label=...)`` learns each claim's own label, whether the claim and all its
+``ClassifierScorer(label=...)`` learns each claim's own label ("own"), whether the claim and all its
 ancestors are true ("coherent"), or the own label of those claims alone whose ancestors are all
-true ("hazard"). {n} halves by question; changes against the own label, with corrected errors.
+true ("hazard", which is what ``auto`` looks at). {n} halves by question; changes against the hazard
+label, with corrected errors.
 
-The default stays the own label. What stands below an error is many claims of GSM8K solutions and
-of FELM, and to leave it out gains there; a comparison with ``auto``, which does so, is fairer with
-``label="hazard"``. ProcessBench judges nothing below an error, so that there is nothing to leave
-out. On PRMBench, where true claims follow false ones, it costs 3 % at 0.1 and at 0.2: more than
-paired errors that are not corrected allow, less than a corrected error. To learn whether all
-ancestors are true as well loses on most sets."""
+The hazard label is the baseline of every comparison on these pages, since it is the fair one: what
+stands below an error is many claims of GSM8K solutions and of FELM, and a regression that leaves it
+out keeps more there. ProcessBench judges nothing below an error, so that there is nothing to
+leave out. On PRMBench true claims follow false ones, and the own label keeps some percent more at
+0.1 and 0.2, within a corrected error. To learn whether all ancestors are true as well loses on most
+sets."""
 PRICED = [("felm", 0.05), ("prmbench", 0.2)]
 FALSE_PRICE = """\
 At equal coverage a score that keeps more claims leaves more false ones in the answers where it
@@ -302,13 +385,17 @@ README = {
     ],
     "felm": [
         (AUTO, LOGISTIC, "FELM, 711 answers, natural errors"),
-        (PUBLISHED, LOGISTIC, "the same, the published settings"),
+        (PUBLISHED, LOGISTIC, "the same, the published settings, margin 20"),
+        (MARGIN, LOGISTIC, "the same, the published settings, margin 0.1"),
     ],
     "prmbench": [
         (AUTO, LOGISTIC, "PRMBench, 3,754 answers, errors planted by a model")
     ],
     "process-bench": [
         (AUTO, LOGISTIC, "ProcessBench (gsm8k), 400 answers, natural errors")
+    ],
+    "process-bench-math": [
+        (AUTO, LOGISTIC, "ProcessBench (math), 1,000 answers, natural errors")
     ],
     "mr-ben": [(AUTO, LOGISTIC, "Mr-Ben (math), 918 answers, natural errors")],
     "mr-ben-biology": [
@@ -333,4 +420,12 @@ README = {
         (f"{AUTO}, 3 others", AUTO, "the other answers by themselves, `auto`"),
     ],
     "perl-natural": [(AUTO, LOGISTIC, "PERL, 204 answers, natural errors")],
+    "conformal-rag": [
+        (
+            AUTO,
+            LOGISTIC,
+            "Conformal-RAG, 1,603 answers with passages, judged by a model",
+        ),
+        (AUTO, OWN_SCORE, "the same, against the score of its authors"),
+    ],
 }

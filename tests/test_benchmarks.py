@@ -135,7 +135,7 @@ def test_pages_say_what_the_files_hold():
     paper = json.loads((results / "paper.json").read_text("utf-8"))
     assert paper_page.page(paper) == (guide / "paper.rst").read_text("utf-8")
     readme = (ROOT / "README.md").read_text("utf-8")
-    assert report.with_table(readme, saved) == readme
+    assert report.with_tables(readme, saved) == readme
 
 
 def test_tables_of_few_labels_are_what_the_results_say(tmp_path, monkeypatch):
@@ -176,3 +176,60 @@ def test_the_plain_way_and_the_package_agree_before_they_are_timed(capsys):
     """`make bench` ends where they do not, and nobody else runs the program."""
     importlib.import_module("hard_speed").main(300, 299)
     assert "times the plain way" in capsys.readouterr().out
+
+
+def test_the_mean_over_sets_is_that_of_the_textbook():
+    """The BCG trials of Colditz et al. (1994), as metafor prints them for "DL"."""
+    from pooling import random_effects
+
+    trials = """4 119 11 128 / 6 300 29 274 / 3 228 11 209 / 62 13536 248 12619
+    / 33 5036 47 5761 / 180 1361 372 1079 / 8 2537 10 619 / 505 87886 499 87892
+    / 29 7470 45 7232 / 17 1699 65 1600 / 186 50448 141 27197 / 5 2493 3 2338
+    / 27 16886 29 17825"""
+    ill, well, ill_c, well_c = np.array(
+        [row.split() for row in trials.split("/")], float
+    ).T
+    effects = np.log(ill / (ill + well)) - np.log(ill_c / (ill_c + well_c))
+    errors = np.sqrt(1 / ill - 1 / (ill + well) + 1 / ill_c - 1 / (ill_c + well_c))
+    pooled = random_effects(effects, errors)
+    assert round(pooled.mean, 4) == -0.7141
+    assert round(pooled.error, 4) == 0.1787
+    assert round(pooled.tau**2, 4) == 0.3088
+    assert round(100 * pooled.share, 2) == 92.12
+    assert pooled.p_same < 1e-4 and pooled.p_value < 1e-4
+    assert pooled.n_sets == 13
+    # Where sets agree better than chance would have it, nothing is between them.
+    same = random_effects([0.1, 0.1], [0.3, 0.4])
+    assert (same.tau, same.share) == (0.0, 0.0)
+    assert same.mean == pytest.approx(0.1)
+    assert same.error == pytest.approx((1 / 0.09 + 1 / 0.16) ** -0.5)
+
+
+def test_ratios_of_what_is_kept_have_the_error_of_their_logarithm():
+    """Against the spread of the logarithm over draws of independent splits."""
+    from saving import log_ratios
+
+    from skdcf.evaluation import ComparisonReport
+
+    rng = np.random.default_rng(0)
+    n_splits = 40
+
+    def draw():
+        luck = rng.normal(0, 0.05, n_splits)  # shared by both filters
+        kept = np.array([[1.0], [1.5]]) + luck + rng.normal(0, 0.1, (2, n_splits))
+        empty = np.zeros((2, n_splits, 1))
+        report = ComparisonReport.__new__(ComparisonReport)
+        for name, value in {
+            "names": ("a", "b"),
+            "alpha": np.array([0.1]),
+            "retention": kept[:, :, None],
+            "coverage": empty,
+            "sizes": np.tile([10**9, 1], (n_splits, 1)),  # no overlap to correct for
+        }.items():
+            object.__setattr__(report, name, value)
+        row = log_ratios(report)["b", "a", 0.1]
+        return row["log_ratio"], row["log_ratio_error"]
+
+    ratios, errors = np.array([draw() for _ in range(400)]).T
+    assert ratios.mean() == pytest.approx(np.log(1.5), abs=0.01)
+    assert errors.mean() == pytest.approx(ratios.std(), rel=0.1)

@@ -29,7 +29,7 @@ def run(*arguments):
     return main([str(a) for a in arguments])
 
 
-def write_answers(path, n, seed):
+def write_answers(path, n, seed, *, answered=True):
     rng, model = random.Random(seed), ScriptedModel()
     with open(path, "w", encoding="utf-8") as file:
         for i in range(n):
@@ -41,6 +41,8 @@ def write_answers(path, n, seed):
                 "answer": answer,
                 "group": i // 2,
             }
+            if not answered:
+                del row["answer"]
             file.write(json.dumps(row) + "\n")
     return path
 
@@ -57,8 +59,8 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     extract += ["--features", "frequency", "verify"]
     old, new = (tmp_path / f"{name}.jsonl" for name in ("old", "new"))
     for path, n, seed in ((old, 120, 1), (new, 20, 2)):
-        answers = write_answers(tmp_path / "answers.jsonl", n, seed)
-        assert run("extract", answers, "-o", path, *extract) == 0
+        answers = write_answers(tmp_path / "answers.jsonl", n, seed, answered=False)
+        assert run("extract", answers, "-o", path, "--write", *extract) == 0
     said = capsys.readouterr().err
     assert "120 problems with" in said and "tokens of prompts" in said
     data = read_jsonl(old)
@@ -121,12 +123,13 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     before = len(server.requests)
     assert run(*given, "--model", "other") == 2
     assert "accept" in capsys.readouterr().err
+    assert len(server.requests) == before  # refused before anything was paid for
     assert run(*given, "--model", "other", "--accept-origin", "a trial") == 0
     assert "other" in {sent["model"] for _, _, sent in server.requests[before:]}
     before = len(server.requests)
-    run(*given, "--context", passage)  # judged by it or refused: none calibrated
-    sent = [sent["messages"][1]["content"] for _, _, sent in server.requests[before:]]
-    assert any('"context": ["Sums are sums."]' in text for text in sent)
+    assert run(*given, "--context", passage) == 2  # none that calibrated had any
+    assert "problems have contexts" in capsys.readouterr().err
+    assert len(server.requests) == before
 
 
 def test_extract_goes_on_where_it_was(server, tmp_path, capsys):
@@ -303,18 +306,10 @@ def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
 
 def test_answer_without_a_server_is_no_abstention(server, tmp_path, capsys):
     """Whoever pipes the text on must not take a lost connection for an empty answer."""
-    answers = write_answers(tmp_path / "answers.jsonl", 60, 1)
+    answers = write_answers(tmp_path / "answers.jsonl", 60, 1, answered=False)
     problems = tmp_path / "p.jsonl"
-    extract = [
-        "extract",
-        answers,
-        "-o",
-        problems,
-        "--model",
-        "m",
-        "--features",
-        "verify",
-    ]
+    extract = ["extract", answers, "-o", problems, "--model", "m", "--write"]
+    extract += ["--features", "verify"]
     assert run(*extract, "--base-url", server.url) == 0
     data = read_jsonl(problems)
     labels = [[int(is_right(t)) for t in g.claims] for g in data.graphs]
@@ -337,6 +332,120 @@ def test_label_names_who_has_judged(tmp_path, server, capsys):
     assert run(*command) == 0
     assert run("label", out, "--annotator", "ann", "--compare", "bob") == 2
     assert "'ann' has judged nothing; there are []" in capsys.readouterr().err
+
+
+def fit_on(server, tmp_path, *, written, context=None):
+    """A model file that calibrated on answers of the model, or of an unknown hand."""
+    name = "written" if written else "unknown"
+    answers = write_answers(tmp_path / "a.jsonl", 40, 1, answered=not written)
+    if context is not None:
+        lines = [json.loads(line) for line in answers.read_text().splitlines()]
+        rows = [json.dumps(line | {"context": [context]}) for line in lines]
+        answers.write_text("\n".join(rows))
+    problems, model = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.skops"
+    extract = [
+        "extract",
+        answers,
+        "-o",
+        problems,
+        "--model",
+        "m",
+        "--features",
+        "verify",
+    ]
+    extract += ["--base-url", server.url, *["--write"] * written]
+    assert run(*extract) == 0
+    graphs = read_jsonl(problems).graphs
+    labels = [[int(is_right(t)) for t in g.claims] for g in graphs]
+    write_jsonl(tmp_path / "labelled.jsonl", graphs, labels)
+    fit = [
+        "fit",
+        tmp_path / "labelled.jsonl",
+        "-o",
+        model,
+        "--scorer",
+        "judge_log_odds",
+    ]
+    assert run(*fit, "--alpha", 0.3) == 0
+    return model, graphs
+
+
+QUESTION = "Start with 12, add 5. What comes out?"
+
+
+def test_the_model_writes_only_where_it_wrote_what_calibrated(server, tmp_path, capsys):
+    """Calibrated on a log of one's own, the promise is about other answers than its own."""
+    model, graphs = fit_on(server, tmp_path, written=False)
+    assert "written_by" not in graphs[0].metadata
+    capsys.readouterr()
+    n = len(server.requests)
+    answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
+    assert run(*answer) == 2
+    said = capsys.readouterr().err
+    assert "written by an unknown hand" in said and "--write" in said
+    assert '--accept-origin "reason"' in said and len(server.requests) == n
+    assert run(*answer, "--accept-origin", "the same model wrote the log") == 0
+    assert run(*answer, "-a", "12 + 5 = 17.") == 0
+    said = capsys.readouterr().err
+    assert "who wrote the answers that calibrated is not known" in said
+
+    model, graphs = fit_on(server, tmp_path, written=True)
+    writer = graphs[0].metadata["written_by"]
+    assert (writer["model"], writer["prompt"]) == ("m", "answer-2")
+    answer[1] = model
+    capsys.readouterr()
+    assert run(*answer) == 0
+    assert "written" not in capsys.readouterr().err
+    assert run(*answer, "-a", "12 + 5 = 17.") == 0
+    assert "written_by (who wrote the answers) is unknown" in capsys.readouterr().err
+    n = len(server.requests)
+    assert run(*answer, "--model", "other") == 2
+    said = capsys.readouterr().err
+    assert "written by model m" in said and "by model other" in said
+    assert len(server.requests) == n
+
+
+def test_passages_go_into_the_request_that_writes(server, tmp_path, capsys):
+    passage = tmp_path / "passage.txt"
+    passage.write_text('Sums are "sums", and \\frac is not one.')
+    model, _ = fit_on(server, tmp_path, written=True, context="Another passage.")
+    n = len(server.requests)
+    answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
+    assert run(*answer, "--context", passage) == 0
+    writing = server.requests[n][2]["messages"]
+    assert "short steps" in writing[0]["content"]
+    question, _, passages = writing[1]["content"].partition("\n\n")
+    assert question == QUESTION
+    assert json.loads(passages) == {"context": [passage.read_text()]}
+    n = len(server.requests)
+    capsys.readouterr()
+    assert run(*answer) == 2  # those that calibrated had passages
+    assert "context" in capsys.readouterr().err and len(server.requests) == n
+
+
+def test_a_text_without_its_conclusion_says_so(server, tmp_path, capsys):
+    model, _ = fit_on(server, tmp_path, written=True)
+    answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
+    line = "The answer's conclusion was dropped: this text does not answer the question"
+    for text, complete in (("1 + 1 = 2.\n2 + 2 = 5.", False), ("1 + 1 = 2.", True)):
+        server.script = certain
+        capsys.readouterr()
+        assert run(*answer, "-a", text) == 0
+        shown = capsys.readouterr()
+        assert shown.out == "1 + 1 = 2.\n"
+        assert (line in shown.err) == (not complete)
+        assert ("it is not sure enough (" in shown.err) == (not complete)
+        assert run(*answer, "-a", text, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["complete"] == complete
+
+
+def certain(request, n):
+    """A judge that is sure, and right."""
+    content = json.loads(request["messages"][1]["content"])
+    if "premises" not in content:
+        return ScriptedModel()(request, n)
+    word = "true" if is_right(content["claim"]) else "false"
+    return Say(word, top_logprobs=[{word: -1e-9}])
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from scripted_model import ScriptedModel, is_right, make_question
 from skdcf import HardCF, ReasoningGraph, load, save
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.edges import no_edges, number_flow_edges
-from skdcf.exceptions import LabelWarning, SettingWarning
+from skdcf.exceptions import GuaranteeWarning, LabelWarning, SettingWarning
 from skdcf.guarantees import ExpectedFalse
 from skdcf.labelling.sources import LabelSource, set_label_sources
 from skdcf.llm import (
@@ -115,7 +115,8 @@ def test_it_keeps_what_the_filter_alone_keeps(fitted):
 
 def test_the_model_answers_where_no_answer_is_given(fitted):
     pipeline, _ = fitted
-    [answer] = pipeline.answer(questions(1, 4))
+    with pytest.warns(GuaranteeWarning, match="written_by .who wrote the answers"):
+        [answer] = pipeline.answer(questions(1, 4))
     assert answer.original.metadata["answer"].splitlines() == list(
         answer.original.claims
     )

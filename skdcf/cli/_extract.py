@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .. import load
-from .._checks import is_loopback, printable
+from .._checks import is_loopback, printable, warn
 from ..datasets import records
 from ..datasets.jsonl import format_jsonl, read_lines
+from ..exceptions import GuaranteeWarning
 from ..service import create_app
 from ._files import (
     answer_reader,
@@ -27,6 +28,9 @@ from ._files import (
 )
 
 NO_ANSWER = 1  # exit code
+INCOMPLETE = (
+    "The answer's conclusion was dropped: this text does not answer the question"
+)
 
 
 def extract(options):
@@ -37,7 +41,7 @@ def extract(options):
     rows = list(read_lines(lines_of_answers, _answer_reader(options), "raise", []))
     extractor = _extractor(options)
     with _errors_of_calls():
-        done = extractor.extract(rows)
+        done = extractor.extract(rows, write=options.write)
     lines = format_jsonl(e.graph for e in done)
     write_lines(options.output, lines)
     odd = [e for e in done if e.flags]
@@ -61,7 +65,12 @@ def answer(options):
 
     Without a model that can be reached nothing is printed, and the command ends with 1.
     """
-    from ..llm import CallError, ClaimExtractor, ConformalFactualityPipeline
+    from ..llm import (
+        CallError,
+        ClaimExtractor,
+        ConformalFactualityPipeline,
+        check_writer,
+    )
 
     _read_config(options)
     filter = load(options.model_file)
@@ -82,6 +91,14 @@ def answer(options):
     pipeline.filter_ = filter
     passages = [Path(path).read_text("utf-8") for path in options.context or ()] or None
     item = {"problem": options.question, "answer": options.answer, "context": passages}
+    if options.answer is None:
+        check_writer(pipeline)
+    elif not any(filter.origin_.get("written_by") or ()):
+        warn(
+            "who wrote the answers that calibrated is not known, nor who wrote this one: "
+            "the promise holds if both were written in the same way",
+            GuaranteeWarning,
+        )
     try:
         [filtered] = pipeline.answer([item], alpha=options.alpha)
     except CallError as error:
@@ -93,14 +110,26 @@ def answer(options):
         return NO_ANSWER
     if options.json:
         names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
-        row = {name: getattr(filtered, name) for name in (*names, "text_promise")}
+        names += ("text_promise", "complete")
+        row = {name: getattr(filtered, name) for name in names}
         print(json.dumps(plain(row | {"claims": filtered.original.claims})))
         return
     print(filtered.text)
+    if not (filtered.complete or filtered.abstained):
+        inform(INCOMPLETE)
     for text, reason in filtered.dropped:
-        inform(f"dropped: {printable(text)} ({reason})")
+        inform(f"dropped: {printable(text)}: {_in_words(reason)} ({reason})")
     inform(f"alpha = {filtered.alpha:g}; the promise covers: {filtered.text_promise}")
     inform(*filtered.flags)
+
+
+def _in_words(reason):
+    """Why a claim was dropped, for readers to whom risks and thresholds say nothing."""
+    if "too few" in reason:
+        return "too few answers were judged to keep anything"
+    if "builds on" in reason:
+        return "it builds on a claim that is not sure enough"
+    return "it is not sure enough"
 
 
 @contextmanager

@@ -101,7 +101,7 @@ def answer_reader(options):
 
     def read_answer(record):
         key = next((key for key in keys if isinstance(record.get(key), str)), None)
-        if key is None:
+        if key is None and not getattr(options, "write", False):
             raise ValueError(
                 f'there is no text called "answer", only {sorted(record)}: where it stands '
                 "under another key, name it by --map KEY=answer"
@@ -112,7 +112,7 @@ def answer_reader(options):
             problem = _with_metadata(problem, {NAMES: names})
         if options.group_by is not None:
             problem = _with_group(problem, options.group_by)
-        return record[key], problem
+        return record.get(key), problem
 
     return read_answer
 

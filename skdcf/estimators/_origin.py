@@ -36,6 +36,7 @@ PARTS = {
 #: Values of the metadata that have to be as they were, where both are known.
 MADE = {
     "extraction": "what extracted the claims",
+    "written_by": "who wrote the answers",
     "edges_corrected": "whether a person changed edges",
     "chosen_by": "the rule that chose the answer among several",
     "label_meaning": "what a label means",
@@ -140,11 +141,12 @@ def origin_of(filter, batch, labelled):
     text_of: dict[int, str | None] = {}  # one dict often stands for a whole file
     for row in [None] if batch.metadata is None else batch.metadata:
         row = row or {}
-        extraction = row.get("extraction")
-        if id(extraction) not in text_of:
-            text = json.dumps(extraction, sort_keys=True, default=str)
-            text_of[id(extraction)] = extraction and text
-        values["extraction"][text_of[id(extraction)]] = True
+        for name in ("extraction", "written_by"):
+            value = row.get(name)
+            if id(value) not in text_of:
+                text = json.dumps(value, sort_keys=True, default=str)
+                text_of[id(value)] = value and text
+            values[name][text_of[id(value)]] = True
         if reads:
             values["edges_corrected"][bool(row.get("edges_corrected"))] = True
         values["chosen_by"][row.get("chosen_by") or _AS_SAMPLED] = True

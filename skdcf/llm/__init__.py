@@ -9,6 +9,7 @@ from ._calls import CallError, EndpointError, Reply, Usage
 from ._client import ChatClient
 from ._extractor import Answer, ClaimExtractor
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer, Merge
+from ._pipeline import check_writer as check_writer
 from ._pipeline import join_claims as join_claims
 from ._pipeline import judge_labels as judge_labels
 from ._steps import Decompose, DeduceGraph, Frequency, SampleAnswers, SemanticJudge

@@ -17,7 +17,14 @@ from . import _steps
 from ._calls import SENTENCE, CallError, Usage
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
 from ._session import gather_steps
-from ._steps import Decompose, DeducedGraph, DeduceGraph, SampleAnswers, Verify
+from ._steps import (
+    Decompose,
+    DeducedGraph,
+    DeduceGraph,
+    SampleAnswers,
+    Verify,
+    describe_writer,
+)
 
 _MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
 _MOST_OUTSIDE = 0.2  # share of an answer that may be in no claim without a flag
@@ -199,6 +206,7 @@ def _stated(graph):
 _FIRST = 20  # answers from which the cost of the others is learnt
 _FEW = 5  # and from which it is, before somebody is asked
 _UNDERRATED = 20  # times that an estimate may be too low without being looked at again
+_TOKENS_OF_ANSWER = 300  # where the model writes it, about
 _TOKENS_OF_CLAIM = 40  # of the answer, about
 
 
@@ -258,8 +266,9 @@ class ClaimExtractor(TransformerMixin, Settings):
     one answer at a time. Calibration and use must extract in the same way, with the same
     models, prompts and numbers of other answers.
 
-    The metadata of a graph say how it was made: ``answer``, the text; ``extraction``, the
-    model and the steps, which filters compare; ``spans``, the words of the answer that
+    The metadata of a graph say how it was made: ``answer``, the text; ``written_by``, the
+    model and the prompt where the model wrote it; ``extraction``, the model and the steps,
+    both of which filters compare; ``spans``, the words of the answer that
     state a claim; ``flags``, what was not as it should be; ``no_verdict``, the claims
     on which a judge gave no verdict, of which filters keep none; and ``log_odds_missing``,
     the share of verdicts for which no log odds came (0 stands in the column, and "missing"
@@ -372,35 +381,46 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         return GraphBatch.from_graphs([e.graph for e in self.extract(X)])
 
-    def extract(self, X: Iterable[Any]) -> list[Extraction]:
+    def extract(self, X: Iterable[Any], *, write: bool = False) -> list[Extraction]:
         """Extract the graphs, and say what was not as it should be.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
             As for `transform`.
+        write : bool, default=False
+            Whether the model writes answers that are missing, in the same way in which
+            `ConformalFactualityPipeline` lets it write them.
 
         Returns
         -------
         list of Extraction
             One per answer, in their order.
         """
-        return clients.finish(self._extracting(ChatClient._now, X, self.on_failure))
+        return clients.finish(
+            self._extracting(ChatClient._now, X, self.on_failure, write=write)
+        )
 
-    async def aextract(self, X: Iterable[Any]) -> list[Extraction]:
+    async def aextract(
+        self, X: Iterable[Any], *, write: bool = False
+    ) -> list[Extraction]:
         """Extract the graphs from within a loop; as `extract`.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
             As for `transform`.
+        write : bool, default=False
+            As for `extract`.
 
         Returns
         -------
         list of Extraction
             One per answer, in their order.
         """
-        return await self._extracting(ChatClient._later, X, self.on_failure)
+        return await self._extracting(
+            ChatClient._later, X, self.on_failure, write=write
+        )
 
     def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
         """Draw other answers and make feature columns for graphs that are there.
@@ -500,7 +520,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         return out
 
     async def _extract(self, chat, answer):
-        """All steps for one answer."""
+        """All steps for one answer, which the model writes where it is missing."""
+        if answer.answer is None:
+            answer = await self._write(chat, answer)
         steps = self.steps()
         text = answer.answer
         problem = answer.problem
@@ -515,10 +537,26 @@ class ClaimExtractor(TransformerMixin, Settings):
         chat.flag(flag_of_text(graph))
         return self._told(graph, answer, chat.flags, chat.usage)
 
+    def _writer(self):
+        sample = self.sample
+        return sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
+
+    async def _write(self, chat, question):
+        """The question with an answer of the model, marked as written by it."""
+        asked = (question.problem, question.context)
+        return self._written(question, await self._writer()._answer(chat, *asked))
+
+    def _written(self, question, text):
+        writer = describe_writer(self._writer(), self.model)
+        metadata = {**(question.metadata or {}), "written_by": writer}
+        return question._replace(answer=text, metadata=metadata)
+
     async def _enrich(self, chat, graph):
         """The graph with other answers and feature columns."""
         if graph.alternatives is None and self.sample is not None:
-            alternatives = await call_step(self.sample, chat, graph.problem)
+            passages = [graph.context] if isinstance(self.sample, SampleAnswers) else []
+            asked = (graph.problem, *passages)
+            alternatives = await call_step(self.sample, chat, *asked)
             graph = graph.replace(alternatives=alternatives)
         if not (columns := self._columns()):
             return graph
@@ -558,11 +596,11 @@ class ClaimExtractor(TransformerMixin, Settings):
         metadata |= {"flags": list(flags)} if flags else {}
         return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
 
-    async def _extracting(self, run, X, on_failure):
+    async def _extracting(self, run, X, on_failure, *, write=False):
         """What `extract` returns; ``run`` is one of a client's ways to do work."""
         self.validate()
         client = clients.as_client(self.client)
-        answers = read_answers(X)
+        answers = read_answers(X, ask=write)
         estimate = await self._estimating(run, client, answers)
         spent = Usage()
         done = []
@@ -620,19 +658,21 @@ class ClaimExtractor(TransformerMixin, Settings):
     def _expect(self, answer):
         """About what one answer will cost."""
         alternatives = answer.alternatives
-        n = count_tokens(answer.answer)
+        is_written = answer.answer is None
+        n = _TOKENS_OF_ANSWER if is_written else count_tokens(answer.answer)
         shared = sum(map(count_tokens, (answer.problem, *(answer.context or ()))))
         drawn = getattr(self.sample, "n", int(self.sample is not None))
         n_alternatives = drawn if alternatives is None else len(alternatives)
         steps = self.steps() | ({} if alternatives is None else {"sample": None})
-        asking = (step for step in steps.values() if isinstance(step, Step))
-        return sum(
-            (
-                step._expect(shared, n, n // _TOKENS_OF_CLAIM + 1, n_alternatives)
-                for step in asking
-            ),
-            np.zeros(3),
-        )
+        sizes = (shared, n, n // _TOKENS_OF_CLAIM + 1, n_alternatives)
+        expected = np.zeros(3)
+        for step in steps.values():
+            if isinstance(step, Step):
+                expected += step._expect(*sizes)
+        if is_written:
+            told = count_tokens(self._writer().wording().text)
+            expected += [1, told + shared, n]
+        return expected
 
     def _learnt(self, done):
         """How many times as much as expected the first answers needed that are done."""
@@ -646,6 +686,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         """A graph without claims, of which nothing can be kept, and why there are none."""
         if self.sample is not None and not answer.alternatives:
             answer = answer._replace(alternatives=())
+        if answer.answer is None:
+            answer = self._written(answer, None)
         names = self.feature_names() or None
         table = None if names is None else np.zeros((0, len(names)))
         graph = make_graph(answer, [], ()).replace(features=table, feature_names=names)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
 from .._parameters import HasMethods, Settings
-from ..estimators import reason_in_force
+from ..estimators import compare_origin, origin_of, reason_in_force
 from ..graphs import GraphBatch, Labels, ReasoningGraph
 from ..inspection import explain
 from ..labelling.sources import LabelSource, set_label_sources
@@ -24,8 +26,13 @@ from . import _calls as calls
 from . import _client as clients
 from ._calls import Usage
 from ._client import ChatClient, Step, number_texts
-from ._extractor import ClaimExtractor, cut_answer, read_answers, with_log_odds
-from ._steps import SampleAnswers
+from ._extractor import (
+    Answer,
+    ClaimExtractor,
+    cut_answer,
+    read_answers,
+    with_log_odds,
+)
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
 _ENTAILED = calls.verdicts_of("entailed", "not entailed")
@@ -236,6 +243,43 @@ class Merge(Step):
         return await chat.ask(prompt, request, read, schema=schema)
 
 
+def check_writer(pipeline: ConformalFactualityPipeline) -> None:
+    """ValueError where the model would write an answer, and others wrote those that calibrated.
+
+    Unless a reason is in force, as in ``with skdcf.accept_origin(reason): ...``.
+    """
+    known = pipeline.filter_.origin_.get("written_by") or [None]
+    writer = pipeline.extractor._written(Answer("", None), "").metadata["written_by"]
+    writers = list(map(_read_json, known))
+    if writers == [writer] or reason_in_force() is not None:
+        return
+    other = next(other for other in writers if other != writer)
+    by = "an unknown hand" if other is None else _in_words(other)
+    raise ValueError(
+        f"the answers that calibrated were written by {by}, and this one would be written "
+        f"by {_in_words(writer)}. The promise is about answers that are written alike: "
+        "give the answer, calibrate on answers that the model wrote (skdcf extract "
+        "--write), or say why it may be overlooked, with "
+        'skdcf.accept_origin("reason"): ...'
+    )
+
+
+def _in_words(writer):
+    if not isinstance(writer, dict):
+        return str(writer)
+    return ", ".join(
+        f"{key} {value}" for key, value in writer.items() if value is not None
+    )
+
+
+def _read_json(text):
+    """What a text of an origin says, or the text where it is none of JSON."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return text
+
+
 def _adds(sentence, known):
     """Whether a sentence holds a number or a name that is not known."""
     numbers = set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(known))
@@ -294,6 +338,14 @@ class FilteredAnswer:
     def abstained(self) -> bool:
         """Whether nothing is kept."""
         return not self.kept.any()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last claim is kept, which is the conclusion of most answers.
+
+        Where it is not, the text ends before it answers the question.
+        """
+        return bool(self.kept[-1:].any())
 
 
 @dataclass(eq=False, repr=False)
@@ -498,10 +550,37 @@ class ConformalFactualityPipeline(Settings):
         pairs = items if answers is None else zip(items, answers, strict=True)
         return read_answers(pairs, ask=answers is None)
 
+    def _compare_origin(self, items):
+        """ValueError where what will be made differs from what calibrated, before any call."""
+        filter = self.filter_
+        if not hasattr(filter, "origin_"):
+            return
+        extraction = self.extractor.describe()
+        for value in map(_read_json, filter.origin_.get("extraction", ())):
+            if with_log_odds(value, True) == extraction:  # missing ones may miss again
+                extraction = value
+        expected = []
+        for item in items:
+            if item.answer is None:
+                item = self.extractor._written(item, "")
+            alternatives = item.alternatives
+            if alternatives is None and self.extractor.sample is not None:
+                alternatives = ()
+            metadata = {**(item.metadata or {}), "extraction": extraction}
+            graph = ReasoningGraph(None, (), claims=(), metadata=metadata)
+            expected.append(
+                graph.replace(context=item.context, alternatives=alternatives)
+            )
+        batch = GraphBatch.from_graphs(expected)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they come when the claims are there
+            compare_origin(filter, origin_of(filter, batch, labelled=False))
+
     async def _answering(self, run, problems, answers, alpha):
         items = self._read(problems, answers, alpha)
         if not items:
             return []
+        self._compare_origin(items)
         client = clients.as_client(self.extractor.client)
 
         async def each(items, work):
@@ -520,9 +599,7 @@ class ConformalFactualityPipeline(Settings):
     async def _ask(self, chat, item):
         """The item with its answer, for which the model is asked if it is missing."""
         if item.answer is None:
-            sample = self.extractor.sample
-            step = sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
-            item = item._replace(answer=await step._answer(chat, item.problem))
+            item = await self.extractor._write(chat, item)
         return item, chat
 
     async def _finish(self, chat, item):

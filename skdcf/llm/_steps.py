@@ -260,8 +260,8 @@ def _repaired(text, claims):
 class SampleAnswers(Step):
     """Ask the model for more answers to a question: the ``alternatives`` of a problem.
 
-    `apply` takes problems, and returns a list of texts for each. Calibration and use
-    must draw as many, in the same way.
+    `apply` takes problems, and their passages where there are some, and returns a list of
+    texts for each. Calibration and use must draw as many, in the same way.
 
     Parameters
     ----------
@@ -309,10 +309,12 @@ class SampleAnswers(Step):
     temperature: float = 1.0
     max_tokens: int | None = None
 
-    async def _run(self, chat, problem):
+    async def _run(self, chat, problem, context=None):
+        question = _with_passages(problem, context)
+
         async def draw(seed):
             with suppress(UnreadableError):
-                return await self._one(chat, problem, seed)
+                return await self._one(chat, question, seed)
 
         drawn = await gather_steps(*map(draw, range(1, self.n + 1)))
         texts = [text for text in drawn if text is not None]
@@ -320,13 +322,12 @@ class SampleAnswers(Step):
             chat.flag(f"only {len(texts)} of {self.n} other answers are of use")
         return texts
 
-    async def _answer(self, chat, problem):
+    async def _answer(self, chat, problem, context=None):
         """Ask for the answer that is shown; it may be cut off, but not empty."""
-        return await self._one(chat.of(self.model), problem, 0, chat.flag)
+        question = _with_passages(problem, context)
+        return await self._one(chat.of(self.model), question, 0, chat.flag)
 
-    async def _one(self, chat, problem, seed, flag=None):
-        if not isinstance(problem, str) or not problem.strip():
-            raise ValueError("a problem without a question has no other answers")
+    async def _one(self, chat, question, seed, flag=None):
         how = {"temperature": float(self.temperature), "max_tokens": self.max_tokens}
         seeds = iter((seed + self.n, seed + 2 * self.n, seed))
 
@@ -336,7 +337,17 @@ class SampleAnswers(Step):
         def read(reply):
             return _said(reply, flag)
 
-        return await chat.ask(self.wording(), problem, read, again, seed=seed, **how)
+        return await chat.ask(self.wording(), question, read, again, seed=seed, **how)
+
+
+def _with_passages(problem, context):
+    """A question as a model is asked it, with the passages that the answer is to rest on."""
+    if not isinstance(problem, str) or not problem.strip():
+        raise ValueError("a problem without a question has no other answers")
+    if not context:
+        return problem
+    passages = json.dumps({"context": list(context)}, ensure_ascii=False)
+    return f"{problem}\n\n{passages}"
 
 
 def _said(reply, flag=None):
@@ -570,6 +581,14 @@ def _judged(verdicts, reply):
     """Verdicts as numbers, with their log odds."""
     true = [word == "true" for word in verdicts]
     return np.column_stack([true, calls.log_odds(reply, verdicts)])
+
+
+def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
+    """Who writes an answer: the model, what it is told, and how freely it writes."""
+    writer = describe(step) | {"model": step.model or model}
+    return {
+        key: writer[key] for key in ("model", "prompt", "temperature", "max_tokens")
+    }
 
 
 def describe(step: Any) -> dict[str, Any]:

@@ -301,6 +301,36 @@ def test_features_of_the_file_are_used_where_it_has_some(tmp_path):
     assert skdcf.load(tmp_path / "n").edges == "none"
 
 
+def test_check_counts_true_claims_below_false_ones(tmp_path, capsys):
+    """Through unknown ones too; what nobody judged does not count."""
+    rows = [
+        {
+            "features": [[0]] * 4,
+            "edges": [[0, 1], [1, 2], [2, 3]],
+            "labels": [0, -1, 1, 1],
+        },
+        {"features": [[0]] * 3, "edges": [[0, 2], [1, 2]], "labels": [1, 0, 0]},
+        {"features": [[0]] * 2, "edges": [], "labels": [0, 1]},
+    ]
+    path = tmp_path / "below.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert run("check", path) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "below false 2 of 3 judged claims that build on a false one are true (67%"
+        in said
+    )
+    assert 'does not, compare with "skdcf fit --no-edges"' in said
+    rows[0]["labels"] = [0, -1, 0, 1]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert run("check", path) == 0
+    said = capsys.readouterr().out
+    assert "1 of 3 judged claims" in said and "--no-edges" not in said
+    path.write_text("\n".join(map(json.dumps, rows[2:])))
+    assert run("check", path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["below_false"] == {"true": 0, "false": 0}
+
+
 def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):
     lines = (files / "new.jsonl").read_text().splitlines()
     lines[2] = lines[2][:50]

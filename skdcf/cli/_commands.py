@@ -32,6 +32,7 @@ from ..guarantees import problems_needed
 from ..labelling.sources import set_label_sources
 from ..monitoring import release_claims
 from ..ops.conformal import conformal_rank
+from ..ops.hard import path_risk
 from ..scorers import ClassifierScorer, PublicPrior
 from . import _files as files
 
@@ -422,7 +423,19 @@ def _summary(data):
         "alternatives": _sizes(graphs.alternatives),
         "context": _sizes(graphs.context),
         "labels": {name: int(np.sum(labels == v)) for name, v in words.items()},
+        "below_false": _labels_below_false(graphs, labels) if len(labels) else {},
         "metadata": sorted({key for row in data.metadata or [] for key in row or {}}),
+    }
+
+
+def _labels_below_false(graphs, labels):
+    """Count the judged claims that build on a false one, directly or through others."""
+    false_so_far = path_risk(labels == 0, graphs) > 0
+    below = np.zeros(len(labels), dtype=bool)
+    below[graphs.edges[false_so_far[graphs.edges[:, 0]], 1]] = True
+    return {
+        "true": int(np.sum(below & (labels == 1))),
+        "false": int(np.sum(below & (labels == 0))),
     }
 
 
@@ -459,6 +472,19 @@ def _rows(summary):
         yield name, ", ".join(f"{k} {what} in {m} problems" for k, m in counts)
     labels = summary["labels"].items()
     yield "labels", ", ".join(f"{m} {name}" for name, m in labels if m)
+    below = summary["below_false"]
+    if below.get("true"):
+        n_below = sum(below.values())
+        share = below["true"] / n_below
+        advice = (
+            ", as they should where a label takes for granted what a claim builds on; "
+            'where it does not, compare with "skdcf fit --no-edges"'
+        )
+        yield (
+            "below false",
+            f"{below['true']} of {n_below} judged claims that build on a false one are true "
+            f"({share:.0%}), and go with it{advice if share > 0.5 else ''}",
+        )
     yield "metadata", ", ".join(map(printable, summary["metadata"]))
     if summary["read_as"]:
         pairs = summary["read_as"].items()

@@ -138,6 +138,8 @@ def test_rows_by_hand():
     assert b["retention_share"] == pytest.approx(3 / 8)
     assert report.differences("b").percent[0, 0] == pytest.approx(-100 / 3)
     json.dumps(report.rows() + report.differences().rows())  # plain numbers throughout
+    delta = f"{b['delta_pct']:+.1f} +- {b['delta_error']:.1f}"
+    assert delta in str(report)
 
 
 def test_printed_tables(data, filters):

@@ -1,5 +1,9 @@
 """Columns that a filter computes by itself: what learns them sees, and what a scorer sees."""
 
+import pickle
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -13,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.features import (
+    AgreementFeatures,
     ClaimTransformer,
     GraphFeatures,
     TextFeatures,
@@ -170,6 +175,33 @@ def test_columns_that_learn_nothing_are_computed_once(numbers):
         for cf in filters:
             cf.fit(batch[rows], [y[i] for i in rows]).predict(batch)
     assert Counting.rows == X.n_claims
+
+
+@pytest.mark.parametrize("kind", ["function", "instance"])
+def test_columns_do_not_outlive_what_made_them(words, kind, monkeypatch):
+    """A cell of a notebook that runs again makes another thing of the same name."""
+    X, y = words
+    notebook = ModuleType("notebook")
+    monkeypatch.setitem(sys.modules, "notebook", notebook)
+    conclusions = ("'all agree'", "text[-9:]")
+    cells = {
+        "function": "def answer(text):\n    return {}",
+        "instance": "class Reader:\n    def __call__(self, text):\n        return {}\n"
+        "answer = Reader()",
+    }
+    for conclusion in conclusions:
+        exec(cells[kind].format(conclusion), vars(notebook))
+        columns = AgreementFeatures(answer=notebook.answer)
+        cf = HardCF("answer_agreement", features=columns).fit(X, y)
+        agreement = cf.columns(X).features[:, 0]
+        assert (agreement == 1).all() == (conclusion == conclusions[0])
+        X = cf.check(X)
+
+
+def test_a_batch_that_is_pickled_leaves_its_columns_at_home(words):
+    X, _ = words
+    carried = HardCF(features=reasoning_features()).check(X)
+    assert len(pickle.dumps(carried)) < 1.01 * len(pickle.dumps(X))
 
 
 def test_a_transformer_that_centres_the_batch_is_refused(numbers):

@@ -379,6 +379,16 @@ def test_the_fewest_with_the_same_rank_calibrate(delta):
         ) == same
 
 
+def test_all_of_10000_problems_calibrate_where_none_belong_together():
+    """The rank is then so near to what is asked for that no draw is needed."""
+    X = np.random.default_rng(0).uniform(size=(10_004, 1))
+    y = X[:, 0] > 0.1
+    assert HardCF(0, alpha=0.1).fit(X, y).n_calibration_ == 10_004
+    assert HardCF(0, alpha=0.1).fit(X[6:], y[6:]).n_calibration_ == 9_989
+    questions = [0, *range(10_003)]
+    assert HardCF(0, alpha=0.1).fit(X, y, groups=questions).n_calibration_ == 9_999
+
+
 def test_unjudged_answers_are_left_out_where_those_judged_were_drawn_blindly():
     for drawn, n in (("random", 59), ("by risk", 99)):
         X = [problem(seed=i, metadata={"drawn": drawn}) for i in range(100)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import fetch_agent_process_bench
 from skdcf.datasets.fetch import SOURCES
 from skdcf.graphs import pack_labels, question_groups
@@ -193,3 +194,50 @@ def test_addresses_are_those_of_the_repository():
     assert url.endswith("/Kimi-K2.5/tau2__blind_kimi-k2.5-Non-Thinking.jsonl")
     url = SOURCES["agent_process_bench/hotpotqa.jsonl"].url
     assert url.endswith("/data/AgentProcessBench/hotpotqa.jsonl")
+
+
+@pytest.mark.parametrize("edges", ["chain", "data"])
+@pytest.mark.parametrize("learner", ["auto", "regression"])
+def test_decisions_never_depend_on_what_comes_later(runs, edges, learner):
+    """Masks are those of the whole run, where it is cut and where it is streamed.
+
+    Risks may differ in their last bits, below which the threshold lies.
+    """
+    data = runs(graph=edges, alternatives=True)
+    tasks = np.unique(data.groups)
+    train = np.flatnonzero(np.isin(data.groups, tasks[:40]))
+    made = {
+        "auto": CoherentConformalFilter(online=True, alpha=0.2, random_state=0),
+        "regression": HardCF(online=True, alpha=0.2, random_state=0),
+    }
+    cf = made[learner].fit(data.graphs[train], [data.labels[i] for i in train])
+    names = data.feature_names
+    lengths = set()
+    for i in np.flatnonzero(~np.isin(data.groups, tasks[:40])):
+        graph = data.graphs[int(i)]
+        mask = cf.predict([graph])[0]
+        risks = cf.path_risk([graph])[0]
+        about = {
+            "feature_names": names,
+            "problem": graph.problem,
+            "alternatives": graph.alternatives,
+            "metadata": {"group": graph.metadata["group"]},
+        }
+        steps = [
+            {
+                "text": text,
+                "features": graph.features[v],
+                "parents": graph.edges[graph.edges[:, 1] == v, 0].tolist(),
+            }
+            for v, text in enumerate(graph.claims)
+        ]
+        assert list(cf.stream(steps, **about)) == mask.tolist()
+        for v in range(graph.n_claims):
+            part = graph.subgraph(np.arange(graph.n_claims) <= v)
+            assert cf.path_risk([part])[0] == pytest.approx(risks[: v + 1], rel=1e-12)
+            assert cf.predict([part])[0].tolist() == mask[: v + 1].tolist()
+        if edges == "chain":
+            stopped = list(cf.stream(steps, stop=True, **about))
+            assert stopped == mask[: int(mask.sum()) + 1].tolist()
+            lengths.add(len(stopped))
+    assert edges == "data" or len(lengths) >= 3

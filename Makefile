@@ -69,10 +69,15 @@ docs: $(VENV)/with-docs
 bench: $(VENV)/with-all
 	$(BIN)/python benchmarks/run_all.py $(BENCH_ARGS)
 
-# The experiments of the paper anew, and their page; goes on where it was stopped.
+# The experiments of the paper anew, and their page; goes on where it was stopped. With
+# METHOD=module:factory a method of your own stands beside the paper's, on its folds.
 paper: $(VENV)/with-all
+ifdef METHOD
+	$(BIN)/python benchmarks/own_method.py $(METHOD) $(PAPER_ARGS)
+else
 	$(BIN)/python benchmarks/reproduce.py $(PAPER_ARGS)
 	$(BIN)/python benchmarks/paper_page.py
+endif
 
 # Language models behind servers of other makers; by hand, and not part of .ci/run.
 foreign: $(VENV)/with-test

@@ -17,9 +17,13 @@ class LabelWarning(UserWarning):
     """Labels that calibrate are a model's, or missing in too many problems."""
 
 
+class SearchWarning(UserWarning):
+    """A search compares filters that promise different things."""
+
+
 class SettingWarning(UserWarning):
     """A setting looks like a slip, or was left out because it cannot apply."""
 
 
 __all__ = ["CalibrationWarning", "GuaranteeWarning", "KeyWarning", "LabelWarning"]
-__all__ += ["SettingWarning"]
+__all__ += ["SearchWarning", "SettingWarning"]

@@ -142,6 +142,7 @@ def answers_that_come_again(n, rng):
     return x.reshape(-1, 1), ~(wrong & first), np.repeat(np.arange(n), 10)
 
 
+@pytest.mark.filterwarnings("ignore:the score ranks backwards")
 @pytest.mark.parametrize(
     "draw", [answers_that_go_with_difficulty, answers_that_come_again]
 )

@@ -23,6 +23,7 @@ PAIRS = [
 X = np.array([[0.1], [0.2]] * 30)
 
 
+@pytest.mark.filterwarnings("ignore:the score ranks backwards")
 @pytest.mark.parametrize("pair", PAIRS, ids="/".join)
 @pytest.mark.parametrize("kind", ["list", "U", "S", "O", "series", "category"])
 def test_tables_of_words_of_any_kind(pair, kind):

@@ -82,6 +82,7 @@ def test_bit_reproducible_and_cloneable(filter, data):
     assert vars(clone(first)).keys() == vars(clone(filter)).keys()
 
 
+@pytest.mark.filterwarnings("ignore:the score ranks backwards")
 def test_training_never_sees_calibration_problems(data):
     """Changing the held-out labels changes the scores, not the scorer."""
     graphs, y = data

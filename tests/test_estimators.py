@@ -87,6 +87,7 @@ def test_scikit_learns_own_checks(filter):
     assert skipped <= {"check_array_api_input"}  # runs where SCIPY_ARRAY_API is set
 
 
+@pytest.mark.filterwarnings("ignore:alpha of this clone was set")
 @pytest.mark.parametrize("filter", FILTERS, ids=names)
 def test_a_table_is_one_claim_per_row(filter):
     rng = np.random.default_rng(0)

@@ -265,6 +265,7 @@ def test_search_chooses_inside_the_training_part(data):
     assert not hasattr(search, "best_params_")
 
 
+@pytest.mark.filterwarnings("ignore:the score ranks backwards")
 def test_search_sees_no_label_beyond_the_training_part(data):
     graphs, labels = data
     flipped = [1 - y if i >= 60 else y for i, y in enumerate(labels)]

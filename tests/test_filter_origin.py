@@ -633,6 +633,7 @@ def closure_over(array):
     return lambda batch: batch.features[:, 0] * array[2000]
 
 
+@pytest.mark.filterwarnings("ignore:the score ranks backwards")
 @pytest.mark.parametrize(
     "make",
     [Table, lambda sign: closure_over(np.r_[np.zeros(2000), sign, np.zeros(2000)])],

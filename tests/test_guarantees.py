@@ -374,6 +374,7 @@ def test_bound_is_the_level_where_it_is_given(data):
     assert report.false_kept[0] < report.false_kept[1] and report.coverage[1] < 1
 
 
+@pytest.mark.filterwarnings("ignore:guarantee of this clone was set")
 def test_everything_around_follows(data):
     """Searches, levels and comparisons take a guarantee like any other setting."""
     graphs, y = data

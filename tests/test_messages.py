@@ -56,6 +56,8 @@ NOT_REACHED = (
     "makes guarantee=",
     "is set, but ",
     "would ignore it",
+    "of this clone was set",
+    "promise different things cannot be compared",
     "This table is read lazily",
     "skdcf.adapters",
     "is the name of a feature and a key",

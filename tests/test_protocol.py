@@ -545,3 +545,26 @@ def test_levels_of_evaluation_share_the_fitted_scorer():
     assert levels[0.2].scorer_ is levels[0.4].scorer_
     assert levels[0.2].threshold_ == levels[0.4].threshold(0.2)
     assert levels[0.4].alpha == 0.4
+
+
+def test_a_scorer_that_is_written_as_a_classifier_is_told_how_to_be_one():
+    class LikeAClassifier(Scorer):
+        def fit(self, X, y):
+            return self
+
+        def confidence(self, batch):
+            return batch.features[:, 0]
+
+    class PerProblem(Scorer):
+        def confidence(self, batch):
+            return [graph.features[:, 0] for graph in batch]
+
+    graphs, y = make_reasoning_graphs(30, random_state=0, return_X_y=True)
+    with pytest.raises(
+        TypeError, match=r"fit\(batch, labels, task\): labels is one flat"
+    ):
+        HardCF(LikeAClassifier(), alpha=0.2).fit(graphs, y)
+    with pytest.raises(
+        ValueError, match="one number per claim is needed, all problems"
+    ):
+        HardCF(PerProblem(), alpha=0.2).fit(graphs, y)

@@ -257,6 +257,7 @@ def test_searches_reach_what_is_inside(filter, grid):
     assert repr(filter.get_params()) == before
 
 
+@pytest.mark.filterwarnings("ignore:.* of this clone was set")
 def test_random_searches_over_several_at_once():
     space = {
         "training__optimizer__learning_rate": [0.001, 0.01, 0.1],

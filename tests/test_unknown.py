@@ -71,6 +71,7 @@ NOT_LEARNING = FILTERS[:4]
 # --- calibration: unknown counts as false
 
 
+@pytest.mark.filterwarnings("ignore:alpha of this clone was set")
 @pytest.mark.parametrize("filter", FILTERS, ids=str)
 def test_every_filter_takes_them(filter):
     few = forget(Y, 0.03)

@@ -1,5 +1,6 @@
 """Layer 5, estimators: the scikit-learn face."""
 
+from ._filter import PROMISED as PROMISED
 from ._online import decide as decide
 from ._online import largest_risks as largest_risks
 from ._origin import accept_origin as accept_origin

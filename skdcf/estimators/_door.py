@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from .._checks import warn
-from ..exceptions import GuaranteeWarning
+from ..exceptions import GuaranteeWarning, SettingWarning
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, pack_labels
 from ..graphs.labels import LABELS, read_column
@@ -19,6 +20,9 @@ from ..graphs.ragged import ranges
 #: published code does, which loses the guarantee where scores are tied, or break ties by
 #: a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
+_LOOKED_AT = 20_000  # claims, which tell the direction of a score as well as a million
+_FEWEST = 20  # claims of either kind that tell it
+_LEAST = 0.3  # share of pairs in the right order; a score below is more than a bad one
 
 
 @dataclass
@@ -244,7 +248,15 @@ def with_missing_verdicts(risk, batch):
 
 def confidence_of(scorer, batch):
     """Confidences as a float array of shape (n_claims,), or ValueError."""
-    confidence = np.asarray(scorer.confidence(batch), dtype=np.float64)
+    returned = scorer.confidence(batch)
+    try:
+        confidence = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"the scorer returned a {type(returned).__name__} that is no list of "
+            f"{batch.n_claims} numbers: one number per claim is needed, all problems one "
+            "after another"
+        ) from error
     if confidence.shape != (batch.n_claims,):
         raise ValueError(
             f"the scorer returned shape {confidence.shape} for {batch.n_claims} claims"
@@ -256,3 +268,32 @@ def confidence_of(scorer, batch):
             "confidences must be finite"
         )
     return confidence
+
+
+def warn_of_direction(confidence, labels):
+    """Warn where false claims are trusted more than true ones, as where a risk is passed.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n_claims,)
+        What the scorer says of each claim that calibrates.
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown.
+    """
+    confidence = confidence[:_LOOKED_AT]
+    labels = labels[:_LOOKED_AT]
+    n_true = int(np.sum(labels == 1))
+    n_false = int(np.sum(labels == 0))
+    if min(n_true, n_false) < _FEWEST:
+        return
+    judged = labels >= 0
+    ranks_of_true = rankdata(confidence[judged])[labels[judged] == 1].sum()
+    share = (ranks_of_true - n_true * (n_true + 1) / 2) / (n_true * n_false)
+    error = np.sqrt((n_true + n_false + 1) / (12 * n_true * n_false))
+    if share < min(_LEAST, 0.5 - 4 * error):
+        warn(
+            "the score ranks backwards: of a true and a false claim that calibrate it trusts "
+            f"the false one more in {1 - share:.0%} of the pairs. Is it a risk? Larger has to "
+            "mean more trusted: pass its negative. The promise holds, but little is kept",
+            SettingWarning,
+        )

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha, check_choice, check_weights, reduced, warn
 from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settings
-from ..exceptions import CalibrationWarning, SettingWarning
+from ..exceptions import CalibrationWarning, SearchWarning, SettingWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
@@ -42,6 +42,7 @@ from ._door import (
     admit,
     confidence_of,
     flat_labels,
+    warn_of_direction,
     with_missing_verdicts,
     with_names,
 )
@@ -67,6 +68,9 @@ if TYPE_CHECKING:
     from ..relaxation import Relaxation
 
 Level: TypeAlias = float | None
+#: Filters that differ in one of these promise different things, or keep no promise at all:
+#: the number of true claims that they keep says nothing about which of them is better.
+PROMISED = ("alpha", "guarantee", "edges", "ties")
 PLAIN = NoFalseClaim()  # guarantee=None stands for it
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
@@ -124,7 +128,41 @@ class ConformalFilter(Settings):
         clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
         if "_accepted_by" in vars(self):  # for the processes of a search
             clone._accepted_by = self._accepted_by
+        clone._is_clone = True
         return clone
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of parts by ``part__name``.
+
+        A clone, as searches make them, remembers where what is promised has changed, since
+        its `score` then compares what cannot be compared.
+
+        Parameters
+        ----------
+        **params
+            By their names.
+
+        Returns
+        -------
+        self
+            The same filter.
+        """
+        before = {name: getattr(self, name) for name in PROMISED}
+        super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
+        if "_is_clone" in vars(self):
+            parts = {name.partition("__")[0] for name in params if "__" in name}
+            names = vars(self).get("_promise_set", ())
+            self._promise_set = tuple(
+                name
+                for name in PROMISED
+                if name in names
+                or name in parts
+                or (
+                    getattr(self, name) is not before[name]
+                    and getattr(self, name) != before[name]
+                )
+            )
+        return self
 
     def _wanted_scorer(self, batch):
         """The scorer to use; presets make it of parameters of their own."""
@@ -289,6 +327,7 @@ class ConformalFilter(Settings):
         labels = view.labels
         offsets = view.passed.offsets
         confidence = self._confidence(view)
+        warn_of_direction(confidence, labels)
         risk = self._risk(confidence, view.passed, steady=True)
 
         # Where a whole answer may be released: the largest risk of those with an error.
@@ -776,7 +815,8 @@ class ConformalFilter(Settings):
         It compares filters that promise the same: of two levels the larger one, of two
         guarantees the weaker one, ``ties="include"`` and ``edges="none"`` keep more, and
         score more, because they promise less. A search over these settings chooses the
-        weakest promise, and `skdcf.evaluation.CalibratedSearch` refuses it.
+        weakest promise: `skdcf.evaluation.CalibratedSearch` refuses it, and in any other
+        search this method warns.
 
         Parameters
         ----------
@@ -793,7 +833,20 @@ class ConformalFilter(Settings):
         -------
         float
             The mean over the problems.
+
+        Warns
+        -----
+        SearchWarning
+            If this is a clone of which a search set what is promised.
         """
+        if names := vars(self).get("_promise_set"):
+            warn(
+                f"{' and '.join(names)} of this clone was set, as a search does it. Filters that "
+                "promise different things cannot be compared by what they keep: the weakest "
+                "promise keeps most. Leave out what is promised, or use "
+                "skdcf.evaluation.CalibratedSearch, which refuses it",
+                SearchWarning,
+            )
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
         batch = view.passed
@@ -1022,5 +1075,7 @@ class ConformalFilter(Settings):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
         tags.target_tags.required = True
+        # No classifier by its type, since searches would divide problems by classes; of a
+        # table its labels are two numbers all the same, and scikit-learn's checks read it here.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

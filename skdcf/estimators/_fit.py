@@ -361,7 +361,8 @@ def refuse_without_theory(filter):
 
 def at_level(filter, alpha, copier=clone):
     """A clone, or what ``copier`` makes, for another alpha."""
-    copied = copier(filter).set_params(alpha=alpha)
+    copied = copier(filter)
+    copied.alpha = alpha
     if copied.guarantee is not None:
         copied.guarantee = copied.guarantee.for_level(alpha)
     return copied

@@ -241,7 +241,9 @@ class HardCF(ConformalFilter):
     A step before the filter that learns from labels has seen those of the calibration
     problems: coverage was 0.741 with LinearDiscriminantAnalysis and 0.859 with SelectKBest
     where 0.9 was promised. Pass it as ``features=``. To search, use
-    `skdcf.evaluation.CalibratedSearch`.
+    `skdcf.evaluation.CalibratedSearch`. It refuses a search over ``alpha``, ``ties``, ``edges``
+    or ``guarantee``, since of two promises the weaker one keeps more; in any other search
+    `score` warns of it.
 
     References
     ----------

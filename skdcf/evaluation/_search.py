@@ -20,16 +20,13 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 
 from .._checks import check_alpha
 from .._parameters import settings
-from ..estimators import count_as_trained, reason_sent_with
+from ..estimators import PROMISED, count_as_trained, reason_sent_with
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
 from ..guarantees import NoFalseClaim
 from ..training.preparing import hold_out, holdout_count
 
-# Filters that differ in one of these promise different things, or keep no promise at all:
-# the number of true claims that they keep says nothing about which of them is better.
-PROMISED = ("alpha", "guarantee", "edges", "ties")
 GRIDS = ("param_grid", "param_distributions", "search_spaces")
 WRAPPERS = ("estimator", "search")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABCMeta, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -268,6 +269,14 @@ class Scorer(Settings, metaclass=ABCMeta):
         list of Scorer
             All of them the same object where alpha makes no difference.
         """
+        try:
+            inspect.signature(self.fit).bind(batch, labels, tasks[0])
+        except TypeError:
+            raise TypeError(
+                f"{type(self).__name__}.fit{inspect.signature(self.fit)} cannot be called as "
+                "a filter does it, fit(batch, labels, task): labels is one flat array over "
+                "all claims (1 true, 0 false, -1 unknown)"
+            ) from None
         if not self.uses_alpha:
             return [self.fit(batch, labels, tasks[0])] * len(tasks)
         return [clone(self).fit(batch, labels, task) for task in tasks]

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("openai", reason="the openai client is not installed")
 
-from chat_server import ChatServer
+from chat_server import ChatServer, Raw
 from scripted_model import ScriptedModel
 
 from skdcf import HardCF, ReasoningGraph
@@ -26,6 +26,7 @@ from skdcf.llm import (
     DeduceGraph,
     Frequency,
     Merge,
+    SampleAnswers,
     Verify,
     join_claims,
     judge_labels,
@@ -343,3 +344,71 @@ def test_log_odds_that_do_not_come_are_an_origin_of_their_own():
         extractor, HardCF("judge_verdict", alpha=0.2)
     )
     pipeline.fit(missing, labels)  # all alike
+
+
+# --- prompts that a server cuts, and refusals
+
+
+def counted(text, n_tokens):
+    body = {"choices": [{"message": {"content": text}}]}
+    body |= {"usage": {"prompt_tokens": n_tokens, "completion_tokens": 3}}
+    return Raw(json.dumps(body).encode())
+
+
+def test_a_prompt_that_the_server_cut_is_said():
+    """Ollama reads the end of a long prompt, and says so by its count of tokens only."""
+    answer = "One is one. " * 2000
+    text = json.dumps({"claims": ["One is one."]})
+    with ChatServer(lambda request, n: counted(text, 2050)) as server:
+        client = ChatClient(server.url)
+        extractor = ClaimExtractor("m", client, graph=no_edges)
+        with pytest.warns(SettingWarning, match="may have cut it"):
+            [cut, again] = extractor.extract([("q", answer), ("r", answer)])
+        assert any("may have cut it" in flag for flag in cut.flags)
+        assert any("may have cut it" in flag for flag in again.flags)
+        for n_tokens in (0, 12, 6500):  # not counted, not counted again, all of them
+            server.script = lambda request, n, k=n_tokens: counted(text, k)
+            [whole] = extractor.extract([("q", answer)])
+            assert whole.flags == ()
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "I'm sorry, but I can't help with that.",
+        "Es tut mir leid, dabei kann ich nicht helfen.",
+        "Ich kann diese Frage leider nicht beantworten.",
+        "Désolé, je ne peux pas répondre à cette question.",
+        "Je suis désolée, mais non.",
+        "Lo siento, no puedo ayudar con eso.",
+        "Mi dispiace, non posso aiutarti.",
+        "Desculpe, não posso ajudar com isso.",
+        "Sinto muito.",
+        "К сожалению, я не могу ответить.",  # noqa: RUF001
+        "很抱歉，我无法回答这个问题。",  # noqa: RUF001
+        "我不能回答。",
+        "申し訳ありませんが、お答えできません。",
+        "죄송합니다. 도와드릴 수 없습니다.",
+    ],
+)
+def test_a_refusal_in_any_language_is_no_answer(refusal):
+    def complete(messages, *, seed, **options):
+        return refusal if seed == 1 else f"It is {seed}."
+
+    drawn = SampleAnswers(2).apply(["q"], model="m", client=complete)
+    assert drawn == [["It is 3.", "It is 2."]]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Die Antwort: 4.",
+        "Non è 4, è 5.",
+        "No puede valer 3.",
+        "我们得到 4。",
+        "Je trouve 4.",
+    ],
+)
+def test_an_answer_is_no_refusal(answer):
+    drawn = SampleAnswers(1).apply(["q"], model="m", client=lambda messages: answer)
+    assert drawn == [[answer]]

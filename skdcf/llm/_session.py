@@ -32,6 +32,12 @@ from ._patience import Slots
 
 _MOST_ASKS = 3
 _WARMER = 0.3  # by which the temperature rises with each asking, up to 1
+_MOST_CHARACTERS = 6  # of a prompt for each token that its server counts
+_FEWEST_TOKENS = 256  # below it a server counts what it has not read before, or nothing
+CUT_PROMPT = (
+    "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
+    "the length of its context"
+)
 _SHOWN_BACK = 4000  # characters of a reply that could not be read
 _LOG = logging.getLogger("skdcf.llm")
 
@@ -257,15 +263,20 @@ class Chat:
     async def ask(self, prompt, content, read, again=None, schema=None, **options):
         """What ``read`` makes of the reply to a text, or to an object.
 
-        A reply to an object is to be one, too, so that its backslashes are mended.
+        Backslashes are mended in a reply that is to be JSON.
         """
-        read_mended = read
+        shown = "\n".join(texts_in(content))
         if isinstance(content, dict):
-            shown = "\n".join(texts_in(content))
             content = json.dumps(content, ensure_ascii=False)
+        n_characters = len(prompt.text) + len(content)
 
-            def read_mended(reply):
-                return read(replace(reply, text=mend_backslashes(reply.text, shown)))
+        def read_mended(reply):
+            if _FEWEST_TOKENS <= reply.prompt_tokens < n_characters / _MOST_CHARACTERS:
+                self.flag(CUT_PROMPT)
+                self.session.engine.warn_once(CUT_PROMPT)
+            if schema is not None:
+                reply = replace(reply, text=mend_backslashes(reply.text, shown))
+            return read(reply)
 
         messages = (("system", prompt.text), ("user", content))
         options["schema"] = json.dumps(schema) if schema else None

@@ -28,7 +28,7 @@ from methods import (
 from real_data import agreement, base, load
 from saving import halves, options, run, wanted
 
-from skdcf import HardCF
+from skdcf import GraphBatch, HardCF
 from skdcf.datasets.fetch import get_data_home
 from skdcf.features import reasoning_features
 
@@ -55,9 +55,10 @@ def planted(chosen):
     entries = entries_of(X, compared())
     compare("prmbench", data, entries, STRICT, 8, chosen)
     by_wording = wordings(data)
-    # The key of the question would stop it, as it should: here the wording stands for it.
-    rows = zip(X.metadata, by_wording.tolist(), strict=True)
-    X = X.replace_metadata([row | {"group": wording} for row, wording in rows])
+    # Texts and names of questions would stop it, as they should: only columns are left.
+    X = GraphBatch.from_arrays(
+        X.features, X.offsets, X.edges, feature_names=X.feature_names
+    )
     title = "PRMBench, halves by the wording of the question"
     run(
         "prmbench-wording",

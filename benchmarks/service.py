@@ -27,7 +27,7 @@ import numpy as np
 TESTS = str(Path(__file__).resolve().parent.parent / "tests")
 sys.path.insert(0, TESTS)
 
-from test_service import GRAPHS, Serving, Y, at_once, body_of  # noqa: E402
+from serving import GRAPHS, Serving, Y, at_once, body_of  # noqa: E402
 
 import skdcf  # noqa: E402
 from skdcf.inspection import explain  # noqa: E402
@@ -40,16 +40,19 @@ CONTENTS = [body_of(graph) for graph in GRAPHS[200:400]]
 BARE = """
 import itertools
 sys.path.insert(0, {tests!r})
-import skdcf.cli._extract as door
+import skdcf.cli._serve as door
 HEAD = [(b"content-type", b"application/json"), (b"content-length", b"500")]
 class Bare:
-    def __init__(self, filter):
+    def __init__(self, filters):
+        [filter] = filters.values()
         if {plain}:
-            from test_service import GRAPHS
+            from serving import GRAPHS
             graphs = itertools.cycle(GRAPHS[200:400])
             self.work = lambda: filter.filter([next(graphs)], output="text")
         else:
             self.work = lambda: None
+    def replace(self, filters, calibrated):
+        pass
     async def __call__(self, scope, receive, send):
         if scope["type"] == "http":
             while (await receive()).get("more_body"):

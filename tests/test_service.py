@@ -1,12 +1,10 @@
 """The service: over real connections to a process of its own, and called in this one."""
 
 import asyncio
-import http.client
 import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 
@@ -16,24 +14,28 @@ import pytest
 pytest.importorskip("starlette", reason="starlette is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
+from serving import (
+    GOOD,
+    GRAPHS,
+    LINES,
+    TOKEN,
+    Serving,
+    Y,
+    as_lines,
+    at_once,
+    body_of,
+    call,
+    lines_of,
+    reply_of,
+    rows_of,
+)
+
 import skdcf
 from skdcf.cli import main
-from skdcf.datasets import (
-    make_reasoning_graphs,
-)
-from skdcf.datasets.jsonl import format_jsonl
 from skdcf.graphs import question_groups
 from skdcf.inspection import explain
 from skdcf.monitoring import CoverageMonitor
 from skdcf.service import create_app
-
-DATA = make_reasoning_graphs(400, random_state=0)
-GRAPHS = [
-    graph.replace(claims=[f"claim {v} of {i}" for v in range(graph.n_claims)])
-    for i, graph in enumerate(DATA.graphs)
-]
-Y = DATA.labels
-TOKEN = "a-secret-of-the-service-24680"
 
 
 @pytest.fixture(scope="module")
@@ -48,52 +50,7 @@ def model(fitted, tmp_path_factory):
     return path
 
 
-def body_of(graph):
-    return next(format_jsonl([graph])).encode()
-
-
 # --- called in this process, as any ASGI server calls it
-
-
-def call(app, path, content=b"", method="POST", **headers):
-    return asyncio.run(reply_of(app, path, content, method, **headers))
-
-
-async def reply_of(app, path, content=b"", method="POST", **headers):
-    """Status, body and headers; no lifespan is ever sent."""
-    headers = {"host": "127.0.0.1:1", "content_type": "application/json", **headers}
-    pairs = [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()]
-    pieces = [content[k : k + 65536] for k in range(0, len(content), 65536)] or [b""]
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": method,
-        "path": path,
-        "raw_path": path.encode(),
-        "root_path": "",
-        "scheme": "http",
-        "query_string": b"",
-        "headers": [pair for pair in pairs if pair[1] != b"-"],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 1),
-    }
-    sent, taken = [], []
-
-    async def receive():
-        piece = pieces.pop(0)
-        taken.append(piece)
-        return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
-
-    async def send(message):
-        sent.append(message)
-
-    await app(scope, receive, send)
-    raw = b"".join(m.get("body", b"") for m in sent[1:])
-    head = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
-    text = raw.decode()
-    reply = json.loads(text) if head["content-type"] == "application/json" else text
-    return sent[0]["status"], reply, head
 
 
 def test_answers_are_those_of_the_filter(fitted):
@@ -164,7 +121,7 @@ def test_requests_that_wait_are_decided_together_as_each_by_itself(
         sizes.append(len(graphs))
         return explain(filter, graphs, **options)
 
-    monkeypatch.setattr("skdcf.service._app.explain", counted)
+    monkeypatch.setattr("skdcf.service._served.explain", counted)
     app = create_app(filter)
     for _ in range(2):  # each time in a loop of its own
         together = asyncio.run(replies_of(app, contents))
@@ -187,7 +144,7 @@ def test_a_fault_of_one_answer_is_not_that_of_others(fitted, monkeypatch):
             raise RuntimeError("a scorer fails")
         return explain(filter, graphs, **options)
 
-    monkeypatch.setattr("skdcf.service._app.explain", broken)
+    monkeypatch.setattr("skdcf.service._served.explain", broken)
     contents = [body_of(graph) for graph in GRAPHS[200:220]]
     contents[7] = changed(207, problem="broken")
     contents.append(changed(220, problem="long", context=["x" * 20_000]))
@@ -197,6 +154,9 @@ def test_a_fault_of_one_answer_is_not_that_of_others(fitted, monkeypatch):
     masks = fitted.predict([GRAPHS[i] for i in good])
     shown = [reply["mask"] for status, reply in found if status == 200]
     assert shown == [mask.tolist() for mask in masks]
+
+
+NUMBERS = "answers_judged_total", "answers_with_error_total", "monitor_wealth"
 
 
 def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp_path):
@@ -228,16 +188,17 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
     for again in (app, create_app(fitted, folder=tmp_path)):
         _, text, _ = call(again, "/metrics", method="GET")
         rows = dict(line.rsplit(" ", 1) for line in text.splitlines())
-        assert int(rows["skdcf_answers_judged_total"]) == len(judged) == 40
-        assert int(rows["skdcf_answers_with_error_total"]) == expected["n_errors"]
-        assert float(rows["skdcf_monitor_wealth"]) == pytest.approx(expected["wealth"])
+        row = {name: rows[f'skdcf_{name}{{filter="default"}}'] for name in NUMBERS}
+        assert int(row["answers_judged_total"]) == len(judged) == 40
+        assert int(row["answers_with_error_total"]) == expected["n_errors"]
+        assert float(row["monitor_wealth"]) == pytest.approx(expected["wealth"])
     other = skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS[50:300], Y[50:300])
     _, text, _ = call(create_app(other, folder=tmp_path), "/metrics", method="GET")
-    assert "skdcf_answers_judged_total 0\n" in text
-    content = (tmp_path / "journal.jsonl").read_text()
-    assert "claim" not in content
-    if os.name == "posix":
-        assert (tmp_path / "journal.jsonl").stat().st_mode & 0o777 == 0o600
+    assert 'skdcf_answers_judged_total{filter="default"} 0\n' in text
+    for path in tmp_path.iterdir():
+        assert b"claim 0 of" not in path.read_bytes()
+        if os.name == "posix":
+            assert path.stat().st_mode & 0o777 == 0o600, path
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])
@@ -259,14 +220,14 @@ def test_the_monitor_counts_a_question_once(token, tmp_path):
         content = json.dumps(labels | {"drawn": "random"}).encode()
         assert call(app, "/v1/labels", content, **sent)[1]["said"] == "saved"
     for same in (app, create_app(cf, token=token, folder=tmp_path)):
-        assert same.monitor.summary()["n_problems"] == 4
-        assert same.monitor.n_repeated_ == 3
+        assert same.served["default"].monitor.summary()["n_problems"] == 4
+        assert same.served["default"].monitor.n_repeated_ == 3
         _, reply, _ = call(same, "/v1/filter", body_of(again), **sent)
-    lines = (tmp_path / "journal.jsonl").read_text().splitlines()
-    names = [json.loads(line).get("question") for line in lines]
+    names = [name for (name,) in rows_of(tmp_path, "question")]
     assert len({name for name in names if name}) == 4
-    text = "\n".join(lines)
-    assert "asks" not in text and str(int(question_groups([again])[0])) not in text
+    files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"asks" not in files
+    assert str(int(question_groups([again])[0])).encode() not in files
     other = tmp_path / "other"
     other.mkdir()
     elsewhere = create_app(cf, token=TOKEN[::-1], folder=other)
@@ -276,81 +237,45 @@ def test_the_monitor_counts_a_question_once(token, tmp_path):
         body_of(again),
         authorization=f"Bearer {TOKEN[::-1]}",
     )
-    [line] = (other / "journal.jsonl").read_text().splitlines()
-    assert json.loads(line)["question"] not in names
+    [[name]] = rows_of(other, "question")
+    assert name not in names
 
 
-ANSWER = {"id": "a", "mask": "10", "filter": "x", "alpha": 0.2}
-JUDGED = {"id": "a", "labels": [1, 0], "drawn": True}
-
-
-@pytest.mark.parametrize(
-    ("lines", "number"),
-    [
-        ([ANSWER, JUDGED | {"id": "b"}], 2),
-        ([JUDGED, ANSWER], 1),
-        ([ANSWER, JUDGED | {"labels": [1]}, ANSWER | {"id": "c"}], 2),
-        ([ANSWER, JUDGED, JUDGED | {"labels": [0, 0]}], 3),
-        ([ANSWER, {"id": "b", "mask": "1"}, JUDGED], 2),
-        ([ANSWER, [1], JUDGED], 2),
-        ([ANSWER, "half", JUDGED], 2),
-    ],
-)
-def test_a_journal_that_does_not_fit_is_refused_with_its_line(
-    fitted, model, tmp_path, capsys, lines, number
-):
-    path = tmp_path / "journal.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match=rf"journal\.jsonl, line {number} .*take this"):
+def test_a_journal_that_is_none_is_refused(fitted, model, tmp_path, capsys):
+    path = tmp_path / "journal.sqlite"
+    path.write_text("a text, and no table " * 100)
+    with pytest.raises(
+        ValueError, match=r"journal\.sqlite cannot be used as a journal"
+    ):
         create_app(fitted, folder=tmp_path)
     assert main(["serve", str(model), "--folder", str(tmp_path)]) == 2
-    assert f"line {number} does not belong there" in capsys.readouterr().err
-    assert path.read_bytes() == before
+    assert "name another folder" in capsys.readouterr().err
+    assert path.read_text() == "a text, and no table " * 100
 
 
-def test_what_was_cut_off_at_the_end_of_a_journal_is_removed(fitted, tmp_path):
-    path = tmp_path / "journal.jsonl"
-    whole = b"".join(json.dumps(x).encode() + b"\n" for x in (ANSWER, JUDGED, JUDGED))
-    for cut in range(2, 40, 4):
-        path.write_bytes(whole[:-cut])
-        with pytest.warns(UserWarning, match=r"line 3\) was incomplete"):
-            create_app(fitted, folder=tmp_path)
-        assert path.read_bytes() == b"".join(whole.splitlines(keepends=True)[:2])
-        app = create_app(fitted, folder=tmp_path)  # without a warning
-    said = {"id": "a", "labels": [1, 0], "drawn": "random"}
-    assert (
-        b"were known"
-        in json.dumps(call(app, "/v1/labels", json.dumps(said).encode())[1]).encode()
-    )
-    path.write_bytes(whole[:-1])  # an editor took the end of the line away
-    call(create_app(fitted, folder=tmp_path), "/v1/filter", GOOD)
-    assert path.read_bytes().startswith(whole)
-    assert len(create_app(fitted, folder=tmp_path).answers) == 2
-
-
-def test_a_full_disk_leaves_no_half_line(fitted, tmp_path, caplog):
+def test_a_full_disk_loses_nothing_that_was_there(fitted, tmp_path, caplog):
     resource = pytest.importorskip("resource", reason="limits of POSIX")
-    app, path = create_app(fitted, folder=tmp_path), tmp_path / "journal.jsonl"
+    app = create_app(fitted, folder=tmp_path)
     _, reply, _ = call(app, "/v1/filter", GOOD)
     said = {"id": reply["id"], "labels": [1] * len(reply["mask"])}
-    before, (soft, hard) = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    before, (soft, hard) = (
+        rows_of(tmp_path, "*"),
+        resource.getrlimit(resource.RLIMIT_FSIZE),
+    )
     content = json.dumps(said).encode()
     for room in (0, 20):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + room, hard))
+        size = (tmp_path / "journal.sqlite-wal").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, hard))
         try:
             found = [call(app, "/v1/filter", GOOD), call(app, "/v1/labels", content)]
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert [status for status, *_ in found] == [500, 500]
-        assert path.read_bytes() == before
-    assert "No space left" in caplog.text
+        assert rows_of(tmp_path, "*") == before
+    assert "disk" in caplog.text
     assert call(app, "/v1/labels", content)[1]["said"] == "saved"
     again = create_app(fitted, folder=tmp_path)
     assert "were known" in call(again, "/v1/labels", content)[1]["said"]
-
-
-GOOD = body_of(GRAPHS[200])
 
 
 @pytest.mark.parametrize(
@@ -394,26 +319,6 @@ def out_degree(batch):
     return batch.features[:, 0] - built_on
 
 
-def lines_of(graph, **about):
-    """What is known beforehand, and each claim, as lines."""
-    yield {
-        "question": graph.problem,
-        "feature_names": list(graph.feature_names),
-        **about,
-    }
-    for v in range(graph.n_claims):
-        parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
-        features = graph.features[v].tolist()
-        yield {"text": graph.claims[v], "parents": parents, "features": features}
-
-
-def as_lines(records):
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
-
-
-LINES = {"content_type": "application/x-ndjson"}
-
-
 def stream(app, content):
     status, text, head = call(app, "/v1/filter", content, **LINES)
     kind = head["content-type"].partition(";")[0]
@@ -453,7 +358,7 @@ def test_what_is_wrong_with_a_stream_is_said(fitted, online):
     status, reply = stream(create_app(fitted), as_lines([head, first]))
     assert status == 400 and "send the whole answer" in reply["error"]
     text = call(app, "/metrics", method="GET")[1]
-    assert "skdcf_waiting 1\n" in text  # this request alone
+    assert "skdcf_waiting 0\n" in text and "skdcf_streams 0\n" in text
 
 
 @pytest.mark.parametrize(
@@ -532,7 +437,7 @@ def test_without_starlette_the_extra_is_named(fitted, monkeypatch):
 
 
 def test_too_many_requests_are_asked_to_come_later(fitted, monkeypatch):
-    monkeypatch.setattr("skdcf.service._app._WAITING", 0)
+    monkeypatch.setattr("skdcf.service._app._MOST_WAITING", 0)
     status, reply, head = call(create_app(fitted), "/v1/filter", GOOD)
     assert status == 503 and "come again" in reply["error"]
     assert head["retry-after"] == "1"
@@ -542,7 +447,7 @@ def test_a_fault_inside_shows_no_text(fitted, monkeypatch, caplog):
     def broken(*_, **__):
         raise RuntimeError("claim 0 of 200 is private")
 
-    monkeypatch.setattr("skdcf.service._app.explain", broken)
+    monkeypatch.setattr("skdcf.service._served.explain", broken)
     status, reply, _ = call(create_app(fitted), "/v1/filter", GOOD)
     assert status == 500 and "private" not in json.dumps(reply)
     assert "RuntimeError" in caplog.text and "private" not in caplog.text
@@ -550,9 +455,11 @@ def test_a_fault_inside_shows_no_text(fitted, monkeypatch, caplog):
 
 def test_health_says_what_runs(fitted):
     _, reply, _ = call(create_app(fitted), "/health", method="GET")
-    assert reply["status"] == "ok" and reply["alpha"] == 0.2
-    assert reply["n_calibration"] == fitted.n_calibration_
-    assert "nothing false is kept" in reply["promise"]
+    assert reply["status"] == "ok"
+    [[name, told]] = reply["filters"].items()
+    assert name == "default" and told["alpha"] == 0.2
+    assert told["n_calibration"] == fitted.n_calibration_
+    assert "nothing false is kept" in told["promise"]
 
 
 def test_behind_a_token_health_says_that_it_is_alive_and_no_more(fitted):
@@ -572,77 +479,6 @@ def test_answers_of_too_many_claims_are_refused(fitted):
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
-class Serving:
-    """``skdcf serve`` in another process; ``before`` is run in it first."""
-
-    def __init__(self, model, *options, before="", **environment):
-        program = f"import sys\n{before}\nfrom skdcf.cli import main\nsys.exit(main())"
-        for _ in range(3):  # another program may take the port that was found free
-            self._start(program, model, options, environment)
-            if self._answers():
-                return
-            self.process.kill()
-            said = self.process.communicate()[1]
-        raise AssertionError(f"it did not start: {said}")
-
-    def _start(self, program, model, options, environment):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        command = [sys.executable, "-c", program, "serve", str(model)]
-        command += ["--port", str(self.port), *map(str, options)]
-        self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, env=os.environ | environment, text=True
-        )
-
-    def _answers(self):
-        end = time.monotonic() + 120
-        while self.process.poll() is None and time.monotonic() < end:
-            try:
-                return self.ask("GET", "/health")[0] == 200
-            except OSError:
-                time.sleep(0.1)
-        return False
-
-    def ask(self, method, path, record=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        content = None if record is None else json.dumps(record)
-        headers = {"Content-Type": "application/json", **headers}
-        try:
-            connection.request(method, path, content, headers)
-            reply = connection.getresponse()
-            return reply.status, reply.read()
-        finally:
-            connection.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
-
-
-async def at_once(port, contents):
-    """All requests are sent before any reply is read."""
-
-    async def one(content):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        head = (
-            "POST /v1/filter HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
-            "Content-Type: application/json\r\n"
-            f"Content-Length: {len(content)}\r\n\r\n"
-        )
-        writer.write(head.encode() + content)
-        await writer.drain()
-        reply = await reader.read()
-        writer.close()
-        top, _, body = reply.partition(b"\r\n\r\n")
-        return int(top.split()[1]), json.loads(body)
-
-    return await asyncio.gather(*(one(content) for content in contents))
-
-
 @pytest.mark.long
 @POSIX
 def test_1000_at_once_are_neither_lost_nor_mixed_up(fitted, model, tmp_path):
@@ -659,7 +495,7 @@ def test_1000_at_once_are_neither_lost_nor_mixed_up(fitted, model, tmp_path):
         assert len({reply["id"] for _, reply in replies}) == 1000
         text = serving.ask("GET", "/metrics")[1].decode()
         assert 'skdcf_requests_total{route="/v1/filter",status="200"} 1000\n' in text
-    assert len((tmp_path / "journal.jsonl").read_text().splitlines()) == 1000
+    assert len(rows_of(tmp_path, "id")) == 1000
 
 
 @POSIX
@@ -714,23 +550,22 @@ def test_kill_9_loses_no_label(model, tmp_path):
                 assert serving.ask("POST", "/v1/labels", said)[0] == 200
                 saved.append(said)
             serving.process.send_signal(signal.SIGKILL)
-        with open(
-            tmp_path / "journal.jsonl", "ab"
-        ) as file:  # cut in the middle of a line
-            file.write(b'{"id": "half')
+        with open(tmp_path / "journal.sqlite-wal", "ab") as file:
+            file.write(b"half of something that was to be written")
     with Serving(model, "--folder", tmp_path) as serving:
         for said in saved:
             status, reply = serving.ask("POST", "/v1/labels", said)
             assert status == 200 and b"were known" in reply
         text = serving.ask("GET", "/metrics")[1].decode()
-        assert f"skdcf_answers_judged_total {len(saved)}\n" in text
+        name = f'skdcf_answers_judged_total{{filter="{model.stem}"}}'
+        assert f"{name} {len(saved)}\n" in text
 
 
 @pytest.mark.long
 @POSIX
 def test_what_runs_is_finished_and_no_secret_is_logged(model):
     slow = (
-        "import time, skdcf.service._app as app\nplain = app.explain\n"
+        "import time, skdcf.service._served as app\nplain = app.explain\n"
         "def explain(*a, **k): time.sleep(2); return plain(*a, **k)\n"
         "app.explain = explain"
     )
@@ -746,8 +581,8 @@ def test_what_runs_is_finished_and_no_secret_is_logged(model):
                 f"Content-Length: {len(content)}\r\n\r\n"
             )
             client.sendall(head.encode() + content)
-            own = {"Authorization": f"Bearer {TOKEN}"}  # until it counts both requests
-            while b"skdcf_waiting 2\n" not in serving.ask("GET", "/metrics", **own)[1]:
+            own = {"Authorization": f"Bearer {TOKEN}"}  # until it counts the request
+            while b"skdcf_waiting 1\n" not in serving.ask("GET", "/metrics", **own)[1]:
                 time.sleep(0.05)
             serving.process.send_signal(signal.SIGTERM)
             reply = b""

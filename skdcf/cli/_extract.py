@@ -1,23 +1,17 @@
-"""The commands that call a model or serve: ``extract``, ``answer`` and ``serve``.
-
-A language model cuts answers into claims, and a filter answers over HTTP.
-"""
+"""The commands that call a language model: ``extract`` and ``answer``."""
 
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 from .. import load
-from .._checks import is_loopback, printable, warn
+from .._checks import printable, warn
 from ..datasets import records
 from ..datasets.jsonl import format_jsonl, read_lines
 from ..exceptions import GuaranteeWarning
-from ..service import create_app
 from ._files import (
     answer_reader,
     check_folder,
@@ -247,27 +241,3 @@ def _answer_reader(options):
         }
 
     return read
-
-
-def serve(options):
-    """Answer requests until the process is ended; what runs then is finished first."""
-    import uvicorn
-
-    token = os.environ.get(options.token_variable or "", "").strip() or None
-    if options.token_variable and not token:
-        raise ValueError(f"the environment variable {options.token_variable} is empty")
-    if not token and not is_loopback(options.host):
-        raise ValueError(
-            f"without a token only this machine is answered, not {options.host}: name the "
-            "environment variable that holds one with --token-variable"
-        )
-    if options.folder:
-        Path(options.folder).mkdir(parents=True, exist_ok=True)
-    app = create_app(load(options.model), token=token, folder=options.folder)
-    when = datetime.fromtimestamp(Path(options.model).stat().st_mtime, UTC)
-    app.calibrated = when.isoformat(timespec="seconds")
-    inform(f"http://{options.host}:{options.port}/v1/filter; Ctrl-C ends it")
-    quiet = {"access_log": False, "log_level": "warning", "server_header": False}
-    patience = {"timeout_keep_alive": 20, "timeout_graceful_shutdown": 30}
-    place = {"host": options.host, "port": options.port, "backlog": 4096}
-    uvicorn.run(app, **place, **quiet, **patience)

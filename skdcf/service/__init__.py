@@ -3,6 +3,7 @@
 ``skdcf serve MODEL`` starts it. It calls no language model and keeps no text.
 """
 
-from ._app import create_app
+from ._app import Service, create_app
+from ._counts import JsonFormatter as JsonFormatter
 
-__all__ = ["create_app"]
+__all__ = ["Service", "create_app"]

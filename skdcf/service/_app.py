@@ -1,16 +1,16 @@
-"""The service as an ASGI application: what it answers, whom, and what it remembers."""
+"""The service as an ASGI application: whom it answers, and what."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import logging
 import os
 import secrets
+import sqlite3
 import threading
-from collections import Counter
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import compress
 from time import perf_counter
 from typing import Any
@@ -18,45 +18,52 @@ from typing import Any
 import numpy as np
 
 from .._checks import is_loopback
-from .._files import append_journal, read_journal
 from .._messages import reworded
-from ..datasets.records import BROKEN, read_problem
-from ..inspection import explain
-from ..monitoring import CoverageMonitor
-from ._questions import Questions
+from ..graphs import ReasoningGraph
+from ._counts import Counts, line_of
+from ._journal import Journal
+from ._questions import read_key
+from ._requests import Bodies, RefusedError, read_lines, read_object
+from ._served import Served, Writing
 
-_MOST_CLAIMS = 2_000  # of an answer: others wait while it is decided about
-_LONGEST, _IDLE = 8 * 2**20, 600  # bytes of a request; seconds between two claims
 _JSON, _LINES = "application/json", "application/x-ndjson"
-_WAITING = 4000  # requests; one more is asked to come again later
-_TOGETHER, _LARGE = 32, 2**14  # requests that are decided in one go, each of few bytes
-_QUICK = 0.02  # seconds that other requests may well wait
-_ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
-_KIND = [(b"content-type", _LINES.encode())]
-_START = {"type": "http.response.start", "status": 200, "headers": _KIND}
+_MOST_WAITING = 4000  # requests that are there; one more is asked to come again later
+_MOST_STREAMS = 1000
+_OPEN = "/health", "/ready"  # to whoever asks, since they say no more than yes or no
+_GONE = 499  # what others call the status of a request whose client went away
+_STARTED = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [(b"content-type", _LINES.encode())],
+}
 _ALSO = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
-_READ = json.JSONDecoder(parse_constant=int).decode  # int refuses NaN
-_SAY = json.JSONEncoder(default=str).encode
+_encoded = json.JSONEncoder(default=str).encode
 _LOG = logging.getLogger("skdcf.service")
 
 
-def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> Any:
+def create_app(
+    filter: Any,
+    *,
+    token: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+) -> Service:
     """Make an ASGI application that filters answers.
 
     Parameters
     ----------
-    filter : fitted filter
-        Decides about the claims; with ``online=True`` also as they come in.
+    filter : fitted filter, or dict of them
+        Decides about the claims; with ``online=True`` also as they come in. Of several,
+        by name, a request says by ``"filter"`` which one it means.
     token : str, optional
         Secret that each request has to send as ``Authorization: Bearer TOKEN``. Without
         one, only requests to this machine's own names are answered.
     folder : path-like, optional
         Where the journal stands, which holds ids, masks, labels and keyed hashes of the
-        questions, and no text. None forgets everything when the process ends.
+        questions, and no text. None keeps the newest 10,000 answers until the process ends.
 
     Returns
     -------
-    callable
+    Service
         An ASGI application, which needs no lifespan.
 
     Raises
@@ -64,15 +71,16 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     ImportError
         Without the extra ``serve``.
     ValueError
-        If the token is empty, or holds characters that no header can.
+        If the token is empty, or holds characters that no header can; or if there is no
+        filter.
 
     Notes
     -----
     ``POST /v1/filter`` takes one problem as a line of JSON Lines has it (``claims``,
     ``parents`` or ``edges``, ``question``, ``context`` and so on), and ``alpha`` if it is
     not the filter's own. ``POST /v1/labels`` takes ``id``, ``labels`` and ``drawn``, which is
-    ``"random"`` where the answer was chosen blindly. ``GET /health`` and ``GET /metrics``
-    are for those who run it; with a token the first says that it is alive and no more.
+    ``"random"`` where the answer was chosen blindly. ``GET /health``, ``GET /ready`` and
+    ``GET /metrics`` are for those who run it; with a token the first two say no more than yes.
 
     A filter with ``online=True`` also decides while an answer is written: with the content
     type ``application/x-ndjson`` the first line of the request is what is known
@@ -82,210 +90,261 @@ def create_app(filter: Any, *, token: str | None = None, folder: Any = None) -> 
     """
     if token is not None and not (token.isascii() and token.isprintable() and token):
         raise ValueError("the token must be a text of printable ASCII characters")
-    return _Service(filter, token, folder)
+    filters = filter if isinstance(filter, Mapping) else {"default": filter}
+    return Service(filters, token, folder)
 
 
-class _RefusedError(ValueError):
-    """What is answered instead: a status and a sentence."""
+class Service:
+    """The application that `create_app` makes.
 
-
-class _Service:
-    """The application, and its journal: a line for each answer, and one for its labels.
-
-    Labels of answers that another filter judged are kept, but say nothing of this one.
-    ``calibrated`` is what it says of when that was.
+    Parameters
+    ----------
+    filters : dict
+        Fitted filters by name.
+    token : str or None
+        As for `create_app`.
+    folder : path-like or None
+        As for `create_app`.
     """
 
-    def __init__(self, filter, token, folder):
+    def __init__(
+        self,
+        filters: Mapping[str, Any],
+        token: str | None,
+        folder: str | os.PathLike[str] | None,
+    ) -> None:
         try:
             from starlette import requests, responses
         except ImportError as error:
             raise ImportError('no starlette: pip install "skdcf[serve]"') from error
-        self.read = requests.Request
-        self.write = responses.Response
-        # The pace is in seconds for each of the answers that were decided last.
-        self.filter = filter
-        self.token = token
-        self.pace = 1.0
-        self.waiting = 0
-        self.calibrated = None
-        self.queue = (None, None, None)
-        self.requests = Counter()
-        self.claims = Counter(kept=0, dropped=0)
-        post = {"/v1/filter": self.filter_one, "/v1/labels": self.label}
-        get = {"/health": self.health, "/metrics": self.metrics}
-        self.works = {"POST": post, "GET": get, "HEAD": get}
-        self.routes = {*post, *get}
-        description = (
-            f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}".encode()
-        )
-        scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
-        self.digest = hashlib.sha256(description + scores).hexdigest()[:16]
-        self.guarantee = filter.calibration_.guarantee
-        self.alpha = self.guarantee.level(None, filter.alpha)
-        self.monitor = CoverageMonitor(filter)
-        self.lock = threading.Lock()
-        self.answers = {}
-        self.questions = Questions(filter, token, folder)
-        self.journal = None
-        if folder is not None:
-            read_journal(path := os.path.join(folder, "journal.jsonl"), self._take)
-            self.journal = path
+        self._request = requests.Request
+        self._response = responses.Response
+        self._gone = requests.ClientDisconnect
+        self._token = token
+        self._key = read_key(token, folder)
+        self._journal = Journal(folder)
+        self._bodies = Bodies()
+        self._counts = Counts()
+        self._n_waiting = 0
+        self._n_streams = 0
+        self._lock = threading.Lock()  # while labels are taken in
+        self.served: dict[str, Served] = {}
+        self.replace(filters)
+        self._routes = {
+            ("POST", "/v1/filter"): self._filter_one,
+            ("POST", "/v1/labels"): self._label,
+            ("GET", "/health"): self._health,
+            ("GET", "/ready"): self._ready,
+            ("GET", "/metrics"): self._metrics,
+        }
 
-    def _take(self, entry):
-        """Take in an answer, or its labels, as the journal has them."""
-        if "labels" in entry:
-            return self._save(entry)
-        name, *_ = [entry[key] for key in ("id", "mask", "filter", "alpha")]
-        self.answers[name] = entry
+    def replace(
+        self, filters: Mapping[str, Any], calibrated: Mapping[str, str] | None = None
+    ) -> None:
+        """Put other filters in the place of these; requests that run go on with the old.
 
-    async def __call__(self, scope, receive, send):
-        """Answer one request, as any ASGI server asks for it."""
-        request = self.read(scope, receive)
-        begun = False
+        Parameters
+        ----------
+        filters : dict
+            Fitted filters by name.
+        calibrated : dict, optional
+            When each was made, for ``GET /health``.
+
+        Raises
+        ------
+        ValueError
+            If there is none; then the old ones stay.
+        """
+        if not filters:
+            raise ValueError("there is no filter to serve: pass at least one")
+        served = {}
+        for name, filter in filters.items():
+            new = Served(filter, self._key, (calibrated or {}).get(name))
+            old = self.served.get(name)
+            if old is not None and old.digest == new.digest:
+                old.calibrated = (
+                    new.calibrated
+                )  # the same one, which has counted already
+                new = old
+            served[name] = new
+        with self._lock:
+            for name, new in served.items():
+                if new is not self.served.get(name):
+                    for entry in self._journal.judged(new.digest):
+                        new.watch(entry)
+            self.served = served
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, as any ASGI server asks for it.
+
+        Parameters
+        ----------
+        scope : dict
+            As ASGI has it.
+        receive, send : callable
+            Likewise.
+        """
+        begin = perf_counter()
+        request = self._request(scope, receive)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+
+        async def send_on(message: Any) -> None:
+            try:
+                await send(message)
+            except OSError as error:
+                raise self._gone from error
+
+        status = _GONE
+        with suppress(self._gone):
+            status = await self._reply(request, path, send_on)
+        seconds = perf_counter() - begin
+        route = path if any(path == known for _, known in self._routes) else "other"
+        self._counts.add(route, status, seconds)
+        line = {"route": route, "status": status, "seconds": round(seconds, 6)}
+        _LOG.info("request", line)
+
+    async def _reply(self, request: Any, path: str, send: Any) -> int:
+        """Answer a request; the status of the reply."""
+        has_begun = False
         status = 200
-        reply = None
-        route = scope["path"].removeprefix(scope.get("root_path", ""))
-        self.waiting += 1
         try:
-            work, kind = self._admit(request, route)
-            if route == "/v1/filter" and kind == _LINES:
-                async for line in self._decide(_lines(request)):
-                    if not begun:  # what was wrong before has a status of its own
-                        await send(_START)
-                        begun = True
+            work, kind = self._admit(request, path)
+            if kind == _LINES:
+                reply: Any = None
+                async for line in self._decide_lines(request):
+                    if not has_begun:  # what was wrong before has a status of its own
+                        await send(_STARTED)
+                        has_begun = True
                     await send(_part(line))
             else:
-                reply = await work(b"".join([part async for part in _chunks(request)]))
+                reply = await work(request)
+        except self._gone:
+            raise
         except Exception as error:
-            status, told = _fault(route, error)
-            reply = {"error": told}
-        finally:
-            self.waiting -= 1
-        self.requests[route if route in self.routes else "other", status] += 1
-        if not begun:
-            text = isinstance(reply, str)
-            kind, content = ("text/plain", reply) if text else (_JSON, _SAY(reply))
-            response = self.write(content, status, _ALSO.get(status), kind)
-            return await response(scope, receive, send)
-        if status != 200:
-            await send(_part(reply))
-        await send({"type": "http.response.body", "body": b""})
+            status, message = _fault(path, error)
+            reply = {"error": message}
+        if has_begun:
+            if status != 200:
+                await send(_part(reply))
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            is_text = isinstance(reply, str)
+            content = reply if is_text else _encoded(reply)
+            kind = "text/plain" if is_text else _JSON
+            response = self._response(content, status, _ALSO.get(status), kind)
+            await response(request.scope, request.receive, send)
+        return status
 
-    async def _decide(self, lines):
-        """A decision for each claim, and at the end what is kept of all."""
-        head, coming, mask, texts = await anext(lines, {}), [], [], []
-        alpha, level, graph = self._read_one(head | {"claims": []})
-        fields = {name: getattr(graph, name) for name in _ABOUT}
-        decisions = self.filter.stream(iter(coming.pop, None), alpha, **fields)
-        while (claim := await asyncio.wait_for(anext(lines, None), _IDLE)) is not None:
-            coming.append(claim)
-            mask.append(await asyncio.to_thread(next, decisions))
-            texts.append(claim.get("text"))
-            yield {"claim": len(mask) - 1, "keep": mask[-1]}
-        yield self._told(graph, texts, np.array(mask, bool), level)
-
-    def _admit(self, request, route):
+    def _admit(self, request: Any, path: str) -> tuple[Any, str]:
         """What does the work, and the kind of content; or the request is refused."""
         headers = request.headers
-        work = self.works.get(request.method, {}).get(route)
+        method = "GET" if request.method == "HEAD" else request.method
+        work = self._routes.get((method, path))
         host = headers.get("host", "").rpartition(":")
-        is_local = self.token is not None or is_loopback(
+        is_local = self._token is not None or is_loopback(
             (host[0] or host[2]).strip("[]")
         )
         authorization = headers.get("authorization", "").encode("utf-8")
-        good = secrets.compare_digest(authorization, f"Bearer {self.token}".encode())
-        good |= self.token is None or route == "/health"
+        good = secrets.compare_digest(authorization, f"Bearer {self._token}".encode())
+        good |= self._token is None or path in _OPEN
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        fits = kind in (_JSON, _LINES) or not route.startswith("/v1/")
+        has_kind = kind == _JSON or (kind == _LINES and path == "/v1/filter")
+        is_known = any(path == known for _, known in self._routes)
         for wrong, status, message in (
-            (self.waiting > _WAITING, 503, "too many requests wait: come again later"),
             ("origin" in headers, 403, "pages of a browser are not answered"),
             (not is_local, 403, "without a token only this machine is answered"),
             (not good, 401, "the token is missing or wrong"),
-            (work is None, 404 + (route in self.routes), "no such path or method"),
-            (not fits, 415, f"the content type must be {_JSON}"),
+            (work is None, 405 if is_known else 404, "no such path or method"),
+            (
+                method == "POST" and not has_kind,
+                415,
+                f"the content type must be {_JSON}",
+            ),
         ):
             if wrong:
-                raise _RefusedError(status, message)
+                raise RefusedError(status, message)
         return work, kind
 
-    async def filter_one(self, body):
-        """What is kept of one answer, why the rest was dropped, and an id for labels."""
-        if len(body) > _LARGE:  # others do not wait for it
-            request = await asyncio.to_thread(lambda: [*self._read_one(_object(body))])
-            await asyncio.to_thread(self._explain, [request])
-        else:
-            request = [*self._read_one(_object(body))]
-            loop = asyncio.get_running_loop()
-            if self.queue[0] is not loop:
-                self.queue = loop, asyncio.Lock(), []
-            _, turn, coming = self.queue
-            coming.append(request)
-            async with turn:
-                while len(request) == 3:  # nobody has decided about it with others
-                    await asyncio.sleep(0)  # for those that come at the same time
-                    # Together they take less time; a thread would add its own.
-                    group = coming[:_TOGETHER]
-                    begin = perf_counter()
-                    if self.pace * len(group) < _QUICK:
-                        self._explain(group)
-                    else:
-                        await asyncio.to_thread(self._explain, group)
-                    self.pace = (perf_counter() - begin) / len(group)
-                    del coming[: len(group)]
-        _, level, graph, *_, notes = request
-        if isinstance(notes, Exception):
-            raise notes
-        told = self._told(graph, graph.claims, notes[0], level)
-        return told | {"reasons": notes[1]}
-
-    def _read_one(self, record):
-        """The alpha that is asked for, the level that it means, and the graph."""
-        alpha = record.pop("alpha", None)
-        level = self.guarantee.level(alpha, self.filter.alpha)
+    @contextmanager
+    def _in_work(self) -> Iterator[None]:
+        """Count a request that is there as a whole; one too many is refused."""
+        if self._n_waiting >= _MOST_WAITING:
+            raise RefusedError(503, "too many requests wait: come again later")
+        self._n_waiting += 1
         try:
-            graph = read_problem(record).graph
-        except BROKEN as error:
-            raise ValueError(str(error)) from error
-        if graph.n_claims > _MOST_CLAIMS:
-            raise _RefusedError(413, f"an answer has at most {_MOST_CLAIMS:,} claims")
-        return alpha, level, graph
+            yield
+        finally:
+            self._n_waiting -= 1
 
-    def _explain(self, some):
-        """Add mask and reasons to each request, or the error that it meets by itself."""
-        try:
-            [alpha] = {request[0] for request in some}
-            explanations = explain(
-                self.filter, [request[2] for request in some], alpha=alpha
+    def _named(self, record: dict[str, Any]) -> Served:
+        """The filter that a request means, whose name is taken out of it."""
+        name = record.pop("filter", None)
+        served = self.served
+        if name is None and len(served) == 1:
+            [name] = served
+        if not isinstance(name, str) or name not in served:
+            raise ValueError(
+                f'"filter" is {name!r}, but must be one of {", ".join(sorted(served))}'
             )
-            explanations = [
-                (explanation.kept, explanation.reasons) for explanation in explanations
-            ]
-            for request, explanation in zip(some, explanations, strict=True):
-                request.append(explanation)
-        except Exception as error:
-            if len(some) == 1:
-                return some[0].append(error)
-            self._explain(some[::2])
-            self._explain(some[1::2])
+        return served[name]
 
-    def _told(self, graph, claims, kept, alpha):
+    async def _filter_one(self, request: Any) -> dict[str, Any]:
+        """What is kept of one answer, why the rest was dropped, and an id for labels."""
+        body = await self._bodies.read(request)
+        with self._in_work():
+            record = read_object(body)
+            served = self._named(record)
+            asked = await served.decide(record, len(body))
+            reply = self._told(served, asked.graph, asked.kept, asked.level)
+            return reply | {"reasons": asked.reasons}
+
+    async def _decide_lines(self, request: Any) -> AsyncIterator[dict[str, Any]]:
+        """A decision for each claim, and at the end what is kept of all."""
+        if self._n_streams >= _MOST_STREAMS:
+            raise RefusedError(503, "too many answers are written: come again later")
+        self._n_streams += 1
+        try:
+            lines = read_lines(request)
+            head = await anext(lines, {})
+            writing = Writing(self._named(head), head)
+            async for claim in lines:
+                keep = await asyncio.to_thread(writing.add, claim)
+                yield {"claim": len(writing.mask) - 1, "keep": keep}
+                if writing.has_stopped:
+                    break
+            yield self._told_of(writing)
+        finally:
+            self._n_streams -= 1
+
+    def _told_of(self, writing: Writing) -> dict[str, Any]:
+        """Mask, text and id of an answer that was written."""
+        mask = np.array(writing.mask, dtype=bool)
+        return self._told(
+            writing.served, writing.graph, mask, writing.level, writing.texts
+        )
+
+    def _told(
+        self,
+        served: Served,
+        graph: ReasoningGraph,
+        kept: Any,
+        level: float,
+        texts: Any = None,
+    ) -> dict[str, Any]:
         """Mask, text and id of an answer, once the journal holds them."""
         name = secrets.token_hex(12)
-        mask = kept.tolist()
-        entry = {"id": name, "mask": "".join("01"[keep] for keep in mask)}
-        entry |= {"filter": self.digest, "alpha": alpha} | self.questions.name(graph)
-        append_journal(self.journal, entry, sync=False)
-        self.answers[name] = entry
-        self.claims.update(kept=sum(mask), dropped=mask.count(False))
-        text = None if None in (claims or [None]) else "\n".join(compress(claims, mask))
-        reply = {"id": name, "alpha": alpha, "mask": mask, "text": text}
-        return reply | {"text_promise": "claims"}
+        self._journal.add(served.entry(name, graph, kept, level))
+        claims = graph.claims if texts is None else texts
+        text = None
+        if claims and None not in claims:
+            text = "\n".join(compress(claims, kept))
+        reply = {"id": name, "alpha": level, "mask": kept.tolist(), "text": text}
+        return reply | served.origin(graph)
 
-    async def label(self, body):
+    async def _label(self, request: Any) -> dict[str, Any]:
         """Take the labels of an answer."""
-        name, labels, drawn = map(_object(body).get, ("id", "labels", "drawn"))
+        record = read_object(await self._bodies.read(request))
+        name, labels, drawn = (record.get(key) for key in ("id", "labels", "drawn"))
         if not isinstance(name, str) or drawn not in (None, "random", "reached"):
             raise ValueError(
                 '"id" must be a text, and "drawn" is "random", or "reached" for an answer '
@@ -293,109 +352,63 @@ class _Service:
             )
         if not isinstance(labels, list) or not all(v in (-1, 0, 1) for v in labels):
             raise ValueError("labels are 1 or true, 0 or false, and -1 where unknown")
-        entry = {"id": name, "labels": [*map(int, labels)], "drawn": bool(drawn)}
-        if not labels:  # nobody judges it: it counts where the order had come to it
-            entry["drawn"] = drawn == "reached"
-        message = await asyncio.to_thread(self._save, entry)
-        return {"said": message, "alarm": self.monitor.alarm}
+        # Nobody judges an answer without claims: it counts where the order had come to it.
+        is_drawn = bool(drawn) if labels else drawn == "reached"
+        with self._in_work():
+            return await asyncio.to_thread(
+                self._save, name, [*map(int, labels)], is_drawn
+            )
 
-    def _save(self, entry):
+    def _save(self, name: str, labels: list[int], is_drawn: bool) -> dict[str, Any]:
         """Take labels that are new; they are on disk before it is said what became of them."""
-        with self.lock:
-            if (answer := self.answers.get(entry["id"])) is None:
-                raise _RefusedError(404, "no answer has this id")
-            if (n_labels := len(entry["labels"])) != (n := len(answer["mask"])):
-                raise ValueError(f"{n_labels} labels but {n} claims")
-            if entry.items() <= answer.items():
-                return "these labels were known"
-            if "labels" in answer:
-                raise _RefusedError(409, "this answer has other labels")
-            append_journal(self.journal, entry)
-            answer |= entry
-            ours = answer["filter"] == self.digest and answer["alpha"] == self.alpha
-            watched = ours and entry["drawn"]
-            if watched and not self.questions.counts(answer):
-                self.monitor.n_repeated_ += 1
-            elif watched:
-                mask = np.array([bit == "1" for bit in answer["mask"]], dtype=bool)
-                ends = np.array([0, len(mask)])
-                lost = self.guarantee.loss(np.array(entry["labels"]), mask, ends)
-                with suppress(ValueError):  # errors without a known law are not watched
-                    self.monitor.update_errors(lost > 0, shown=[mask.any()])
-            return "saved"
+        with self._lock:
+            entry = self._journal.label(name, labels, is_drawn)
+            if entry is not None:
+                for served in self.served.values():
+                    served.watch(entry)
+            alarm = any(served.monitor.alarm for served in self.served.values())
+        return {"said": "saved" if entry else "these labels were known", "alarm": alarm}
 
-    async def health(self, _):
+    async def _health(self, _: Any) -> dict[str, Any]:
         """What runs here; behind a token only that it does, since nobody has to show it."""
-        if self.token is not None:
-            return {"status": "ok"}
-        reply = {"status": "ok", "alpha": self.alpha, "alarm": self.monitor.alarm}
-        reply |= {"promise": self.filter.describe(), "filter": self.digest}
-        reply |= {"n_calibration": self.filter.n_calibration_}
-        reply |= {"calibrated": self.calibrated}
-        return reply | {"origin": getattr(self.filter, "origin_", None)}
+        reply: dict[str, Any] = {"status": "ok"}
+        if self._token is None:
+            filters = {name: served.describe() for name, served in self.served.items()}
+            reply["filters"] = filters
+        return reply
 
-    async def metrics(self, _):
-        """Counters and the state of the monitor, in the text format of Prometheus."""
-        summary = self.monitor.summary()
-        asked = sorted(self.requests.items())
-        rows = {f'requests_total{{route="{r}",status="{s}"}}': n for (r, s), n in asked}
-        rows |= {f'claims_total{{was="{was}"}}': n for was, n in self.claims.items()}
-        rows |= {"answers_judged_total": summary["n_problems"], "alpha": self.alpha}
-        rows |= {
-            "answers_with_error_total": summary["n_errors"],
-            "waiting": self.waiting,
-        }
-        if summary["n_problems"]:
-            rows |= {
-                "shown_share": summary["shown"],
-                "false_among_shown_share": summary["false_among_shown"],
-            }
-        rows |= {
-            "monitor_wealth": summary["wealth"],
-            "monitor_alarm": +summary["alarm"],
-        }
-        return "".join(f"skdcf_{name} {value}\n" for name, value in rows.items())
+    async def _ready(self, _: Any) -> dict[str, Any]:
+        """Whether a request would be taken now."""
+        if self._n_waiting >= _MOST_WAITING:
+            raise RefusedError(503, "too many requests wait: come again later")
+        return {"status": "ok"}
+
+    async def _metrics(self, _: Any) -> str:
+        """Counters and the state of each promise, in the text format of Prometheus."""
+        lines = [*self._counts.lines(), line_of("waiting", self._n_waiting)]
+        lines.append(line_of("streams", self._n_streams))
+        for name, served in self.served.items():
+            for was, count in served.claims.items():
+                lines.append(line_of("claims_total", count, filter=name, was=was))
+            for number, value in served.numbers().items():
+                lines.append(line_of(number, value, filter=name))
+        return "".join(f"{line}\n" for line in lines)
 
 
-def _fault(route, error):
+def _fault(path: str, error: Exception) -> tuple[int, str]:
     """Status and message of what went wrong."""
-    if isinstance(error, _RefusedError):
-        return error.args
+    if isinstance(error, RefusedError):
+        return error.status, str(error)
     if isinstance(error, ValueError):
         return 400, reworded(error, "client")
-    if isinstance(error, TimeoutError):
-        return 408, f"no claim came for {_IDLE} seconds"
-    # Its message may hold texts.
-    _LOG.error("%s: %s", route, getattr(error, "strerror", type(error).__name__))
+    # Its message may hold texts, unless it is of the operating system or the journal.
+    told = getattr(error, "strerror", None) or type(error).__name__
+    if isinstance(error, sqlite3.Error):
+        told = str(error)
+    _LOG.error("%s: %s", path, told)
     return 500, "the service failed; its log says where"
 
 
-def _part(line):
-    body = _SAY(line).encode() + b"\n"
+def _part(line: Any) -> dict[str, Any]:
+    body = _encoded(line).encode() + b"\n"
     return {"type": "http.response.body", "body": body, "more_body": True}
-
-
-async def _chunks(request):
-    """What comes in, read no further than the bound."""
-    n = 0
-    async for chunk in request.stream():
-        if (n := n + len(chunk)) > _LONGEST:
-            raise _RefusedError(413, f"a request has at most {_LONGEST} bytes")
-        yield chunk
-
-
-async def _lines(request):
-    """The object of each line, as soon as its end has come in."""
-    rest = b""
-    async for chunk in _chunks(request):
-        # The end comes as an empty piece, whether or not the last line has one.
-        *complete, rest = (rest + (chunk or b"\n")).split(b"\n")
-        for line in filter(bytes.strip, complete):
-            yield _object(line)
-
-
-def _object(content):
-    with suppress(ValueError, RecursionError):
-        if isinstance(record := _READ(content.decode()), dict):
-            return record
-    raise ValueError("the request must be an object of JSON")

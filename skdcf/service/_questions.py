@@ -12,6 +12,7 @@ import secrets
 from typing import Any
 
 from ..graphs import ReasoningGraph, question_groups
+from ._journal import Entry
 
 _KEY = "journal.key"
 
@@ -23,22 +24,20 @@ class Questions:
     ----------
     filter : fitted filter
         Questions that calibrated it do not count.
-    token : str or None
-        The secret of the service.
-    folder : path-like or None
-        Where its journal stands.
+    key : bytes
+        By which questions are hashed.
     """
 
-    def __init__(self, filter: Any, token: str | None, folder: Any) -> None:
+    def __init__(self, filter: Any, key: bytes) -> None:
         # A question may have had a name there, and have its text alone here.
         calibrated = filter._calibrated
         texts = calibrated.get("text", calibrated["question"])
         names_one = calibrated.get("text_names_one", slice(None))
         self.calibrated = {*calibrated["question"].tolist(), *texts[names_one].tolist()}
-        self.key = _read_key(folder) if token is None else token.encode()
+        self.key = key
         self.counted: set[str] = set()
 
-    def name(self, graph: ReasoningGraph) -> dict[str, Any]:
+    def name(self, graph: ReasoningGraph) -> tuple[str | None, bool]:
         """What the journal holds of the question of an answer.
 
         Parameters
@@ -48,25 +47,23 @@ class Questions:
 
         Returns
         -------
-        dict
-            ``question``, a keyed hash, and ``calibrated`` where it calibrated the filter;
-            empty for an answer that stands alone.
+        digest : str or None
+            A keyed hash; None for an answer that stands alone.
+        is_calibrated : bool
+            Whether the question calibrated the filter.
         """
         [question] = question_groups([graph]).tolist()
         if question < 0:
-            return {}
+            return None, False
         digest = hmac.digest(self.key, b"%d" % question, "sha256").hex()[:32]
-        entry: dict[str, Any] = {"question": digest}
-        if question in self.calibrated:
-            entry["calibrated"] = True
-        return entry
+        return digest, question in self.calibrated
 
-    def counts(self, answer: dict[str, Any]) -> bool:
+    def counts(self, entry: Entry) -> bool:
         """Whether labels of an answer are the first of its question, which is remembered.
 
         Parameters
         ----------
-        answer : dict
+        entry : Entry
             As the journal has it.
 
         Returns
@@ -74,17 +71,30 @@ class Questions:
         bool
             True for an answer that stands alone.
         """
-        question = answer.get("question")
-        if question is None:
+        if entry.question is None:
             return True
-        if answer.get("calibrated") or question in self.counted:
+        if entry.calibrated or entry.question in self.counted:
             return False
-        self.counted.add(question)
+        self.counted.add(entry.question)
         return True
 
 
-def _read_key(folder):
-    """A key for who has no token; it outlives the process where the journal does."""
+def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
+    """The key by which questions are hashed; it outlives the process where the journal does.
+
+    Parameters
+    ----------
+    token : str or None
+        The secret of the service, which is the key where there is one.
+    folder : path-like or None
+        Where the journal stands.
+
+    Returns
+    -------
+    bytes
+    """
+    if token is not None:
+        return token.encode()
     if folder is None:
         return secrets.token_bytes(32)
     path = os.path.join(folder, _KEY)

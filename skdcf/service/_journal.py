@@ -1,0 +1,280 @@
+"""What the service remembers: answers that were given and their labels, and open runs.
+
+A table of SQLite in a folder, or in memory, where the oldest answers are forgotten. Of
+answers it holds no text. A run that is open is there with its texts, so that a restart
+loses nothing; they are overwritten when it is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ._requests import RefusedError
+
+_MOST_IN_MEMORY = 10_000  # answers
+_TABLES = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
+CREATE TABLE IF NOT EXISTS answers (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+mask TEXT NOT NULL, filter TEXT NOT NULL, alpha REAL NOT NULL, question TEXT,
+calibrated INTEGER NOT NULL, labels TEXT, drawn INTEGER, judged INTEGER);
+CREATE INDEX IF NOT EXISTS judged ON answers (judged) WHERE judged IS NOT NULL;
+CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, filter TEXT NOT NULL,
+head TEXT NOT NULL, touched REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS steps (run TEXT, number INTEGER, record TEXT NOT NULL,
+keep INTEGER NOT NULL, PRIMARY KEY (run, number))"""
+_FIELDS = "id, mask, filter, alpha, question, calibrated, labels, drawn"
+
+
+class Entry(NamedTuple):
+    """An answer that was given, and what people said of it.
+
+    Parameters
+    ----------
+    id : str
+        By which labels are sent.
+    mask : str
+        "1" for a claim that was kept, and "0" for one that was dropped.
+    filter : str
+        Digest of the filter that decided.
+    alpha : float
+        Its level.
+    question : str or None
+        A keyed hash of the question; None for an answer that stands alone.
+    calibrated : bool
+        Whether the question calibrated the filter.
+    labels : str or None
+        The labels, as JSON, where the answer was judged.
+    drawn : bool or None
+        Whether it was chosen blindly to be judged.
+    """
+
+    id: str
+    mask: str
+    filter: str
+    alpha: float
+    question: str | None = None
+    calibrated: bool = False
+    labels: str | None = None
+    drawn: bool | None = None
+
+
+class Journal:
+    """Answers, labels and open runs.
+
+    Parameters
+    ----------
+    folder : path-like or None
+        Where the file stands; None keeps the newest answers in memory.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be used.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self.in_folder = folder is not None
+        path = ":memory:"
+        if folder is not None:
+            path = os.path.join(folder, "journal.sqlite")
+            Path(path).touch(0o600)  # SQLite's other files follow it
+        self._lock = threading.RLock()
+        self._db = sqlite3.connect(
+            path, timeout=10, check_same_thread=False, isolation_level=None
+        )
+        weakref.finalize(self, self._db.close)
+        try:
+            self._db.executescript(_TABLES)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"{path} cannot be used as a journal ({error}): name another folder"
+            ) from error
+
+    def add(self, entry: Entry) -> None:
+        """Take in an answer; it outlives this process when this returns.
+
+        Parameters
+        ----------
+        entry : Entry
+        """
+        places = ", ".join("?" * len(entry))
+        with self._lock:
+            row = self._db.execute(
+                f"INSERT INTO answers ({_FIELDS}) VALUES ({places})", entry
+            )
+            if not self.in_folder:
+                last = (row.lastrowid or 0) - _MOST_IN_MEMORY
+                self._db.execute("DELETE FROM answers WHERE number <= ?", (last,))
+
+    def label(self, name: str, labels: list[int], drawn: bool) -> Entry | None:
+        """Take in the labels of an answer; they are on the disk when this returns.
+
+        Parameters
+        ----------
+        name : str
+            The id of the answer.
+        labels : list of int
+            One per claim: 1, 0 or -1.
+        drawn : bool
+            Whether the answer was chosen blindly.
+
+        Returns
+        -------
+        Entry or None
+            None where the same labels were there already.
+
+        Raises
+        ------
+        RefusedError
+            If there is no such answer, or if it has other labels.
+        ValueError
+            If there are not as many labels as claims.
+        """
+        with self._lock:
+            query = f"SELECT {_FIELDS} FROM answers WHERE id = ?"
+            row = self._db.execute(query, (name,)).fetchone()
+            if row is None:
+                raise RefusedError(404, "no answer has this id")
+            entry = Entry(*row)
+            if len(labels) != len(entry.mask):
+                raise ValueError(
+                    f"{len(labels)} labels but {len(entry.mask)} claims: send one label "
+                    "for each claim"
+                )
+            text = json.dumps(labels)
+            if entry.labels == text and bool(entry.drawn) == drawn:
+                return None
+            if entry.labels is not None:
+                raise RefusedError(409, "this answer has other labels")
+            self._save(
+                "UPDATE answers SET labels = ?, drawn = ?, judged = "
+                "(SELECT coalesce(max(judged), 0) + 1 FROM answers) WHERE id = ?",
+                (text, drawn, name),
+            )
+            return entry._replace(labels=text, drawn=drawn)
+
+    def judged(self, digest: str) -> Iterator[Entry]:
+        """Read the answers that were judged, in the order in which they were.
+
+        Parameters
+        ----------
+        digest : str
+            Of the filter that decided about them.
+
+        Yields
+        ------
+        Entry
+        """
+        query = f"SELECT {_FIELDS} FROM answers WHERE judged IS NOT NULL AND filter = ?"
+        rows = self._db.execute(f"{query} ORDER BY judged", (digest,)).fetchall()
+        yield from map(Entry._make, rows)
+
+    def open_run(self, name: str, digest: str, head: dict[str, Any]) -> None:
+        """Begin a run.
+
+        Parameters
+        ----------
+        name : str
+            Its id.
+        digest : str
+            Of the filter that decides.
+        head : dict
+            What is known beforehand.
+        """
+        row = name, digest, json.dumps(head), time.time()
+        self._save("INSERT INTO runs VALUES (?, ?, ?, ?)", row)
+
+    def add_step(
+        self, name: str, number: int, record: dict[str, Any], keep: bool
+    ) -> None:
+        """Take in a step with its decision; it is on the disk when this returns.
+
+        Parameters
+        ----------
+        name : str
+            The id of the run.
+        number : int
+            Of the step, from 0 on.
+        record : dict
+            The step as it was sent.
+        keep : bool
+            What was decided.
+        """
+        row = name, number, json.dumps(record), keep
+        with self._lock:
+            self._save("INSERT INTO steps VALUES (?, ?, ?, ?)", row)
+            times = time.time(), name
+            self._db.execute("UPDATE runs SET touched = ? WHERE id = ?", times)
+
+    def read_run(self, name: str) -> tuple[str, dict[str, Any], list[Any]] | None:
+        """Read an open run.
+
+        Parameters
+        ----------
+        name : str
+            Its id.
+
+        Returns
+        -------
+        (digest, head, steps) or None
+            ``steps`` are pairs of a step and its decision; None where no run has the id.
+        """
+        with self._lock:
+            query = "SELECT filter, head FROM runs WHERE id = ?"
+            row = self._db.execute(query, (name,)).fetchone()
+            if row is None:
+                return None
+            query = "SELECT record, keep FROM steps WHERE run = ? ORDER BY number"
+            steps = self._db.execute(query, (name,)).fetchall()
+        return row[0], json.loads(row[1]), [(json.loads(r), bool(k)) for r, k in steps]
+
+    def count_runs(self) -> int:
+        """Count the runs that are open.
+
+        Returns
+        -------
+        int
+        """
+        [count] = self._db.execute("SELECT count(*) FROM runs").fetchone()
+        return int(count)
+
+    def end_runs(self, name: str | None = None, *, before: float = 0.0) -> int:
+        """Remove a run, or those without a step for long, with all their texts.
+
+        Parameters
+        ----------
+        name : str, optional
+            The id of one run.
+        before : float
+            Runs without a step since then are removed: seconds since 1970.
+
+        Returns
+        -------
+        int
+            How many were removed.
+        """
+        with self._lock:
+            query = "SELECT id FROM runs WHERE id = ? OR touched < ?"
+            rows = self._db.execute(query, (name, before)).fetchall()
+            for row in rows:
+                self._db.execute("DELETE FROM steps WHERE run = ?", row)
+                self._db.execute("DELETE FROM runs WHERE id = ?", row)
+            if rows:  # the texts stand in its log until then
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(rows)
+
+    def _save(self, statement: str, values: tuple[Any, ...]) -> None:
+        """Change the file, and wait until the disk has it."""
+        with self._lock:
+            self._db.execute("PRAGMA synchronous=FULL")
+            try:
+                self._db.execute(statement, values)
+            finally:
+                self._db.execute("PRAGMA synchronous=NORMAL")

@@ -27,10 +27,13 @@ from methods import (
 )
 from real_data import agreement, base, load
 from saving import halves, options, run, wanted
+from scipy.sparse import block_array, coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets.fetch import get_data_home
 from skdcf.features import reasoning_features
+from skdcf.graphs import question_groups
 
 STRICT = [0.01, 0.02, 0.05, 0.1, 0.2]
 FEW = [0.02, 0.05, 0.1, 0.2]  # for sets of some hundred problems
@@ -73,7 +76,7 @@ def planted(chosen):
 
 
 def wordings(data):
-    """Groups by `original_question`, of which PRMBench has several per question."""
+    """Groups by `original_question`, and by the question that it became."""
     asked = {}
     for file in {name.split("/")[1] for name in data.graphs.ids}:
         path = get_data_home() / "prmbench" / f"{file}.jsonl"
@@ -81,7 +84,15 @@ def wordings(data):
             if line.strip():
                 asked[f"prmbench/{file}/{i}"] = json.loads(line)["original_question"]
     names = [name.removesuffix("/original") for name in data.graphs.ids]
-    return np.unique([asked[name] for name in names], return_inverse=True)[1]
+    wording = np.unique([asked[name] for name in names], return_inverse=True)[1]
+    # Two wordings may have become one question: no half may hold both.
+    question = np.unique(question_groups(data.graphs), return_inverse=True)[1]
+    shape = (wording.max() + 1, question.max() + 1)
+    pairs = coo_matrix((np.ones(len(wording)), (wording, question)), shape=shape)
+    _, component = connected_components(
+        block_array([[None, pairs], [pairs.T, None]], format="csr"), directed=False
+    )
+    return component[wording]
 
 
 def process_bench(chosen):

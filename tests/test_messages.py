@@ -64,7 +64,7 @@ NOT_REACHED = (
     "function of whole answers",
     "counts the claims that are kept, also of those that come later",
     "stop=True needs",
-    "of which edges=",
+    "edges={rule",
     "where a problem is expected",
     "X is ",
     "X has ",

@@ -7,6 +7,7 @@ environment of its own. Last comes what only a person can fill in.
     python .ci/release_check.py [--no-tests]
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 DIST = CHECKOUT / "dist"
+#: An image or a link: its mark, its words and its target.
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def run(*command, cwd=CHECKOUT):
@@ -26,10 +29,42 @@ def run(*command, cwd=CHECKOUT):
         sys.exit(f"release-check: FAILED: {' '.join(map(str, command))}")
 
 
-def check_distributions():
-    """Build both, and return the source distribution."""
+def with_addresses(text, url, version):
+    """A page with the address of the repository in its links and images."""
+    places = {"!": "raw", "": "blob"}
+
+    def absolute(match):
+        mark, words, target = match.groups()
+        if "://" in target:
+            return match[0]
+        return f"{mark}[{words}]({url.rstrip('/')}/{places[mark]}/v{version}/{target})"
+
+    return LINK.sub(absolute, text)
+
+
+def relative_links(text):
+    """The links of a page that lead nowhere outside of the repository."""
+    targets = (target for *_, target in LINK.findall(text))
+    return [target for target in targets if "://" not in target]
+
+
+def check_distributions(url):
+    """Build both, and return the source distribution.
+
+    They are built from a copy, whose README has the address in its links.
+    """
     shutil.rmtree(DIST, ignore_errors=True)
-    run(sys.executable, "-m", "build", "--outdir", DIST)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "skdcf"
+        left_out = shutil.ignore_patterns(
+            ".git", ".venv", "build", "dist", "*.egg-info"
+        )
+        shutil.copytree(CHECKOUT, copy, ignore=left_out)
+        if url:
+            readme = copy / "README.md"
+            text = readme.read_text("utf-8")
+            readme.write_text(with_addresses(text, url, version_of(copy)), "utf-8")
+        run(sys.executable, "-m", "build", "--outdir", DIST, cwd=copy)
     run(sys.executable, "-m", "twine", "check", "--strict", *sorted(DIST.iterdir()))
     run(sys.executable, "-m", "check_wheel_contents", *sorted(DIST.glob("*.whl")))
     (source,) = DIST.glob("*.tar.gz")
@@ -44,6 +79,19 @@ def check_tests(source):
         run("make", "test", cwd=Path(folder) / source.name.removesuffix(".tar.gz"))
 
 
+def version_of(checkout):
+    """The version that the package says."""
+    text = (checkout / "skdcf/_version.py").read_text("utf-8")
+    return re.search(r'"(.+)"', text)[1]
+
+
+def address():
+    """The address of the repository that a person has given, or None."""
+    setup = ConfigParser()
+    setup.read(CHECKOUT / "setup.cfg")
+    return setup["metadata"].get("url")
+
+
 def missing_by_hand():
     """Fields of the metadata that a person has to fill in before a release."""
     setup = ConfigParser()
@@ -52,7 +100,7 @@ def missing_by_hand():
 
 
 if __name__ == "__main__":
-    built = check_distributions()
+    built = check_distributions(address())
     if "--no-tests" not in sys.argv:
         check_tests(built)
     if missing := missing_by_hand():

@@ -275,6 +275,14 @@ def test_split_takes_usual_names_and_chains(tmp_path, capsys):
     assert first.edges.tolist() == [[0, 1]] and first.problem == "?"
     assert list(first.context) == PASSAGES and list(second.claims) == ["One."]
     assert main(["split", str(log), "-o", str(new), "--own", "response"]) == 2
+    write_lines(log, [row] * 30)
+    capsys.readouterr()
+    split = ["split", str(log), "-o", str(new)]
+    assert main(split) == 0
+    assert "30 answers have the question '?'" in capsys.readouterr().err
+    assert main([*split, "--group-by", "context"]) == 0
+    assert "--group-by" not in capsys.readouterr().err
+    assert len(set(read_jsonl(new).groups)) == 1
     write_lines(log, [{"answer": "One.", "asked": "?"}])
     capsys.readouterr()
     assert main(["split", str(log), "-o", str(new)]) == 0

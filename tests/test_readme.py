@@ -1,6 +1,7 @@
 """What README.md shows runs as it stands, and the files it names exist."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -23,12 +24,16 @@ def test_first_snippet_keeps_what_the_table_above_it_says(capsys):
     exec(compile(SNIPPETS[0], README.name, "exec"), {})
     shown = capsys.readouterr().out
     rows = re.findall(r"^\| (.+?) \| (true|\*\*false\*\*) \| (\S+)", TEXT, re.MULTILINE)
-    assert [decision.strip("~:") for *_, decision in rows] == ["kept", "kept"] + [
-        "dropped"
-    ] * 2
+    decisions = [decision.strip("~:") for *_, decision in rows]
+    assert decisions == ["kept"] * 3 + ["dropped"] * 2
     kept = [text for text, _, decision in rows if decision == "kept"]
-    assert shown.startswith("\n".join(kept) + "\n2 of 4 claims kept")
-    assert "it builds on claim 3" in shown
+    assert shown.startswith("\n".join(kept) + "\n3 of 5 claims kept")
+    assert "it builds on claim 4" in shown
+
+
+def test_the_first_program_has_at_most_ten_lines():
+    lines = [line for line in SNIPPETS[0].splitlines() if line.strip()]
+    assert len(lines) <= 10
 
 
 def test_snippet_with_numbers_keeps_its_promise(capsys):
@@ -41,10 +46,30 @@ def test_snippet_with_numbers_keeps_its_promise(capsys):
     assert learnt > plain > 1
 
 
-def test_files_exist():
-    named = re.findall(r"`((?:docs/|LICENSE)[\w./]*)`", TEXT)
-    assert named
-    assert [name for name in named if not (README.parent / name).exists()] == []
+LINKS = re.findall(r"\]\(([^)]*)\)", TEXT)
+
+
+def test_every_pointer_is_a_link_within_the_repository():
+    assert len(LINKS) > 10
+    assert [name for name in LINKS if not (README.parent / name).exists()] == []
+    assert re.findall(r"`(?:docs|benchmarks|examples)/[\w./]*`", TEXT) == [
+        "`benchmarks/promise.py`"
+    ] * TEXT.count("`benchmarks/promise.py`")
+
+
+def test_a_release_writes_the_address_into_links_and_images():
+    """The index shows README alone, where what is relative leads nowhere."""
+    script = runpy.run_path(str(README.parent / ".ci/release_check.py"))
+    text = script["with_addresses"](TEXT, "https://example.org/skdcf", "1.2.3")
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert len(links) == len(LINKS)
+    assert all(link.startswith("https://example.org/skdcf/") for link in links)
+    assert (
+        "](https://example.org/skdcf/raw/v1.2.3/docs/guide/figures/promise.svg)" in text
+    )
+    assert "](https://example.org/skdcf/blob/v1.2.3/docs/guide/tutorial.rst)" in text
+    assert script["relative_links"](TEXT) == LINKS
+    assert script["relative_links"](text) == []
 
 
 def test_make_targets_exist():

@@ -1,15 +1,28 @@
 """The directive ``showcase``: an answer before and after a filter, made by the filter."""
 
 from functools import cache
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
+TUTORIAL = Path(__file__).resolve().parent.parent / "guide/tutorial"
+
 
 def setup(app):
-    """Register the directive."""
+    """Register the directive, and write the example of a report beside the pages."""
     app.add_directive("showcase", Showcase)
+    app.connect("build-finished", write_example)
     return {"parallel_read_safe": True}
+
+
+def write_example(app, error):
+    """The report of the filter that the landing page shows at work."""
+    from skdcf.reporting import write_report
+
+    if error is None and app.builder.format == "html":
+        model, graphs, labels = filter_of_tutorial()
+        write_report(Path(app.outdir) / "example_report.html", model, graphs, labels)
 
 
 class Showcase(Directive):
@@ -21,10 +34,10 @@ class Showcase(Directive):
         from skdcf._drawing import problem_html
         from skdcf._html import card
 
-        explained = choose(explain_answers())
         if "short" in self.options:
-            html = card(in_words(explained))
+            html = card(in_words(choose(explain_tutorial())))
         else:
+            explained = choose(explain_answers())
             before = card(problem_html(explained.graph), "The answer")
             html = beside(before, explained._repr_html_())
         return [nodes.raw("", html, format="html")]
@@ -51,10 +64,34 @@ def in_words(explained):
         for claim, kept in zip(claims, explained.kept, strict=True)
     )
     question = f'<p class="problem">{escape(explained.graph.problem)}</p>'
+    passages = "<br>".join(escape(text) for text in explained.graph.context)
     return question + beside(
+        f'<p class="title">Retrieved</p>{passages}',
         f'<p class="title">Before</p>{" ".join(before)}',
         f'<p class="title">After</p>{" ".join(after)}',
     )
+
+
+@cache
+def filter_of_tutorial():
+    """A filter of answers over passages, and answers that it has not seen."""
+    from skdcf import CoherentConformalFilter
+    from skdcf.datasets import read_jsonl
+    from skdcf.features import reasoning_features
+
+    judged, test = (
+        read_jsonl(TUTORIAL / f"{name}.jsonl") for name in ("judged", "test")
+    )
+    columns = reasoning_features()
+    model = CoherentConformalFilter(features=columns, alpha=0.1, random_state=0)
+    return model.fit(judged.graphs, judged.labels), test.graphs, test.labels
+
+
+def explain_tutorial():
+    """What that filter did to these answers."""
+    from skdcf.inspection import explain
+
+    return explain(*filter_of_tutorial())
 
 
 @cache

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+from .._checks import printable
 from ..datasets import records
 from ..datasets.jsonl import read_lines
 from ..datasets.runs import read_run
 from ..edges import chain_edges, no_edges
+from ..graphs.hashes import most_answers
 from ..llm import split_sentences
 from . import _files as files
 
@@ -32,6 +34,7 @@ def split(options):
     read_answer = files.answer_reader(options)
     rule = _RULES[options.edges]
     counts = Counter()
+    asked = Counter()
 
     def cut(record):
         if "claims" in record:
@@ -50,6 +53,8 @@ def split(options):
             question=bool(graph.problem),
             context=bool(graph.context),
         )
+        if problem.group is None:
+            asked[graph.problem] += 1
         return problem
 
     problems = read_lines(files.source(options.problems), cut, "raise", dropped=[])
@@ -58,6 +63,14 @@ def split(options):
         f"{counts['answers']} answers cut into {counts['claims']} sentences; "
         f"{counts['question']} have a question, {counts['context']} have passages"
     )
+    del asked[None]
+    for text, n in asked.most_common(1):
+        if n > most_answers(counts["answers"]):
+            files.inform(
+                f"{n} answers have the question {printable(text)!r}: if it is an "
+                "instruction, split again and say what names the question, with --group-by "
+                "context (the passages), --group-by none, or a key of your lines"
+            )
     for key, what in (("problem", "question"), ("context", "context")):
         if not counts[what]:
             files.inform(

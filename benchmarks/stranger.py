@@ -1,0 +1,129 @@
+"""A stranger's log through the commands of the tutorial, and its coverage counted by hand.
+
+python benchmarks/stranger.py [--draws N]
+
+750 answers of the made-up help desk under keys that skdcf does not know, with an instruction in
+place of the question and no edges. 20 to 300 of them are judged, drawn anew each time; what is kept
+of the others is compared with the truth here, by words, and by nothing of the package. At the end
+10,000 answers are filtered, for time and memory. Saves results/stranger.json.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import runpy
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import chdir
+from pathlib import Path
+
+import numpy as np
+from saving import RESULTS
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = "--map prompt=problem,reply=answer --map retrieved=context --group-by context"
+SIZES, ALPHA, MANY = (20, 50, 100, 300), 0.1, 10_000
+
+
+def skdcf(command):
+    """Run a command as a user does; what it printed is shown where it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "skdcf", *command.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    if done.returncode:
+        raise SystemExit(f"skdcf {command}\n{done.stderr}")
+
+
+def write_log(name, n, seed):
+    """A log under a stranger's keys, and the truth: the false sentences of each answer."""
+    draw = runpy.run_path(str(ROOT / "docs/guide/tutorial/make_log.py"))["draw"]
+    rng = random.Random(seed)
+    truth = {}
+    with open(name, "w", encoding="utf-8") as file:
+        for i in range(n):
+            _, passages, sentences, verdicts = draw(rng, i)
+            row = {
+                "ticket": f"T{i}",
+                "prompt": "Summarise what was found.",
+                "retrieved": passages,
+                "reply": " ".join(sentences),
+            }
+            file.write(json.dumps(row) + "\n")
+            truth[row["ticket"]] = dict(zip(sentences, verdicts, strict=True))
+    return truth
+
+
+def judge(drawn, truth):
+    """What `skdcf label` writes for answers that a person judged wholly."""
+    with open("judged.jsonl", "w", encoding="utf-8") as file:
+        for row in drawn:
+            verdicts = truth[row["ticket"]]
+            labels = [verdicts[claim] for claim in row["claims"]]
+            metadata = row["metadata"] | {"label_meaning": "supported"}
+            line = row | {"labels": labels, "metadata": metadata}
+            file.write(json.dumps(line) + "\n")
+
+
+def count(truth, judged):
+    """Share of new answers without a false sentence in their text, and true ones kept."""
+    clean, kept = [], []
+    for line in Path("kept.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        if row["ticket"] in judged:
+            continue
+        verdicts = truth[row["ticket"]]
+        clean.append(not any(c in row["reply"] for c, v in verdicts.items() if not v))
+        kept.append(sum(c in row["reply"] for c, v in verdicts.items() if v))
+    return float(np.mean(clean)), float(np.mean(kept))
+
+
+def measure(n_draws):
+    """{number of labels: coverage and true sentences with their errors}."""
+    truth = write_log("log.jsonl", 750, seed=5)
+    skdcf(f"split log.jsonl -o new.jsonl {NAMES}")
+    rows = [json.loads(line) for line in Path("new.jsonl").read_text().splitlines()]
+    out = {}
+    for n in SIZES:
+        seen = []
+        for seed in range(n_draws):
+            drawn = random.Random(seed).sample(rows, n)
+            judge(drawn, truth)
+            skdcf(f"fit judged.jsonl -o m.skops --alpha {ALPHA}")
+            skdcf("filter m.skops new.jsonl -o kept.jsonl --text-key reply")
+            seen.append(count(truth, {row["ticket"] for row in drawn}))
+        mean = np.mean(seen, axis=0)
+        error = np.std(seen, axis=0, ddof=1) / np.sqrt(n_draws)
+        out[n] = {"coverage": [mean[0], error[0]], "true_kept": [mean[1], error[1]]}
+        print(n, out[n], flush=True)
+    return out
+
+
+def filter_many():
+    """Seconds and megabytes that `skdcf filter` takes for many answers."""
+    write_log("many.jsonl", MANY, seed=6)
+    skdcf(f"split many.jsonl -o many_new.jsonl {NAMES}")
+    start = time.perf_counter()
+    skdcf("filter m.skops many_new.jsonl -o many_kept.jsonl --text-key reply")
+    seconds = time.perf_counter() - start
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {"answers": MANY, "seconds": seconds, "megabytes": largest}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=20, help="sets of judged answers")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        found = {"labels": measure(chosen.draws), "filter": filter_many()}
+    found["draws"] = chosen.draws
+    text = json.dumps(found, indent=1)
+    (RESULTS / "stranger.json").write_text(text + "\n", encoding="utf-8")
+    print(text)

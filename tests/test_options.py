@@ -1,0 +1,163 @@
+"""Options that no other test sets: each of them makes the difference that it names."""
+
+import numpy as np
+import pytest
+
+import skdcf
+from skdcf import HardCF
+from skdcf.datasets import make_reasoning_graphs, make_word_problems
+from skdcf.evaluation import compare_filters
+from skdcf.guarantees import NoFalseClaim
+from skdcf.inspection import permutation_importance, single_feature_ablation
+from skdcf.labelling import ReviewOrder, next_to_label, review_curve
+from skdcf.monitoring import CoverageMonitor, release_claims
+from skdcf.reporting import write_report
+
+X, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
+WORDS, WORD_LABELS = make_word_problems(120, random_state=0, return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def filter():
+    return HardCF("frequency-score", alpha=0.1).fit(X[:120], Y[:120])
+
+
+@pytest.fixture(scope="module")
+def word_filter():
+    batch = WORDS.replace_features(WORDS.sizes[WORDS.problem_of][:, None] * 1.0, ["n"])
+    batch = batch.replace_features(
+        np.random.default_rng(0).uniform(size=(batch.n_claims, 1)), ["chance"]
+    )
+    return HardCF(0, alpha=0.3).fit(batch, WORD_LABELS), batch
+
+
+# --- filters -------------------------------------------------------------------------
+
+
+def test_filtered_answers_come_as_texts(word_filter):
+    cf, batch = word_filter
+    texts = cf.filter(batch, output="text")
+    graphs = cf.filter(batch)
+    assert texts == ["\n".join(graph.claims or ()) for graph in graphs]
+    assert any(texts)
+
+
+def test_margins_at_another_level(filter):
+    at_level = np.concatenate([*filter.decision_function(X[120:], alpha=0.3)])
+    kept = np.concatenate([*filter.predict(X[120:], 0.3)])
+    np.testing.assert_array_equal(at_level > 0, kept)
+    assert kept.sum() > np.concatenate([*filter.predict(X[120:])]).sum()
+
+
+@pytest.mark.parametrize(
+    "option", [{"max_depth": 1}, {"learning_rate": 0.9}, {"label": "own"}]
+)
+def test_settings_of_boosted_trees(option):
+    pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    labels = [rng.integers(2, size=size) for size in X.sizes]
+    usual, other = (
+        skdcf.XGBoostCF(n_estimators=5, random_state=0, **options).fit(X, labels)
+        for options in ({}, option)
+    )
+    assert not np.allclose(usual.confidence(X), other.confidence(X))
+
+
+@pytest.mark.parametrize("kind", ["IndependentFactuality", "SingleFeatureCF"])
+def test_presets_take_the_guarantees_of_all_filters(kind):
+    """What they keep is what a filter of these settings keeps."""
+    edges = "none" if kind == "IndependentFactuality" else "given"
+    settings = {"alpha": 0.2, "guarantee": NoFalseClaim(max_false=1)}
+    preset = getattr(skdcf, kind)("frequency-score", **settings)
+    general = HardCF("frequency-score", edges=edges, **settings)
+    masks = [
+        np.concatenate([*cf.fit(X[:120], Y[:120]).predict(X)])
+        for cf in (preset, general)
+    ]
+    np.testing.assert_array_equal(*masks)
+
+
+# --- what looks at filters -----------------------------------------------------------
+
+
+def test_importance_at_another_level(filter):
+    def means(filter, alpha=None):
+        options = {"alpha": alpha, "n_repeats": 1, "random_state": 0}
+        return permutation_importance(filter, X[120:], Y[120:], **options).mean
+
+    np.testing.assert_array_equal(means(filter, 0.05), means(filter.with_alpha(0.05)))
+    assert (means(filter, 0.05) != means(filter)).any()
+
+
+def test_ablation_with_ties_dropped():
+    options = {"cv": 2, "random_state": 0}
+    report = single_feature_ablation(
+        {"all": HardCF("frequency-score")},
+        X,
+        Y,
+        [0.2],
+        ["claim_index"],
+        beta_mix=[0.0],
+        ties="exclude",
+        **options,
+    )
+    column = skdcf.SingleFeatureCF("claim_index")
+    expected = compare_filters({"claim_index": column}, X, Y, [0.2], **options)
+    np.testing.assert_array_equal(report.retention[1], expected.retention[0])
+
+
+def test_a_report_of_groups_and_of_fewer_answers(filter, tmp_path):
+    pages = {}
+    for name, options in {
+        "usual": {},
+        "by": {"by": lambda batch: np.where(batch.sizes > 7, "long one", "short one")},
+        "groups": {"groups": np.arange(120) // 2},
+        "n_answers": {"n_answers": 2},
+    }.items():
+        path = write_report(
+            tmp_path / f"{name}.html", filter, X[120:], Y[120:], alphas=[0.2], **options
+        )
+        pages[name] = path.read_text("utf-8")
+    assert "long one" in pages["by"] and "long one" not in pages["usual"]
+    assert "60 questions" in pages["groups"] and "60 questions" not in pages["usual"]
+    assert len(pages["n_answers"]) < 0.5 * len(pages["usual"])
+
+
+# --- levels of what people are asked -------------------------------------------------
+
+
+def test_orders_of_people_at_another_level(filter):
+    """Where more is kept, others are asked for, and fewer checks are worth it."""
+    unjudged = [np.full_like(labels, -1) for labels in Y[120:150]]
+    strict, loose = (
+        [
+            next_to_label(filter, X[120:150], unjudged, alpha=alpha),
+            ReviewOrder(filter, X[120:150], alpha).next(),
+            review_curve(filter, X[120:150], Y[120:150], alpha=alpha, checks=(0,)),
+        ]
+        for alpha in (0.02, 0.4)
+    )
+    for at_strict, at_loose in zip(strict, loose, strict=True):
+        assert at_strict != at_loose
+
+
+# --- groups and batches --------------------------------------------------------------
+
+
+def test_errors_of_a_group_are_told_apart():
+    names = ["a", "b"] * 60
+    batch = [
+        g.replace(metadata={"kind": k}) for g, k in zip(X[:120], names, strict=True)
+    ]
+    cf = HardCF("frequency-score", alpha=0.3, guarantee=NoFalseClaim(by="kind"))
+    cf.fit(batch, Y[:120])
+    summaries = [
+        CoverageMonitor(cf).update_errors(np.ones(5, bool), group=group).summary()
+        for group in ("a", "b")
+    ]
+    assert summaries[0] != summaries[1]
+
+
+def test_questions_of_a_batch_that_is_shown(filter):
+    with pytest.raises(ValueError, match="one of 2 answers to the same question"):
+        release_claims(filter, X[120:140], 0.3, groups=np.arange(20) // 2)

@@ -276,6 +276,29 @@ def test_lists_of_parents_survive_a_file():
     assert graph.feature_names == ("score",)
 
 
+def test_columns_of_a_frame_under_other_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {
+            "problem": ["p"] * 2,
+            "number": [1, 0],
+            "said": ["second", "first"],
+            "asked": ["Why?"] * 2,
+            "about": ['{"source": "x"}'] * 2,
+            "parents": ["[0]", "[]"],
+        }
+    )
+    names = {
+        "claim": "number",
+        "text": "said",
+        "question": "asked",
+        "metadata": "about",
+    }
+    (graph,) = from_frame(frame, features=[], **names).graphs
+    assert graph.claims == ("first", "second") and graph.problem == "Why?"
+    assert graph.metadata == {"source": "x"}
+
+
 def test_lm_polygraph_undecided_claims():
     labels = [0, math.nan, 0]
     data = from_lm_polygraph(CLAIMS, ESTIMATES, labels=labels, edges=chain_edges)

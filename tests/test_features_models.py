@@ -181,6 +181,9 @@ def test_rewards_over_http(server):
     assert len(server.asked) == 2  # one request an answer, once
     wrong = StepReward(server.url, column=0)
     np.testing.assert_allclose(column(wrong, *graphs), [0.98, 0.99, 0.97])
+    named = StepReward(server.url, separator=" ;; <extra_0>", name="steps").fit(graphs)
+    assert named.transform(graphs).feature_names == ("steps",)
+    assert server.asked[-1]["messages"][1]["content"] == "ccc ;; <extra_0>"
 
 
 def test_a_server_that_fails_names_the_problem_and_loses_nothing(server):

@@ -20,6 +20,7 @@ from skdcf.plots import (
     ScoreDistributionDisplay,
     SoftHardDisplay,
 )
+from skdcf.relaxation import PathRelaxation
 
 plt = pytest.importorskip("matplotlib.pyplot")
 GRAPH = ReasoningGraph(np.zeros((3, 1)), [(0, 1), (0, 2)])
@@ -305,6 +306,10 @@ def test_soft_against_hard(data, trained):
     hard, soft = display.ax_.lines[1].get_data()
     np.testing.assert_array_equal(hard, display.report.hard_scores)
     np.testing.assert_array_equal(soft, display.report.soft_scores)
+    vague = SoftHardDisplay.from_estimator(
+        trained, graphs, y, [0.1], relaxation=PathRelaxation(max_temperature=0.5)
+    )
+    assert (vague.report.soft_scores != soft).any()
 
 
 def test_the_case_studies_show_the_claims_that_they_speak_of(checkout):

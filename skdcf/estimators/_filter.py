@@ -35,7 +35,7 @@ from ..ops.hard import (
     segment_sum,
 )
 from ..training import SoftTraining
-from . import _fit, _online
+from . import _chance, _fit, _online
 from ._door import (
     TIES,
     View,
@@ -734,6 +734,69 @@ class ConformalFilter(Settings):
         claims, view = self._claims(X)
         margins = (self._margin(claims, view, self._level(alpha)) for alpha in alphas)
         return np.array([margin > 0 for margin in margins])
+
+    def chance(
+        self, X: Problems, masks: Any = None, *, alpha: Level = None
+    ) -> NDArray[np.float64]:
+        """Chance of each text that something false is in it: an estimate, no promise.
+
+        The promise is about all answers together, and this is about one of them. It comes
+        from the hazards of the scorer, and how far it can be trusted, an evaluation says
+        (`skdcf.metrics.evaluate_chances`).
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        masks : sequence of boolean masks, optional
+            What is kept of each problem, with all that it builds on. None is what
+            `predict` keeps.
+        alpha : float in (0, 1), optional
+            Level of `predict`, without ``masks``; None is the filter's own.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            NaN where nothing is kept, since there is no text.
+
+        Raises
+        ------
+        ValueError
+            If the scorer has no hazards, or masks do not fit the problems or keep a claim
+            without one that it builds on.
+
+        Examples
+        --------
+        >>> from skdcf import CoherentConformalFilter
+        >>> from skdcf.datasets import make_reasoning_graphs
+        >>> graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
+        >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:200], y[:200])
+        >>> chance = cf.chance(graphs[200:])
+        >>> seen = [(row[mask] == 0).any() for row, mask in zip(y[200:], cf.predict(graphs[200:]))]
+        >>> bool(abs(np.nanmean(chance) - np.mean(np.array(seen)[chance > 0])) < 0.1)
+        True
+        """
+        return _chance.chances_of(self, X, masks, alpha)
+
+    def first_claims(self, X: Problems, share: float = 0.0) -> NDArray[Any]:
+        """Masks of the safest claims of each problem, whatever alpha keeps of it.
+
+        Nothing is promised of such a text; `chance` says how likely it is wrong.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            The problems.
+        share : float in [0, 1], default=0.0
+            Share of the claims, rounded up; at least one.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            Shaped as in `predict`: those with the smallest path risks, each with all that
+            it builds on.
+        """
+        return _chance.first_claims_of(self, X, share)
 
     def path_risk(self, X: Problems) -> NDArray[Any]:
         """The largest risk among each claim and its ancestors.

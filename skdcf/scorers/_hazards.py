@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from .._parameters import UNIT, settings
 from ..graphs import GraphBatch
+from ..ops.chance import chance_of_error, fit_frailty
 from ..ops.hard import below_true_claims
 from ..ops.price import log_price
 from ..training.preparing import Standardizer
@@ -154,6 +155,11 @@ class NeymanPearsonScorer(Scorer):
         all false. As a member of a mixture the scorer has the hazards of each fold.
     true_after_error_ : float
         Share of true claims among those below a false one, in training.
+    frailty_ : ndarray of shape (3,) or None
+        (theta, a, b) of `chance`: how much answers differ in ways that no feature tells,
+        and an intercept and a slope of the log odds. None where nothing was learnt out of
+        fold, that is without ``public_prior`` and outside a mixture; the hazards then
+        count as they stand.
 
     Notes
     -----
@@ -182,7 +188,7 @@ class NeymanPearsonScorer(Scorer):
         "after_error": [UNIT],
         "random_state": ["random_state"],
     }
-    learns = True
+    learns = states_chances = True
 
     _: KW_ONLY
     after_error: float = 0.5
@@ -222,6 +228,7 @@ class NeymanPearsonScorer(Scorer):
         if self.public_prior is not None:
             fold_of = folds(len(batch), task.groups, N_FOLDS, task.rng)
             return self.fit_folds(batch, labels, [task], fold_of)[0][0]
+        self.frailty_: NDArray[np.float64] | None = None
         evidence = self._read(batch, labels, task)
         self._learn(evidence, batch.n_features, self._seed(task))
         return self
@@ -271,6 +278,7 @@ class NeymanPearsonScorer(Scorer):
         mixed = self._mixed(log_odds, batch)
         for fold, (part, rows) in enumerate(zip(parts, of_fold, strict=True)):
             unseen[rows] = part._price(mixed[rows], batch[fold_of == fold])
+        self.frailty_ = fit_frailty(mixed, labels, batch, unseen)
         tables = [part.table_ for part in parts if part.table_ is not None]
         self.table_ = join(tables, evidence.X.shape[1]) if tables else None
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
@@ -365,6 +373,9 @@ class NeymanPearsonScorer(Scorer):
             The confidence of each claim.
         """
         return self._price(self.hazard(batch), batch)
+
+    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return chance_of_error(self.hazard(batch), kept, batch, self.frailty_)
 
     def _price(self, log_odds, batch):
         q = self.after_error * self.true_after_error_

@@ -367,6 +367,18 @@ class MixtureScorer(Scorer):
             members = self._fresh_members(prior or None)
         return np.any([member.saw(batch) for member in members.values()], axis=0)
 
+    @property
+    def states_chances(self) -> bool:  # type: ignore[override]
+        """Whether some member states chances; the first one that does is asked."""
+        members = vars(self).get("members_") or self._fresh_members()
+        return any(member.states_chances for member in members.values())
+
+    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        for member in self.members_.values():
+            if member.states_chances:
+                return member.chance(batch, kept)
+        return super().chance(batch, kept)
+
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         each = np.array([m.confidence(batch) for m in self.members_.values()])
         each -= self._centre[:, None]

@@ -20,6 +20,7 @@ from .._parameters import settings
 from ..exceptions import GuaranteeWarning, SettingWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import question_hashes
+from ..ops.chance import chance_of_error
 from ..ops.price import log_price
 from ..training.preparing import Standardizer
 from ._scorer import Scorer, Task
@@ -100,6 +101,7 @@ class PublicPrior(Scorer):
     """
 
     learns = False
+    states_chances = True
     _parameter_constraints = {"file": [None, str, os.PathLike]}
     _opens, _ships = ("file",), "agreement"
 
@@ -317,6 +319,9 @@ class PublicPrior(Scorer):
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         q = 0.5 * self.true_after_error_
         return -log_price(self.hazard(batch), batch, q)
+
+    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return chance_of_error(self.hazard(batch), kept, batch)
 
 
 @cache

@@ -154,6 +154,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         How closely the confidence of a claim repeats itself in another batch, relative
         to ``1 + abs(confidence)``. Filters measure it as well, and lower their threshold
         by more than the larger of the two.
+    states_chances : bool
+        Whether `chance` says how likely something false is kept.
 
     Examples
     --------
@@ -173,6 +175,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     uses_alpha = False
     uses_relaxation = False
     resolution = 1e-10
+    states_chances = False
 
     def does_learn(self) -> bool:
         """Whether `fit` learns from the problems that it is given.
@@ -280,6 +283,28 @@ class Scorer(Settings, metaclass=ABCMeta):
         if not self.uses_alpha:
             return [self.fit(batch, labels, tasks[0])] * len(tasks)
         return [clone(self).fit(batch, labels, task) for task in tasks]
+
+    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Chance of each problem that something false is among what is kept.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        kept : ndarray of bool, shape (n_claims,)
+            What is kept, closed under ancestors.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            The chances, where ``states_chances`` is True; 0 where nothing is kept.
+
+        Raises
+        ------
+        ValueError
+            If the scorer states none.
+        """
+        raise ValueError(f"{self!r} states no chances")
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         """The confidence as a weighted sum of the features, where it is one.

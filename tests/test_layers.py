@@ -90,6 +90,7 @@ OF_THE_ROOM = {
     "test_price.py": "the bound between small and large problems",
     "test_prior.py": "weights of a blend against another minimiser",
     "test_rounding.py": "the size of the noise, which masks do not show",
+    "ways_to_answer.py": "clocks that run a hundred times as fast",
 }
 
 

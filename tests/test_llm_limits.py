@@ -6,6 +6,7 @@ Clocks are scaled: a hundredth of a second here is a second there.
 import json
 import threading
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -194,6 +195,7 @@ GEMINI = json.dumps(
             "",
             1.5,
         ),
+        ({}, "Your quota will reset after 12s.", 12),
         ({"x-ratelimit-reset": "12"}, "", 12),
         ({"x-ratelimit-reset": "soon"}, "try again later", None),
     ],
@@ -207,6 +209,14 @@ def test_a_reset_at_a_time_of_the_day():
     for value in (at, 1000 * at):
         wait = read_wait({"x-ratelimit-reset": f"{value:.0f}"}, "")
         assert 25 < wait <= 31
+    date = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+    headers = {
+        "anthropic-ratelimit-requests-reset": date,
+        "anthropic-ratelimit-requests-remaining": "0",
+        "anthropic-ratelimit-tokens-reset": "2000-01-01T00:00:00Z",
+        "anthropic-ratelimit-tokens-remaining": "16000",
+    }
+    assert 25 < read_wait(headers, "") <= 31
 
 
 def test_a_quota_per_minute_is_a_limit_and_an_empty_account_is_not():

@@ -268,6 +268,7 @@ _LONGEST = 400_000  # characters of a reply that are read
 _MOST_STARTS = 200  # places where an object may begin
 _THOUGHT = "</think>"  # ends what some servers leave in the reply
 SHORT = 300  # characters of a server's message that are shown
+_REFUSED = (429, 529)  # a limit, or too much load: it holds for all calls
 _PASSING = (408, 409, 425)  # and all from 500 on
 _HOPELESS = (401, 402, 403, 404)
 _FINISHED = ("stop", "length", "content_filter")
@@ -549,7 +550,7 @@ def fault_of(status: int, message: str, wait: float | None = None) -> Exception:
     spent = status == 429 and (empty or "insufficient_quota" in lowered)
     if status in _HOPELESS or spent:
         return EndpointError(fault)
-    if status == 429:
+    if status in _REFUSED:
         return RefusedError(fault, wait)
     if status in _PASSING or status >= 500:
         return PassingError(fault, wait)

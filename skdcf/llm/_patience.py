@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
 
@@ -27,9 +28,9 @@ _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _PART = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
 #: "Try again in 1m2.5s", "Please retry after 9 seconds", "retryDelay": "39s".
 _IN_WORDS = re.compile(
-    r"(?i)(?:(?:try again|retry) (?:in|after)|retryDelay\W+)\s*((?:[\d.]+\s*(?:ms|h|m|s)\w*\s*)+)"
+    r"""(?ix) (?: (?:try\ again|retry|reset) \ (?:in|after) | retryDelay\W+ )
+    \s* ( (?: [\d.]+ \s* (?:ms|h|m|s) \w* \s* )+ )"""
 )
-_RESET = "ratelimit-reset"
 
 T = TypeVar("T")
 
@@ -177,25 +178,29 @@ def read_wait(headers: dict[str, str], message: str) -> float | None:
     resets = {
         name: wait
         for name, value in headers.items()
-        if _RESET in name and (wait := _until(value)) is not None
+        if "ratelimit" in name
+        and "reset" in name
+        and (wait := _until(value)) is not None
     }
     spent = [
         wait
         for name, wait in resets.items()
-        if headers.get(name.replace("-reset", "-remaining"), "").strip() == "0"
+        if headers.get(name.replace("reset", "remaining"), "").strip() == "0"
     ]
     waits = spent or list(resets.values())
     return min(max(waits), _LONGEST_GUESS) if waits else None
 
 
 def _until(value):
-    """Seconds until a limit is reset: a duration, seconds, or a time since 1970."""
+    """Seconds until a limit is reset: a duration, seconds, a date, or a time since 1970."""
     with suppress(ValueError):
         number = float(value)
         if number > 1e9:
             number /= 1000 if number > 1e12 else 1
             number -= time.time()
         return max(number, 0.0) if math.isfinite(number) else None
+    with suppress(ValueError):
+        return max(datetime.fromisoformat(value).timestamp() - time.time(), 0.0)
     return _duration(value)
 
 

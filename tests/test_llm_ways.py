@@ -1,0 +1,54 @@
+"""The table of ways to answer, as the guide prints it."""
+
+import pytest
+
+pytest.importorskip("openai", reason="the openai client is not installed")
+
+import ways_to_answer
+
+#: Counts of calls that depend on which of several calls came first.
+TIMED = ("429", "overloaded", "log odds refused", "one slot", "schemas", "no system")
+QUICK = ("as asked", "LaTeX, all single", "verdict: a last sentence")
+QUICK += ("no verdict: two verdicts", "server-sent events")
+
+
+@pytest.fixture(autouse=True)
+def unchanged(monkeypatch):
+    """What the script sets for its clock is set back."""
+    module = ways_to_answer.transport_module
+    monkeypatch.setattr(module, "_back_off", module._back_off)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-ways-123456")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def printed(checkout):
+    """Calls, claims kept whole and claims kept spoiled, before and now, of each way."""
+    page = (checkout / "docs/guide/ways_to_answer.rst").read_text(encoding="utf-8")
+    rows = {}
+    for row in page.split("   * - ")[2:]:
+        name, _, *counts = [cell.strip() for cell in row.split("     - ")]
+        rows[name] = tuple(map(int, counts))
+    return rows
+
+
+def check(rows, expected):
+    for name, (n_calls, n_kept, n_spoiled) in rows.items():
+        *_, calls, kept, spoiled = expected[name]
+        assert (n_kept, n_spoiled) == (kept, spoiled), name
+        slack = 12 if name.startswith(TIMED) else 0
+        assert abs(n_calls - calls) <= slack, name
+
+
+def test_ways_that_are_quick(checkout):
+    check(ways_to_answer.table(QUICK), printed(checkout))
+
+
+@pytest.mark.long
+def test_all_ways(checkout):
+    expected = printed(checkout)
+    rows = ways_to_answer.table()
+    assert rows.keys() == expected.keys() and len(rows) >= 40
+    check(rows, expected)
+    refused = [name for name in rows if name.startswith("no verdict")]
+    for name, (_, n_kept, n_spoiled) in rows.items():
+        assert (n_kept, n_spoiled) == (0 if name in refused else 15, 0)

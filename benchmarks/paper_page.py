@@ -26,6 +26,7 @@ from reproduce import (
     FOLDS,
     INDEPENDENT,
     INDEX,
+    NARROW,
     REACHABILITY,
     SEARCHED,
     SYMBOLS,
@@ -36,7 +37,7 @@ from reproduce import (
 from skdcf.evaluation._report import mean_band
 
 HERE = Path(__file__).resolve().parent
-SIX = (CF, INDEPENDENT, BOOSTED, XGBOOST, REACHABILITY, INDEX, TABLED, SEARCHED)
+SIX = (CF, INDEPENDENT, BOOSTED, XGBOOST, REACHABILITY, INDEX, TABLED, NARROW, SEARCHED)
 OURS = (LINEAR, LOGISTIC, AUTO)
 NAMES = {
     CF: "CF, frequency",
@@ -57,6 +58,7 @@ STYLE = {
     REACHABILITY: ("#66a61e", "<"),
     INDEX: ("#1f78b4", ">"),
     TABLED: ("#d95f02", "o"),
+    NARROW: ("#a6cee3", "h"),
     SEARCHED: ("#e6ab02", "P"),
     LINEAR: ("#1b9e77", "^"),
 }

@@ -44,7 +44,7 @@ from skdcf.scorers import ClassifierScorer
 from skdcf.training import Adam, SoftTraining
 
 FOLDS, DRAWS, SEARCHES, TRAININGS = 20, 10, 3, 6
-TRIED = 16  # settings drawn for each level, besides the printed ones
+TRIED = 24  # settings drawn for each level, besides the printed ones
 MANY = 2000  # folds of a score that learns nothing
 JUDGED = 600  # new problems on which settings are compared
 TRAINING_LEVELS = (0.05, 0.1)
@@ -52,6 +52,7 @@ CASE_LEVEL, CASES = 0.06, 200
 CF, INDEPENDENT, BOOSTED = "CF", "Independent", "Boosted Independent"
 XGBOOST, REACHABILITY, INDEX = "XGBoost", "reachability", "claim index"
 TABLED, SEARCHED = "DCF, printed settings", "DCF, searched settings"
+NARROW = f"{TABLED}, margin 0.1"
 SINGLE = {
     CF: "frequency-score",
     REACHABILITY: "nx_reachability",
@@ -74,7 +75,13 @@ SYMBOLS = {
     "tau_s": "violation_temperature",
     "T_p": "keep_temperature",
     "tau_z": "gate_temperature",
+    "m": "margin",
+    "beta": "sharpness",
 }
+# Not printed: the margin of training, and the sharpness for MATH. The first values are those of
+# the paper's validation, which the printed settings take here.
+MARGINS = (20.0, 1.0, 0.1)
+SHARPNESS = {"math": (1.0, 5.0, 25.0), "felm": (1.0,)}
 
 
 # Problems, and what divides them
@@ -324,10 +331,12 @@ def correlated(X, y, parts, k):
 # Filters
 
 
-def printed(kind, alphas):
+def printed(kind, alphas, margin=MARGINS[0]):
     """The published procedure: one filter per level, with the printed settings."""
     return {
-        a: CoherentConformalFilter.from_paper(kind, a, **TIES).set_params(alpha=a)
+        a: CoherentConformalFilter.from_paper(kind, a, **TIES).set_params(
+            alpha=a, relaxation__margin=margin
+        )
         for a in alphas
     }
 
@@ -335,51 +344,63 @@ def printed(kind, alphas):
 def with_settings(settings, alpha):
     """The published procedure with settings by their symbols."""
     named = {SYMBOLS[key]: value for key, value in settings.items()}
-    relaxation = GridRelaxation(sharpness=1.0, margin=20.0, **named)
+    relaxation = GridRelaxation(**named)
     more = {"relaxation": relaxation, "training": SoftTraining.from_paper()}
     return CoherentConformalFilter("linear", alpha=alpha, **more, **TIES)
 
 
-def settings_tried():
-    """Random combinations of the values that the paper's two tables hold."""
-    values = defaultdict(set)
-    for kind in PROBLEMS:
-        for row in paper.table(f"hyperparameters_{kind}").values():
-            shared = TABLES["hyperparameters_felm"]["shared"]
-            for symbol in SYMBOLS:
-                values[symbol].add(row.get(symbol, shared.get(symbol)))
-    rng = np.random.default_rng(0)
-    return [
-        {symbol: float(rng.choice(sorted(values[symbol]))) for symbol in SYMBOLS}
-        for _ in range(TRIED)
-    ]
+def settings_tried(kind):
+    """Random combinations of the values that the paper's two tables hold.
+
+    Margin and, for MATH, sharpness come from values of ours. A sharpness that would open
+    the gate for good is drawn again with the rest.
+    """
+    values = {"m": {*MARGINS}, "beta": {*SHARPNESS[kind]}}
+    shared = TABLES["hyperparameters_felm"]["shared"]
+    for symbol in [symbol for symbol in SYMBOLS if symbol not in values]:
+        values[symbol] = {
+            row.get(symbol, shared.get(symbol))
+            for kind in PROBLEMS
+            for row in paper.table(f"hyperparameters_{kind}").values()
+        }
+    rng, tried = np.random.default_rng(0), []
+    while len(tried) < TRIED:
+        drawn = {
+            symbol: float(rng.choice(sorted(values[symbol]))) for symbol in SYMBOLS
+        }
+        if drawn["beta"] * drawn["tau_z"] < 1:
+            tried.append(drawn)
+    return tried
 
 
 def reference(alpha):
     """What the printed procedure is compared with."""
     return {
         LINEAR: CoherentConformalFilter("linear", alpha=alpha, **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(label="own"), alpha=alpha, **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(label="hazard"), alpha=alpha, **TIES),
     }
 
 
 def trainings(kind, alpha):
     """The printed settings, trained in other ways."""
+    longer = {"optimizer": Adam(max_iter=1000, validation_size=None)}
+    wide, narrow = MARGINS[0], MARGINS[-1]
     variants = {
-        "as printed": {},
-        "patience 100, at most 1,000 epochs": {
-            "optimizer": Adam(max_iter=1000, patience=100)
-        },
-        "1,000 epochs, no stopping": {
-            "optimizer": Adam(max_iter=1000, validation_size=None)
-        },
-        "start from a logistic regression": {"start": "coherent"},
+        "as printed": (wide, {}),
+        "patience 100, at most 1,000 epochs": (
+            wide,
+            {"optimizer": Adam(max_iter=1000, patience=100)},
+        ),
+        "1,000 epochs, no stopping": (wide, longer),
+        "start from a logistic regression": (wide, {"start": "coherent"}),
+        f"margin {narrow:g}": (narrow, {}),
+        f"margin {narrow:g}, 1,000 epochs, no stopping": (narrow, longer),
     }
     out = {
-        name: CoherentConformalFilter.from_paper(kind, alpha, **TIES).set_params(
+        name: printed(kind, [alpha], margin)[alpha].set_params(
             training=SoftTraining.from_paper().set_params(**change)
         )
-        for name, change in variants.items()
+        for name, (margin, change) in variants.items()
     }
     return out | {"the same start, sharper grid": sharpened().set_params(alpha=alpha)}
 
@@ -393,8 +414,9 @@ def learning(kind, alphas):
         BOOSTED: BoostedIndependentFactuality(**TIES),
         XGBOOST: XGBoostCF(**TIES),
         TABLED: printed(kind, alphas),
+        NARROW: printed(kind, alphas, MARGINS[-1]),
         LINEAR: CoherentConformalFilter("linear", **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(label="own"), **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(label="hazard"), **TIES),
         AUTO: CoherentConformalFilter("auto", **TIES),
     }
 
@@ -427,7 +449,7 @@ def felm_cells(folder):
         yield f"{INDEX}//{number}", (single_on_fold, "claim_index", X, *more)
         filters = learning("felm", alphas) | {
             f"{LOGISTIC}, no edges": IndependentFactuality(
-                ClassifierScorer(label="own"), **TIES
+                ClassifierScorer(label="hazard"), **TIES
             )
         }
         for name, filter in filters.items():
@@ -464,7 +486,7 @@ def drawn_cells(kind, levels, n_draws, make):
 
 def searched_filters(kind, alpha):
     """Everything that the search of a level compares."""
-    tried = {i: with_settings(s, alpha) for i, s in enumerate(settings_tried())}
+    tried = {i: with_settings(s, alpha) for i, s in enumerate(settings_tried(kind))}
     own = printed(kind, [alpha])[alpha]
     return {str(k): v for k, v in tried.items()} | {TABLED: own} | reference(alpha)
 
@@ -560,9 +582,9 @@ def summary(found):
     return out
 
 
-def searched(cells):
+def searched(kind, cells):
     """{level: best settings, what they keep, and the references}."""
-    tried, out = settings_tried(), {}
+    tried, out = settings_tried(kind), {}
     for alpha, draws in by_level(cells).items():
         kept = {name: [draw[name][0] for draw in draws] for name in draws[0]}
         choices = [str(i) for i in range(TRIED)]
@@ -738,8 +760,8 @@ def gathered(run):
     for kind in PROBLEMS:
         made = drawn_cells(kind, ALPHAS[kind], SEARCHES, searched_filters)
         found = run(f"search-{kind}", made)
-        out[f"search-{kind}"] = searched(found)
-        settings = {float(a): row["settings"] for a, row in searched(found).items()}
+        best = out[f"search-{kind}"] = searched(kind, found)
+        settings = {float(a): row["settings"] for a, row in best.items()}
         if len(found) == len(ALPHAS[kind]) * SEARCHES:  # those of every level are known
             again = main_cells(kind, settings)
             again = ((key, what) for key, what in again if key.startswith(SEARCHED))

@@ -58,11 +58,14 @@ CLEAR = 0.05  # p-value below which a change gets its star
 
 
 def read(folder):
-    """Saved experiments by name, and what the program of streaming printed."""
+    """Saved experiments by name, and what two programs printed."""
     files = [path for path in folder.glob("*.json") if path.stem != "headline"]
     saved = {path.stem: json.loads(path.read_text("utf-8")) for path in files}
-    online = folder / "online.txt"
-    return saved | ({"online": online.read_text("utf-8")} if online.exists() else {})
+    for name in ("online", "rivals"):
+        path = folder / f"{name}.txt"
+        if path.exists():
+            saved[name] = path.read_text("utf-8")
+    return saved
 
 
 def table(title, header, rows):
@@ -442,6 +445,22 @@ def written_section(results):
     yield table("True claims kept (coverage)", ["answers", *WRITTEN_LEVELS], rows)
 
 
+def rag_section(results):
+    """Conformal-RAG's own score, and other packages, on the data of Conformal-RAG."""
+    if "conformal-rag" not in results:
+        return
+    experiment = results["conformal-rag"]
+    yield heading("Against Conformal-RAG")
+    yield texts.RAG
+    names = [OWN_SCORE, LOGISTIC, AUTO]
+    pairs = [(AUTO, OWN_SCORE), (LOGISTIC, OWN_SCORE), (AUTO, LOGISTIC)]
+    yield comparison(experiment, KEPT, pairs, names)
+    if "rivals" in results:
+        lines = "".join(f"   {line}\n" for line in results["rivals"].splitlines())
+        yield texts.RIVALS
+        yield f".. code-block:: text\n\n{lines}"
+
+
 PRINTED = {
     "online": "Decisions while an answer is written",
     "edge_cases": "The guarantee at its edges",
@@ -640,6 +659,7 @@ def results_page(results):
     alt, caption = texts.FIGURES["labelled"]
     parts.append(figure("retention", *texts.FIGURES["retention"]))
     parts.append(figure("labelled", alt, caption.format(**falls(results))))
+    parts += rag_section(results)
     parts += written_section(results)
     parts.append(conditions(results))
     return joined(parts)
@@ -688,7 +708,8 @@ def joined(parts):
 def conditions(results):
     """Commits, versions and seeds."""
     versions = results["prmbench"]["versions"]
-    commits = sorted({e["commit"] for e in results.values() if "commit" in e})
+    saved = [found for found in results.values() if isinstance(found, dict)]
+    commits = sorted({found["commit"] for found in saved if "commit" in found})
     return "\n\n".join(
         [
             heading("Conditions"),

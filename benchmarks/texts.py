@@ -204,6 +204,26 @@ allow for the same answers being divided again and again; a star marks p < 0.05.
 :doc:`comparing` explains both. All filters of a table get the same columns unless a row says
 otherwise, and ties are broken in the same way."""
 
+RAG = """\
+Conformal-RAG (Feng et al., SIGIR 2025, arXiv:2506.20978) filters the claims of long answers by
+their similarity to the passages that a question has. On its authors' own data
+(`~skdcf.datasets.fetch_conformal_rag`: 1,603 answers to medical questions, judged by a
+**language model**) their published score is calibrated here as every other score. Regression
+and ``auto`` see columns that are computed from question, claims and passages, and neither that
+score nor a model. What they add over it is evidence, more than training: the regression gains
+most of it. Their paper also calibrates by group; ``by=`` does that here (:doc:`guarantee`), and
+is not part of this table."""
+
+RIVALS = """\
+The same data in two packages for the same promise, MACI (maci-conformal) and the ``Claim``
+query of cci-sdk, installed into an environment of their own by ``python benchmarks/rivals.py``.
+Every row gets the same answers. Rows of one score differ in the filter alone: MACI adds up
+costs within an answer and calibrates by group, cci-sdk does what `~skdcf.HardCF` does. MACI is
+made for the scores of several language models, which nobody published for these answers; here
+it combines the published score and two columns of skdcf. The regression was trained on half of
+the known answers, the other half of which calibrates. Errors are naive ones over the halves;
+the promise is the second number."""
+
 LABELS = {
     "qags-cnndm": """\
 Summaries of news by systems of 2018 and 2019, each sentence judged by three people against the

@@ -228,6 +228,19 @@ def test_what_is_public_stands_on_the_page_of_the_interface(checkout):
     assert names == documented
 
 
+def test_files_named_in_the_docstrings_of_modules_exist(checkout):
+    """A private name, as ``_fit``, is that of a file beside, or stands in the module."""
+    for path in python_files():
+        text = path.read_text(encoding="utf-8")
+        docstring = ast.get_docstring(ast.parse(text)) or ""
+        for name in re.findall(r"`([\w./]+\.(?:html|json|md|py|rst|toml))`", docstring):
+            folders = (path.parent, PACKAGE, checkout)
+            assert any((folder / name).exists() for folder in folders), (path, name)
+        for name in re.findall(r"`(_\w+)`", docstring):
+            defined = re.search(rf"^(?:class |def |){name}\b", text, re.MULTILINE)
+            assert (path.parent / f"{name}.py").exists() or defined, (path, name)
+
+
 def test_maths_without_sklearn():
     assert [
         place(path)

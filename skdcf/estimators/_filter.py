@@ -1,6 +1,6 @@
 """The filter: one class, whose presets differ in their defaults.
 
-How it is fitted stands in ``_fit``, how problems come in in ``_door``, and what they are
+How it is fitted stands in ``_fit``, how problems come in, in ``_door``, and what they are
 compared with in ``_origin``. A decision goes through this file from `ConformalFilter._look`
 over `ConformalFilter._claims` to `ConformalFilter._margin`.
 """

@@ -103,9 +103,8 @@ class ClassifierScorer(Scorer):
             If the problems have no features, or the classes of a classifier that was
             trained before do not say which one is true.
         """
-        _scorer.need_features(batch)
+        self._noise = noise_columns(_scorer.need_features(batch))
         target, judged = _targets(self.label, labels, batch)
-        self._noise = noise_columns(batch.features)
         X = self._informative(batch)
         if not judged.all():
             X = X[judged]
@@ -188,12 +187,13 @@ class ClassifierScorer(Scorer):
         ndarray of shape (n_claims, n_features)
             What each feature adds to each confidence.
         """
-        if not hasattr(getattr(self, "estimator_", None), "get_booster"):
+        classifier: Any = getattr(self, "estimator_", None)
+        if not hasattr(classifier, "get_booster"):
             return super().shap_values(batch, background)
         from xgboost import DMatrix
 
         rows = DMatrix(self._informative(batch))
-        contributions = self.estimator_.get_booster().predict(rows, pred_contribs=True)
+        contributions = classifier.get_booster().predict(rows, pred_contribs=True)
         return contributions[:, :-1].astype(np.float64)
 
     def _informative(self, batch):

@@ -112,7 +112,7 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
     features = X[:, :n_features]
     seen = (linear, features), (wide, X), (boosted, features), (forest, X)
     tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in seen]
-    return join(tables, X.shape[1])
+    return join([table for table in tables if table is not None], X.shape[1])
 
 
 @settings

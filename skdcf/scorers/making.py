@@ -84,7 +84,7 @@ class FunctionScorer(Scorer):
         return np.asarray(self.function_(batch))
 
 
-NAMED = {
+NAMED: dict[str, Callable[[], Scorer]] = {
     "auto": MixtureScorer,
     "linear": ConformalScorer,
     "neyman-pearson": lambda: NeymanPearsonScorer(random_state=None),
@@ -130,8 +130,10 @@ def _make(scorer, names):
                 f"FeatureScorer({scorer!r}) for the feature, or rename it"
             )
         return NAMED[scorer]()
-    if isinstance(scorer, (str, Integral)) and not isinstance(scorer, bool):
+    if isinstance(scorer, str):
         return FeatureScorer(scorer)
+    if isinstance(scorer, Integral) and not isinstance(scorer, bool):
+        return FeatureScorer(int(scorer))
     if hasattr(scorer, "predict_alpha"):
         raise ValueError(f"scorer is the filter {scorer!r}: pass its own scorer")
     kind = _kind_of(scorer)

@@ -1,4 +1,4 @@
-# make demo | test | long-tests | lint | docs | coverage | wheel-test | matrix | release-check | bench | paper | clean
+# make demo | test | long-tests | lint | docs | coverage | wheel-test | matrix | release-check | bench | paper | integrations | clean
 # Each target installs what it needs into .venv first. Needed beforehand: Python >= 3.11,
 # make and git. Another interpreter: make test PYTHON=/path/to/python3.12
 # Tests on published data look for it in the folder $SKDCF_DATA, and are skipped without.
@@ -18,7 +18,8 @@ RELEASE_ARGS ?=
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND ?= Agg
 
-.PHONY: demo test long-tests coverage wheel-test matrix release-check lint docs bench paper foreign clean
+.PHONY: demo test long-tests coverage wheel-test matrix release-check lint docs bench paper foreign \
+  integrations clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -83,8 +84,18 @@ endif
 foreign: $(VENV)/with-test
 	$(BIN)/python benchmarks/foreign_servers.py $(FOREIGN_ARGS)
 
+# Frameworks of agents, in an environment of their own; by hand, and not part of .ci/run.
+integrations: $(VENV)-integrations/ready
+	cd integrations && ../$(VENV)-integrations/bin/python langgraph_interrupt.py
+	cd integrations && ../$(VENV)-integrations/bin/python agents_guardrail.py
+
+$(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
+	$(PYTHON) -m venv $(VENV)-integrations
+	$(VENV)-integrations/bin/pip install --quiet --editable . -r integrations/requirements.txt
+	touch '$@'
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(VENV)-integrations build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
 	rm -rf .hypothesis
 	rm -rf docs/_build docs/generated docs/gallery docs/sg_execution_times.rst .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,105 @@
+"""
+Stop an agent at its first doubtful step
+========================================
+
+An agent that calls tools is stopped before a step that may be wrong, and a person is asked. The
+promise: no step that was carried out before the stop is wrong, with a chosen probability.
+"""
+
+# %%
+# Recorded runs
+# -------------
+# Messages as a chat has them. This made-up agent books rooms; the more guests a call names at
+# once, the more often it is wrong. People judged every message of the agent.
+
+import json
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skdcf import CoherentConformalFilter
+from skdcf.adapters import from_runs
+
+rng = np.random.default_rng(0)
+
+
+def record(task):
+    """A run of one to six bookings, with labels by the position of the message."""
+    messages = [{"role": "user", "content": f"Book rooms for party {task}."}]
+    labels = {}
+    for number in range(rng.integers(1, 7)):
+        guests = [f"guest {k}" for k in range(rng.integers(1, 20))]
+        function = {"name": "book", "arguments": json.dumps({"guests": guests})}
+        labels[len(messages)] = int(rng.random() > (len(guests) / 25) ** 2)
+        calls = [{"id": f"{number}", "function": function}]
+        messages += [
+            {"role": "assistant", "content": "", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": f"{number}", "content": "booked"},
+        ]
+    return {"task": task, "messages": messages, "labels": labels}
+
+
+data = from_runs([record(task) for task in range(600)])
+print(data.graphs[0].claims[0][:60], "...")
+
+# %%
+# A filter that looks back only
+# -----------------------------
+# With ``online=True`` the risk of a step is computed from the steps up to it.
+
+cf = CoherentConformalFilter(online=True, alpha=0.1, random_state=0)
+cf.fit(data.graphs[:300], data.labels[:300])
+print(cf.describe())
+
+# %%
+# The agent runs
+# --------------
+# ``stream`` asks for a step, and says whether it may be carried out. It ends after the first
+# that may not.
+
+
+def agent(run):
+    """The steps of a run, as the agent proposes them."""
+    for v, (text, row) in enumerate(zip(run.claims, run.features, strict=True)):
+        yield {"text": text, "features": row, "parents": [v - 1] if v else []}
+
+
+carried_out, wrong, stopped = [], 0, 0
+for run, labels in zip(data.graphs[300:], data.labels[300:], strict=True):
+    about = {"problem": run.problem, "feature_names": run.feature_names}
+    decisions = list(cf.stream(agent(run), stop=True, **about))
+    carried_out.append(sum(decisions))
+    stopped += not all(decisions)
+    wrong += any(labels[v] == 0 for v, keep in enumerate(decisions) if keep)
+print(f"{stopped} of 300 runs were stopped, {wrong} carried out a wrong step")
+assert wrong < 300 * (0.1 + 0.06)
+
+# %%
+# What a person does then
+# -----------------------
+# Whoever approves the step unchanged lets the agent go on, and is asked about every later step,
+# too: the filter has said no more of them. Whoever corrects it begins a new segment, and over
+# the whole run at most alpha times the number of segments is to be expected.
+
+# %%
+# The picture
+# -----------
+# One run with its stop, and how much is carried out at which level.
+
+masks = cf.predict(data.graphs[300:])
+shown = next(i for i, mask in enumerate(masks) if 2 <= mask.sum() < len(mask) - 1)
+risk = cf.path_risk([data.graphs[300 + shown]])[0]
+kept = int(masks[shown].sum())
+step = np.arange(1, len(risk) + 1)
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.2), layout="constrained")
+left.plot(step[:kept], risk[:kept], "o", color="C0", label="carried out")
+left.plot(step[kept], risk[kept], "s", color="C3", label="stop")
+left.plot(step[kept + 1 :], risk[kept + 1 :], "o", color="0.8", label="never proposed")
+left.axhline(cf.threshold(), color="k", ls="--", lw=1)
+left.set(xlabel="step", ylabel="path risk", xticks=step)
+left.legend(frameon=False)
+levels = [0.02, 0.05, 0.1, 0.2, 0.3]
+means = [np.mean([m.sum() for m in cf.predict(data.graphs[300:], a)]) for a in levels]
+right.plot(levels, means, "o-", color="C0")
+right.axhline(np.mean(np.diff(data.graphs[300:].offsets)), color="0.6", lw=1)
+right.set(xlabel="alpha", ylabel="steps carried out per run", ylim=(0, None))

@@ -1,0 +1,83 @@
+"""An agent that books rooms, its recorded runs, and the filter that stops it.
+
+The agent is a script in place of a language model. The more guests a call names at once, the more
+often it is wrong. Both examples use it, each in its framework.
+"""
+
+import json
+
+import numpy as np
+
+from skdcf import CoherentConformalFilter
+from skdcf.adapters import from_runs
+from skdcf.datasets import write_jsonl
+from skdcf.labelling import ReviewOrder
+
+ALPHA = 0.2
+N_STEPS = 4
+
+
+def question(task):
+    """What the user asks for."""
+    return f"Book rooms for party {task}."
+
+
+def proposed(task, step):
+    """The guests whom the agent names in a call."""
+    rng = np.random.default_rng((task, step))
+    return [f"guest {k}" for k in range(rng.integers(1, 20))]
+
+
+def is_right(task, step):
+    """What a person says of the call."""
+    chance = (len(proposed(task, step)) / 25) ** 2
+    return bool(np.random.default_rng((task, step, 1)).random() > chance)
+
+
+def recorded(task):
+    """A run as a log has it, with labels by the position of the message."""
+    messages = [{"role": "user", "content": question(task)}]
+    labels = {}
+    for step in range(N_STEPS):
+        arguments = json.dumps({"guests": proposed(task, step)})
+        call = {"id": str(step), "function": {"name": "book", "arguments": arguments}}
+        labels[len(messages)] = int(is_right(task, step))
+        messages += [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": str(step), "content": "booked"},
+        ]
+    return {"task": task, "messages": messages, "labels": labels}
+
+
+def fitted_filter():
+    """A filter that stops the agent, fitted on runs of 300 tasks."""
+    data = from_runs([recorded(task) for task in range(300)])
+    cf = CoherentConformalFilter(online=True, alpha=ALPHA, random_state=0)
+    return cf.fit(data.graphs, data.labels)
+
+
+def may_be_carried_out(cf, task, messages):
+    """Whether the last step of a run is kept: decided without what comes after it."""
+    run = from_runs([{"task": task, "messages": messages}])
+    return bool(cf.predict(run.graphs)[0][-1])
+
+
+def save_review(path, cf, runs, verdicts):
+    """Write what a person said of steps: for training, and never for calibration.
+
+    The runs end with the step that was asked about, and ``verdicts`` are by number of the run
+    and of the step.
+    """
+    data = from_runs(runs)
+    review = ReviewOrder(cf, data.graphs)
+    for (run, step), verdict in verdicts.items():
+        review.told(run, step, verdict)
+    graphs, labels = review.reviewed("the person on duty")
+    write_jsonl(path, graphs, labels)
+    print(review.describe())
+    try:
+        cf.calibrate(graphs, labels)
+    except ValueError as error:
+        print(f"to calibrate on these verdicts is refused: {str(error)[:70]}...")
+    else:
+        raise SystemExit("verdicts of a review have calibrated a filter")

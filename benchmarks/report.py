@@ -463,6 +463,8 @@ def rag_section(results):
 
 PRINTED = {
     "online": "Decisions while an answer is written",
+    "agents": "Agents that are stopped",
+    "judges": "Judges and people",
     "edge_cases": "The guarantee at its edges",
     "no_gain": "Where there is nothing to gain",
     "hard_speed": "Speed of filtering",

@@ -385,6 +385,8 @@ labels by up to .16, are left out."""
 MEASURED = {
     "online": "Streamed decisions of random graphs against ``predict``, their coverage,\n"
     "and what it costs not to look ahead.",
+    "agents": "Runs of agents that are stopped at the first doubtful step (:doc:`agents`).",
+    "judges": "What is missed by people's labels where models judged what calibrates.",
     "edge_cases": "What users do, and what it does to a coverage of 0.9: as promised, refused, or\n"
     "void where the filter cannot see what was done before it, or was told to accept it.",
     "no_gain": "Five kinds of generated data on which learning has little to learn from.",

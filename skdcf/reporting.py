@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ._drawing import CLAIMS_LISTED
 from ._files import write_text
 from ._html import card, escape, folded, page, table
+from .evaluation import evaluate_chances
 from .graphs import Labels, Problems
 from .inspection import explain
 from .labelling import describe_labels
@@ -98,8 +99,9 @@ def write_report(
         card(summary, "What was promised, and what came out"),
         _figure(report),
         report._repr_html_(),
+        *_chances(filter, batch, labels, groups),
         card(_more_labels(filter), "What more labels would give"),
-        *_answers(explain(filter, batch, labels), n_answers),
+        *_answers(explain(filter, batch, labels), _texts(filter, batch), n_answers),
     ]
     title = f"What was kept of {report.n_problems} answers"
     body = f"<h1>{escape(title)}</h1>{''.join(parts)}"
@@ -137,22 +139,58 @@ def _of_shown(report, j):
 
 def _figure(report):
     """What is kept, and what a reader meets, as drawings, where there is matplotlib."""
+    return "".join(
+        _drawing(kind, {"this filter": report})
+        for kind in ("ReportDisplay", "ShownDisplay")
+    )
+
+
+def _drawing(kind, report):
+    """A display in a frame; empty where there is no matplotlib."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         return ""
-    from .plots import ReportDisplay, ShownDisplay
+    from . import plots
 
-    drawings = []
-    for kind in (ReportDisplay, ShownDisplay):
-        display = kind.from_report({"this filter": report})
-        out = StringIO()
-        display.figure_.savefig(out, format="svg", bbox_inches="tight")
-        plt.close(display.figure_)
-        drawing = out.getvalue()[out.getvalue().index("<svg ") :]
-        style = '<svg style="max-width:100%;height:auto" '
-        drawings.append(drawing.replace("<svg ", style, 1))
-    return "".join(card(f'<div class="plot">{drawing}</div>') for drawing in drawings)
+    display = getattr(plots, kind).from_report(report)
+    out = StringIO()
+    display.figure_.savefig(out, format="svg", bbox_inches="tight")
+    plt.close(display.figure_)
+    drawing = out.getvalue()[out.getvalue().index("<svg ") :]
+    style = '<svg style="max-width:100%;height:auto" '
+    drawing = drawing.replace("<svg ", style, 1)
+    return card(f'<div class="plot">{drawing}</div>')
+
+
+def _chances(filter, batch, labels, groups):
+    """How far the chance of a single text can be trusted."""
+    title = "The chance of a single text"
+    if not filter.scorer_.states_chances:
+        reason = "the scorer orders claims, and does not say how likely an error is"
+        yield card(f"<p>No chance is stated of single texts: {reason}.</p>", title)
+        return
+    report = evaluate_chances(filter, batch, labels, groups=groups)
+    yield card(
+        "<p>The promise is about all answers together. Of each text that is shown the chance "
+        "that something false is in it is an estimate, and no promise. Below it is compared "
+        "with what these labels say.</p>",
+        title,
+    )
+    if report.n_texts.sum():
+        yield _drawing("ChanceDisplay", report)
+    yield report._repr_html_()
+
+
+def _texts(filter, batch):
+    """For each answer how likely its text is wrong, in words; empty where that is unknown."""
+    if not filter.scorer_.states_chances:
+        return [""] * len(batch)
+    chances = filter.chance(batch)
+    return [
+        "" if np.isnan(chance) else f", {chance:.0%} chance of something false"
+        for chance in chances
+    ]
 
 
 def _more_labels(filter):
@@ -171,14 +209,15 @@ def _more_labels(filter):
     )
 
 
-def _answers(explained, n_answers):
-    """The answers that keep a false claim, and some of all."""
-    missed = [e for e in explained if _keeps(e, 0)]
+def _answers(explained, chances, n_answers):
+    """The answers that keep a false claim, and some of all, each with its chance."""
+    answers = list(zip(explained, chances, strict=True))
+    missed = [answer for answer in answers if _keeps(answer[0], 0)]
     title = f"{len(missed)} of {len(explained)} answers keep a claim that is false"
     if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
         title += f"; {n_more} more keep one that nobody judged, which counts as false"
     yield card(_shown(missed, _MISSED), title)
-    examples = explained[:: max(1, len(explained) // max(1, n_answers))][:n_answers]
+    examples = answers[:: max(1, len(answers) // max(1, n_answers))][:n_answers]
     yield card(
         _shown(examples, n_answers), f"{len(examples)} of all answers, evenly spread"
     )
@@ -188,19 +227,20 @@ def _keeps(explanation, label):
     return bool((explanation.kept & (explanation.labels == label)).any())
 
 
-def _shown(explained, most):
+def _shown(answers, most):
     """The first answers, as many as a page can hold, and how many are left out."""
-    claims = np.cumsum([min(e.graph.n_claims, CLAIMS_LISTED) for e in explained[:most]])
+    sizes = [explanation.graph.n_claims for explanation, _ in answers[:most]]
+    claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
     n = int(np.sum(claims <= _CLAIMS))
-    parts = "".join(map(_folded, explained[:n]))
-    left = len(explained) - n
+    parts = "".join(_folded(*answer) for answer in answers[:n])
+    left = len(answers) - n
     left_out = f"<p>{left} more answers are left out, to keep this page small.</p>"
     return parts + left_out if left else parts
 
 
-def _folded(explanation):
+def _folded(explanation, chance):
     graph = explanation.graph
     kept = explanation.kept
     name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
-    summary = f"{kept.sum()} of {len(kept)} claims kept: {name}"
+    summary = f"{kept.sum()} of {len(kept)} claims kept{chance}: {name}"
     return folded(summary, explanation.body_html())

@@ -22,7 +22,7 @@ from .._checks import printable
 from .._files import iter_objects
 from .._messages import reworded
 from ..datasets import jsonl, records
-from ..estimators import CoherentConformalFilter
+from ..estimators import CoherentConformalFilter, refuse_without_hazards
 from ..exceptions import CalibrationWarning, LabelWarning
 from ..features import reasoning_features
 from ..graphs import GraphBatch, answer_text
@@ -39,6 +39,10 @@ from . import _files as files
 RESULT = "filtered"  # the key of the metadata under which the result stands
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # problems in memory at a time
+_NOT_PROMISED = (
+    "nothing is promised of this text: the filter keeps nothing of the answer, and these are "
+    "its safest claims"
+)
 _SHOWN = 20  # faults of lines
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
@@ -207,6 +211,8 @@ def filter_problems(options):
     """Write each problem with the mask of what is kept, its level per claim and the text."""
     files.check_folder(options.output)
     filter = load(options.model)
+    if options.at_least_one:
+        refuse_without_hazards(filter.scorer_)
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     read = files.problem_reader(options)
@@ -220,13 +226,11 @@ def filter_problems(options):
     path = files.source(options.problems)
     rows = jsonl.read_lines(path, read_line, "raise", dropped=[])
     if options.promise == "shown":
-        rows = _shown(filter, list(rows), alpha, options.one_each, counts)
+        rows = _shown(filter, list(rows), alpha, options, counts)
     else:
-        rows = _filtered(filter, rows, alpha, counts)
+        rows = _filtered(filter, rows, alpha, options, counts)
     if options.text:
-        lines = (
-            kept_text(row.problem.graph, row.mask) or options.empty for row in rows
-        )
+        lines = (marked_text(row) or options.empty for row in rows)
     else:
         about = {"alpha": alpha, "promise": options.promise}
         lines = (_format(row, about, options) for row in rows)
@@ -235,6 +239,16 @@ def filter_problems(options):
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
         f"problems; in {counts['empty']} of them nothing is left"
     )
+    if not filter.scorer_.states_chances:
+        files.inform(
+            "no chance is stated of single texts: the scorer orders claims, and does not say "
+            "how likely an error is"
+        )
+    if counts["outside"]:
+        files.inform(
+            f"in {counts['outside']} of these problems the filter keeps nothing, and the "
+            "safest claims are shown with their chance: nothing is promised of these texts"
+        )
 
 
 @dataclass
@@ -252,6 +266,10 @@ class Line:
         What is kept.
     levels : ndarray of float, shape (n_claims,)
         The smallest alpha at which each claim is kept.
+    chance : float or None
+        How likely something false is kept; None where that is not known, or nothing is.
+    is_promised : bool
+        Whether the text is one that the filter keeps.
     """
 
     problem: records.Problem
@@ -259,32 +277,55 @@ class Line:
     names: dict[str, str]
     mask: Any = None
     levels: Any = None
+    chance: float | None = None
+    is_promised: bool = True
 
 
-def _filtered(filter, rows, alpha, counts):
+def _filtered(filter, rows, alpha, options, counts):
     """Decide about each `Line` of ``rows``, and yield it."""
     # None shows progress where somebody watches, and is silent in a pipe.
     with tqdm(unit=" problems", disable=None) as bar:
         while chunk := list(islice(rows, _CHUNK)):
             graphs = GraphBatch.from_graphs([row.problem.graph for row in chunk])
             masks = filter.predict(graphs, alpha)
-            yield from _decided(filter, chunk, graphs, masks=masks, counts=counts)
+            yield from _decided(
+                filter, chunk, graphs, masks=masks, options=options, counts=counts
+            )
             bar.update(len(chunk))
 
 
-def _decided(filter, rows, graphs, *, masks, counts):
-    """Yield each `Line` with its mask and the levels of its claims."""
+def _decided(filter, rows, graphs, *, masks, options, counts):
+    """Yield each `Line` with its mask, its chance and the levels of its claims."""
     levels = filter.predict_alpha(graphs)
-    for row, mask, levels_of_row in zip(rows, masks, levels, strict=True):
-        n = int(mask.sum())
-        counts.update(problems=1, claims=len(mask), kept=n, empty=int(not n))
-        yield replace(row, mask=mask, levels=levels_of_row)
+    masks = list(masks)
+    outside = [False] * len(masks)
+    if options.at_least_one:
+        for i, first in enumerate(filter.first_claims(graphs)):
+            if not masks[i].any():
+                masks[i] = first
+                outside[i] = bool(first.any())
+
+    chances = np.full(len(masks), np.nan)
+    if filter.scorer_.states_chances:
+        chances = filter.chance(graphs, masks)
+
+    for i, row in enumerate(rows):
+        n = int(masks[i].sum())
+        counts.update(problems=1, claims=len(masks[i]), kept=n, empty=int(not n))
+        counts.update(outside=outside[i])
+        yield replace(
+            row,
+            mask=masks[i],
+            levels=levels[i],
+            chance=None if np.isnan(chances[i]) else round(float(chances[i]), 4),
+            is_promised=not outside[i],
+        )
 
 
-def _shown(filter, rows, alpha, one_each, counts):
+def _shown(filter, rows, alpha, options, counts):
     """Yield each `Line`, decided such that the texts that are shown can be trusted."""
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
-    masks = release_claims(filter, graphs, alpha, one_each=one_each)
+    masks = release_claims(filter, graphs, alpha, one_each=options.one_each)
     n_shown = sum(bool(mask.any()) for mask in masks)
     files.inform(
         f"{n_shown} of {len(rows)} answers are shown. Of the shown texts of a batch like this "
@@ -303,7 +344,9 @@ def _shown(filter, rows, alpha, one_each, counts):
         groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
         files.inform(f"each group is a batch of its own, of so many answers: {sizes}")
-    yield from _decided(filter, rows, graphs, masks=masks, counts=counts)
+    yield from _decided(
+        filter, rows, graphs, masks=masks, options=options, counts=counts
+    )
 
 
 def kept_text(graph, mask):
@@ -311,13 +354,26 @@ def kept_text(graph, mask):
     return " ".join(answer_text(graph.subgraph(mask)).split())
 
 
+def marked_text(row):
+    """Give the text of a `Line`, with a mark in front where nothing is promised of it."""
+    text = kept_text(row.problem.graph, row.mask)
+    if row.is_promised:
+        return text
+    return f"[nothing is promised; {row.chance:.0%} chance of something false] {text}"
+
+
 def _format(row, about, options):
     """A line as it came, under its own keys, with what was decided about it."""
     problem = row.problem
     result = about | {"claim_alpha": row.levels.tolist()}
+    # A text that the filter would not keep must not carry its level.
+    if not row.is_promised:
+        result = {"promise": "none", "note": _NOT_PROMISED}
+    if row.chance is not None:
+        result["chance"] = row.chance
     text = None
     if problem.graph.claims is not None:
-        text = kept_text(problem.graph, row.mask)
+        text = marked_text(row)
         result["text"] = text
     metadata = {**(problem.metadata or {}), RESULT: result}
     metadata.pop(files.NAMES, None)
@@ -569,7 +625,23 @@ def evaluate(options):
         model, graphs, labels, options.alphas, by=options.by
     )
     files.inform(f"labels: {labelling.describe_labels(graphs, labels)}")
-    files.show(asdict(report) if options.json else report, options.json)
+    chances = None
+    if options.picture:
+        refuse_without_hazards(model.scorer_)
+    if model.scorer_.states_chances:
+        chances = evaluation.evaluate_chances(model, graphs, labels)
+    if options.json:
+        files.show(asdict(report) | {"chances": chances and asdict(chances)}, True)
+    else:
+        level = model.calibration_.guarantee.level(None, model.alpha)
+        files.show(report, False)
+        if chances:
+            files.show(f"\nat alpha = {level:g}: {chances}", False)
+    if options.picture:
+        from ..plots import ChanceDisplay
+
+        ChanceDisplay.from_report(chances).figure_.savefig(options.picture)
+        files.inform(f"wrote {options.picture}")
 
 
 def compare(options):

@@ -1,5 +1,6 @@
 """Layer 5, estimators: the scikit-learn face."""
 
+from ._chance import refuse_without_hazards as refuse_without_hazards
 from ._filter import PROMISED as PROMISED
 from ._online import decide as decide
 from ._online import largest_risks as largest_risks

@@ -742,7 +742,7 @@ class ConformalFilter(Settings):
 
         The promise is about all answers together, and this is about one of them. It comes
         from the hazards of the scorer, and how far it can be trusted, an evaluation says
-        (`skdcf.metrics.evaluate_chances`).
+        (`skdcf.evaluation.evaluate_chances`).
 
         Parameters
         ----------

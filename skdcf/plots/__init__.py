@@ -4,6 +4,7 @@ Lines differ in colour, marker and dash, so that they can be told apart in grey.
 """
 
 from ._displays import (
+    ChanceDisplay,
     ImportanceDisplay,
     ReportDisplay,
     ScoreDistributionDisplay,
@@ -13,6 +14,7 @@ from ._displays import (
 from ._graph import ReasoningGraphDisplay
 
 __all__ = [
+    "ChanceDisplay",
     "ImportanceDisplay",
     "ReasoningGraphDisplay",
     "ReportDisplay",

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_choice, printable
 from .._parameters import settings
-from ..evaluation import ComparisonReport
+from ..evaluation import ChanceReport, ComparisonReport, evaluate_chances
 from ..graphs import Labels
 from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
 from ..metrics import FilterReport, evaluate_filter
@@ -334,6 +334,114 @@ class ShownDisplay(DisplayOfReports):
         ax.set_ylabel(PANELS["false among shown"][1])
         ax.set_xlim(0, 1)
         _from_zero(ax)
+        ax.legend(frameon=False, fontsize=8, loc="upper left")
+
+
+@settings
+class ChanceDisplay(Display):
+    """Chances that were stated of texts against the shares of them that are wrong.
+
+    Chances that are right lie on the diagonal; below it, they are too large.
+
+    Parameters
+    ----------
+    report : ChanceReport, or dict of str to ChanceReport
+        What to draw. A dict has the names that the legend shows.
+
+    Attributes
+    ----------
+    figure_ : matplotlib Figure
+        The figure.
+    ax_ : matplotlib Axes
+        The axes. A mark stands for a part of the texts; bars are 95 % intervals.
+
+    Examples
+    --------
+    >>> from skdcf import CoherentConformalFilter
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.plots import ChanceDisplay
+    >>> graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
+    >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:200], y[:200])
+    >>> display = ChanceDisplay.from_estimator(cf, graphs[200:], y[200:])
+    >>> display.ax_.get_xlabel()
+    'chance of something false that is stated'
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        masks: Any = None,
+        *,
+        ax: Any = None,
+        **settings: Any,
+    ) -> Self:
+        """Compare what a filter states of test problems with what came out, and draw it.
+
+        Parameters
+        ----------
+        estimator : fitted filter
+            A filter that states chances.
+        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+            Test problems.
+        y : sequence of 1-D arrays, one per problem
+            Their labels.
+        masks : sequence of boolean masks, optional
+            What is kept; None is what `predict` keeps.
+        ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of `skdcf.evaluation.evaluate_chances`.
+
+        Returns
+        -------
+        ChanceDisplay
+            An object of this class, drawn.
+        """
+        report = evaluate_chances(estimator, X, y, masks, **settings)
+        return cls.from_report(report, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, wrong: ArrayLike, chance: ArrayLike, *, ax: Any = None, **settings: Any
+    ) -> Self:
+        """Draw chances that are at hand.
+
+        Parameters
+        ----------
+        wrong : array-like of bool, shape (n_problems,)
+            Whether each text holds a false claim.
+        chance : array-like of shape (n_problems,)
+            What was stated; NaN where there is no text.
+        ax : matplotlib Axes, optional
+            Where to draw; None is a new figure.
+        **settings
+            Further parameters of `skdcf.evaluation.ChanceReport.from_predictions`.
+
+        Returns
+        -------
+        ChanceDisplay
+            An object of this class, drawn.
+        """
+        report = ChanceReport.from_predictions(
+            np.asarray(wrong), np.asarray(chance), **settings
+        )
+        return cls.from_report(report, ax=ax)
+
+    def _draw(self, axes):
+        (ax,) = axes
+        ax.plot([0, 1], [0, 1], color="k", lw=0.9, label="right")
+        for i, (name, report) in enumerate(by_name(self.report).items()):
+            style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
+            style |= {"linestyle": "none"}
+            bars = abs(report.seen_interval.T - report.seen)
+            named = printable(str(name)) or "texts that are shown"
+            ax.errorbar(report.stated, report.seen, yerr=bars, label=named, **style)
+        ax.set(xlim=(0, 1), ylim=(0, 1))
+        ax.set_xlabel("chance of something false that is stated")
+        ax.set_ylabel(PANELS["false among shown"][1])
         ax.legend(frameon=False, fontsize=8, loc="upper left")
 
 

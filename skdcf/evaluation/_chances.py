@@ -1,0 +1,252 @@
+"""Whether the chance that is stated of a text is the share of such texts that are wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import check_count
+from .._html import Table
+from ..graphs import Labels, Problems, question_groups
+from ..graphs.problems import Groups
+from ..graphs.ragged import flatten
+from ..metrics import mean_interval
+from ..ops.hard import segment_sum
+
+FEWEST = 20  # texts in a part, below which an interval says nothing
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChanceReport(Table):
+    """Chances that were stated and shares that were seen; prints as a table.
+
+    The texts are cut into parts of about equal size by the chance that is stated.
+
+    Parameters
+    ----------
+    stated : ndarray of shape (n_parts,)
+        Mean of the chances in each part.
+    seen : ndarray of shape (n_parts,)
+        Share of the questions in each part whose text holds a false claim, or one that
+        nobody judged; a mean over its answers where a question has several.
+    seen_interval : ndarray of shape (n_parts, 2)
+        95 % interval of it, over questions.
+    n_texts : ndarray of int, shape (n_parts,)
+        Texts in each part.
+    n_empty : int
+        Problems of which nothing is kept. They have no chance, and do not enter.
+    brier : float
+        Mean squared distance of the chance from what came out, 0 or 1.
+    brier_constant : float
+        That of the best constant, the share of texts that are wrong.
+    brier_error : float
+        Standard error of the difference of the two, over questions.
+    calibration_error : float
+        Mean distance of stated and seen over the parts.
+    calibration_error_expected : float
+        What chances that are right would show there by the draw of the texts, about.
+    """
+
+    stated: np.ndarray
+    seen: np.ndarray
+    seen_interval: np.ndarray
+    n_texts: np.ndarray
+    n_empty: int
+    brier: float
+    brier_constant: float
+    brier_error: float
+    calibration_error: float
+    calibration_error_expected: float
+
+    _fields = ("stated", "seen", "seen_interval", "n_texts")
+    _columns = {
+        "chance stated": "{stated:.3f}",
+        "share seen": "{seen:.3f}",
+        "95 % interval": "{seen_interval_low:.3f} - {seen_interval_high:.3f}",
+        "texts": "{n_texts:d}",
+    }
+
+    def _heading(self):
+        n = int(self.n_texts.sum())
+        if not n:
+            return "no text is shown, so that no chance is stated"
+        return (
+            f"something false in a text: stated and seen in {n} texts; squared error "
+            f"{self.brier:.3f}, {self.brier_constant:.3f} +- {self.brier_error:.3f} of the "
+            f"best constant; mean distance {self.calibration_error:.3f}, about "
+            f"{self.calibration_error_expected:.3f} if all is right"
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        wrong: NDArray[Any],
+        chance: NDArray[Any],
+        *,
+        groups: NDArray[Any] | None = None,
+        n_parts: int = 10,
+    ) -> ChanceReport:
+        """Report on chances that are at hand, whatever stated them.
+
+        Parameters
+        ----------
+        wrong : ndarray of bool, shape (n_problems,)
+            Whether each text holds a false claim.
+        chance : ndarray of shape (n_problems,)
+            What was stated; NaN where there is no text.
+        groups : ndarray of shape (n_problems,), optional
+            The question that each problem answers; None says that each is one of its own.
+        n_parts : int, default=10
+            Parts; fewer are made where they would have fewer than 20 texts.
+
+        Returns
+        -------
+        ChanceReport
+            The report.
+
+        Raises
+        ------
+        ValueError
+            If the arrays do not fit each other, or a chance is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skdcf.evaluation import ChanceReport
+        >>> rng = np.random.default_rng(0)
+        >>> chance = rng.random(1000)
+        >>> report = ChanceReport.from_predictions(rng.random(1000) < chance, chance)
+        >>> bool(report.brier < report.brier_constant - 3 * report.brier_error)
+        True
+        """
+        check_count("n_parts", n_parts, 1)
+        wrong = np.asarray(wrong, dtype=np.float64)
+        chance = np.asarray(chance, dtype=np.float64)
+        questions = np.arange(len(chance)) if groups is None else np.asarray(groups)
+        if not len(wrong) == len(chance) == len(questions):
+            raise ValueError(
+                f"there are {len(chance)} chances, {len(wrong)} texts and "
+                f"{len(questions)} groups, but one of each is needed for each problem"
+            )
+        shown = ~np.isnan(chance)
+        n_empty = int((~shown).sum())
+        wrong = wrong[shown]
+        chance = chance[shown]
+        questions = questions[shown]
+        if ((chance < 0) | (chance > 1)).any():
+            raise ValueError("a chance is below 0 or above 1, so that it is no chance")
+
+        n = len(chance)
+        n_parts = max(1, min(n_parts, n // FEWEST)) if n else 0
+        order = np.argsort(chance, kind="stable")
+        parts = [_part(wrong[p], chance[p], questions[p]) for p in _cut(order, n_parts)]
+        stated, seen, low, high, n_texts = np.array(parts).reshape(-1, 5).T
+
+        constant = wrong.mean() if n else np.nan
+        brier = _per_question((wrong - chance) ** 2, questions)
+        brier_constant = _per_question((wrong - constant) ** 2, questions)
+        difference = brier - brier_constant
+        m = len(difference)
+        return cls(
+            stated=stated,
+            seen=seen,
+            seen_interval=np.stack([low, high], axis=1),
+            n_texts=n_texts.astype(int),
+            n_empty=n_empty,
+            brier=float(brier.mean()) if m else np.nan,
+            brier_constant=float(brier_constant.mean()) if m else np.nan,
+            brier_error=float(difference.std(ddof=1) / np.sqrt(m)) if m > 1 else np.nan,
+            calibration_error=float(abs(stated - seen) @ n_texts / n) if n else np.nan,
+            # The mean distance of a binomial share is .8 of its standard deviation.
+            calibration_error_expected=float(
+                0.8 * np.sqrt(n_parts * constant * (1 - constant) / n)
+            )
+            if n
+            else np.nan,
+        )
+
+
+def _cut(order, n_parts):
+    return np.array_split(order, n_parts) if n_parts else []
+
+
+def _part(wrong, chance, questions):
+    """Stated, seen, the ends of its interval, and how many texts there are."""
+    right = 1 - _per_question(wrong, questions)
+    low, high = mean_interval(right, True, len(wrong))
+    return chance.mean(), 1 - right.mean(), low, high, len(wrong)
+
+
+def _per_question(values, questions):
+    """Mean over the answers to each question."""
+    _, code, count = np.unique(questions, return_inverse=True, return_counts=True)
+    return np.bincount(code, values) / count
+
+
+def evaluate_chances(
+    filter: Any,
+    X: Problems,
+    y: Labels,
+    masks: Any = None,
+    *,
+    alpha: float | None = None,
+    groups: Groups = None,
+    n_parts: int = 10,
+) -> ChanceReport:
+    """Compare the chances that a filter states with what came out on test problems.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        A filter with a scorer that has hazards, see `chance` of the filter.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Test problems, as in the filter's `fit`.
+    y : sequence of 1-D arrays, one per problem
+        Their labels. A claim whose label is unknown counts as false.
+    masks : sequence of boolean masks, optional
+        What is kept of each problem; None is what `predict` keeps.
+    alpha : float in (0, 1), optional
+        Level of `predict`, without ``masks``; None is the filter's own.
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers, as in `skdcf.metrics.evaluate_filter`.
+    n_parts : int, default=10
+        Parts into which the texts are cut by their chance, of at least 20 texts each.
+
+    Returns
+    -------
+    ChanceReport
+        Numbers per part, which print as a table.
+
+    Raises
+    ------
+    ValueError
+        On bad problems, labels or masks, and if the scorer has no hazards.
+
+    Examples
+    --------
+    >>> from skdcf import CoherentConformalFilter
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.evaluation import evaluate_chances
+    >>> graphs, y = make_reasoning_graphs(600, "felm", random_state=0, return_X_y=True)
+    >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:300], y[:300])
+    >>> report = evaluate_chances(cf, graphs[300:], y[300:], n_parts=4)
+    >>> bool(abs(report.stated - report.seen).max() < 0.15)
+    True
+    """
+    batch, labels = filter.check(X, y)
+    if masks is None:
+        masks = batch.split(filter.masks(batch, [alpha])[0])
+    elif alpha is not None:
+        raise ValueError(
+            f"alpha is {alpha:g} and masks are passed as well: the masks say what is kept, "
+            "so leave one of the two out"
+        )
+    chance = filter.chance(batch, masks)
+    labels, kept, offsets = flatten(batch.split(labels), masks)
+    wrong = segment_sum(kept & (labels != 1), offsets) > 0
+    return ChanceReport.from_predictions(
+        wrong, chance, groups=question_groups(batch, groups), n_parts=n_parts
+    )

@@ -30,7 +30,7 @@ from saving import halves, options, run, wanted
 from scipy.sparse import block_array, coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from skdcf import GraphBatch, HardCF
+from skdcf import HardCF
 from skdcf.datasets.fetch import get_data_home
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups
@@ -58,10 +58,6 @@ def planted(chosen):
     entries = entries_of(X, compared())
     compare("prmbench", data, entries, STRICT, 8, chosen)
     by_wording = wordings(data)
-    # Texts and names of questions would stop it, as they should: only columns are left.
-    X = GraphBatch.from_arrays(
-        X.features, X.offsets, X.edges, feature_names=X.feature_names
-    )
     title = "PRMBench, halves by the wording of the question"
     run(
         "prmbench-wording",

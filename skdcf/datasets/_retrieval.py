@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ast import literal_eval
 from collections import defaultdict
 from functools import partial
 from typing import Any, Unpack
@@ -14,7 +13,7 @@ _LARGE = _SUBSETS[:3]
 _SCORE = "similarity-score"
 #: The authors' code writes "not factual" in two ways.
 _VERDICTS = {"S": 1, "I": 0, "U": 0, "N": 0, "NF": 0}
-_FIRST, _LAST = "page_content='", " metadata="
+_FIRST, _LAST, _SOURCE = "page_content='", " metadata=", "{'source': "
 
 
 @fetcher()
@@ -91,17 +90,20 @@ def _passages_of(subset, options):
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
         # The text itself may hold quotation marks; what describes it is always a dict.
         content, _, about = text.rpartition(_LAST)
-        question = literal_eval(about)["source"]
-        passage = content[len(_FIRST) : -1].removeprefix(f"{question}:").strip()
-        if passage:  # a few hold the question alone
-            passages[question].append(passage)
+        # It is written as Python prints it, and is compared with a question printed so.
+        source, _, _ = about.removeprefix(_SOURCE).rpartition(", 'file_path': ")
+        passages[source].append(content[len(_FIRST) : -1])
     return passages
 
 
 def _parse_answer(record, passages, verdicts):
     question, claims = record["prompt"], record["claims"]
-    context = passages[record["subset"]].get(question)
-    if context is None:
+    texts = [
+        text.removeprefix(f"{question}:").strip()
+        for text in passages[record["subset"]].get(repr(question), ())
+    ]
+    context = [text for text in texts if text]  # a few hold the question alone
+    if not context:
         raise ValueError(f"no passage belongs to the question {question!r}")
     said = [claim["annotation"] for claim in claims]
     return {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -18,7 +17,11 @@ _BACKSLASH = re.compile(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)")
 _COMMAND = re.compile(r"\\([a-zA-Z]{2,})")
 _HALF_CHARACTER = re.compile(r"u[0-9a-fA-F]{4}")
 _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])")
-_PIECE = re.compile(r"""(?s)'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[{}\[\]()]""")
+_PIECE = re.compile(
+    r"""(?s)'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[{}\[\]()]|,(?=\s*[}\])])|\b[A-Z]\w+"""
+)
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
+_BRACKETS = {"(": "[", ")": "]", ",": ""}  # of tuples, and a comma before the end
 _MOST_PIECES = 20_000  # strings and brackets of one literal
 
 
@@ -116,12 +119,32 @@ def read_literal(text: str, start: int) -> tuple[dict[str, Any], int]:
     ValueError where there is none.
     """
     depth = 0
+    end = start
+    written = []
     for piece in islice(_PIECE.finditer(text, start), _MOST_PIECES):
+        written += [text[end : piece.start()], _as_json(piece[0])]
+        end = piece.end()
         depth += (piece[0] in "{[(") - (piece[0] in "}])")
         if depth <= 0:
             break
     try:
-        value = literal_eval(text[start : piece.end()])
-        return json.loads(json.dumps(value)), piece.end()
-    except (TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        return json.loads("".join(written)), end
+    except RecursionError as error:
         raise ValueError("it is no literal of Python") from error
+
+
+def _as_json(piece):
+    """A string, a bracket or a constant of Python as JSON writes it."""
+    if piece[0] == "'":
+        inside = re.sub(r'(?s)\\(.)|"', _requoted, piece[1:-1])
+        return f'"{inside}"'
+    if piece[0] == '"':
+        return piece.replace("\\'", "'")
+    return _CONSTANTS.get(piece, _BRACKETS.get(piece, piece))
+
+
+def _requoted(match):
+    """A quotation mark or an escape of a string between single quotes."""
+    if match[0] == '"':
+        return r"\""
+    return "'" if match[1] == "'" else match[0]

@@ -51,6 +51,7 @@ NO_COMMAND = [
 ]
 #: Other messages that no command can cause, by a part of their text.
 NOT_REACHED = (
+    "PRAGMA journal_mode",  # the tables of the journal, no message
     'calibration_size="cross" is gone',  # it is a number on the command line
     "thresholds of their own: thresholds",
     "makes guarantee=",

@@ -386,12 +386,100 @@ def test_where_nothing_is_shown_it_says_so_and_gives_no_number():
     assert cf.describe().endswith(". Of new answers nothing is shown at this level")
 
 
-def test_other_guarantees_tell_the_share_alone_or_nothing(problems):
+def overlapping(batch):
+    sizes = batch.sizes
+    return [{"any"} | ({"long"} if size > 6 else set()) for size in sizes]
+
+
+def by_size(batch):
+    return batch.sizes > 5
+
+
+def some_weight(batch):
+    return 0.5 + (batch.sizes % 3)
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        NoFalseClaim(by=by_size),
+        NoFalseClaim(weight=some_weight),
+        NoFalseClaim(by=by_size, weight=some_weight),
+        NoFalseClaim(by=overlapping),
+        ExpectedFalse(),
+        ExpectedFalse(by=by_size),
+        NoFalseClaim(max_false=1, by=by_size),
+    ],
+    ids=["by", "weight", "both", "overlapping", "mean", "mean by", "some false"],
+)
+def test_the_share_is_that_of_what_predict_keeps_of_the_answers_that_calibrate(
+    problems, guarantee
+):
     graphs, y = problems
-    mean = HardCF(0, alpha=0.1, guarantee=ExpectedFalse()).fit(graphs[:99], y[:99])
-    assert mean.calibration_.describe_shown(0.3).endswith("something is kept")
-    several = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=lambda b: b.sizes > 5))
-    assert several.fit(graphs[:300], y[:300]).calibration_.describe_shown(0.2) == ""
+    batch = GraphBatch.from_graphs(graphs)
+    cf = HardCF(0, alpha=0.2, guarantee=guarantee).fit(batch, y)
+    rows = np.setdiff1d(np.arange(len(batch)), cf.left_over_)
+    assert len(rows) > 10
+    weights = np.ones(len(rows))
+    if guarantee.weight is not None:
+        weights = some_weight(batch[rows])
+    kept = [mask.any() for mask in cf.predict(batch[rows], 0.2)]
+    shown = np.average(kept, weights=weights)
+    assert shown > 0
+    assert cf.calibration_.shown(0.2) == pytest.approx(shown)
+    assert f"In about {shown:.0%} of new answers something is kept" in cf.describe()
+
+
+def test_with_weights_the_level_stands_for_the_rank(problems):
+    graphs, y = problems
+    guarantee = NoFalseClaim(weight=some_weight)
+    cf = HardCF(0, alpha=0.2, guarantee=guarantee).fit(graphs, y)
+    share = cf.calibration_.shown(0.2)
+    assert cf.describe().endswith(
+        f"of these texts about {min(0.2 / share, 1):.0%} will hold a false claim"
+    )
+
+
+def test_of_groups_the_rate_is_the_mean_over_their_ranks(problems):
+    graphs, y = problems
+    batch = GraphBatch.from_graphs(graphs)
+    cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=by_size)).fit(batch, y)
+    rows = np.setdiff1d(np.arange(len(batch)), cf.left_over_)
+    group = by_size(batch[rows])
+    wrong = 0.0
+    for name in (False, True):
+        n = int((group == name).sum())
+        wrong += n * conformal_rank(n, 0.2) / (n + 1) / len(rows)
+    rate, low, high = cf.calibration_.false_among_shown(0.2)
+    assert rate == pytest.approx(wrong / cf.calibration_.shown(0.2))
+    assert np.isnan(low)
+    assert np.isnan(high)
+    assert cf.describe().endswith(f"about {rate:.0%} will hold a false claim")
+
+
+def test_a_group_of_which_nothing_is_shown_has_nothing_wrong(problems):
+    graphs, y = problems
+    batch = GraphBatch.from_graphs(graphs)
+    few = np.flatnonzero(by_size(batch))[:3]
+    many = np.flatnonzero(~by_size(batch))[:60]
+    rows = np.r_[few, many]
+    cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=by_size))
+    with pytest.warns(CalibrationWarning):
+        cf.fit(batch[rows], [y[i] for i in rows])
+    alone = HardCF(0, alpha=0.2).fit(batch[many], [y[i] for i in many]).calibration_
+    part = cf.calibration_
+    assert part.shown(0.2) == pytest.approx(alone.shown(0.2) * alone.n / (alone.n + 3))
+    assert part.false_among_shown(0.2)[0] == pytest.approx(
+        alone.false_among_shown(0.2)[0]
+    )
+
+
+def test_of_a_mean_and_of_groups_that_overlap_the_share_alone_is_told(problems):
+    graphs, y = problems
+    for guarantee in (ExpectedFalse(), NoFalseClaim(by=overlapping)):
+        cf = HardCF(0, alpha=0.2, guarantee=guarantee).fit(graphs, y)
+        assert cf.calibration_.false_among_shown(0.2) is None
+        assert cf.describe().endswith("something is kept")
     one = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(max_false=1)).fit(graphs, y)
     assert "will hold more than 1 false claims" in one.describe()
 

@@ -193,16 +193,16 @@ def _levels_to_choose(filter, data):
     ):
         share = calibration.shown(level)
         rate = calibration.false_among_shown(level)
-        if rate is None:
+        if not share:
             yield f"{level:<6g}  nothing shown"
             continue
-        wrong, low, high = rate
-        yield (
-            f"{level:<6g}  {share:>5.0%}   {wrong:>4.0%} ({low:.0%} to {high:.0%})".ljust(
-                39
-            )
-            + f"{kept:.2f} +- {error:.2f}"
-        )
+        among_shown = "not known"
+        if rate:
+            wrong, low, high = rate
+            bounds = "" if np.isnan(low) else f" ({low:.0%} to {high:.0%})"
+            among_shown = f"{wrong:>4.0%}{bounds}"
+        line = f"{level:<6g}  {share:>5.0%}   {among_shown}".ljust(39)
+        yield f"{line}{kept:.2f} +- {error:.2f}"
     yield "Settle alpha before the answers that calibrate are judged: chosen from this table,"
     yield "the level that looks best promises a little too much."
 
@@ -332,14 +332,14 @@ def _shown(filter, rows, alpha, options, counts):
         f"at most {alpha:g} are expected to hold a false claim; a batch with nothing shown "
         "counts as none"
     )
+    guarantee = filter.calibration_.guarantee
     pooled = filter.calibration_.false_among_shown(alpha * n_shown / len(rows))
-    if pooled:
+    if pooled and guarantee.by is None:
         share, low, high = pooled
         files.inform(
             f"all false texts over all shown texts of many batches: about {share:.0%} "
             f"({low:.0%} to {high:.0%} for nine of ten calibrations)"
         )
-    guarantee = filter.calibration_.guarantee
     if guarantee.by is not None:
         groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())

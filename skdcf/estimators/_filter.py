@@ -394,7 +394,7 @@ class ConformalFilter(Settings):
             part = part.below_copies()
         calibration = guarantee.calibrate(part.steps, part.path_risks())
         if part.lowest is not None:
-            calibration.lowest = np.sort(part.lowest)
+            calibration.keep_lowest(part.lowest, part.path_risks())
         self._warn(calibration, level)
         scores = calibration.scores  # sorted already, where there is nothing else
         self.nonconformity_scores_: NDArray[np.float64] = (

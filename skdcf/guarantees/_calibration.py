@@ -98,8 +98,8 @@ class Calibration(metaclass=ABCMeta):
     scores : ndarray of shape (n,) or None
         Their nonconformity scores, sorted, where these are all that is known of them.
     lowest : ndarray of shape (n,) or None
-        The smallest path risk of each, sorted: an answer is shown at thresholds above it.
-        None where they were not kept.
+        The smallest path risk of each: an answer is shown at thresholds above it. None
+        where they were not kept.
     """
 
     n: int
@@ -215,6 +215,18 @@ class Calibration(metaclass=ABCMeta):
         """
         return self.shortage(level) is not None
 
+    def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
+        """Keep what tells how many answers are shown.
+
+        Parameters
+        ----------
+        lowest : ndarray of shape (n,)
+            The smallest path risk of each calibration problem.
+        risks : PathRisks
+            Their weights and groups.
+        """
+        self.lowest = np.sort(lowest)
+
     def shown(self, level: float) -> float:
         """Share of the calibrating answers of which something is kept at a level.
 
@@ -226,7 +238,8 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         float
-            The share; NaN where problems have thresholds of their own.
+            The share; NaN where it is not known. With weights each answer counts by its
+            weight, as among the new ones.
         """
         threshold = self.threshold(level)
         if self.lowest is None or np.isnan(threshold):
@@ -246,8 +259,8 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         tuple of float, or None
-            The share, and bounds that hold it for nine of ten calibrations; None where
-            nothing is shown, or no such share is known.
+            The share, and bounds that hold it for nine of ten calibrations, NaN where
+            these are not known; None where nothing is shown, or no such share is known.
         """
         return None
 
@@ -276,10 +289,10 @@ class Calibration(metaclass=ABCMeta):
         of_them, low, high = rate
         most = getattr(self.guarantee, "max_false", 0)
         hold = f"more than {most} false claims" if most else "a false claim"
-        return (
-            f"{kept}; of these texts about {of_them:.0%} will hold {hold} ({low:.0%} to "
-            f"{high:.0%} for nine of ten calibrations)"
-        )
+        sentence = f"{kept}; of these texts about {of_them:.0%} will hold {hold}"
+        if np.isnan(low):
+            return sentence
+        return f"{sentence} ({low:.0%} to {high:.0%} for nine of ten calibrations)"
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
         """Parameters (a, b) of the beta law of the coverage without ties, if there is one.
@@ -424,6 +437,26 @@ class Controlled(Calibration):
             return np.nan
         return float(self._order_statistic(largest, np.ones(1), level)[0])
 
+    def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
+        self.lowest = lowest
+        self.weights = risks.weights
+
+    def shown(self, level: Any) -> float:
+        largest = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
+        if not self.weighted or np.ndim(largest) or self.lowest is None:
+            return super().shown(level)
+        if not self.weight:
+            return 0.0
+        thresholds = self._order_statistic(largest, self.weights, level)
+        return float(np.average(self.lowest < thresholds, weights=self.weights))
+
+    def false_among_shown(self, level: Any) -> Any:
+        share = self.shown(level)
+        if not self.weighted or not share > 0 or not self.guarantee.is_probability:
+            return None
+        # No rank is known with weights; the level stands for it.
+        return min(level / share, 1.0), np.nan, np.nan
+
     def _order_statistic(self, own, weights, level):
         """The first step that cannot be taken at a level, shape (n_problems,)."""
         n_steps = len(self.position)
@@ -472,6 +505,36 @@ class PerGroup(Calibration):
             weights = None if risks.weights is None else risks.weights[rows]
             self.parts.append(guarantee.calibrate_one(steps[rows], weights))
         self.pooled = guarantee.calibrate_one(steps, risks.weights)
+
+    def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
+        self.lowest = lowest
+        places = rows_of_groups(risks.groups)
+        for part, rows in zip(self.parts, places.values(), strict=True):
+            part.keep_lowest(lowest[rows], risks.take(rows))
+
+    def shown(self, level: Any) -> float:
+        if self.lowest is None:
+            return np.nan
+        return float(self._mean([part.shown(level) for part in self.parts]))
+
+    def false_among_shown(self, level: Any) -> Any:
+        share = self.shown(level)
+        if not share > 0:
+            return None
+        # Where nothing is shown of a group, nothing of it is wrong.
+        wrong = np.zeros(len(self.parts))
+        for i, part in enumerate(self.parts):
+            share_of_part = part.shown(level)
+            rate = part.false_among_shown(level)
+            if share_of_part > 0 and rate is None:
+                return None
+            wrong[i] = rate[0] * share_of_part if rate else 0.0
+        return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
+
+    def _mean(self, values):
+        """The mean over all answers of what is known of each group."""
+        sizes = [getattr(part, "weight", part.n) for part in self.parts]
+        return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
     def levels(self, risks: PathRisks, keep_equal: Any = False) -> NDArray[Any]:
         out = np.full(len(risks.path_risk), np.inf)  # where no alpha keeps the claim
@@ -566,6 +629,19 @@ class Overlapping(Calibration):
 
     def _indicate(self, groups):
         return np.array([name in groups for name in self.names], dtype=bool)
+
+    def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
+        self.lowest = lowest  # in the order of the indicators
+
+    def shown(self, level: Any) -> float:
+        if self.lowest is None or not self.n:
+            return np.nan
+        sets, set_of = np.unique(self.indicators, axis=0, return_inverse=True)
+        thresholds = [
+            overlap_threshold(self.position, self.indicators, groups, level)
+            for groups in sets
+        ]
+        return float(np.mean(self.lowest < np.array(thresholds)[set_of.ravel()]))
 
     def levels(self, risks: PathRisks, keep_equal: Any = False) -> Any:
         raise ValueError(

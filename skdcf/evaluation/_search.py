@@ -56,7 +56,8 @@ class CalibratedSearch(BaseEstimator):
     ----------
     best_estimator_ : fitted filter
         The filter with the best settings, trained on all that the search saw and
-        calibrated on the rest. All methods but `fit`, and all other attributes, are its own.
+        calibrated on the rest. All methods but `fit`, and all other attributes, are its own;
+        ``describe`` says what is promised, what is shown, and what is false among it.
     best_params_ : dict
         The settings that were chosen.
     search_ : fitted search

@@ -285,8 +285,9 @@ class Served:
             "monitor_alarm": int(summary["alarm"]),
         }
         if summary["n_problems"]:
-            numbers["shown_share"] = summary["shown"]
-            numbers["false_among_shown_share"] = summary["false_among_shown"]
+            for name in ("shown", "false_among_shown"):
+                numbers[f"{name}_share"] = summary[name]
+                numbers[f"{name}_share_error"] = summary[f"{name}_error"]
         return numbers
 
 

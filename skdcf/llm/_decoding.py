@@ -93,10 +93,10 @@ def join_stream(body: bytes) -> dict[str, Any]:
     logprobs = []
     joined: dict[str, Any] = {}
     for line in re.split(r"[\r\n]+", body.decode("utf-8", "replace")):
-        name, _, data = line.partition(":")
-        if name != "data" or data.strip() in ("", "[DONE]"):
+        name, _, content = line.partition(":")
+        if name != "data" or content.strip() in ("", "[DONE]"):
             continue
-        chunk = json.loads(data)
+        chunk = json.loads(content)
         if chunk.get("error"):
             return chunk
         joined["usage"] = chunk.get("usage") or joined.get("usage")

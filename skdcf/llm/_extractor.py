@@ -543,20 +543,25 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     async def _write(self, chat, question):
         """The question with an answer of the model, marked as written by it."""
-        asked = (question.problem, question.context)
-        return self._written(question, await self._writer()._answer(chat, *asked))
+        writer = self._writer()
+        text = await writer._answer(chat, question.problem, question.context)
+        return self._written(question, text)
 
     def _written(self, question, text):
         writer = describe_writer(self._writer(), self.model)
         metadata = {**(question.metadata or {}), "written_by": writer}
         return question._replace(answer=text, metadata=metadata)
 
+    async def _draw(self, chat, graph):
+        """Other answers, for which the package's own step sees the passages, too."""
+        if isinstance(self.sample, SampleAnswers):
+            return await call_step(self.sample, chat, graph.problem, graph.context)
+        return await call_step(self.sample, chat, graph.problem)
+
     async def _enrich(self, chat, graph):
         """The graph with other answers and feature columns."""
         if graph.alternatives is None and self.sample is not None:
-            passages = [graph.context] if isinstance(self.sample, SampleAnswers) else []
-            asked = (graph.problem, *passages)
-            alternatives = await call_step(self.sample, chat, *asked)
+            alternatives = await self._draw(chat, graph)
             graph = graph.replace(alternatives=alternatives)
         if not (columns := self._columns()):
             return graph
@@ -664,14 +669,14 @@ class ClaimExtractor(TransformerMixin, Settings):
         drawn = getattr(self.sample, "n", int(self.sample is not None))
         n_alternatives = drawn if alternatives is None else len(alternatives)
         steps = self.steps() | ({} if alternatives is None else {"sample": None})
-        sizes = (shared, n, n // _TOKENS_OF_CLAIM + 1, n_alternatives)
+        n_claims = n // _TOKENS_OF_CLAIM + 1
         expected = np.zeros(3)
         for step in steps.values():
             if isinstance(step, Step):
-                expected += step._expect(*sizes)
+                expected += step._expect(shared, n, n_claims, n_alternatives)
         if is_written:
-            told = count_tokens(self._writer().wording().text)
-            expected += [1, told + shared, n]
+            prompt = count_tokens(self._writer().wording().text)
+            expected += [1, prompt + shared, n]
         return expected
 
     def _learnt(self, done):

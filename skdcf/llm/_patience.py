@@ -74,7 +74,12 @@ class Slots:
     async def give_way(self) -> None:
         """Let a call that waits for its place go first."""
         await self.__aexit__()
-        await self.__aenter__()
+        try:
+            await self.__aenter__()
+        except BaseException:  # it is cancelled, and gives back a place that it has not
+            self._n_busy += 1
+            self._n_to_close += 1
+            raise
 
 
 class RateLimit:
@@ -118,24 +123,24 @@ class RateLimit:
             await asyncio.sleep(wait)
         begun = time.monotonic()
         try:
-            result = await send()
+            reply = await send()
         except RefusedError as error:
             self._refuse(error, begun)
             raise
         self._succeeded = time.monotonic()
         if begun >= self._resume:
             self._n_refused = 0
-        return result
+        return reply
 
     def _refuse(self, error, begun):
         """Pause, longer each time; an error where nothing has succeeded for too long."""
         problem, wait = error.args
-        now = time.monotonic()
+        refused_at = time.monotonic()
         if wait is not None and wait > LONGEST_WAIT:
             raise PassingError(problem, wait) from error
         if not self._n_refused:
-            self._refused_since = now
-        without = now - max(self._refused_since, self._succeeded)
+            self._refused_since = refused_at
+        without = refused_at - max(self._refused_since, self._succeeded)
         if without > _PATIENCE:
             raise EndpointError(
                 f"the endpoint has refused all calls for {without:.0f} s: {problem}"

@@ -248,13 +248,12 @@ def check_writer(pipeline: ConformalFactualityPipeline) -> None:
 
     Unless a reason is in force, as in ``with skdcf.accept_origin(reason): ...``.
     """
-    known = pipeline.filter_.origin_.get("written_by") or [None]
+    calibrated = pipeline.filter_.origin_.get("written_by") or [None]
     writer = pipeline.extractor._written(Answer("", None), "").metadata["written_by"]
-    writers = list(map(_read_json, known))
-    if writers == [writer] or reason_in_force() is not None:
+    differing = [by for by in map(_read_json, calibrated) if by != writer]
+    if not differing or reason_in_force() is not None:
         return
-    other = next(other for other in writers if other != writer)
-    by = "an unknown hand" if other is None else _in_words(other)
+    by = "an unknown hand" if differing[0] is None else _in_words(differing[0])
     raise ValueError(
         f"the answers that calibrated were written by {by}, and this one would be written "
         f"by {_in_words(writer)}. The promise is about answers that are written alike: "

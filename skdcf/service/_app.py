@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from itertools import compress
 from time import perf_counter
 from typing import Any
@@ -19,6 +20,8 @@ import numpy as np
 
 from .._checks import is_loopback
 from .._messages import reworded
+from .._version import __version__
+from ..datasets.records import jsonl_schema
 from ..graphs import ReasoningGraph
 from ._counts import Counts, line_of
 from ._journal import Journal
@@ -81,6 +84,7 @@ def create_app(
     not the filter's own. ``POST /v1/labels`` takes ``id``, ``labels`` and ``drawn``, which is
     ``"random"`` where the answer was chosen blindly. ``GET /health``, ``GET /ready`` and
     ``GET /metrics`` are for those who run it; with a token the first two say no more than yes.
+    ``GET /openapi.json`` describes all of them for programs that make clients.
 
     A filter with ``online=True`` also decides while an answer is written: with the content
     type ``application/x-ndjson`` the first line of the request is what is known
@@ -136,6 +140,7 @@ class Service:
             ("GET", "/health"): self._health,
             ("GET", "/ready"): self._ready,
             ("GET", "/metrics"): self._metrics,
+            ("GET", "/openapi.json"): self._describe,
         }
 
     def replace(
@@ -393,6 +398,24 @@ class Service:
             for number, value in served.numbers().items():
                 lines.append(line_of(number, value, filter=name))
         return "".join(f"{line}\n" for line in lines)
+
+    async def _describe(self, _: Any) -> dict[str, Any]:
+        """All routes with what they take and give, for programs that make clients."""
+        return describe_routes()
+
+
+def describe_routes() -> dict[str, Any]:
+    """The description of all routes, as OpenAPI 3.1 has it.
+
+    Returns
+    -------
+    dict
+    """
+    text = files("skdcf.service").joinpath("openapi.json").read_text("utf-8")
+    described: dict[str, Any] = json.loads(text)
+    described["info"]["version"] = __version__
+    described["components"]["schemas"]["Problem"] = jsonl_schema()
+    return described
 
 
 def _fault(path: str, error: Exception) -> tuple[int, str]:

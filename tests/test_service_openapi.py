@@ -1,0 +1,191 @@
+"""The description of the service against its routes, and against what they really say."""
+
+import json
+import re
+
+import pytest
+
+pytest.importorskip("starlette", reason="starlette is not installed")
+
+from serving import GRAPHS, TOKEN, Y, as_lines, body_of, call, lines_of
+
+import skdcf
+from skdcf.datasets.records import jsonl_schema
+from skdcf.service import create_app
+
+TYPES = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": int | float,
+    "null": type(None),
+}
+
+
+@pytest.fixture(scope="module")
+def app():
+    filter = skdcf.HardCF("frequency-score", alpha=0.2, online=True)
+    return create_app(filter.fit(GRAPHS[:200], Y[:200]))
+
+
+@pytest.fixture(scope="module")
+def description(app):
+    status, described, _ = call(app, "/openapi.json", method="GET")
+    assert status == 200
+    return described
+
+
+def resolved(description, node):
+    """What a reference stands for."""
+    while "$ref" in node:
+        place = description
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            place = place[part]
+        node = place
+    return node
+
+
+def fault_of(description, schema, value, place=""):
+    """Where a value breaks its schema, or None; by the keywords that are used here."""
+    schema = resolved(description, schema)
+    kinds = schema.get("type", list(TYPES))
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    is_number = isinstance(value, TYPES["number"]) and not isinstance(value, bool)
+    fits = any(
+        is_number if kind in ("number", "integer") else isinstance(value, TYPES[kind])
+        for kind in kinds
+    )
+    if not fits or value not in schema.get("enum", [value]):
+        return f"{place} is {value!r}"
+    if is_number and value <= schema.get("exclusiveMinimum", value - 1):
+        return f"{place} is too small"
+    faults = [fault_of(description, s, value, place) for s in schema.get("allOf", ())]
+    if isinstance(value, dict):
+        faults += [
+            f"{place} lacks {k}" for k in schema.get("required", ()) if k not in value
+        ]
+        properties = schema.get("properties", {})
+        others = schema.get("additionalProperties", {})
+        for key, item in value.items():
+            if key not in properties and others is False:
+                faults.append(f"{place} has {key}")
+            part = properties.get(key, others or {})
+            faults.append(fault_of(description, part, item, f"{place}/{key}"))
+    if isinstance(value, list):
+        for k, item in enumerate(value):
+            faults.append(
+                fault_of(description, schema.get("items", {}), item, f"{place}/{k}")
+            )
+    return next(filter(None, faults), None)
+
+
+def fault_of_reply(description, path, method, reply):
+    """What the description does not say of a reply."""
+    status, content, headers = reply
+    replies = description["paths"][path][method.lower()]["responses"]
+    described = replies.get(str(status), replies.get(f"{status // 100}XX"))
+    if described is None:
+        return f"status {status}"
+    kind = headers["content-type"].partition(";")[0]
+    content_of = resolved(description, described)["content"]
+    if kind not in content_of:
+        return f"content of type {kind}"
+    return fault_of(description, content_of[kind]["schema"], content)
+
+
+def test_the_checker_sees_faults(description):
+    schema = description["components"]["schemas"]["Filtered"]
+    good = {
+        "id": "a",
+        "alpha": 0.1,
+        "mask": [True],
+        "text": None,
+        "text_promise": "none",
+    }
+    good |= {"origin": "unknown", "reasons": {}}
+    assert fault_of(description, schema, good) is None
+    for bad in (
+        {"mask": [1]},
+        {"origin": "guessed"},
+        {"alpha": "0.1"},
+        {"other": 1},
+        {"reasons": {"0": 3}},
+    ):
+        assert fault_of(description, schema, good | bad)
+    assert fault_of(description, schema, {"id": "a"}) == " lacks alpha"
+    alpha = {"$ref": "#/components/schemas/Alpha"}
+    assert fault_of(description, alpha, 0) and not fault_of(description, alpha, None)
+
+
+def test_all_routes_are_described_and_no_others(app, description):
+    described = {
+        (method.upper(), path)
+        for path, methods in description["paths"].items()
+        for method in methods
+    }
+    assert described == set(app._routes)
+
+
+def test_every_reference_leads_somewhere(description):
+    names = re.findall(r'"\$ref": "(.*?)"', json.dumps(description))
+    assert names
+    for name in names:
+        assert resolved(description, {"$ref": name})
+    assert description["info"]["version"] == skdcf.__version__
+    assert description["components"]["schemas"]["Problem"] == jsonl_schema()
+    operations = [o for path in description["paths"].values() for o in path.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(set(names)) == len(names)
+
+
+def test_replies_are_those_that_are_described(app, description):
+    replies = {}
+    for path, methods in description["paths"].items():
+        for method in methods:
+            if method == "get":
+                replies[path, "GET"] = [call(app, path, method="GET")]
+            else:
+                bad = (b"{", b"{}", b'{"alpha": 2}')
+                replies[path, "POST"] = [call(app, path, content) for content in bad]
+    whole = call(app, "/v1/filter", body_of(GRAPHS[200]))
+    replies["/v1/filter", "POST"] += [whole]
+    replies["/v1/filter", "POST"] += [
+        call(
+            app,
+            "/v1/filter",
+            as_lines(lines_of(GRAPHS[200])),
+            content_type="application/x-ndjson",
+        )
+    ]
+    labels = {"id": whole[1]["id"], "labels": [1] * len(whole[1]["mask"])}
+    replies["/v1/labels", "POST"] += [
+        call(app, "/v1/labels", json.dumps(labels).encode())
+    ]
+    for (path, method), some in replies.items():
+        for reply in some:
+            assert fault_of_reply(description, path, method, reply) is None
+        assert 200 in [status for status, *_ in some], path
+    last = json.loads(replies["/v1/filter", "POST"][-1][1].splitlines()[-1])
+    schema = description["components"]["schemas"]["Filtered"]
+    assert fault_of(description, schema, last) == " lacks reasons"
+
+
+def test_requests_that_are_described_are_taken(app, description):
+    """Examples are requests of the service; what they are about has to fit the filter."""
+    operation = description["paths"]["/v1/filter"]["post"]
+    example = operation["requestBody"]["content"]["application/json"]["example"]
+    names = GRAPHS[0].feature_names
+    example |= {"features": [[1.0] * len(names)] * 2, "feature_names": list(names)}
+    status, reply, _ = call(app, "/v1/filter", json.dumps(example).encode())
+    assert status == 200 and len(reply["mask"]) == 2
+
+
+def test_who_may_read_it_and_what_needs_no_token(app, description):
+    behind = create_app(app.served["default"].filter, token=TOKEN)
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            status, *_ = call(behind, path, b"{}", method=method.upper())
+            is_open = operation.get("security") == [{}]
+            assert (status == 401) != is_open

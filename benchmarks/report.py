@@ -546,7 +546,7 @@ def evidence(results):
         if (row["data"], row["alpha"]) == ("process-bench-math", alpha)
     )
     found = {
-        "text": ("", cost["text alone"]),
+        "text": (texts.WITHOUT, cost["text alone"]),
         "passages": (
             worth("evidence-passages", PASSAGES, TEXT),
             cost["passages"],
@@ -655,9 +655,11 @@ def results_page(results):
         parts.append(texts.PROMISE.format(**shortfall(results)))
         parts += [figure("promised", *texts.FIGURES["promised"]), first_table(results)]
     parts.append(summary(results))
-    header, rows = short_rows(results)
+    header, rows = compared_rows(results, texts.IN_SHORT_PAIRS)
+    rows += pooled_row(results)
     parts += [texts.IN_SHORT, table("Change of true claims kept, %", header, rows)]
     parts += pooled_section(results)
+    parts += [heading("How the default was chosen"), texts.CHOSEN]
     alt, caption = texts.FIGURES["labelled"]
     parts.append(figure("retention", *texts.FIGURES["retention"]))
     parts.append(figure("labelled", alt, caption.format(**falls(results))))
@@ -746,13 +748,13 @@ def put(readme, name, text):
     return before + start + text + END + after if after else readme
 
 
-def short_rows(results):
-    """Header, and one row per comparison that a reader meets first.
+def compared_rows(results, pairs_of_set):
+    """Header, and one row per comparison.
 
     Changes at four levels; at one of them what is kept and shown by both filters.
     """
     alpha, rows = texts.EVIDENCE_LEVEL, []
-    for name, pairs in texts.README.items():
+    for name, pairs in pairs_of_set.items():
         experiment = results.get(name, {"names": ()})
         at = {
             row["filter"]: row
@@ -762,7 +764,7 @@ def short_rows(results):
         for filter, reference, text in pairs:
             if not {filter, reference} <= {*experiment["names"]}:
                 continue
-            found = [
+            changes = [
                 change_text(*change(experiment, filter, reference, a))
                 for a in texts.POOLED
             ]
@@ -773,21 +775,40 @@ def short_rows(results):
                 " / ".join("-" if x is None else f"{100 * x:.0f}" for x in of)
                 for of in shares
             ]
-            rows.append([text.replace("`", "``"), *found, kept, *both])
-    if means := pooled(results):
-        found = [pooled_text(means[a]) if a in means else "" for a in texts.POOLED]
-        rows.append(
-            [texts.POOLED_ROW.format(n=len(human(results))), *found, "", "", ""]
-        )
+            rows.append([text.replace("`", "``"), *changes, kept, *both])
     more = [text.format(alpha=alpha) for text in texts.AT_ONE_LEVEL]
     return ["data", *(f"{a:g}" for a in texts.POOLED), *more], rows
 
 
+def pooled_row(results):
+    """The mean over all sets that people judged, as a row below the sets."""
+    means = pooled(results)
+    if not means:
+        return []
+    changes = [pooled_text(means[a]) if a in means else "" for a in texts.POOLED]
+    name = texts.POOLED_ROW.format(n=len(human(results)))
+    return [[name, *changes, *([""] * len(texts.AT_ONE_LEVEL))]]
+
+
+def largest_of_sources(results):
+    """The sets that the README shows: of each source that people judged, its largest."""
+    names = {}
+    for name in human(results):  # the largest first
+        source = texts.SETS[name][0].split()[0].rstrip(",")
+        names.setdefault(source, name)
+    return list(names.values())
+
+
 def readme_table(results):
-    """The same in Markdown."""
-    header, rows = short_rows(results)
+    """The forest of all sets, and below it a short table in Markdown."""
+    pairs_of_set = {
+        name: texts.IN_SHORT_PAIRS[name][:1] for name in largest_of_sources(results)
+    }
+    header, rows = compared_rows(results, pairs_of_set)
     header[0] = "true claims kept, change in %"
-    return markdown([header, *rows])
+    alt = texts.FIGURES["forest"][0]
+    picture = f"![{alt}](docs/guide/figures/results_forest.svg)\n\n"
+    return (picture if pooled(results) else "") + markdown([header, *rows])
 
 
 def markdown(rows):

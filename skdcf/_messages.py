@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+_PROBLEM = re.compile(r"\bproblem (\d+)\b")
+
 
 def reworded(message: object, door: Literal["program", "client"]) -> str:
     """A message in the words of the door at which it arrives.
@@ -29,6 +31,9 @@ def reworded(message: object, door: Literal["program", "client"]) -> str:
     text = str(message)
     for pattern, words in _patterns(door):
         text = pattern.sub(words, text)
+    if door == "program":
+        # As lines and `--id` do, problems count from 1 there.
+        text = _PROBLEM.sub(lambda match: f"problem {int(match[1]) + 1}", text)
     return text
 
 

@@ -127,6 +127,21 @@ def test_where_no_label_can_move_the_threshold_no_page_is_opened(
     assert len(read_jsonl(tmp_path / "out.jsonl").graphs) == 120
 
 
+def test_what_is_judged_can_be_looked_at_again(tmp_path, capsys, monkeypatch):
+    """The page opens where nothing is left to judge, for whoever has judged."""
+    monkeypatch.setattr("skdcf.cli._label._wait", lambda: None)
+    data = make_word_problems(2, random_state=0)
+    file = write_jsonl(tmp_path / "new.jsonl", data.graphs)
+    store = LabelStore(read_jsonl(file).graphs, tmp_path / "j")
+    for i, graph in enumerate(data.graphs):
+        for v in range(graph.n_claims):
+            store.label(i, v, "true", by="ann")
+    command = ["label", file, "--journal", tmp_path / "j", "--no-browser"]
+    assert run(*command, "--annotator", "ann") == 0
+    said = capsys.readouterr().err
+    assert "judging as ann: http" in said and "Every claim is judged." in said
+
+
 def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
     command = ["label", folder / "p.jsonl", "--no-page", "--journal", tmp_path / "j"]
     command += ["--annotator", "ann"]
@@ -233,9 +248,32 @@ def test_one_settled_set_of_two_annotators(folder, tmp_path, capsys):
     command = ["label", folder / "p.jsonl", "--journal", journal, "--no-page"]
     command += ["--annotator", "ann"]
     assert run(*command, "--compare", "bob") == 0
-    assert "id 0, claim 2: false / true" in capsys.readouterr().out
+    assert "problem 1 (id 0), claim 2: false / true" in capsys.readouterr().out
     assert run(*command, "--settle", "bob", "-o", out) == 0
     said = LabelStore(store.graphs, journal).said(0, "ann & bob")
     assert said[:2] == ["true", None]
     assert run(*command, "--settle", "eve") == 2
     assert "'eve' has judged nothing" in capsys.readouterr().err
+
+
+def test_one_corrected_edge_does_not_spoil_a_file_without_edges(tmp_path, capsys):
+    """What a person links in one answer says nothing of the others, and `fit` still works."""
+    data = make_word_problems(60, random_state=0)
+    graphs = [graph.replace(edges=None) for graph in data.graphs]
+    file = write_jsonl(tmp_path / "new.jsonl", graphs, data.labels)
+    store = LabelStore(read_jsonl(file).graphs, tmp_path / "j")
+    store.correct_edges(0, [[0, 1]], by="ann")
+    judged = tmp_path / "judged.jsonl"
+    command = ["label", file, "--no-page", "--annotator", "ann"]
+    command += ["--journal", tmp_path / "j", "-o", judged]
+    assert run(*command) == 0
+    said = capsys.readouterr().err
+    assert "ann said it in 1 of 60 problems" in said
+    assert "edges" not in json.loads(judged.read_text("utf-8").splitlines()[0])
+    fit = ["fit", judged, "-o", tmp_path / "m", "--alpha", "0.2", "--features"]
+    assert run(*fit, "built-in", "--scorer", "arithmetic_right") == 0
+
+    store.state_edges_known(True, by="ann")
+    assert run(*command) == 0
+    assert "edges: known of all problems now" in capsys.readouterr().err
+    assert read_jsonl(judged).graphs.edges_known.all()

@@ -461,3 +461,48 @@ def test_other_promises_are_refused():
     filter = HardCF("frequency-score", alpha=0.2, guarantee=NoFalseClaim(max_false=1))
     with pytest.raises(ValueError, match="only known for the standard promise"):
         next_to_label(filter.fit(graphs, y), graphs, y)
+
+
+# --- edges that nobody knows
+
+
+@pytest.fixture
+def unlinked():
+    """Problems of which nobody knows what builds on what."""
+    texts = ["2 + 2 = 4", "so it is even", "so it is no prime"]
+    return [
+        ReasoningGraph(None, None, claims=[f"{text} ({i})" for text in texts])
+        for i in range(3)
+    ]
+
+
+def test_a_few_corrections_leave_unknown_edges_unknown(unlinked, tmp_path):
+    store = LabelStore(unlinked, tmp_path / "j")
+    store.correct_edges(0, [[0, 1]], by="ann")
+    out = store.export("ann")
+    assert not out.graphs.edges_known.any()
+    assert (out.n_corrected, out.n_unknown) == (0, 1)
+    assert not any(row.get("edges_corrected") for row in out.graphs.metadata)
+    # What was said is kept, and the page shows it.
+    assert LabelStore(unlinked, tmp_path / "j").edges(0, "ann") == [[0, 1]]
+
+
+def test_all_edges_are_known_where_somebody_says_so(unlinked, tmp_path):
+    store = LabelStore(unlinked, tmp_path / "j")
+    store.correct_edges(0, [[0, 1]], by="ann")
+    store.state_edges_known(True, by="ann")
+    again = LabelStore(unlinked, tmp_path / "j")
+    out = again.export("ann")
+    assert out.graphs.edges_known.all()
+    assert [graph.edges.tolist() for graph in out.graphs] == [[[0, 1]], [], []]
+    # A person knows them all, so that edges of another source are another origin.
+    assert all(row["edges_corrected"] for row in out.graphs.metadata)
+    assert not again.export("bob").graphs.edges_known.any()
+    again.state_edges_known(False, by="ann")
+    assert not again.export("ann").graphs.edges_known.any()
+    # Of problems that came later nobody has said anything.
+    store.state_edges_known(True, by="ann")
+    more = [*unlinked, ReasoningGraph(None, None, claims=["a new one", "and another"])]
+    assert not LabelStore(more, tmp_path / "j").export("ann").graphs.edges_known.any()
+    with pytest.raises(ValueError, match="known is 1"):
+        store.state_edges_known(1, by="ann")

@@ -605,3 +605,49 @@ def test_bad_notes_and_seconds_change_nothing(store, path, data):
     with LabelServer(store, "ann") as server:
         assert request(server, path, method="POST", data=data)[0] == 400
     assert store.version == 0
+
+
+def test_unknown_edges_are_called_unknown_until_all_are_known(tmp_path, browser):
+    texts = ["2 + 2 = 4", "so it is even"]
+    graphs = [
+        ReasoningGraph(None, None, claims=[f"{t} ({i})" for t in texts], id=f"T{i}")
+        for i in range(2)
+    ]
+    store = LabelStore(graphs, tmp_path / "j")
+    body = "document.body.innerText"
+    with LabelServer(store, "ann", order=RandomOrder()) as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        assert tab.run(body).count("unknown what it builds on") == 2
+        assert "builds on no claim" not in tab.run(body)
+        first = RandomOrder().order(store)[0]
+        assert f"problem {first + 1} (T{first}): 1. of 2" in tab.run(body)
+        assert tab.run("document.querySelector('#linked').className") == ""
+        tab.press("j", "e")
+        tab.wait("document.activeElement.tagName === 'INPUT'")
+        tab.press("1", "Enter")
+        ready(tab)
+        assert "builds on 1" in tab.run(body)
+        assert "You said what claims build on in 1 of 2 problems" in tab.run(body)
+        tab.run("document.querySelector('#all').click()")
+        tab.wait(f"{body}.includes('builds on no claim')")
+        assert "unknown what it builds on" not in tab.run(body)
+        assert store.export("ann").graphs.edges_known.all()
+        tab.run("document.querySelector('#not-all').click()")
+        tab.wait(f"{body}.includes('unknown what it builds on')")
+    assert not store.export("ann").graphs.edges_known.any()
+
+
+def test_what_is_judged_can_be_changed_after_the_last_claim(tmp_path, browser):
+    graphs = [problem(2, 0, id="a"), problem(1, 1, id="b")]
+    store = LabelStore(graphs, tmp_path / "j")
+    for i, n in enumerate((2, 1)):
+        for v in range(n):
+            store.label(i, v, "true", by="ann")
+    with LabelServer(store, "ann", order=RandomOrder()) as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        assert "Every claim is judged" in tab.run("document.body.innerText")
+        tab.press("f")
+        ready(tab)
+    assert [w for i in (0, 1) for w in store.said(i, "ann")].count("false") == 1

@@ -172,6 +172,14 @@ def test_values_are_said_again_and_doors_differ():
     assert reworded(field, "program").startswith('Give each line "context": texts that')
 
 
+def test_problems_count_from_1_where_lines_do():
+    """What a message calls problem 6 is what `skdcf explain --id 6` prints."""
+    text = 'problem 5 ("q7") has no claims, and problem 10 neither'
+    words = 'problem 6 ("q7") has no claims, and problem 11 neither'
+    assert reworded(text, "program") == words
+    assert reworded(text, "client") == text
+
+
 def test_the_service_answers_in_words_of_a_request():
     from skdcf.service._app import _fault
 

@@ -74,7 +74,8 @@ def _serve(options, store, by, order, **shown):
     if options.guideline:
         shown["guideline"] = Path(options.guideline).read_text("utf-8")
     shown |= {"order": order, "show_known": options.show_known}
-    if order(store, by):
+    # Where nothing is left to judge, what was judged can still be looked at and changed.
+    if order(store, by) or by in store.annotators():
         with labelling.LabelServer(store, by, options.port, **shown) as server:
             inform(f"judging as {by}: {server.url}", "Ctrl-C ends it")
             if not options.no_browser:
@@ -161,6 +162,18 @@ def _write(options, store, by, *, meaning, problems):
         tasks = labelling.to_label_studio(graphs, out.words)
         write_text(options.label_studio, [json.dumps(tasks)])
     inform(labelling.describe_labels(graphs, out.labels))
+    if out.n_unknown:
+        inform(
+            f"edges: it was unknown what claims build on, {by} said it in {out.n_unknown} of "
+            f"{len(graphs)} problems, and nobody said that it is known of all now. So it stays "
+            "unknown in the file, and a filter takes claims as standing alone. The page asks "
+            "whether it is known of all; what was said is kept"
+        )
+    if not problems.graphs.edges_known.all() and out.graphs.edges_known.all():
+        inform(
+            "edges: known of all problems now. New answers need theirs, corrected in the same "
+            'way; "skdcf fit --no-edges" takes claims as standing alone'
+        )
     if out.n_corrected and graphs.features is not None:
         inform(f"edges of {out.n_corrected} problems changed: make their columns anew")
 
@@ -179,8 +192,9 @@ def _compare(store, first, second):
         if a != b and "unsure" not in (a, b)
     ]
     for graph, i, v, verdicts in differences[:_SHOWN]:
-        name = printable(i if graph.id is None else graph.id)
-        print(f"{name}, claim {v + 1}: {verdicts}: {printable(graph.claims[v])}")
+        in_brackets = "" if graph.id is None else f" ({printable(graph.id)})"
+        claim = printable(graph.claims[v])
+        print(f"problem {i + 1}{in_brackets}, claim {v + 1}: {verdicts}: {claim}")
     if len(differences) > _SHOWN:
         print(
             f"... and {len(differences) - _SHOWN} more: --settle {second} shows them all"

@@ -227,6 +227,8 @@ class LabelServer(ThreadingHTTPServer):
             "said": store.said(i, by),
             "notes": store.notes(i, by),
             "edges": store.edges(i, by),
+            "edges_read": graph.edges_known or graph.n_claims < 2,
+            "edges_known": store.edges_known(i, by) or graph.n_claims < 2,
             "others": {name: store.said(i, name) for name in self.others},
         }
 
@@ -263,7 +265,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             message = self._body()
             path = urlsplit(self.path).path
-            if path == "/edges":
+            if path == "/edges-known":
+                store.state_edges_known(message["known"], by=by)
+            elif path == "/edges":
                 store.correct_edges(message["problem"], message["edges"], by=by)
             elif path == "/note":
                 store.note(message["problem"], message["claim"], message["note"], by=by)

@@ -197,7 +197,8 @@ def _rows(graphs, words):
 
 def _names(batch):
     """The id of each problem, or its number; ValueError where two have the same."""
-    names = [i if graph.id is None else graph.id for i, graph in enumerate(batch)]
+    numbered = enumerate(batch, start=1)
+    names = [number if graph.id is None else graph.id for number, graph in numbered]
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(

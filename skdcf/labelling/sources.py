@@ -8,6 +8,7 @@ a line that was half written, and that line is left out.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections import Counter
@@ -236,6 +237,14 @@ class LabelStore:
             if graph.claims is None:
                 raise ValueError(f"problem {i} has no claim texts to show")
         self._digests = [problem_digest(graph) for graph in self.graphs]
+        unknown = [
+            digest
+            for digest, graph in zip(self._digests, self.graphs, strict=True)
+            if not graph.edges_known
+        ]
+        #: Names the problems of unknown edges in the journal: with other ones beside them,
+        #: what somebody said of all of them does not count.
+        self._unknown = hashlib.sha256(" ".join(sorted(unknown)).encode()).hexdigest()
         self._lock = threading.Lock()
         #: The last event of each kind, person, problem and claim.
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
@@ -244,8 +253,9 @@ class LabelStore:
         read_journal(self.path, self._apply)
 
     def _apply(self, event):
-        kind = next((k for k in ("edges", "note") if k in event), "label")
-        claim = None if kind == "edges" else event["claim"]
+        kinds = ("edges", "edges_known", "note")
+        kind = next((k for k in kinds if k in event), "label")
+        claim = None if kind in ("edges", "edges_known") else event["claim"]
         if kind != "label" or event["label"] in WORDS:
             self._last[kind, event["by"], event["problem"], claim] = event
         self.version += 1
@@ -322,6 +332,45 @@ class LabelStore:
         graph = self._graph(problem).replace(edges=_pairs(edges))
         event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
         self._save(event, by)
+
+    def state_edges_known(self, known: bool, *, by: str) -> None:
+        """Save whether it is known now of every claim what it builds on.
+
+        Only where somebody says so do corrections count in problems of which the edges were
+        unknown: what a person links in a few of them says nothing of the others.
+
+        Parameters
+        ----------
+        known : bool
+            Whether all problems have all their edges now.
+        by : str
+            Who says it.
+
+        Raises
+        ------
+        ValueError
+            If ``known`` is neither True nor False.
+        """
+        if not isinstance(known, bool):
+            raise ValueError(f"known is {known!r}, but must say yes or no")
+        self._save({"problem": self._unknown, "edges_known": known}, by)
+
+    def edges_known(self, problem: int, by: str) -> bool:
+        """Tell whether the edges of a problem are known, as they were or by what somebody said.
+
+        Parameters
+        ----------
+        problem : int
+            Its position, counted from 0.
+        by : str
+            Who corrected them.
+
+        Returns
+        -------
+        bool
+        """
+        statement = self._last.get(("edges_known", by, self._unknown, None), {})
+        return self.graphs[problem].edges_known or statement.get("edges_known", False)
 
     def _graph(self, problem):
         if type(problem) is not int or not 0 <= problem < len(self.graphs):
@@ -520,13 +569,18 @@ class LabelStore:
             ``graphs`` (GraphBatch; who said what, notes and seconds are in the metadata,
             and ``edges_corrected`` where edges were changed), ``labels`` (list of int
             arrays: 1 true, 0 false, -1 unsure or not judged), ``words`` (what was said,
-            as in `said`), ``n_corrected`` (number of problems with other edges).
+            as in `said`), ``n_corrected`` (number of problems with other edges),
+            ``n_unknown`` (number of those whose edges were unknown and stay so, as nobody
+            said that all are known now).
         """
         graphs = []
-        corrected = 0
+        corrected = unknown = 0
         for i, graph in enumerate(self.graphs):
             edges = self.edges(i, by)
-            if edges != graph.edges.tolist():
+            changed = edges != graph.edges.tolist()
+            if not self.edges_known(i, by):
+                unknown += changed
+            elif changed or not graph.edges_known:
                 corrected += 1
                 correction = {"edges_corrected": True, "edges_corrected_by": by}
                 correction = {**(graph.metadata or {}), **correction}
@@ -537,6 +591,7 @@ class LabelStore:
             labels=self._labels(by, known),
             words=[self.said(i, by) for i in range(len(graphs))],
             n_corrected=corrected,
+            n_unknown=unknown,
         )
 
     def _sources(self, i, graph, by):

@@ -1,5 +1,7 @@
 """The client against a real server on loopback: faults, limits, cache, keys."""
 
+import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -114,6 +116,87 @@ def test_the_same_call_at_once_is_made_once():
     with ChatServer(lambda request, n: Say(claims("a"), 0.05)) as server:
         assert decompose(server, ["same"] * 12) == [["a"]] * 12
     assert len(server.requests) == 1
+
+
+def ask_in_turn(server, works, **options):
+    """Results of several things that are done in one run, and what they cost."""
+    client = ChatClient(server.url, **options)
+
+    async def do(chat, work):
+        return await work(chat)
+
+    with closing(client):
+        return client._submit(works, do, "m").result(timeout=30)
+
+
+def texts_of(reply):
+    return json.loads(reply.text)["claims"]
+
+
+async def ask_claims(chat):
+    return await chat.ask(Decompose().wording(), {"answer": "same"}, texts_of)
+
+
+def test_who_waits_for_an_equal_call_reads_its_reply_and_one_of_them_pays():
+    with ChatServer(lambda request, n: Say(claims("a"), 0.1)) as server:
+        (first, second), usage = ask_in_turn(server, [ask_claims, ask_claims])
+    assert first == second == ["a"]
+    assert first is not second
+    assert (len(server.requests), usage.calls) == (1, 1)
+
+
+def test_a_call_is_counted_where_the_one_who_began_it_gave_up():
+    async def give_up(chat):
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(ask_claims(chat), 0.1)
+        return chat.usage.calls
+
+    async def wait_for_it(chat):
+        await asyncio.sleep(0.02)
+        await ask_claims(chat)
+        return chat.usage.calls
+
+    with ChatServer(lambda request, n: Say(claims("a"), 0.4)) as server:
+        counted, usage = ask_in_turn(server, [give_up, wait_for_it])
+    assert (counted, usage.calls, len(server.requests)) == ([0, 1], 1, 1)
+
+
+def test_asking_again_never_lowers_the_temperature():
+    with ChatServer(lambda request, n: claims("a") if n > 1 else "no JSON") as server:
+        prompt = Decompose().wording()
+        ask_in_turn(
+            server,
+            [lambda chat: chat.ask(prompt, "x", texts_of, temperature=1.3)],
+        )
+    assert [r["temperature"] for _, _, r in server.requests] == [1.3] * 3
+
+
+def test_a_reply_that_cannot_be_kept_is_used_and_said(tmp_path):
+    cache = tmp_path / "cache.sqlite"
+    with ChatServer(lambda request, n: claims("a")) as server:
+        client = ChatClient(server.url, cache=cache)
+        decompose(server, ["x"], client=client)
+        with closing(sqlite3.connect(cache)) as database:
+            database.execute("DROP TABLE replies")
+            database.execute(
+                "CREATE VIEW replies AS SELECT 1 AS key, 2 AS reply, 3 AS prompt"
+            )
+            database.commit()
+        with pytest.warns(SettingWarning, match="cannot be kept in the cache"):
+            assert decompose(server, ["y"], client=client) == [["a"]]
+
+
+def test_a_reply_of_another_shape_in_the_cache_is_asked_for_again(tmp_path):
+    cache = tmp_path / "cache.sqlite"
+    with ChatServer(lambda request, n: claims("a")) as server:
+        decompose(server, ["x"], cache=cache)
+        with closing(sqlite3.connect(cache)) as database:
+            database.execute(
+                """UPDATE replies SET reply = '{"text": "", "later": 1}'"""
+            )
+            database.commit()
+        assert decompose(server, ["x"], cache=cache) == [["a"]]
+    assert len(server.requests) == 2
 
 
 # --- faults

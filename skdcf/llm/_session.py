@@ -32,8 +32,9 @@ from ._patience import Slots
 
 _MOST_ASKS = 3
 _WARMER = 0.3  # by which the temperature rises with each asking, up to 1
+_WARMEST = 1.0  # unless the first call was warmer
 _MOST_CHARACTERS = 6  # of a prompt for each token that its server counts
-_FEWEST_TOKENS = 256  # below it a server counts what it has not read before, or nothing
+_FEWEST_TOKENS = 256  # below it a server counts nothing, or only what it had not cached
 CUT_PROMPT = (
     "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
     "the length of its context"
@@ -42,8 +43,7 @@ _SHOWN_BACK = 4000  # characters of a reply that could not be read
 _LOG = logging.getLogger("skdcf.llm")
 
 
-#: For as many seconds another program may hold the file.
-_SHARED = {"timeout": 60, "check_same_thread": False, "isolation_level": None}
+_BUSY_SECONDS = 60  # for which another program may hold the file of the cache
 _TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
 prompt TEXT NOT NULL, time REAL NOT NULL)"""
@@ -62,9 +62,15 @@ class ReplyCache:
         path.touch(0o600)  # SQLite's other files follow it
         path.open("ab").close()  # a folder is refused here, before its mode is changed
         path.chmod(0o600)
-        end = time.monotonic() + _SHARED["timeout"]
+        # SQLite does not wait while another program changes the kind of journal.
+        end = time.monotonic() + _BUSY_SECONDS
         while True:
-            self._db = sqlite3.connect(path, **_SHARED)
+            self._db = sqlite3.connect(
+                path,
+                timeout=_BUSY_SECONDS,
+                check_same_thread=False,
+                isolation_level=None,
+            )
             self.close = self._db.close
             try:
                 self._db.executescript(_TABLE)
@@ -77,7 +83,7 @@ class ReplyCache:
                         f"cache {os.fspath(path)!r} cannot be used ({error}): name another "
                         "file, or remove it"
                     ) from error
-            time.sleep(0.02)  # SQLite does not wait while the kind of journal changes
+            time.sleep(0.02)
 
     def get(self, key: str) -> tuple[str, str] | None:
         """The reply to a call, as JSON, and the name of its prompt; None without one."""
@@ -97,6 +103,18 @@ class ReplyCache:
         return count
 
 
+@dataclass
+class _Conversation:
+    """A call that is on its way, with what it takes to get a readable reply to it.
+
+    ``usage`` is what it has cost since one of those who wait for it counted the cost last.
+    """
+
+    task: asyncio.Task[Reply]
+    usage: Usage
+    n_waiting: int = 0
+
+
 class Engine:
     """What a client keeps between its runs."""
 
@@ -106,7 +124,7 @@ class Engine:
         self.in_flight = in_flight
         self.slots = Slots(in_flight)
         self.transport.slots = self.slots
-        self.asked = {}  # key: task, how many wait for it
+        self.conversations: dict[str, _Conversation] = {}  # by the digest of their call
         self._warned = set()
         self.process = os.getpid()
         self._loop = asyncio.new_event_loop()
@@ -159,56 +177,74 @@ class Session:
         self._dry = dry
         self._known = {} if engine.cache is None else engine.cache
         self.usage = Usage()
-        self._errors = []  # of the last calls, where all failed
+        self._errors = []  # of the calls since the last one that succeeded
 
     async def ask(self, call, read, again, usage):
         """What ``read`` makes of the reply to a call, from the cache where it is known.
 
         Where ``read`` raises ValueError, ``again(call, reply, problem)`` gives the next call,
         always made from the first one; the reply that is read at last is kept under the
-        digest of the first call. Whoever makes a call that is on its way gets what the
-        ``read`` of the first caller makes of it, and that caller's usage counts it.
+        digest of the first call. An equal call that is on its way is not made again: all who
+        wait for it read its reply, and the first of them to hear of it counts what it cost.
         """
         engine = self.engine
         key = call.key(engine.transport.identity)
-        if (cached := self._known.get(key)) is not None:
-            with suppress(ValueError):
-                reply = Reply(**json.loads(cached[0]))
+        stored = self._known.get(key)
+        if stored is not None:
+            with suppress(ValueError, TypeError):  # unreadable: it is asked for again
+                reply = Reply(**json.loads(stored[0]))
                 value = read(reply)
                 usage.add(reply, cached=True)
                 return value
         if self._dry:
             raise CallError("there is no readable reply in the cache")
-        if key not in engine.asked:  # the same call twice at once is made once
-            conversation = self._converse(key, call, read, again=again, usage=usage)
-            task = asyncio.create_task(conversation)
-            engine.asked[key] = [task, 0]
-        shared = engine.asked[key]
-        shared[1] += 1
+
+        # A task of its own, so that the call goes on where the one who began it gives up.
+        if key not in engine.conversations:
+            cost = Usage()
+            work = self._converse(key, call, read, again=again, usage=cost)
+            engine.conversations[key] = _Conversation(asyncio.create_task(work), cost)
+        conversation = engine.conversations[key]
+        conversation.n_waiting += 1
         try:
-            return await asyncio.shield(shared[0])
+            reply = await asyncio.shield(conversation.task)
         finally:
-            shared[1] -= 1
-            if not shared[1]:  # nobody waits for it any more
-                del engine.asked[key]
-                shared[0].cancel()
+            conversation.n_waiting -= 1
+            if not conversation.n_waiting:
+                del engine.conversations[key]
+                conversation.task.cancel()  # does nothing to one that has ended
+            if conversation.task.done() or not conversation.n_waiting:
+                usage += conversation.usage
+                conversation.usage = Usage()
+        return read(reply)
 
     async def _converse(self, key, call, read, again, usage):
+        """The first reply to a call that can be read, of as many as may be asked for."""
         first = call
         for number in range(1, _MOST_ASKS + 1):
             reply = await self._fetch(call, usage)
             try:
-                value = read(reply)
+                read(reply)
             except ValueError as error:
                 problem = str(error)
                 call = _vary(again(first, reply, problem), first, number)
             else:
-                self._known[key] = json.dumps(asdict(reply)), call.prompt
-                return value
+                self._store(key, reply, call.prompt)
+                return reply
         raise UnreadableError(
             f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}",
             reply.text,
         )
+
+    def _store(self, key, reply, prompt):
+        """Keep a reply, which was paid for: a full disk does not take it from the run."""
+        try:
+            self._known[key] = json.dumps(asdict(reply)), prompt
+        except sqlite3.OperationalError as error:
+            self.engine.warn_once(
+                f"a reply cannot be kept in the cache ({error}), so that another run would ask "
+                "for it again. See that there is room on the disk"
+            )
 
     async def _fetch(self, call, usage):
         async with self.engine.slots:
@@ -288,10 +324,11 @@ class Chat:
 
 def _vary(call, first, number):
     """A call that is made again, with other chances: some models see no complaint."""
-    if call.seed != first.seed:
+    if call.seed != first.seed:  # whoever made it has varied it
         return call
     seed = None if call.seed is None else call.seed + number
-    warmer = min(call.temperature + _WARMER * number, 1.0)
+    warmest = max(call.temperature, _WARMEST)
+    warmer = min(call.temperature + _WARMER * number, warmest)
     return replace(call, seed=seed, temperature=warmer)
 
 
@@ -313,13 +350,13 @@ async def gather_all(session, items, work, model, show=False):
     Returns
     -------
     results : list
-        A result per item, or the CallError that it ended with. An EndpointError ends
-        all of them.
+        A result per item, or the CallError that it ended with. Any other error ends all
+        of them, an EndpointError included.
     usage : Usage
         What they cost.
     """
     results = [None] * len(items)
-    todo = iter(enumerate(items))
+    todo = iter(enumerate(items))  # shared: each worker takes the next one that is left
 
     async def worker():
         for i, item in todo:
@@ -334,7 +371,7 @@ async def gather_all(session, items, work, model, show=False):
                 session.usage += chat.usage
             bar.update()
 
-    n = min(len(items), 2 * session.engine.in_flight)  # at work, more than can ask
+    n = min(len(items), 2 * session.engine.in_flight)  # so that no slot waits for work
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
         await gather_steps(*(worker() for _ in range(n)))
     return results, session.usage

@@ -166,7 +166,7 @@ def _drawing(kind, report):
 def _chances(filter, batch, labels, groups):
     """How far the chance of a single text can be trusted."""
     title = "The chance of a single text"
-    if not filter.scorer_.states_chances:
+    if not hasattr(filter.scorer_, "chance"):
         reason = "the scorer orders claims, and does not say how likely an error is"
         yield card(f"<p>No chance is stated of single texts: {reason}.</p>", title)
         return
@@ -184,7 +184,7 @@ def _chances(filter, batch, labels, groups):
 
 def _texts(filter, batch):
     """For each answer how likely its text is wrong, in words; empty where that is unknown."""
-    if not filter.scorer_.states_chances:
+    if not hasattr(filter.scorer_, "chance"):
         return [""] * len(batch)
     chances = filter.chance(batch)
     return [

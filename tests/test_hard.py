@@ -14,6 +14,7 @@ from reference_hard import (
 )
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.inspection import explain
 from skdcf.ops.conformal import (
     claim_alpha,
     conformal_rank,
@@ -27,6 +28,7 @@ from skdcf.ops.hard import (
     path_risk,
     path_risk_of_errors,
 )
+from skdcf.scorers import FeatureScorer
 
 EDGE_CASES = [
     ([1.0], [], [1]),
@@ -173,3 +175,21 @@ def test_leave_one_out_equals_recalibration_on_the_others():
         others = np.sort(np.delete(scores, i))
         mine = problem_of == i
         np.testing.assert_array_equal(levels[mine], claim_alpha(others, risk[mine]))
+
+
+@pytest.mark.parametrize("ties", ["exclude", "include"])
+def test_a_path_risk_that_equals_the_threshold(ties):
+    """Kept where ties are included, and nowhere else: at all doors."""
+    X = np.linspace(0, 1, 99)[:, None] ** 2
+    cf = HardCF(FeatureScorer(0), ties=ties, alpha=0.2).fit(X, X[:, 0] > 0.3)
+    # Risks are confidences with the other sign.
+    risks = cf.threshold_ + np.array([-1e-12, 0.0, 1e-12])
+    kept = [True, ties == "include", False]
+    claims = -risks[:, None]
+    assert cf.predict(claims).tolist() == kept
+    assert cf.masks(claims, [0.2])[0].tolist() == kept
+    assert (cf.decision_function(claims) > 0).tolist() == kept
+    assert (cf.predict_alpha(claims) <= 0.2).tolist() == kept
+    assert [len(graph.features) for graph in cf.filter(claims)] == kept
+    assert cf.score(claims, [0, 1, 0]) == (ties == "include") / 3
+    assert [why.kept.tolist() for why in explain(cf, claims)] == [[k] for k in kept]

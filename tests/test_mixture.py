@@ -317,7 +317,7 @@ def test_levels_share_what_knows_no_alpha():
         assert np.array_equal(alone.confidence(batch), scorer.confidence(batch))
 
 
-class Folds(Recording):
+class Folds(NeymanPearsonScorer):
     """Writes down which problem the mixture has put into which fold."""
 
     folds = []

@@ -2,11 +2,12 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
 from assertions import assert_coherent
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -190,6 +191,16 @@ def test_comparisons_of_scorers(cls):
     )
     # A filter adds nothing to its scorer: HardCF gives the same.
     np.testing.assert_array_equal(report.retention, by_hand.retention)
+
+
+def test_the_page_lists_all_that_is_asked_of_a_scorer(checkout):
+    page = (checkout / "docs" / "development" / "scorer.rst").read_text("utf-8")
+    table = page[page.index("All that is asked") : page.index("Into the package")]
+    listed = re.findall(r"^``(\w+)``", table, re.MULTILINE)
+    defined = {name for name in vars(Scorer) if not name.startswith("_")}
+    defined -= set(vars(BaseEstimator)) | {"set_fit_request"}  # scikit-learn's
+    assert sorted(listed) == sorted(defined | {"chance"})
+    assert len(listed) <= 12
 
 
 # --- the order of a fit

@@ -239,7 +239,7 @@ def filter_problems(options):
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
         f"problems; in {counts['empty']} of them nothing is left"
     )
-    if not filter.scorer_.states_chances:
+    if not hasattr(filter.scorer_, "chance"):
         files.inform(
             "no chance is stated of single texts: the scorer orders claims, and does not say "
             "how likely an error is"
@@ -306,7 +306,7 @@ def _decided(filter, rows, graphs, *, masks, options, counts):
                 outside[i] = bool(first.any())
 
     chances = np.full(len(masks), np.nan)
-    if filter.scorer_.states_chances:
+    if hasattr(filter.scorer_, "chance"):
         chances = filter.chance(graphs, masks)
 
     for i, row in enumerate(rows):
@@ -628,7 +628,7 @@ def evaluate(options):
     chances = None
     if options.picture:
         refuse_without_hazards(model.scorer_)
-    if model.scorer_.states_chances:
+    if hasattr(model.scorer_, "chance"):
         chances = evaluation.evaluate_chances(model, graphs, labels)
     if options.json:
         files.show(asdict(report) | {"chances": chances and asdict(chances)}, True)

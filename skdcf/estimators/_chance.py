@@ -35,7 +35,7 @@ def chances_of(
 
 def refuse_without_hazards(scorer: Any) -> None:
     """ValueError unless the scorer states how likely each claim is the first error."""
-    if not scorer.states_chances:
+    if not hasattr(scorer, "chance"):
         raise ValueError(
             f"{scorer!r} orders claims and does not say how likely an error is, so that it "
             "states no chance of a text. The level of a claim is no such chance either. Fit "

@@ -301,7 +301,7 @@ class ConformalFilter(Settings):
         rows = _fit.rows_that_count(view.passed, view.labels)
         seen = seen_of(view.passed, groups)[rows]
         view = view.take(rows)
-        aside = self.scorer_.saw(view.seen)
+        aside = _fit.known_to_priors(self.scorer_, view.seen)
         if aside.all():
             raise ValueError(
                 f"all {len(aside)} problems have questions that the public prior in the "
@@ -656,7 +656,7 @@ class ConformalFilter(Settings):
             same_question, _ = hashes.among(kept)
             known.append(same_question | np.isin(hashes.content, kept["content"]))
         trained, calibrated = known
-        return trained | self.scorer_.saw(batch), calibrated
+        return trained | _fit.known_to_priors(self.scorer_, batch), calibrated
 
     # ------------------------------------------------------------------ filter problems
 

@@ -23,8 +23,8 @@ from ..features.columns import fit_columns, learns
 from ..graphs.hashes import Seen
 from ..graphs.problems import seen_of
 from ..graphs.sources import read_sources
-from ..scorers import PublicPrior, Scorer, Task
-from ..scorers.making import as_scorer
+from ..scorers import Scorer, Task
+from ..scorers.making import as_scorer, does_learn, without_training
 from ..training.preparing import hold_out, holdout_count, number_groups
 from ._door import View, admit, flat_labels
 from ._online import refuse_whole_answers
@@ -132,11 +132,19 @@ def fit_together(filters, X, y, groups):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
             fit = _without_known(fit)
-            fit.learning = fit.scorer.does_learn()
+            fit.learning = does_learn(fit.scorer)
         _warn_of_no_errors(fit, labels)
         for filters_of_split, fit_of_split in _share_split(filters, fit):
             _take_over(filters_of_split, first)
             _fit_split(filters_of_split, fit_of_split)
+
+
+def known_to_priors(scorer, problems):
+    """Find the problems with questions that a public prior in a scorer was learnt from."""
+    known = np.zeros(len(problems), dtype=bool)
+    for prior in scorer.priors:
+        known |= prior.saw(problems)
+    return known
 
 
 def _known_to_prior(scorer, problems, rows=None):
@@ -145,7 +153,7 @@ def _known_to_prior(scorer, problems, rows=None):
     This is a function of the question alone, so that the promise holds for questions that
     the prior has not seen. Too many of them (in some rows, or in all) leave the prior out.
     """
-    known = scorer.saw(problems)
+    known = known_to_priors(scorer, problems)
     counted = known if rows is None else known[rows]
     if not known.any() or counted.mean() > MOST_ASIDE:
         return None
@@ -202,7 +210,7 @@ def _refuse_size(filter, people):
 
 
 def _warn_of_no_errors(fit, labels):
-    trains = fit.learning or isinstance(fit.scorer, PublicPrior)
+    trains = fit.learning or fit.scorer.priors
     if trains and len(labels) and labels.min() == 1:
         warn(
             f"none of the {len(labels)} claims is labelled false, so that every claim of "
@@ -238,7 +246,7 @@ def _untrained(filter, fit, n_held):
         or not too_few_to_train
     ):
         return fit
-    scorer = fit.scorer.without_training(fit.view.seen, filter.alpha)
+    scorer = without_training(fit.scorer, fit.view.seen, filter.alpha)
     return replace(fit, scorer=scorer, learning=False) if scorer else fit
 
 
@@ -329,10 +337,12 @@ def _fit_split(filters, fit):
             )
         # What was held out was sized for its rank, or is all that people judged.
         filter._store(parts[id(scorer)], fewest=not split)
-        if isinstance(scorer, PublicPrior):
+        # What does not calibrate tells how far a prior is that stands alone; one that is
+        # blended in has warned in its scorer's fit.
+        for prior in () if does_learn(scorer) else scorer.priors:
             calibrating = np.setdiff1d(fit.rows[held_rows], filter.left_over_)
             not_calibrating = np.flatnonzero(~np.isin(fit.rows, calibrating))
-            scorer.warn_of(fit.view.take(not_calibrating).seen, fit.seen.text)
+            prior.warn_of(fit.view.take(not_calibrating).seen, fit.seen.text)
 
 
 def _judged(view, rows):

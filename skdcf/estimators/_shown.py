@@ -14,6 +14,7 @@ from ..graphs.ragged import segment_ids
 from ..guarantees import NoFalseClaim, OneThreshold, PerGroup, problems_needed
 from ..ops.conformal import shown_rank
 from ..ops.hard import segment_min
+from ._fit import known_to_priors
 from ._origin import refuse_trained
 from ._parts import choose_one_each
 
@@ -27,7 +28,7 @@ def shown_masks(
     batch = view.passed
     seen = seen_of(batch, groups)
     refuse_trained(batch, seen, filter._trained)
-    known = filter.scorer_.saw(view.seen)
+    known = known_to_priors(filter.scorer_, view.seen)
     if known.any():
         raise ValueError(
             f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "

@@ -24,7 +24,7 @@ from ..estimators import decide
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
-from ..scorers import LinearForm
+from ..scorers import ClassifierScorer, LinearForm
 
 TABLES = 20  # more contributions are not shown as tables
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
@@ -490,10 +490,26 @@ def shap_values(
         background_batch = (
             batch if background is None else fitted_filter.columns(background)
         )
-        parts.append(fitted_filter.scorer_.shap_values(batch, background_batch))
+        parts.append(_shapley(fitted_filter.scorer_, batch, background_batch))
     values = np.concatenate(parts)
     what = f"mean |SHAP| over {len(values)} values per feature"
     return ImportanceReport(_names_of(batch), np.abs(values), what, values)
+
+
+def _shapley(scorer, batch, background):
+    """What each feature adds to each confidence, shape (n_claims, n_features)."""
+    if isinstance(scorer, ClassifierScorer):
+        contributions = scorer.tree_contributions(batch)
+        if contributions is not None:
+            return contributions
+    form = scorer.linear_form(batch)
+    if form is None:
+        raise ValueError(
+            f"{scorer!r} is not linear, and no exact Shapley values are known for it: "
+            "skdcf.inspection.permutation_importance works with every scorer"
+        )
+    mean = form.values(background.features).mean(axis=0)
+    return form.weights * (form.values(batch.features) - mean)
 
 
 def _names_of(batch):

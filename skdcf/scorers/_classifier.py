@@ -168,28 +168,25 @@ class ClassifierScorer(Scorer):
         is_linear = np.allclose(linear, self.confidence(batch), rtol=1e-6, atol=1e-6)
         return form if is_linear else None
 
-    def shap_values(self, batch: GraphBatch, background: GraphBatch) -> NDArray:
-        """Compute how much each feature adds to the confidence.
+    def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:
+        """What each feature adds to the log odds, of xgboost's trees.
 
-        Those of a linear classifier as in `Scorer.shap_values`. Those of xgboost's trees
-        are its own, of the log odds and against the problems that it was trained on; a
-        filter that was loaded from a file has the trees but not xgboost's values.
+        These are its own values, against the problems that it was trained on; a filter that
+        was loaded from a file has the trees but not xgboost's values.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
-        background : GraphBatch
-            Problems whose mean the values are measured against.
 
         Returns
         -------
-        ndarray of shape (n_claims, n_features)
-            What each feature adds to each confidence.
+        ndarray of shape (n_claims, n_features), or None
+            What each feature adds; None with another classifier.
         """
         classifier: Any = getattr(self, "estimator_", None)
         if not hasattr(classifier, "get_booster"):
-            return super().shap_values(batch, background)
+            return None
         from xgboost import DMatrix
 
         rows = DMatrix(self._informative(batch))

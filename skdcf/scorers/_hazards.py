@@ -188,7 +188,7 @@ class NeymanPearsonScorer(Scorer):
         "after_error": [UNIT],
         "random_state": ["random_state"],
     }
-    learns = states_chances = True
+    learns = True
 
     _: KW_ONLY
     after_error: float = 0.5
@@ -323,21 +323,11 @@ class NeymanPearsonScorer(Scorer):
     def _seed(self, task):
         return task.rng if self.random_state is None else self.random_state
 
-    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Find the problems that the public prior was learnt from, as in `Scorer.saw`.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_problems,)
-            Whether each problem was seen.
-        """
+    @property
+    def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
+        """The public prior that is blended in, where there is one."""
         prior = vars(self).get("prior_", self.public_prior)
-        return super().saw(batch) if prior is None else prior.saw(batch)
+        return () if prior is None else (prior,)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Log odds that a claim is false, given that all its ancestors are true.

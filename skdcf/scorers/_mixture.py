@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from .._parameters import at_least, settings
 from ..graphs import GraphBatch
@@ -22,10 +23,10 @@ from ._hazards import Gain, NeymanPearsonScorer, worth_of
 from ._models import ConformalScorer, LinearScorer
 from ._prior import PublicPrior, unasked
 from ._scorer import (
-    FeatureScorer,
     Scorer,
     Task,
     confidence_of_each,
+    fit_folds,
     folds,
     need_features,
 )
@@ -38,7 +39,6 @@ N_LEVELS = 9
 LOWEST, HIGHEST = 0.6, 1.6  # levels, as multiples of alpha
 LOWEST_RANK, HIGHEST_RANK = 1.5, 6.5  # and as problems, where alpha stands for few
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
-SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
 # Log weights of the default members where they keep the same. On eight published sets
 # other leanings keep the same within their errors (benchmarks/default_scorer.py).
 LEANING = {"linear": 0.0, "neyman-pearson": 2.0, "regression": 1.0}
@@ -241,41 +241,6 @@ class MixtureScorer(Scorer):
                 print(mixture.selection_)
         return mixtures
 
-    def without_training(self, batch: GraphBatch, alpha: float) -> Scorer | None:
-        """A `PublicPrior` that was passed, or how far a context supports each claim.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        alpha : float
-            The level that is asked for.
-
-        Returns
-        -------
-        Scorer or None
-            With a ``selection_`` that says why; None where there is neither.
-        """
-        if self.members:
-            return None
-        scorer: Any
-        if isinstance(self.public_prior, PublicPrior):
-            scorer = clone(self.public_prior)
-        elif SUPPORT in (batch.feature_names or ()):
-            scorer = FeatureScorer(SUPPORT)
-        else:
-            return None
-        reason = f"nothing trains, as alpha = {alpha:g} takes all problems to calibrate"
-        scorer.selection_ = Selection(
-            alpha,
-            members=(str(scorer),),
-            weights=np.ones(1),
-            retention=np.full(1, np.nan),
-            n_folds=0,
-            prior=reason,
-        )
-        return scorer
-
     def _admit_prior(self, batch, task):
         """The public prior to use, or None, with the reason why it is left out."""
         if self.members is not None:
@@ -348,36 +313,37 @@ class MixtureScorer(Scorer):
                 return member.loss_curve_
         raise AttributeError("loss_curve_: no member is trained step by step")
 
-    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Find the problems that some member knew before, as in `Scorer.saw`.
+    def _members(self):
+        """The fitted members, or those that a fit may come to have."""
+        fitted = vars(self).get("members_")
+        if fitted is not None:
+            return fitted.values()
+        prior = PublicPrior() if self.public_prior is True else self.public_prior
+        return self._fresh_members(prior or None).values()
+
+    @property
+    def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
+        """The priors of all members."""
+        return tuple(prior for member in self._members() for prior in member.priors)
+
+    @available_if(lambda self: any(hasattr(m, "chance") for m in self._members()))
+    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """What the first member says that states chances.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
+        kept : ndarray of bool, shape (n_claims,)
+            What is kept, closed under ancestors.
 
         Returns
         -------
-        ndarray of bool, shape (n_problems,)
-            Whether each problem was seen.
+        ndarray of shape (n_problems,)
+            The chance of each problem that something false is among what is kept.
         """
-        members = vars(self).get("members_")
-        if members is None:  # not fitted: the prior that may be blended in
-            prior = PublicPrior() if self.public_prior is True else self.public_prior
-            members = self._fresh_members(prior or None)
-        return np.any([member.saw(batch) for member in members.values()], axis=0)
-
-    @property
-    def states_chances(self) -> bool:  # type: ignore[override]
-        """Whether some member states chances; the first one that does is asked."""
-        members = vars(self).get("members_") or self._fresh_members()
-        return any(member.states_chances for member in members.values())
-
-    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        for member in self.members_.values():
-            if member.states_chances:
-                return member.chance(batch, kept)
-        return super().chance(batch, kept)
+        member = next(m for m in self._members() if hasattr(m, "chance"))
+        return member.chance(batch, kept)
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         each = np.array([m.confidence(batch) for m in self.members_.values()])
@@ -403,7 +369,11 @@ def _fit_member(member, batch, labels, tasks, fold_of):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if fold_of.any():
-            return member.fit_folds(batch, labels, tasks, fold_of)
+            if isinstance(
+                member, NeymanPearsonScorer
+            ):  # hazards of all folds are its own
+                return member.fit_folds(batch, labels, tasks, fold_of)
+            return fit_folds(member, batch, labels, tasks=tasks, fold_of=fold_of)
         levels = member.fit_levels(batch, labels, tasks)
     return levels, confidence_of_each(levels, batch)
 

@@ -101,7 +101,6 @@ class PublicPrior(Scorer):
     """
 
     learns = False
-    states_chances = True
     _parameter_constraints = {"file": [None, str, os.PathLike]}
     _opens, _ships = ("file",), "agreement"
 
@@ -183,6 +182,11 @@ class PublicPrior(Scorer):
             The names; None where all columns are read.
         """
         return self.columns_
+
+    @property
+    def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
+        """The prior itself."""
+        return (self,)
 
     def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
         """Find the problems with a question that the prior was learnt from.

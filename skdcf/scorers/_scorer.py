@@ -130,7 +130,9 @@ class Task:
 class Scorer(Settings, metaclass=ABCMeta):
     """Gives every claim a confidence, higher meaning more trustworthy.
 
-    A scorer of your own needs `confidence`, and `fit` if it learns. It is a scikit-learn
+    A scorer of your own needs `confidence`, and `fit` if it learns. One that says how likely
+    an error is has a method ``chance(batch, kept)``, which returns for each problem the
+    chance that something false is among the claims that are kept. It is a scikit-learn
     estimator: ``__init__`` stores its parameters and does nothing else, and what `fit`
     learns is stored in attributes whose names end in an underscore.
 
@@ -154,8 +156,10 @@ class Scorer(Settings, metaclass=ABCMeta):
         How closely the confidence of a claim repeats itself in another batch, relative
         to ``1 + abs(confidence)``. Filters measure it as well, and lower their threshold
         by more than the larger of the two.
-    states_chances : bool
-        Whether `chance` says how likely something false is kept.
+    priors : tuple of PublicPrior
+        What the scorer knows of other people's labels; empty for most. Problems with their
+        questions neither calibrate a filter nor show what it is worth. A filter asks before
+        `fit` too, for the priors that a scorer may come to use.
 
     Examples
     --------
@@ -175,38 +179,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     uses_alpha = False
     uses_relaxation = False
     resolution = 1e-10
-    states_chances = False
-
-    def does_learn(self) -> bool:
-        """Whether `fit` learns from the problems that it is given.
-
-        Returns
-        -------
-        bool
-            Whether it does.
-        """
-        has_own_fit = any(
-            getattr(type(self), m) is not getattr(Scorer, m) for m in FITTING
-        )
-        return has_own_fit if self.learns is None else self.learns
-
-    def without_training(self, batch: GraphBatch, alpha: float) -> Scorer | None:
-        """What takes its place where so few problems are there that all must calibrate.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        alpha : float
-            The level that is asked for.
-
-        Returns
-        -------
-        Scorer or None
-            An unfitted scorer that learns nothing; None where the scorer itself is
-            trained, on problems that are then missing for calibration.
-        """
-        return None
+    priors: tuple[Any, ...] = ()
 
     def columns_read(self) -> tuple[str, ...] | None:
         """Names of the feature columns that `confidence` reads.
@@ -217,24 +190,6 @@ class Scorer(Settings, metaclass=ABCMeta):
             The names; None where all columns are read.
         """
         return None
-
-    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
-        """Find the problems that the scorer knows from elsewhere, as a public prior may.
-
-        They cannot calibrate a filter, and do not show what it is worth. A filter asks
-        before `fit` too, of a scorer that may come to know them.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_problems,)
-            Whether each problem was seen.
-        """
-        return np.zeros(len(batch), dtype=bool)
 
     def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
         """Learn, or check that the scorer fits the problems.
@@ -284,28 +239,6 @@ class Scorer(Settings, metaclass=ABCMeta):
             return [self.fit(batch, labels, tasks[0])] * len(tasks)
         return [clone(self).fit(batch, labels, task) for task in tasks]
 
-    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Chance of each problem that something false is among what is kept.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        kept : ndarray of bool, shape (n_claims,)
-            What is kept, closed under ancestors.
-
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            The chances, where ``states_chances`` is True; 0 where nothing is kept.
-
-        Raises
-        ------
-        ValueError
-            If the scorer states none.
-        """
-        raise ValueError(f"{self!r} states no chances")
-
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         """The confidence as a weighted sum of the features, where it is one.
 
@@ -320,73 +253,6 @@ class Scorer(Settings, metaclass=ABCMeta):
             The form; None where the scorer is not linear.
         """
         return None
-
-    def shap_values(self, batch: GraphBatch, background: GraphBatch) -> NDArray:
-        """Compute how much each feature adds to each confidence, beside the background.
-
-        Exact Shapley values of a linear score: weight times the distance of the value
-        from the mean over the background.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        background : GraphBatch
-            Problems whose mean the values are measured against.
-
-        Returns
-        -------
-        ndarray of shape (n_claims, n_features)
-            What each feature adds to each confidence.
-
-        Raises
-        ------
-        ValueError
-            If the scorer is neither linear nor has an exact way of its own.
-        """
-        form = self.linear_form(batch)
-        if form is None:
-            raise ValueError(
-                f"{self!r} is not linear, and no exact Shapley values are known for it: "
-                "skdcf.inspection.permutation_importance works with every scorer"
-            )
-        mean = form.values(need_features(background)).mean(axis=0)
-        return form.weights * (form.values(need_features(batch)) - mean)
-
-    def fit_folds(
-        self, batch: GraphBatch, labels: NDArray, tasks: list[Task], fold_of: NDArray
-    ) -> tuple[list[Self], NDArray[np.float64]]:
-        """Fitted scorers, and what claims get from fits that have not seen their fold.
-
-        One fit per fold and one on all problems. A scorer that can make the last of the
-        others, or share work between them, does so.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown.
-        tasks : list of Task
-            One for each level.
-        fold_of : ndarray of int, shape (n_problems,)
-            Numbers of the folds, from 0, of which there are at least two.
-
-        Returns
-        -------
-        scorers : list of Scorer
-            As from `fit_levels`.
-        unseen : ndarray of shape (n_tasks, n_claims)
-            Confidence of each claim. No label of its own fold enters.
-        """
-        unseen = np.empty((len(tasks), batch.n_claims))
-        for fold in range(fold_of.max() + 1):
-            in_fold = fold_of == fold
-            rows = in_fold[batch.problem_of]
-            rest = [task.on(~in_fold) for task in tasks]
-            levels = clone(self).fit_levels(batch[~in_fold], labels[~rows], rest)
-            unseen[:, rows] = confidence_of_each(levels, batch[in_fold])
-        return self.fit_levels(batch, labels, tasks), unseen
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
@@ -421,6 +287,36 @@ def probed_form(decide, n_features):
     """
     confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
     return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
+
+
+def does_learn(scorer: Scorer) -> bool:
+    """Whether `fit` of a scorer learns from the problems that it is given."""
+    if scorer.learns is not None:
+        return scorer.learns
+    cls = type(scorer)
+    return any(getattr(cls, name) is not getattr(Scorer, name) for name in FITTING)
+
+
+def fit_folds(scorer, batch, labels, tasks, fold_of):
+    """Fitted scorers, and what claims get from fits that have not seen their fold.
+
+    One fit per fold, of which there are at least two, and one on all problems.
+
+    Returns
+    -------
+    scorers : list of Scorer
+        As from `Scorer.fit_levels`.
+    unseen : ndarray of shape (n_tasks, n_claims)
+        Confidence of each claim. No label of its own fold enters.
+    """
+    unseen = np.empty((len(tasks), batch.n_claims))
+    for fold in range(fold_of.max() + 1):
+        in_fold = fold_of == fold
+        rows = in_fold[batch.problem_of]
+        rest = [task.on(~in_fold) for task in tasks]
+        levels = clone(scorer).fit_levels(batch[~in_fold], labels[~rows], rest)
+        unseen[:, rows] = confidence_of_each(levels, batch[in_fold])
+    return scorer.fit_levels(batch, labels, tasks), unseen
 
 
 def confidence_of_each(scorers, batch):

@@ -17,9 +17,18 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ._classifier import SURE, ClassifierScorer
 from ._hazards import NeymanPearsonScorer
-from ._mixture import MixtureScorer
+from ._mixture import MixtureScorer, Selection
 from ._models import ConformalScorer
-from ._scorer import FREQUENCY, FeatureScorer, FrequencyScorer, Scorer
+from ._prior import PublicPrior
+from ._scorer import (
+    FREQUENCY,
+    FeatureScorer,
+    FrequencyScorer,
+    Scorer,
+)
+from ._scorer import does_learn as does_learn
+
+SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
 
 
 @settings
@@ -70,7 +79,7 @@ class FunctionScorer(Scorer):
             If the function is a method of a scorer that was trained before.
         """
         owner = getattr(self.function, "__self__", None)
-        if isinstance(owner, Scorer) and owner.does_learn():
+        if isinstance(owner, Scorer) and does_learn(owner):
             warn(
                 f"the function is a method of a fitted {type(owner).__name__}: the "
                 "guarantee needs problems here that it was not trained on. Pass the "
@@ -89,6 +98,37 @@ NAMED: dict[str, Callable[[], Scorer]] = {
     "linear": ConformalScorer,
     "neyman-pearson": lambda: NeymanPearsonScorer(random_state=None),
 }
+
+
+def without_training(scorer: Scorer, batch: GraphBatch, alpha: float) -> Scorer | None:
+    """What takes the place of "auto" where so few problems are there that all calibrate.
+
+    Returns
+    -------
+    Scorer or None
+        An unfitted scorer that learns nothing: a `PublicPrior` that was passed, or how far
+        a context supports each claim. Its ``selection_`` says why. None where there is
+        neither, and for other scorers: they train, on problems that calibration then lacks.
+    """
+    if not isinstance(scorer, MixtureScorer) or scorer.members:
+        return None
+    untrained: Any
+    if isinstance(scorer.public_prior, PublicPrior):
+        untrained = clone(scorer.public_prior)
+    elif SUPPORT in (batch.feature_names or ()):
+        untrained = FeatureScorer(SUPPORT)
+    else:
+        return None
+    reason = f"nothing trains, as alpha = {alpha:g} takes all problems to calibrate"
+    untrained.selection_ = Selection(
+        alpha,
+        members=(str(untrained),),
+        weights=np.ones(1),
+        retention=np.full(1, np.nan),
+        n_folds=0,
+        prior=reason,
+    )
+    return untrained
 
 
 def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:

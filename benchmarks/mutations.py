@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "skdcf"
 ROOMS = ("ops/hard.py", "ops/conformal.py", "guarantees/*.py", "estimators/*.py")
-ENDS = 60  # seconds; an endless loop is noticed as well
+ENDS = 60  # seconds, or four times what the tests take; an endless loop is noticed
 
 #: The tests of a file, which take about 20 seconds together.
 TESTS = {
@@ -36,6 +36,7 @@ TESTS = {
     "few_problems",
     "guarantees/_guarantees.py": "exact_levels guarantee guarantees attack_groups "
     "few_problems settings",
+    "estimators/_chance.py": "chance",
     "estimators/_door.py": "conformal_filter unknown filter_origin",
     "estimators/_filter.py": "questions unknown filter_origin few_problems online recorded",
     "estimators/_fit.py": "holdout few_problems unknown questions filter_origin net",
@@ -43,8 +44,10 @@ TESTS = {
     "estimators/_online.py": "online explain",
     "estimators/_origin.py": "questions unknown attack_groups filter_origin net",
     "estimators/_parts.py": "parts questions partitions net",
+    "estimators/_people.py": "people",
     "estimators/_presets.py": "settings estimators",
     "estimators/_rounding.py": "rounding attacks",
+    "estimators/_shown.py": "shown",
     "estimators/_threads.py": "conformal_filter",
 }
 
@@ -253,9 +256,12 @@ def run(number, seed, out, minutes):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         copy_of_tree(folder)
+        ends = {}
         for name, tests in TESTS.items():
-            if outcome(folder, tests) != "passed":
+            begin = time.monotonic()
+            if outcome(folder, tests, 10 * ENDS) != "passed":
                 raise SystemExit(f"the tests of {name} fail without a mutation")
+            ends[name] = max(ENDS, 4 * (time.monotonic() - begin))
         for name, start, stop, text in drawn:
             if time.monotonic() > end:
                 break
@@ -263,7 +269,7 @@ def run(number, seed, out, minutes):
                 continue
             begin = time.monotonic()
             with mutated(folder, name, start, stop, text) as original:
-                result = outcome(folder, TESTS[name])
+                result = outcome(folder, TESTS[name], ends[name])
             entry = {
                 "mutation": [name, start, stop, text],
                 "line": original[:start].count(b"\n") + 1,

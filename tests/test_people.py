@@ -7,6 +7,7 @@ from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
 from skdcf.cli import main
 from skdcf.datasets import write_jsonl
 from skdcf.exceptions import CalibrationWarning, LabelWarning
+from skdcf.labelling import next_to_label
 from skdcf.scorers import ClassifierScorer
 
 HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
@@ -125,6 +126,31 @@ def test_answers_that_nobody_began_do_not_calibrate():
         [*nothing, *people_labels[20:], *judged_labels],
     )
     assert cf.n_calibration_ == 40
+
+
+def test_people_calibrate_alone_where_nothing_is_trained():
+    """With the model's verdicts beside them .15 was missed for .1."""
+    rng = np.random.default_rng(6)
+    people, people_labels, _ = draw(rng, 39, HUMAN)
+    judged, judged_labels, _ = draw(rng, 60, MODEL)
+    X, y = [*judged, *people], [*judged_labels, *people_labels]
+    cf = HardCF(0, alpha=0.1).fit(*draw(rng, 30, HUMAN, first=500)[:2])
+    expected = cf.calibrate(people, people_labels).nonconformity_scores_
+    with pytest.warns(LabelWarning, match="the 39 answers that people judged calib"):
+        cf.calibrate(X, y)
+    assert np.array_equal(cf.nonconformity_scores_, expected)
+    with pytest.warns(LabelWarning, match="a model judged 60 of these answers"):
+        part = cf.calibration_part(X, y)
+    assert np.array_equal(part.rows, np.arange(60, 99))
+    cf.calibrate_parts([part])
+    assert np.array_equal(cf.nonconformity_scores_, expected)
+    assert "judge" not in cf.describe()
+
+    # Who asks which answers to judge next is told rows of all of them.
+    begun = [np.array([*row[:2], -1]) for row in people_labels]
+    with pytest.warns(LabelWarning, match="people judged calibrate alone"):
+        asked = next_to_label(cf, X, [*judged_labels, *begun])
+    assert asked and all(problem.problem >= 60 for problem in asked)
 
 
 def test_levels_share_the_split_and_auto_learns_from_the_model():

@@ -62,6 +62,11 @@ from ._parts import (
     probes_of,
     refuse_part,
 )
+from ._people import (
+    judged_by_people,
+    warn_of_verdicts,
+    without_verdicts_of_models,
+)
 from ._rounding import lowered, measured_rounding, raised, resolution_of
 
 if TYPE_CHECKING:
@@ -261,7 +266,8 @@ class ConformalFilter(Settings):
 
         Of each question one answer calibrates, and of the questions the smallest number
         with the rank that all of them have at ``alpha``. Which ones, a fixed hash of
-        their content says; the others are in ``left_over_``.
+        their content says; the others are in ``left_over_``. Where people judged some
+        answers and a model others, people's calibrate alone.
 
         Parameters
         ----------
@@ -301,6 +307,13 @@ class ConformalFilter(Settings):
         rows = _fit.rows_that_count(view.passed, view.labels)
         seen = seen_of(view.passed, groups)[rows]
         view = view.take(rows)
+        people = judged_by_people(view.passed)
+        if people is not None:  # verdicts of a model train, and nothing trains here
+            warn_of_verdicts(people)
+            labels = without_verdicts_of_models(view.labels, view.passed, people)
+            view = replace(view, labels=labels).take(np.flatnonzero(people))
+            seen = seen[people]
+            rows = rows[people]
         aside = _fit.known_to_priors(self.scorer_, view.seen)
         if aside.all():
             raise ValueError(

@@ -72,6 +72,22 @@ def without_verdicts_of_models(
     return np.where(people[batch.problem_of] & ~by_person, np.int8(-1), labels)
 
 
+def warn_of_verdicts(people: NDArray[np.bool_]) -> None:
+    """Warn that verdicts of a model are left out where nothing learns from them.
+
+    Parameters
+    ----------
+    people : ndarray of bool, shape (n_problems,)
+        The problems that people judged.
+    """
+    warn(
+        f"a model judged {int((~people).sum())} of these answers, and nothing here learns "
+        f"from its verdicts: the {int(people.sum())} answers that people judged calibrate "
+        "alone",
+        LabelWarning,
+    )
+
+
 def divide(
     people: NDArray[np.bool_], question: NDArray[np.int64], learning: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -99,12 +115,7 @@ def divide(
     calibrate = np.flatnonzero(people)
     train = np.flatnonzero(~people & ~np.isin(question, question[calibrate]))
     if not learning:
-        warn(
-            f"a model judged {int((~people).sum())} of these answers, and nothing here learns "
-            f"from its verdicts: the {len(calibrate)} answers that people judged calibrate "
-            "alone",
-            LabelWarning,
-        )
+        warn_of_verdicts(people)
     elif not len(train):
         raise ValueError(
             "a model judged only answers to questions of which people judged an answer, too. "

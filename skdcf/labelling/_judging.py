@@ -313,7 +313,8 @@ def next_to_label(
     alpha = filter.alpha if alpha is None else alpha
     # One answer per question calibrates, and of the questions no more than are needed.
     part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
-    rows, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
+    chosen, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
+    rows = part.rows[chosen]
     scores_now = filter.calibration_scores(batch, labels)[rows]
     hoped = filter.calibration_scores(batch, np.where(labels == -1, 1, labels))[rows]
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)

@@ -6,14 +6,29 @@ All of these raise ValueError with the name of what is wrong, the value and the 
 import re
 import sys
 import warnings
+from importlib import import_module
 from ipaddress import ip_address
 from numbers import Integral, Real
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
 # Where a warning never points: frames of these packages lie between it and the caller.
 _BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """Import a module of a package that only an extra installs; where it is not there, say so."""
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise  # the package is there, and something that it needs is not
+        raise ModuleNotFoundError(
+            f'{package} is not installed: pip install "skdcf[{extra}]"', name=package
+        ) from error
 
 
 def check_choice(name, value, choices):

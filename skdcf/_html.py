@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import printable
+from ._checks import import_extra, printable
 
 # Colours in the light and in the dark. Of drawings, only the squares of dropped claims differ.
 _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
@@ -173,9 +173,7 @@ class Table:
         pandas.DataFrame
             One row per line of the table.
         """
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
+        return import_extra("pandas", "frame").DataFrame(self.rows())
 
     def _heading(self) -> str:
         return ""

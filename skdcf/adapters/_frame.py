@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import check_choice, check_number, is_missing
+from .._checks import check_choice, check_number, import_extra, is_missing
 from ..datasets.records import build_dataset, plain, spread
 from ..edges import no_edges
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
@@ -90,6 +90,8 @@ def to_frame(
     1        0      1       0      0        1.0
     """
     nw = _narwhals()
+    if backend == "pandas":
+        import_extra("pandas", "frame")
 
     batch = as_batch(graphs)
     rows = batch.problem_of
@@ -252,11 +254,7 @@ def add_edges(edges, record):
 
 def _narwhals():
     """The library that reads data frames of many kinds."""
-    try:
-        import narwhals as nw
-    except ImportError as error:
-        raise ImportError('no narwhals: pip install "skdcf[frame]"') from error
-    return nw
+    return import_extra("narwhals", "frame")
 
 
 def _eager(frame):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, field
 from typing import Any, Literal
 
+from .._checks import import_extra
 from .._parameters import settings
 from ..scorers import ClassifierScorer, FrequencyScorer
 from ..training import SoftTraining
@@ -495,8 +496,8 @@ class XGBoostCF(_Untrained):
     label: Literal["own", "coherent"] = "coherent"
 
     def _wanted_scorer(self, batch):
-        from xgboost import XGBClassifier
-
+        xgboost = import_extra("xgboost", "xgboost")
         names = "max_depth", "n_estimators", "learning_rate"
         parameters = {name: getattr(self, name) for name in names}
-        return ClassifierScorer(XGBClassifier(**parameters, n_jobs=1), label=self.label)
+        trees = xgboost.XGBClassifier(**parameters, n_jobs=1)
+        return ClassifierScorer(trees, label=self.label)

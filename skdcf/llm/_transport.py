@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from .._checks import is_loopback, warn
+from .._checks import import_extra, is_loopback, warn
 from ..exceptions import SettingWarning
 from . import _calls as calls
 from ._calls import CallError, EndpointError, PassingError, Reply
@@ -100,11 +100,10 @@ class Endpoint:
         self._secrets = re.compile("|".join(sorted(long, key=len)[::-1]) or "(?!)")
         if self._client is not None:
             return
-        try:
-            from openai import DefaultAsyncHttpxClient
-        except ImportError as error:
-            raise ImportError('no openai: pip install "skdcf[llm]"') from error
-        self._client = DefaultAsyncHttpxClient(follow_redirects=False, timeout=None)
+        openai = import_extra("openai", "llm")
+        self._client = openai.DefaultAsyncHttpxClient(
+            follow_redirects=False, timeout=None
+        )
         for logger in _their_loggers():
             logger.addFilter(self._mask_record)
 

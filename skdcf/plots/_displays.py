@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._checks import check_choice, printable
+from .._checks import check_choice, import_extra, printable
 from .._parameters import settings
 from ..evaluation import ChanceReport, ComparisonReport, evaluate_chances
 from ..graphs import Labels
@@ -90,7 +90,7 @@ class Display:
         Display
             This object.
         """
-        import matplotlib.pyplot as plt
+        plt = import_extra("matplotlib.pyplot", "plot")
 
         n = self._panels
         if ax is None:

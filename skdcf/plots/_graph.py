@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _drawing as draw
-from .._checks import printable
+from .._checks import import_extra, printable
 from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
@@ -200,12 +200,10 @@ def _size(layout, lines, title):
 
 def _widest(lines):
     """Width of the widest line, in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(size=FONT)
+    font = import_extra("matplotlib.font_manager", "plot").FontProperties(size=FONT)
+    text_path = import_extra("matplotlib.textpath", "plot").text_to_path
     return HINTED * max(
-        text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
+        text_path.get_text_width_height_descent(line, font, ismath=False)[0]
         for wrapped, why in lines
         for line in (*wrapped, *why)
     )
@@ -215,8 +213,7 @@ def _canvas(ax, size):
     """Axes whose units are points of the drawing, and how large those come out."""
     width, height, top = size
     if ax is None:
-        import matplotlib.pyplot as plt
-
+        plt = import_extra("matplotlib.pyplot", "plot")
         figure = plt.figure(figsize=(width / 72, (height + top) / 72))
         ax = figure.add_axes((0, 0, 1, 1))
         scale = 1.0

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import is_loopback
+from .._checks import import_extra, is_loopback
 from .._messages import reworded
 from .._version import __version__
 from ..datasets.records import jsonl_schema
@@ -117,10 +117,8 @@ class Service:
         token: str | None,
         folder: str | os.PathLike[str] | None,
     ) -> None:
-        try:
-            from starlette import requests, responses
-        except ImportError as error:
-            raise ImportError('no starlette: pip install "skdcf[serve]"') from error
+        requests = import_extra("starlette.requests", "serve")
+        responses = import_extra("starlette.responses", "serve")
         self._request = requests.Request
         self._response = responses.Response
         self._gone = requests.ClientDisconnect

@@ -190,9 +190,10 @@ def refuse_whole_answers(guarantee):
 
 
 def decide_online(filter, claims, alpha, *, stop=False, **about):
-    """Yield for each claim whether it is kept, before the next one is read.
+    """Say for each claim whether it is kept, before the next one is read.
 
-    With `stop` nothing is read after the first claim that is not kept.
+    With `stop` nothing is read after the first claim that is not kept. What is wrong with
+    the filter is said before the first claim is read.
     """
     if not filter.online:
         ahead = list_looking_ahead(filter.features) or repr(filter.scorer)
@@ -207,6 +208,10 @@ def decide_online(filter, claims, alpha, *, stop=False, **about):
             f'{filter.edges!r}: fit it with edges="given" or skdcf.edges.chain_edges, or '
             "leave stop=False"
         )
+    return _decisions(filter, claims, alpha, stop=stop, about=about)
+
+
+def _decisions(filter, claims, alpha, *, stop, about):
     answer = None
     for v, claim in enumerate(claims):
         parents = list(claim.get("parents") or ())

@@ -1,6 +1,7 @@
 """A small service that filters answers over HTTP, and watches over what it promised.
 
-``skdcf serve MODEL`` starts it. It calls no language model and keeps no text.
+``skdcf serve MODEL`` starts it. It calls no language model, and keeps no text but that
+of runs that are open.
 """
 
 from ._app import Service, create_app

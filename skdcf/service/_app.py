@@ -27,6 +27,7 @@ from ._counts import Counts, line_of
 from ._journal import Journal
 from ._questions import read_key
 from ._requests import Bodies, RefusedError, read_lines, read_object
+from ._runs import Runs
 from ._served import Served, Writing
 
 _JSON, _LINES = "application/json", "application/x-ndjson"
@@ -62,7 +63,8 @@ def create_app(
         one, only requests to this machine's own names are answered.
     folder : path-like, optional
         Where the journal stands, which holds ids, masks, labels and keyed hashes of the
-        questions, and no text. None keeps the newest 10,000 answers until the process ends.
+        questions, and no text but that of open runs. None keeps the newest 10,000 answers
+        until the process ends, and no runs.
 
     Returns
     -------
@@ -91,6 +93,13 @@ def create_app(
     beforehand (``question``, ``context``, ``feature_names``, ``alpha``), and each further
     one a claim (``text``, ``parents``, ``features``). The line with its decision is sent
     before the next claim is read, and at the end one with id, mask and text.
+
+    The run of an agent may take longer than a request. ``POST /v1/runs`` takes what is known
+    beforehand, and gives an id as ``run``. ``POST /v1/runs/steps`` takes it with ``claim``,
+    the position of the step from 0 on, and with what is known of the step, and says whether
+    to ``keep`` it; each step builds on the one before it. ``POST /v1/runs/close`` ends it.
+    Its texts stand in the journal until then, or until it had no step for a week, so that
+    neither a restart nor a reply that was lost changes anything. This needs a folder.
     """
     if token is not None and not (token.isascii() and token.isprintable() and token):
         raise ValueError("the token must be a text of printable ASCII characters")
@@ -125,6 +134,7 @@ class Service:
         self._token = token
         self._key = read_key(token, folder)
         self._journal = Journal(folder)
+        self._runs = Runs(self._journal)
         self._bodies = Bodies()
         self._counts = Counts()
         self._n_waiting = 0
@@ -135,6 +145,9 @@ class Service:
         self._routes = {
             ("POST", "/v1/filter"): self._filter_one,
             ("POST", "/v1/labels"): self._label,
+            ("POST", "/v1/runs"): self._open_run,
+            ("POST", "/v1/runs/steps"): self._add_step,
+            ("POST", "/v1/runs/close"): self._close_run,
             ("GET", "/health"): self._health,
             ("GET", "/ready"): self._ready,
             ("GET", "/metrics"): self._metrics,
@@ -319,11 +332,15 @@ class Service:
         finally:
             self._n_streams -= 1
 
-    def _told_of(self, writing: Writing) -> dict[str, Any]:
+    def _told_of(self, writing: Writing, name: str | None = None) -> dict[str, Any]:
         """Mask, text and id of an answer that was written."""
-        mask = np.array(writing.mask, dtype=bool)
         return self._told(
-            writing.served, writing.graph, mask, writing.level, writing.texts
+            writing.served,
+            writing.graph,
+            np.array(writing.mask, dtype=bool),
+            writing.level,
+            texts=writing.texts,
+            name=name,
         )
 
     def _told(
@@ -333,9 +350,10 @@ class Service:
         kept: Any,
         level: float,
         texts: Any = None,
+        name: str | None = None,
     ) -> dict[str, Any]:
         """Mask, text and id of an answer, once the journal holds them."""
-        name = secrets.token_hex(12)
+        name = name or secrets.token_hex(12)
         self._journal.add(served.entry(name, graph, kept, level))
         claims = graph.claims if texts is None else texts
         text = None
@@ -343,6 +361,33 @@ class Service:
             text = "\n".join(compress(claims, kept))
         reply = {"id": name, "alpha": level, "mask": kept.tolist(), "text": text}
         return reply | served.origin(graph)
+
+    async def _open_run(self, request: Any) -> dict[str, Any]:
+        """Begin the run of an agent, which is decided about step by step."""
+        head = read_object(await self._bodies.read(request))
+        with self._in_work():
+            served = self._named(head)
+            name = await asyncio.to_thread(self._runs.open, served, head)
+            return {"run": name}
+
+    async def _add_step(self, request: Any) -> dict[str, Any]:
+        """Say whether a step may be carried out."""
+        step = read_object(await self._bodies.read(request))
+        with self._in_work():
+            name, number = step.pop("run", None), step.pop("claim", None)
+            filters = self.served.values()
+            add = self._runs.add
+            keep = await asyncio.to_thread(add, name, number, step, filters)
+            return {"claim": number, "keep": keep}
+
+    async def _close_run(self, request: Any) -> dict[str, Any]:
+        """End a run; its id is that of an answer from then on."""
+        record = read_object(await self._bodies.read(request))
+        with self._in_work():
+            name, filters = record.get("run"), self.served.values()
+            return await asyncio.to_thread(
+                self._runs.close, name, filters, self._told_of
+            )
 
     async def _label(self, request: Any) -> dict[str, Any]:
         """Take the labels of an answer."""
@@ -390,6 +435,7 @@ class Service:
         """Counters and the state of each promise, in the text format of Prometheus."""
         lines = [*self._counts.lines(), line_of("waiting", self._n_waiting)]
         lines.append(line_of("streams", self._n_streams))
+        lines.append(line_of("runs", self._runs.n_open))
         for name, served in self.served.items():
             for was, count in served.claims.items():
                 lines.append(line_of("claims_total", count, filter=name, was=was))

@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,15 +101,21 @@ class Journal:
     def add(self, entry: Entry) -> None:
         """Take in an answer; it outlives this process when this returns.
 
+        A run that is open under its id is over then, and its texts are overwritten.
+
         Parameters
         ----------
         entry : Entry
         """
         places = ", ".join("?" * len(entry))
         with self._lock:
-            row = self._db.execute(
-                f"INSERT INTO answers ({_FIELDS}) VALUES ({places})", entry
-            )
+            with self._at_once():
+                row = self._db.execute(
+                    f"INSERT INTO answers ({_FIELDS}) VALUES ({places})", entry
+                )
+                is_run = self._remove_run(entry.id)
+            if is_run:
+                self._overwrite()
             if not self.in_folder:
                 last = (row.lastrowid or 0) - _MOST_IN_MEMORY
                 self._db.execute("DELETE FROM answers WHERE number <= ?", (last,))
@@ -209,11 +216,11 @@ class Journal:
         """
         row = name, number, json.dumps(record), keep
         with self._lock:
-            self._save("INSERT INTO steps VALUES (?, ?, ?, ?)", row)
             times = time.time(), name
             self._db.execute("UPDATE runs SET touched = ? WHERE id = ?", times)
+            self._save("INSERT INTO steps VALUES (?, ?, ?, ?)", row)
 
-    def read_run(self, name: str) -> tuple[str, dict[str, Any], list[Any]] | None:
+    def read_run(self, name: str) -> tuple[str, dict[str, Any], list[Any]]:
         """Read an open run.
 
         Parameters
@@ -223,52 +230,77 @@ class Journal:
 
         Returns
         -------
-        (digest, head, steps) or None
-            ``steps`` are pairs of a step and its decision; None where no run has the id.
+        digest : str
+            Of the filter that decides.
+        head : dict
+            What was known beforehand.
+        steps : list of (dict, bool)
+            Each step as it was sent, and whether it was kept.
         """
         with self._lock:
             query = "SELECT filter, head FROM runs WHERE id = ?"
-            row = self._db.execute(query, (name,)).fetchone()
-            if row is None:
-                return None
+            digest, head = self._db.execute(query, (name,)).fetchone()
             query = "SELECT record, keep FROM steps WHERE run = ? ORDER BY number"
-            steps = self._db.execute(query, (name,)).fetchall()
-        return row[0], json.loads(row[1]), [(json.loads(r), bool(k)) for r, k in steps]
+            rows = self._db.execute(query, (name,)).fetchall()
+        steps = [(json.loads(record), bool(keep)) for record, keep in rows]
+        return digest, json.loads(head), steps
 
-    def count_runs(self) -> int:
-        """Count the runs that are open.
+    def sizes_of_runs(self) -> dict[str, int]:
+        """How long the texts of each open run are.
 
         Returns
         -------
-        int
+        dict
+            Characters of JSON by id.
         """
-        [count] = self._db.execute("SELECT count(*) FROM runs").fetchone()
-        return int(count)
+        query = """SELECT id, length(head) + coalesce(sum(length(record)), 0)
+            FROM runs LEFT JOIN steps ON run = id GROUP BY id"""
+        with self._lock:
+            return dict(self._db.execute(query).fetchall())
 
-    def end_runs(self, name: str | None = None, *, before: float = 0.0) -> int:
-        """Remove a run, or those without a step for long, with all their texts.
+    def end_runs(self, before: float) -> list[str]:
+        """Remove the runs without a step for long, with all their texts.
 
         Parameters
         ----------
-        name : str, optional
-            The id of one run.
         before : float
-            Runs without a step since then are removed: seconds since 1970.
+            Those without a step since then: seconds since 1970.
 
         Returns
         -------
-        int
-            How many were removed.
+        list of str
+            Their ids.
         """
         with self._lock:
-            query = "SELECT id FROM runs WHERE id = ? OR touched < ?"
-            rows = self._db.execute(query, (name, before)).fetchall()
-            for row in rows:
-                self._db.execute("DELETE FROM steps WHERE run = ?", row)
-                self._db.execute("DELETE FROM runs WHERE id = ?", row)
-            if rows:  # the texts stand in its log until then
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return len(rows)
+            query = "SELECT id FROM runs WHERE touched < ?"
+            names = [name for (name,) in self._db.execute(query, (before,))]
+            if names:
+                with self._at_once():
+                    for name in names:
+                        self._remove_run(name)
+                self._overwrite()
+        return names
+
+    def _remove_run(self, name: str) -> bool:
+        """Remove a run with its steps; whether there was one."""
+        removed = self._db.execute("DELETE FROM runs WHERE id = ?", (name,))
+        self._db.execute("DELETE FROM steps WHERE run = ?", (name,))
+        return removed.rowcount > 0
+
+    def _overwrite(self) -> None:
+        """Empty the log beside the file, in which texts stand that were removed."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        """Make changes of which all are on the disk, or none."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
 
     def _save(self, statement: str, values: tuple[Any, ...]) -> None:
         """Change the file, and wait until the disk has it."""

@@ -351,14 +351,15 @@ class Writing:
         RefusedError
             If it is one too many.
         """
-        if self.has_stopped:
-            raise RefusedError(409, "the answer ends at its first dropped claim")
         check_size(len(self.mask) + 1)
-        self._coming.append(claim)
-        try:
-            keep = next(self._decisions)
-        except BROKEN as error:
-            raise ValueError(str(error)) from error
+        if self.has_stopped:
+            keep = False  # it builds on a claim that was dropped
+        else:
+            self._coming.append(claim)
+            try:
+                keep = next(self._decisions)
+            except BROKEN as error:
+                raise ValueError(str(error)) from error
         self.mask.append(keep)
         self.texts.append(claim.get("text"))
         return keep

@@ -51,6 +51,7 @@ class Runs:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+        journal.end_runs(before=time.time() - _LONGEST_PAUSE)
         self._sizes = journal.sizes_of_runs()
         self._runs: dict[str, _Run] = {}
         self._busy: set[str] = set()

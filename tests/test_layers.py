@@ -89,6 +89,7 @@ OF_THE_ROOM = {
     "test_plots.py": "the colours that drawings in two formats share",
     "test_price.py": "the bound between small and large problems",
     "test_prior.py": "weights of a blend against another minimiser",
+    "test_service_runs.py": "bounds that are soon reached, and a step that takes long",
     "test_rounding.py": "the size of the noise, which masks do not show",
     "ways_to_answer.py": "clocks that run a hundred times as fast",
 }

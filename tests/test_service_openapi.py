@@ -25,9 +25,10 @@ TYPES = {
 
 
 @pytest.fixture(scope="module")
-def app():
+def app(tmp_path_factory):
     filter = skdcf.HardCF("frequency-score", alpha=0.2, online=True)
-    return create_app(filter.fit(GRAPHS[:200], Y[:200]))
+    folder = tmp_path_factory.mktemp("journal")
+    return create_app(filter.fit(GRAPHS[:200], Y[:200]), folder=folder)
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +164,13 @@ def test_replies_are_those_that_are_described(app, description):
     replies["/v1/labels", "POST"] += [
         call(app, "/v1/labels", json.dumps(labels).encode())
     ]
+    head, claim, *_ = lines_of(GRAPHS[200])
+    opened = call(app, "/v1/runs", json.dumps(head).encode())
+    replies["/v1/runs", "POST"].append(opened)
+    step = json.dumps({**opened[1], "claim": 0, **claim}).encode()
+    for path, content in (("steps", step), ("close", json.dumps(opened[1]).encode())):
+        path = f"/v1/runs/{path}"
+        replies[path, "POST"].append(call(app, path, content))
     for (path, method), some in replies.items():
         for reply in some:
             assert fault_of_reply(description, path, method, reply) is None

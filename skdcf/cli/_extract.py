@@ -59,30 +59,15 @@ def answer(options):
 
     Without a model that can be reached nothing is printed, and the command ends with 1.
     """
-    from ..llm import (
-        CallError,
-        ClaimExtractor,
-        ConformalFactualityPipeline,
-        check_writer,
-    )
+    from ..llm import CallError, ConformalFactualityPipeline, check_writer
 
     _read_config(options)
     filter = load(options.model_file)
-    extraction = [m for m in filter.origin_.get("extraction", ()) if m]
-    if len(extraction) != 1:
-        raise ValueError(
-            f"{options.model_file} was calibrated on claims of which it does not know what "
-            "extracted them: fit it on a file that skdcf extract wrote"
-        )
-    extraction = (
-        json.loads(extraction[0]) if isinstance(extraction[0], str) else extraction[0]
-    )
-    extraction = extraction | {"model": options.model or extraction["model"]}
     agreed = (lambda estimate: True) if options.yes else None
     client = _client(options, options.cache)
-    extractor = ClaimExtractor.from_description(extraction, client, confirm=agreed)
-    pipeline = ConformalFactualityPipeline(extractor, filter)
-    pipeline.filter_ = filter
+    pipeline = ConformalFactualityPipeline.from_filter(
+        filter, client, model=options.model, confirm=agreed
+    )
     passages = [Path(path).read_text("utf-8") for path in options.context or ()] or None
     item = {"problem": options.question, "answer": options.answer, "context": passages}
     if options.answer is None:
@@ -104,7 +89,7 @@ def answer(options):
         return NO_ANSWER
     if options.json:
         names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
-        names += ("text_promise", "complete")
+        names += ("text_promise", "complete", "chance")
         row = {name: getattr(filtered, name) for name in names}
         print(json.dumps(plain(row | {"claims": filtered.original.claims})))
         return
@@ -112,18 +97,14 @@ def answer(options):
     if not (filtered.complete or filtered.abstained):
         inform(INCOMPLETE)
     for text, reason in filtered.dropped:
-        inform(f"dropped: {printable(text)}: {_in_words(reason)} ({reason})")
+        inform(f"dropped: {printable(text)}: {reason}")
     inform(f"alpha = {filtered.alpha:g}; the promise covers: {filtered.text_promise}")
+    if filtered.chance is not None:
+        inform(
+            f"{filtered.chance:.0%} chance of something false in this text, an estimate and "
+            "no promise"
+        )
     inform(*filtered.flags)
-
-
-def _in_words(reason):
-    """Why a claim was dropped, for readers to whom risks and thresholds say nothing."""
-    if "too few" in reason:
-        return "too few answers were judged to keep anything"
-    if "builds on" in reason:
-        return "it builds on a claim that is not sure enough"
-    return "it is not sure enough"
 
 
 @contextmanager

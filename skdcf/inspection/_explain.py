@@ -85,6 +85,19 @@ class Explanation(Table):
             for v in np.flatnonzero(~self.kept).tolist()
         }
 
+    @property
+    def causes(self) -> dict[int, str]:
+        """Why each dropped claim was dropped, by its index, for readers without numbers."""
+        causes = {}
+        for v in np.flatnonzero(~self.kept).tolist():
+            if np.isneginf(self.threshold[v]):
+                causes[v] = "too few answers were judged to keep anything"
+            elif self.decided_by[v] != v:
+                causes[v] = "it builds on a claim that is not sure enough"
+            else:
+                causes[v] = "it is not sure enough"
+        return causes
+
     def _why(self, v):
         cause = int(self.decided_by[v])
         if isinf(self.threshold[v]) and self.threshold[v] < 0:

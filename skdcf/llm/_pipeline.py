@@ -272,7 +272,7 @@ def _in_words(writer):
 
 
 def _read_json(text):
-    """What a text of an origin says, or the text where it is none of JSON."""
+    """What a text of an origin says, or the value where it is no text of JSON."""
     try:
         return json.loads(text)
     except (TypeError, ValueError):
@@ -305,8 +305,11 @@ class FilteredAnswer:
         The smallest alpha at which each of them is kept; +inf where none is.
     alpha : float
         The level: a false claim is kept in at most this share of problems.
+    chance : float or None
+        How likely something false is in the text: an estimate, no promise. None where
+        nothing is kept, or the filter's scorer does not say it.
     dropped : tuple of (str, str)
-        Text of each dropped claim, and why it was dropped.
+        Text of each dropped claim, and why it was dropped, in words before numbers.
     flags : tuple of str
         What was not as it should be on the way.
     text_promise : {"claims", "none"}
@@ -327,6 +330,7 @@ class FilteredAnswer:
     kept: NDArray[np.bool_]
     claim_alpha: NDArray[np.float64]
     alpha: float
+    chance: float | None = None
     dropped: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     text_promise: str = "claims"
@@ -413,6 +417,53 @@ class ConformalFactualityPipeline(Settings):
         super().validate()
         self.extractor.validate()
         clients.check_step("merge", self.merge, self.extractor.model)
+
+    @classmethod
+    def from_filter(
+        cls,
+        filter: Any,
+        client: Any = None,
+        *,
+        model: str | None = None,
+        confirm: Callable[[Any], bool] | None = None,
+    ) -> Self:
+        """A fitted pipeline, for a filter that knows what extracted its claims.
+
+        Parameters
+        ----------
+        filter : fitted filter
+            It calibrated on problems that a `ClaimExtractor` made, or ``skdcf extract``.
+        client : ChatClient or callable, optional
+            Where the model is. None is ``ChatClient()``.
+        model : str, optional
+            Name of the model. None is that of calibration.
+        confirm : callable, optional
+            As for `ClaimExtractor`.
+
+        Returns
+        -------
+        ConformalFactualityPipeline
+            Its extractor makes claims as those that calibrated were made.
+
+        Raises
+        ------
+        ValueError
+            If the filter does not know what extracted the claims, or a step used a prompt
+            or a function that is not in this package.
+        """
+        origin = getattr(filter, "origin_", None) or {}
+        extractions = [text for text in origin.get("extraction", ()) if text]
+        if len(extractions) != 1:
+            raise ValueError(
+                "the filter does not know what extracted the claims that calibrated it: fit "
+                "it on a file that skdcf extract wrote"
+            )
+        extraction = _read_json(extractions[0])
+        extraction = extraction | {"model": model or extraction["model"]}
+        extractor = ClaimExtractor.from_description(extraction, client, confirm=confirm)
+        pipeline = cls(extractor, filter)
+        pipeline.filter_ = filter
+        return pipeline
 
     def fit(
         self,
@@ -593,7 +644,17 @@ class ConformalFactualityPipeline(Settings):
             [extraction_of.graph for extraction_of in extracted]
         )
         shown = explain(self.filter_, batch, alpha=alpha)
-        return await each(list(zip(chats, extracted, shown, strict=True)), self._finish)
+        chances = self._chances(batch, [explanation.kept for explanation in shown])
+        rows = list(zip(chats, extracted, shown, chances, strict=True))
+        return await each(rows, self._finish)
+
+    def _chances(self, batch, masks):
+        """How likely something false is in each text, or None where nothing says it."""
+        scorer = getattr(self.filter_, "scorer_", None)
+        if not getattr(scorer, "states_chances", False):
+            return [None] * len(batch)
+        chances = self.filter_.chance(batch, masks).tolist()
+        return [None if np.isnan(chance) else chance for chance in chances]
 
     async def _ask(self, chat, item):
         """The item with its answer, for which the model is asked if it is missing."""
@@ -603,7 +664,7 @@ class ConformalFactualityPipeline(Settings):
 
     async def _finish(self, chat, item):
         """The text of what is kept of an answer, and all that is told of it."""
-        asked, extraction, shown = item
+        asked, extraction, shown, chance = item
         graph = extraction.graph
         mask = shown.kept
         kept = graph.subgraph(mask)
@@ -623,12 +684,17 @@ class ConformalFactualityPipeline(Settings):
             *filter(None, [merged.flag]),
             *refused,
         )
-        dropped = tuple((graph.claims[v], why) for v, why in shown.reasons.items())
+        reasons = shown.reasons
+        dropped = tuple(
+            (graph.claims[v], f"{cause} ({reasons[v]})")
+            for v, cause in shown.causes.items()
+        )
         plain = merged.text == join_claims(kept.claims) or not mask.any()
         chat.usage += extraction.usage
         chat.usage += asked.usage
         fields = {"text": merged.text, "graph": kept, "original": graph, "kept": mask}
         fields |= {"alpha": shown.alpha, "claim_alpha": shown.smallest_alpha}
+        fields |= {"chance": chance}
         fields |= {
             "dropped": dropped,
             "flags": flags,

@@ -30,7 +30,7 @@ INCOMPLETE = (
 def extract(options):
     """Extract, and write the problems; say what it cost and what was odd."""
     check_folder(options.output)
-    _read_config(options)
+    read_config(options)
     lines_of_answers = source(options.problems)
     rows = list(read_lines(lines_of_answers, _answer_reader(options), "raise", []))
     extractor = _extractor(options)
@@ -61,23 +61,17 @@ def answer(options):
     """
     from ..llm import CallError, ConformalFactualityPipeline, check_writer
 
-    _read_config(options)
+    read_config(options)
     filter = load(options.model_file)
     agreed = (lambda estimate: True) if options.yes else None
-    client = _client(options, options.cache)
+    client = make_client(options, options.cache)
     pipeline = ConformalFactualityPipeline.from_filter(
         filter, client, model=options.model, confirm=agreed
     )
     passages = [Path(path).read_text("utf-8") for path in options.context or ()] or None
     item = {"problem": options.question, "answer": options.answer, "context": passages}
-    if options.answer is None:
-        check_writer(pipeline)
-    elif not any(filter.origin_.get("written_by") or ()):
-        warn(
-            "who wrote the answers that calibrated is not known, nor who wrote this one: "
-            "the promise holds if both were written in the same way",
-            GuaranteeWarning,
-        )
+    if doubt := check_writer(pipeline, options.answer):
+        warn(doubt, GuaranteeWarning)
     try:
         [filtered] = pipeline.answer([item], alpha=options.alpha)
     except CallError as error:
@@ -118,7 +112,7 @@ def _errors_of_calls():
         raise ValueError(str(error)) from error
 
 
-def _client(options, cache):
+def make_client(options, cache):
     """The client that the options of a command describe."""
     from ..llm import ChatClient
 
@@ -132,6 +126,7 @@ def _client(options, cache):
         timeout=options.timeout,
         max_retries=options.max_retries,
         max_tokens=options.max_tokens,
+        max_calls=options.max_calls,
         prices=options.prices,
         confirm_above=options.confirm_above,
     )
@@ -183,7 +178,7 @@ def _extractor(options):
         cache = f"{options.output}.cache"
     return llm.ClaimExtractor(
         options.model,
-        _client(options, cache),
+        make_client(options, cache),
         sample=llm.SampleAnswers(options.samples) if options.samples else None,
         features=[steps[name]() for name in options.features] or None,
         on_failure=options.on_failure,
@@ -192,7 +187,7 @@ def _extractor(options):
     )
 
 
-def _read_config(options):
+def read_config(options):
     """Take options from a file of TOML, by their names on the command line."""
     text = Path(options.config).read_text("utf-8") if options.config else ""
     for name, value in tomllib.loads(text).items():

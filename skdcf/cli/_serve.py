@@ -16,6 +16,7 @@ from .. import load
 from .._checks import is_loopback
 from .._messages import reworded
 from ..service import JsonFormatter, Service, create_app
+from ._extract import make_client, read_config
 from ._files import inform
 
 _LOG = logging.getLogger("skdcf.service")
@@ -26,6 +27,7 @@ def serve(options: Any) -> None:
     """Answer requests until the process is ended; what runs then is finished first."""
     import uvicorn
 
+    read_config(options)
     token = os.environ.get(options.token_variable or "", "").strip() or None
     if options.token_variable and not token:
         raise ValueError(f"the environment variable {options.token_variable} is empty")
@@ -38,12 +40,21 @@ def serve(options: Any) -> None:
     filters, calibrated = _load_all(paths)
     if options.folder:
         Path(options.folder).mkdir(parents=True, exist_ok=True)
-    app = create_app(filters, token=token, folder=options.folder)
+    app = create_app(
+        filters,
+        token=token,
+        folder=options.folder,
+        client=_client(options),
+        model=options.model,
+        answer_seconds=options.answer_seconds,
+        budget=options.budget,
+    )
     app.replace(filters, calibrated)
     _raise_limit_of_connections()
     if options.json_logs:
         _log_as_json()
-    inform(f"http://{options.host}:{options.port}/v1/filter; Ctrl-C ends it")
+    path = "/v1/filter" if options.base_url is None else "/v1/answer"
+    inform(f"http://{options.host}:{options.port}{path}; Ctrl-C ends it")
     config = uvicorn.Config(
         app,
         host=options.host,
@@ -60,6 +71,21 @@ def serve(options: Any) -> None:
     config.http_protocol_class = _impatient(config.http_protocol_class)
     with _loading_anew(app, paths):
         uvicorn.Server(config).run()
+
+
+def _client(options: Any) -> Any:
+    """Where models are asked, or None without an address."""
+    if options.base_url is not None:
+        import openai  # noqa: F401  it is missed here, and not by the first request
+
+        return make_client(options, options.cache)
+    for name in ("model", "cache", "extra", "prices", "confirm_above", "budget"):
+        if getattr(options, name) is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} is about a model, but no model is called without "
+                "--base-url: name the address of its endpoint, or leave it out"
+            )
+    return None
 
 
 def _names_of(models: list[str]) -> dict[str, Path]:

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import closing
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import timedelta
 from numbers import Integral, Real
 from pathlib import Path
@@ -82,6 +82,9 @@ class ChatClient(Settings):
         seconds; it is no attempt, and ends the run after ten minutes without any success.
     max_tokens : int, optional
         Of a reply. None leaves it to the endpoint.
+    max_calls : int, optional
+        Most calls that are begun for one problem in a run; where it takes more, it fails.
+        None is no bound.
     prices : (float, float), optional
         Of a million tokens of prompts and of replies, in whatever currency.
     confirm_above : float, optional
@@ -129,6 +132,7 @@ class ChatClient(Settings):
         "timeout": [positive()],
         "max_retries": [Number(Integral, 0, None, closed="left")],
         "max_tokens": [positive(Integral), None],
+        "max_calls": [positive(Integral), None],
         "prices": [tuple, list, None],
         "confirm_above": [_AMOUNT, None],
     }
@@ -145,6 +149,7 @@ class ChatClient(Settings):
     timeout: float = 600.0
     max_retries: int = 5
     max_tokens: int | None = None
+    max_calls: int | None = None
     prices: tuple[float, float] | None = None
     confirm_above: float | None = None
 
@@ -185,7 +190,7 @@ class ChatClient(Settings):
 
         With ``show`` the progress is shown, and with ``dry`` the cache alone answers.
         """
-        session = Session(self._started(), self.max_tokens, dry)
+        session = Session(self._started(), self, dry)
         return session.engine.submit(gather_all(session, items, work, model, show=show))
 
     async def _later(self, *work, **options):
@@ -202,6 +207,18 @@ class ChatClient(Settings):
             return future.result()
         finally:
             future.cancel()  # where the wait was interrupted, as by Ctrl-C
+
+    def spent(self) -> calls.Usage:
+        """What all runs have cost since the connections were opened.
+
+        Runs that go on, and those that were ended before their result, are counted too.
+
+        Returns
+        -------
+        Usage
+        """
+        opened = self._engine
+        return calls.Usage() if opened is None else replace(opened[0].usage)
 
     def purge(self, older_than: timedelta | float = 0.0) -> int:
         """Remove replies from the cache.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import warnings
@@ -36,6 +37,10 @@ from ._extractor import (
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
 _ENTAILED = calls.verdicts_of("entailed", "not entailed")
+_UNKNOWN_WRITERS = (
+    "who wrote the answers that calibrated is not known, nor who wrote this one: the promise "
+    "holds if both were written in the same way"
+)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 #: What begins with a capital within a sentence.
 _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
@@ -243,16 +248,24 @@ class Merge(Step):
         return await chat.ask(prompt, request, read, schema=schema)
 
 
-def check_writer(pipeline: ConformalFactualityPipeline) -> None:
+async def _at_once(function, *arguments):
+    """What a function returns."""
+    return function(*arguments)
+
+
+def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> str:
     """ValueError where the model would write an answer, and others wrote those that calibrated.
 
-    Unless a reason is in force, as in ``with skdcf.accept_origin(reason): ...``.
+    Unless a reason is in force, as in ``with skdcf.accept_origin(reason): ...``. Where an
+    answer is there, the doubt that is left about who wrote it, or an empty text.
     """
     calibrated = pipeline.filter_.origin_.get("written_by") or [None]
+    if answer is not None:
+        return "" if any(calibrated) else _UNKNOWN_WRITERS
     writer = pipeline.extractor._written(Answer("", None), "").metadata["written_by"]
     differing = [by for by in map(_read_json, calibrated) if by != writer]
     if not differing or reason_in_force() is not None:
-        return
+        return ""
     by = "an unknown hand" if differing[0] is None else _in_words(differing[0])
     raise ValueError(
         f"the answers that calibrated were written by {by}, and this one would be written "
@@ -557,9 +570,8 @@ class ConformalFactualityPipeline(Settings):
         CallError
             If no model can be reached, or gives no answer.
         """
-        return clients.finish(
-            self._answering(ChatClient._now, problems, answers, alpha)
-        )
+        items = self._read(problems, answers, alpha)
+        return clients.finish(self._answering(items, alpha, ChatClient._now, _at_once))
 
     async def aanswer(
         self,
@@ -584,7 +596,9 @@ class ConformalFactualityPipeline(Settings):
         list of FilteredAnswer
             One per problem, in their order.
         """
-        return await self._answering(ChatClient._later, problems, answers, alpha)
+        items = self._read(problems, answers, alpha)
+        beside = asyncio.to_thread  # other tasks go on while the filter decides
+        return await self._answering(items, alpha, ChatClient._later, beside)
 
     def _read(self, problems, answers, alpha):
         """All that could be wrong is found before the first call."""
@@ -626,8 +640,8 @@ class ConformalFactualityPipeline(Settings):
             warnings.simplefilter("ignore")  # they come when the claims are there
             compare_origin(filter, origin_of(filter, batch, labelled=False))
 
-    async def _answering(self, run, problems, answers, alpha):
-        items = self._read(problems, answers, alpha)
+    async def _answering(self, items, alpha, run, call):
+        """What `answer` returns; ``run`` does work of a client, ``call`` calls a function."""
         if not items:
             return []
         self._compare_origin(items)
@@ -643,18 +657,18 @@ class ConformalFactualityPipeline(Settings):
         batch = GraphBatch.from_graphs(
             [extraction_of.graph for extraction_of in extracted]
         )
-        shown = explain(self.filter_, batch, alpha=alpha)
-        chances = self._chances(batch, [explanation.kept for explanation in shown])
+        shown, chances = await call(self._decide, batch, alpha)
         rows = list(zip(chats, extracted, shown, chances, strict=True))
         return await each(rows, self._finish)
 
-    def _chances(self, batch, masks):
-        """How likely something false is in each text, or None where nothing says it."""
-        scorer = getattr(self.filter_, "scorer_", None)
-        if not getattr(scorer, "states_chances", False):
-            return [None] * len(batch)
+    def _decide(self, batch, alpha):
+        """What is kept of each answer, and how likely something false is in it, if known."""
+        shown = explain(self.filter_, batch, alpha=alpha)
+        if not hasattr(getattr(self.filter_, "scorer_", None), "chance"):
+            return shown, [None] * len(shown)
+        masks = [explanation.kept for explanation in shown]
         chances = self.filter_.chance(batch, masks).tolist()
-        return [None if np.isnan(chance) else chance for chance in chances]
+        return shown, [None if np.isnan(chance) else chance for chance in chances]
 
     async def _ask(self, chat, item):
         """The item with its answer, for which the model is asked if it is missing."""

@@ -125,6 +125,7 @@ class Engine:
         self.slots = Slots(in_flight)
         self.transport.slots = self.slots
         self.conversations: dict[str, _Conversation] = {}  # by the digest of their call
+        self.usage = Usage()  # of all runs
         self._warned = set()
         self.process = os.getpid()
         self._loop = asyncio.new_event_loop()
@@ -171,15 +172,16 @@ class Engine:
 class Session:
     """One run: it remembers, counts, and gives up in time."""
 
-    def __init__(self, engine, max_tokens, dry):
+    def __init__(self, engine, settings, dry):
         self.engine = engine
-        self.max_tokens = max_tokens
+        self.max_tokens = settings.max_tokens
+        self.max_calls = settings.max_calls
         self._dry = dry
         self._known = {} if engine.cache is None else engine.cache
         self.usage = Usage()
         self._errors = []  # of the calls since the last one that succeeded
 
-    async def ask(self, call, read, again, usage):
+    async def ask(self, call, read, again, *, usage, allowance):
         """What ``read`` makes of the reply to a call, from the cache where it is known.
 
         Where ``read`` raises ValueError, ``again(call, reply, problem)`` gives the next call,
@@ -202,7 +204,9 @@ class Session:
         # A task of its own, so that the call goes on where the one who began it gives up.
         if key not in engine.conversations:
             cost = Usage()
-            work = self._converse(key, call, read, again=again, usage=cost)
+            work = self._converse(
+                key, call, read, again=again, usage=cost, allowance=allowance
+            )
             engine.conversations[key] = _Conversation(asyncio.create_task(work), cost)
         conversation = engine.conversations[key]
         conversation.n_waiting += 1
@@ -218,11 +222,11 @@ class Session:
                 conversation.usage = Usage()
         return read(reply)
 
-    async def _converse(self, key, call, read, again, usage):
+    async def _converse(self, key, call, read, again, usage, allowance):
         """The first reply to a call that can be read, of as many as may be asked for."""
         first = call
         for number in range(1, _MOST_ASKS + 1):
-            reply = await self._fetch(call, usage)
+            reply = await self._fetch(call, usage, allowance)
             try:
                 read(reply)
             except ValueError as error:
@@ -246,13 +250,14 @@ class Session:
                 "for it again. See that there is room on the disk"
             )
 
-    async def _fetch(self, call, usage):
+    async def _fetch(self, call, usage, allowance):
         async with self.engine.slots:
             if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
                 raise EndpointError(
                     f"the last {n} calls have failed: no more are made. The last one: "
                     f"{self._errors[-1]}"
                 )
+            allowance.take()
             begin = time.monotonic()
             reply = Reply("", "failed")
             try:
@@ -272,7 +277,25 @@ class Session:
                     reply.completion_tokens,
                 )
             usage.add(reply)
+            self.engine.usage.add(reply)
             return reply
+
+
+@dataclass
+class Allowance:
+    """How many calls may be begun for one problem, and how many were."""
+
+    most: int | None
+    n_begun: int = 0
+
+    def take(self) -> None:
+        """Count a call; CallError where there is none left."""
+        if self.most is not None and self.n_begun >= self.most:
+            raise CallError(
+                f"{self.n_begun} calls were made for it, and no problem may have more: raise "
+                "max_calls of the ChatClient, or shorten the answer"
+            )
+        self.n_begun += 1
 
 
 @dataclass
@@ -284,6 +307,7 @@ class Chat:
 
     session: Session
     model: str | None
+    allowance: Allowance
     usage: Usage = field(default_factory=Usage)
     flags: list[str] = field(default_factory=list)
 
@@ -319,7 +343,9 @@ class Chat:
         options["max_tokens"] = options.get("max_tokens") or self.session.max_tokens
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
         again = again or _complain
-        return await self.session.ask(call, read_mended, again, self.usage)
+        return await self.session.ask(
+            call, read_mended, again, usage=self.usage, allowance=self.allowance
+        )
 
 
 def _vary(call, first, number):
@@ -360,7 +386,7 @@ async def gather_all(session, items, work, model, show=False):
 
     async def worker():
         for i, item in todo:
-            chat = Chat(session, model)
+            chat = Chat(session, model, Allowance(session.max_calls))
             try:
                 results[i] = await work(chat, item)
             except EndpointError:

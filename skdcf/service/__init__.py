@@ -1,7 +1,7 @@
 """A small service that filters answers over HTTP, and watches over what it promised.
 
-``skdcf serve MODEL`` starts it. It calls no language model, and keeps no text but that
-of runs that are open.
+``skdcf serve MODEL`` starts it. It keeps no text but that of runs that are open, and calls
+a language model only with ``--base-url``.
 """
 
 from ._app import Service, create_app

@@ -23,6 +23,8 @@ from .._messages import reworded
 from .._version import __version__
 from ..datasets.records import jsonl_schema
 from ..graphs import ReasoningGraph
+from ..llm import ChatClient
+from ._answers import Answers
 from ._counts import Counts, line_of
 from ._journal import Journal
 from ._questions import read_key
@@ -34,13 +36,18 @@ _JSON, _LINES = "application/json", "application/x-ndjson"
 _MOST_WAITING = 4000  # requests that are there; one more is asked to come again later
 _MOST_STREAMS = 1000
 _OPEN = "/health", "/ready"  # to whoever asks, since they say no more than yes or no
+_SPENT = "calls", "prompt_tokens", "completion_tokens"
 _GONE = 499  # what others call the status of a request whose client went away
 _STARTED = {
     "type": "http.response.start",
     "status": 200,
     "headers": [(b"content-type", _LINES.encode())],
 }
-_ALSO = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+_ALSO = {
+    401: {"WWW-Authenticate": "Bearer"},
+    429: {"Retry-After": "600"},
+    503: {"Retry-After": "1"},
+}
 _encoded = json.JSONEncoder(default=str).encode
 _LOG = logging.getLogger("skdcf.service")
 
@@ -50,6 +57,10 @@ def create_app(
     *,
     token: str | None = None,
     folder: str | os.PathLike[str] | None = None,
+    client: ChatClient | None = None,
+    model: str | None = None,
+    answer_seconds: float = 300.0,
+    budget: float | None = None,
 ) -> Service:
     """Make an ASGI application that filters answers.
 
@@ -65,6 +76,16 @@ def create_app(
         Where the journal stands, which holds ids, masks, labels and keyed hashes of the
         questions, and no text but that of open runs. None keeps the newest 10,000 answers
         until the process ends, and no runs.
+    client : ChatClient, optional
+        Where the models are that extract claims and judge them, for ``POST /v1/answer``.
+        Its ``max_calls`` and ``confirm_above`` bound each answer. None calls no model.
+    model : str, optional
+        Name of the model. None is that of calibration.
+    answer_seconds : float, default=300.0
+        Longest time for an answer; after it the reply is 504.
+    budget : float, optional
+        Cost of a day (UTC), or tokens where the client knows no prices, after which no
+        answer is begun (429). It counts from the start of the process.
 
     Returns
     -------
@@ -76,15 +97,20 @@ def create_app(
     ImportError
         Without the extra ``serve``.
     ValueError
-        If the token is empty, or holds characters that no header can; or if there is no
-        filter.
+        If the token is empty, or holds characters that no header can; if there is no
+        filter, or one that does not know what extracted its claims beside a client; or if
+        what is about models is set without a client.
 
     Notes
     -----
     ``POST /v1/filter`` takes one problem as a line of JSON Lines has it (``claims``,
     ``parents`` or ``edges``, ``question``, ``context`` and so on), and ``alpha`` if it is
-    not the filter's own. ``POST /v1/labels`` takes ``id``, ``labels`` and ``drawn``, which is
-    ``"random"`` where the answer was chosen blindly. ``GET /health``, ``GET /ready`` and
+    not the filter's own. ``POST /v1/answer`` takes a ``question``, and if they are known an
+    ``answer``, a ``context`` and so on: a model writes what is missing, extracts the claims
+    and judges them as it did for calibration.
+
+    ``POST /v1/labels`` takes ``id``, ``labels`` and ``drawn``, which is ``"random"`` where
+    the answer was chosen blindly. ``GET /health``, ``GET /ready`` and
     ``GET /metrics`` are for those who run it; with a token the first two say no more than yes.
     ``GET /openapi.json`` describes all of them for programs that make clients.
 
@@ -104,7 +130,15 @@ def create_app(
     if token is not None and not (token.isascii() and token.isprintable() and token):
         raise ValueError("the token must be a text of printable ASCII characters")
     filters = filter if isinstance(filter, Mapping) else {"default": filter}
-    return Service(filters, token, folder)
+    answers = None
+    if client is not None:
+        answers = Answers(client, model, seconds=answer_seconds, budget=budget)
+    elif model is not None or budget is not None:
+        raise ValueError(
+            "model and budget are about models that are asked, but there is no client: pass "
+            "one, or leave them out"
+        )
+    return Service(filters, token, folder, answers)
 
 
 class Service:
@@ -118,6 +152,8 @@ class Service:
         As for `create_app`.
     folder : path-like or None
         As for `create_app`.
+    answers : Answers, optional
+        Asks models, where there are some.
     """
 
     def __init__(
@@ -125,6 +161,7 @@ class Service:
         filters: Mapping[str, Any],
         token: str | None,
         folder: str | os.PathLike[str] | None,
+        answers: Answers | None = None,
     ) -> None:
         requests = import_extra("starlette.requests", "serve")
         responses = import_extra("starlette.responses", "serve")
@@ -132,6 +169,7 @@ class Service:
         self._response = responses.Response
         self._gone = requests.ClientDisconnect
         self._token = token
+        self._answers = answers
         self._key = read_key(token, folder)
         self._journal = Journal(folder)
         self._runs = Runs(self._journal)
@@ -144,6 +182,7 @@ class Service:
         self.replace(filters)
         self._routes = {
             ("POST", "/v1/filter"): self._filter_one,
+            ("POST", "/v1/answer"): self._answer,
             ("POST", "/v1/labels"): self._label,
             ("POST", "/v1/runs"): self._open_run,
             ("POST", "/v1/runs/steps"): self._add_step,
@@ -169,13 +208,15 @@ class Service:
         Raises
         ------
         ValueError
-            If there is none; then the old ones stay.
+            If there is none, or one that a model cannot work for; then the old ones stay.
         """
         if not filters:
             raise ValueError("there is no filter to serve: pass at least one")
         served = {}
         for name, filter in filters.items():
             new = Served(filter, self._key, (calibrated or {}).get(name))
+            if self._answers is not None:
+                new.pipeline = self._answers.pipeline(name, filter)
             old = self.served.get(name)
             if old is not None and old.digest == new.digest:
                 old.calibrated = (
@@ -314,6 +355,31 @@ class Service:
             reply = self._told(served, asked.graph, asked.kept, asked.level)
             return reply | {"reasons": asked.reasons}
 
+    async def _answer(self, request: Any) -> dict[str, Any]:
+        """What is kept of the answer to a question, which a model writes if it is missing."""
+        if self._answers is None:
+            raise RefusedError(404, "this service asks no model: it has no --base-url")
+        record = read_object(await self._bodies.read(request))
+        served = self._named(record)
+        answer, doubts = await self._answers.make(served.pipeline, record, request)
+        graph = answer.original
+        reply = self._told(served, graph, answer.kept, answer.alpha)
+        places = np.flatnonzero(~answer.kept).tolist()
+        dropped = [
+            {"claim": place, "text": text, "reason": reason}
+            for place, (text, reason) in zip(places, answer.dropped, strict=True)
+        ]
+        return reply | {
+            "text": answer.text,
+            "claims": list(graph.claims or ()),
+            "abstained": answer.abstained,
+            "complete": answer.complete,
+            "chance": answer.chance,
+            "dropped": dropped,
+            "flags": doubts,
+            "usage": {name: getattr(answer.usage, name) for name in _SPENT},
+        }
+
     async def _decide_lines(self, request: Any) -> AsyncIterator[dict[str, Any]]:
         """A decision for each claim, and at the end what is kept of all."""
         if self._n_streams >= _MOST_STREAMS:
@@ -436,6 +502,11 @@ class Service:
         lines = [*self._counts.lines(), line_of("waiting", self._n_waiting)]
         lines.append(line_of("streams", self._n_streams))
         lines.append(line_of("runs", self._runs.n_open))
+        if self._answers is not None:
+            lines.append(line_of("answers_being_made", self._answers.n_made))
+            spent = self._answers.spent()
+            for name in _SPENT:
+                lines.append(line_of(f"model_{name}_total", getattr(spent, name)))
         for name, served in self.served.items():
             for was, count in served.claims.items():
                 lines.append(line_of("claims_total", count, filter=name, was=was))

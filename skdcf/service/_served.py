@@ -84,9 +84,11 @@ class Served:
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
         self.questions = Questions(filter, key)
+        self.pipeline: Any = None  # to it from a question, where models are asked
         self.claims = Counter(kept=0, dropped=0)
-        extractions = (getattr(filter, "origin_", None) or {}).get("extraction")
-        self._knows_extraction = None not in (extractions or [None])
+        origin = getattr(filter, "origin_", None) or {}
+        self._knows_extraction = None not in (origin.get("extraction") or [None])
+        self._knows_writer = None not in (origin.get("written_by") or [None])
         self._pace = 1.0  # seconds for each of the answers that were decided last
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn = asyncio.Lock()
@@ -224,11 +226,15 @@ class Served:
         dict
             ``origin`` is "as calibrated" where the request says what extracted the claims,
             and the filter knows what extracted those that calibrated; other extractions
-            are refused. ``text_promise`` is "none" where the filter alone knows it.
+            are refused. It is "unknown" where one of them alone knows who wrote the answer.
+            ``text_promise`` is "none" where the filter alone knows the extraction.
         """
-        is_told = (graph.metadata or {}).get("extraction") is not None
+        metadata = graph.metadata or {}
+        is_told = metadata.get("extraction") is not None
         promise = "none" if self._knows_extraction and not is_told else "claims"
         is_same = self._knows_extraction and is_told
+        knows_writer = metadata.get("written_by") is not None
+        is_same = is_same and knows_writer == self._knows_writer
         origin = "as calibrated" if is_same else "unknown"
         return {"text_promise": promise, "origin": origin}
 

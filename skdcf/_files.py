@@ -155,6 +155,11 @@ def read_journal(path, take):
         ``take(entry)`` for each line, in their order. ValueError, LookupError, TypeError or
         AttributeError say that the entry is none.
 
+    Returns
+    -------
+    int
+        The byte after the last entry, from which `follow_journal` goes on.
+
     Raises
     ------
     ValueError
@@ -179,7 +184,37 @@ def read_journal(path, take):
                 f"the last line ({place}) was incomplete and has been removed",
                 LabelWarning,
             )
-        size += len(line) + 1
+        else:
+            size += len(line) + 1
+    return size if lines[-1] else size - 1  # no line ends after the last line break
+
+
+def follow_journal(path, take, start):
+    """Take in what other programs have written since, as far as their lines are whole.
+
+    Parameters
+    ----------
+    path : path-like
+    take : callable
+        As in `read_journal`.
+    start : int
+        The byte after the last entry that was taken in. Of a shorter file, which somebody
+        has put in its place, all is read.
+
+    Returns
+    -------
+    int
+        The byte after the last entry now.
+    """
+    with open(path, "rb") as file:
+        if start > os.fstat(file.fileno()).st_size:
+            start = 0
+        file.seek(start)
+        text = file.read()
+    whole = text[: text.rfind(b"\n") + 1]
+    for line in filter(None, whole.split(b"\n")):
+        take(json.loads(line))
+    return start + len(whole)
 
 
 _APPENDING = threading.Lock()  # half a line is taken back before another one follows

@@ -160,7 +160,7 @@ def test_verdicts_of_a_review_never_calibrate(reviewed):
     [source] = [s for s in marked[check.problem].metadata["label_sources"] if s]
     assert source["by"] == "ann" and source["kind"] == "human"
     for door in (cf.calibrate, cf.calibration_part, HardCF("frequency-score").fit):
-        with pytest.raises(ValueError, match="verdicts of a review"):
+        with pytest.raises(ValueError, match="verdicts of a review or an audit"):
             door(marked, y)
 
 

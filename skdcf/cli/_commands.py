@@ -215,16 +215,7 @@ def filter_problems(options):
         refuse_without_hazards(filter.scorer_)
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
-    read = files.problem_reader(options)
-    rename = files.renamed(options)
-
-    def read_line(record):
-        problem = read(record)
-        names = files.names_in_file(record, problem, rename)
-        return Line(problem=problem, group=record.get("group"), names=names)
-
-    path = files.source(options.problems)
-    rows = jsonl.read_lines(path, read_line, "raise", dropped=[])
+    rows = iterate_rows(options)
     if options.promise == "shown":
         rows = _shown(filter, list(rows), alpha, options, counts)
     else:
@@ -233,7 +224,7 @@ def filter_problems(options):
         lines = (marked_text(row) or options.empty for row in rows)
     else:
         about = {"alpha": alpha, "promise": options.promise}
-        lines = (_format(row, about, options) for row in rows)
+        lines = (format_row(row, about, options) for row in rows)
     files.write_lines(options.output, lines)
     files.inform(
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
@@ -270,6 +261,8 @@ class Line:
         How likely something false is kept; None where that is not known, or nothing is.
     is_promised : bool
         Whether the text is one that the filter keeps.
+    checked : list of int or None
+        The claims that are kept because a person found them true; None where nobody asked.
     """
 
     problem: records.Problem
@@ -279,6 +272,21 @@ class Line:
     levels: Any = None
     chance: float | None = None
     is_promised: bool = True
+    checked: list[int] | None = None
+
+
+def iterate_rows(options):
+    """Read the problems of a file that is filtered, one `Line` after the other."""
+    read = files.problem_reader(options)
+    rename = files.renamed(options)
+
+    def read_line(record):
+        problem = read(record)
+        names = files.names_in_file(record, problem, rename)
+        return Line(problem=problem, group=record.get("group"), names=names)
+
+    path = files.source(options.problems)
+    return jsonl.read_lines(path, read_line, "raise", dropped=[])
 
 
 def _filtered(filter, rows, alpha, options, counts):
@@ -288,23 +296,27 @@ def _filtered(filter, rows, alpha, options, counts):
         while chunk := list(islice(rows, _CHUNK)):
             graphs = GraphBatch.from_graphs([row.problem.graph for row in chunk])
             masks = filter.predict(graphs, alpha)
-            yield from _decided(
-                filter, chunk, graphs, masks=masks, options=options, counts=counts
-            )
+            if options.at_least_one:
+                chunk, masks = _at_least_one(filter, chunk, graphs, masks, counts)
+            yield from decided(filter, chunk, graphs, masks=masks, counts=counts)
             bar.update(len(chunk))
 
 
-def _decided(filter, rows, graphs, *, masks, options, counts):
+def _at_least_one(filter, rows, graphs, masks, counts):
+    """The rows and masks, with the safest claim where the filter keeps nothing."""
+    masks = list(masks)
+    rows = list(rows)
+    for i, first in enumerate(filter.first_claims(graphs)):
+        if not masks[i].any() and first.any():
+            masks[i] = first
+            rows[i] = replace(rows[i], is_promised=False)
+            counts["outside"] += 1
+    return rows, masks
+
+
+def decided(filter, rows, graphs, *, masks, counts):
     """Yield each `Line` with its mask, its chance and the levels of its claims."""
     levels = filter.predict_alpha(graphs)
-    masks = list(masks)
-    outside = [False] * len(masks)
-    if options.at_least_one:
-        for i, first in enumerate(filter.first_claims(graphs)):
-            if not masks[i].any():
-                masks[i] = first
-                outside[i] = bool(first.any())
-
     chances = np.full(len(masks), np.nan)
     if hasattr(filter.scorer_, "chance"):
         chances = filter.chance(graphs, masks)
@@ -312,13 +324,11 @@ def _decided(filter, rows, graphs, *, masks, options, counts):
     for i, row in enumerate(rows):
         n = int(masks[i].sum())
         counts.update(problems=1, claims=len(masks[i]), kept=n, empty=int(not n))
-        counts.update(outside=outside[i])
         yield replace(
             row,
             mask=masks[i],
             levels=levels[i],
             chance=None if np.isnan(chances[i]) else round(float(chances[i]), 4),
-            is_promised=not outside[i],
         )
 
 
@@ -344,9 +354,9 @@ def _shown(filter, rows, alpha, options, counts):
         groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
         files.inform(f"each group is a batch of its own, of so many answers: {sizes}")
-    yield from _decided(
-        filter, rows, graphs, masks=masks, options=options, counts=counts
-    )
+    if options.at_least_one:
+        rows, masks = _at_least_one(filter, rows, graphs, masks, counts)
+    yield from decided(filter, rows, graphs, masks=masks, counts=counts)
 
 
 def kept_text(graph, mask):
@@ -354,15 +364,25 @@ def kept_text(graph, mask):
     return " ".join(answer_text(graph.subgraph(mask)).split())
 
 
-def marked_text(row):
-    """Give the text of a `Line`, with a mark in front where nothing is promised of it."""
-    text = kept_text(row.problem.graph, row.mask)
+def marked_text(row, mark_checked=False):
+    """Give the text of a `Line`, with a mark in front where nothing is promised of it.
+
+    What a person checked has a mark of its own if that is wanted.
+    """
+    graph = row.problem.graph
+    if mark_checked and row.checked:
+        claims = [
+            f"[checked] {claim}" if v in row.checked else claim
+            for v, claim in enumerate(graph.claims)
+        ]
+        graph = graph.replace(claims=claims)
+    text = kept_text(graph, row.mask)
     if row.is_promised:
         return text
     return f"[nothing is promised; {row.chance:.0%} chance of something false] {text}"
 
 
-def _format(row, about, options):
+def format_row(row, about, options, *, mark_checked=False):
     """A line as it came, under its own keys, with what was decided about it."""
     problem = row.problem
     result = about | {"claim_alpha": row.levels.tolist()}
@@ -371,9 +391,11 @@ def _format(row, about, options):
         result = {"promise": "none", "note": _NOT_PROMISED}
     if row.chance is not None:
         result["chance"] = row.chance
+    if row.checked is not None:
+        result["checked"] = row.checked
     text = None
     if problem.graph.claims is not None:
-        text = marked_text(row)
+        text = marked_text(row, mark_checked)
         result["text"] = text
     metadata = {**(problem.metadata or {}), RESULT: result}
     metadata.pop(files.NAMES, None)

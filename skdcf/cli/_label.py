@@ -1,4 +1,7 @@
-"""The command ``label``: a page on this machine where people judge claims."""
+"""The command ``label``: a page on this machine where people judge claims.
+
+What is judged are answers, or with ``--review`` and ``--audit`` what a filter made of them.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,58 @@ import json
 import signal
 import threading
 import webbrowser
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from .. import GraphBatch, datasets, labelling, load
 from .._checks import printable
 from .._files import write_text
-from ._files import check_folder, inform, read_problems
+from ..labelling.sources import WORDS, get_label_sources, set_label_sources
+from ..metrics import audit_bound
+from ._commands import decided, format_row, iterate_rows, marked_text
+from ._files import check_folder, inform, read_problems, write_lines
 
 _SHOWN = 20  # disagreements
+_CERTAINTY = 0.95
+_DRAWN_BY_DEFAULT = 50
+#: Options of labelling, by the names that they have here.
+_LABELLING = {
+    "filter": "--filter",
+    "show_known": "--show-known",
+    "label_studio": "--label-studio",
+    "csv": "--csv",
+    "results": "--import",
+    "compare": "--compare",
+    "settle": "--settle",
+}
+#: Those that need one of the others.
+_NEEDS = {
+    "budget": ("--budget", "review"),
+    "error_rate": ("--error-rate", "review"),
+    "mark_checked": ("--mark-checked", "review"),
+    "text": ("--text", "review"),
+    "text_key": ("--text-key", "review"),
+    "empty": ("--empty", "review"),
+    "n": ("-n", "audit"),
+}
 
 
 def label(options):
     """Serve the page until it is interrupted, then write what was judged."""
+    _refuse_mixed(options)
+    if options.review:
+        _review(options)
+    elif options.audit:
+        _audit(options)
+    else:
+        _judge(options)
+
+
+def _judge(options):
+    """Take the labels of answers, which may calibrate."""
     for path in (options.label_studio, options.csv):
         check_folder(path)
     problems = read_problems(options)
@@ -53,6 +96,200 @@ def label(options):
     inform(f"saved in {journal}")
     if options.compare:
         _compare(store, by, options.compare)
+
+
+def _refuse_mixed(options):
+    """ValueError for options that would change nothing."""
+    for name, (option, needed) in _NEEDS.items():
+        if getattr(options, name) not in (None, False, "") and not getattr(
+            options, needed
+        ):
+            raise ValueError(f"{option} is an option of --{needed}: leave it out")
+    if options.review and options.audit:
+        raise ValueError("--review and --audit are two kinds of work: choose one")
+    if options.review or options.audit:
+        for name, option in _LABELLING.items():
+            if getattr(options, name):
+                raise ValueError(
+                    f"{option} is for labels that calibrate, and not for --review and "
+                    "--audit: leave it out"
+                )
+
+
+def _review(options):
+    """Ask a person about the claims of a batch where it pays, and write what is kept."""
+    check_folder(options.output)
+    if options.budget is not None and options.budget < 0:
+        raise ValueError(f"--budget is {options.budget}, but must be 0 or more")
+    filter = load(options.review)
+    rows = list(iterate_rows(options))
+    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
+    review = labelling.ReviewOrder(filter, graphs, options.alpha)
+    error_rate = options.error_rate or 0.0
+    review.describe(error_rate)  # refuses an impossible one before anything is asked
+    masks_before = review.masks()
+    budget = len(rows) if options.budget is None else options.budget
+    order = labelling.BudgetOrder(review, budget)
+
+    journal = options.journal or f"{options.problems}.review"
+    store = labelling.LabelStore(graphs, journal, purpose="review")
+    meaning = _meaning_of_filter(options, filter, graphs)
+    by = options.annotator or getpass.getuser()
+    if not options.no_page:
+        _serve(options, store, by, order, meaning=meaning)
+        store.follow()
+    order.take_in(store)
+
+    masks = review.masks()
+    if options.output:
+        # What a person found true holds nothing false: the chance is that of the rest.
+        pairs = zip(masks_before, masks, strict=True)
+        unchecked = [before & now for before, now in pairs]
+        decisions = decided(filter, rows, graphs, masks=unchecked, counts=Counter())
+        lines = [
+            replace(
+                _judged(row, store, i, meaning=meaning, drawn="review"),
+                mask=masks[i],
+                checked=checked,
+            )
+            for i, (row, checked) in enumerate(
+                zip(decisions, review.checked(), strict=True)
+            )
+        ]
+        _write_rows(options, lines, _level(filter, options))
+    n_kept = sum(int(mask.sum()) for mask in masks)
+    n_before = sum(int(mask.sum()) for mask in masks_before)
+    n_empty = sum(not mask.any() for mask in masks)
+    inform(
+        f"{n_kept} of {graphs.n_claims} claims kept in {len(rows)} problems, {n_before} "
+        f"without checks; in {n_empty} of them nothing is left"
+    )
+    inform(f"promise: {review.describe(error_rate)}", f"saved in {journal}")
+
+
+def _audit(options):
+    """Ask a person about texts that are drawn blindly, and print what is known of all."""
+    check_folder(options.output)
+    n = _DRAWN_BY_DEFAULT if options.n is None else options.n
+    if n < 1:
+        raise ValueError(f"-n is {n}, but at least one text has to be drawn")
+    filter = load(options.audit)
+    rows = list(iterate_rows(options))
+    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
+    _refuse_seen(filter, graphs)
+    masks = filter.predict(graphs, options.alpha)
+    is_shown = [bool(mask.any()) for mask in masks]
+    n_shown = sum(is_shown)
+    if not n_shown:
+        raise ValueError(
+            f"{options.problems}: nothing is kept of any answer, so that there is no text to "
+            "judge"
+        )
+
+    journal = options.journal or f"{options.problems}.audit"
+    all_answers = labelling.LabelStore(graphs, journal, purpose="audit")
+    in_order = labelling.RandomOrder(options.seed).order(all_answers)
+    drawn = [i for i in in_order if is_shown[i]][:n]
+    drawn_graphs = [graphs[i] for i in drawn]
+    store = labelling.LabelStore(drawn_graphs, journal, purpose="audit")
+    order = labelling.AuditOrder([masks[i] for i in drawn])
+    meaning = _meaning_of_filter(options, filter, graphs)
+    by = options.annotator or getpass.getuser()
+    if not options.no_page:
+        _serve(options, store, by, order, meaning=meaning)
+        store.follow()
+
+    if options.output:
+        decisions = decided(
+            filter,
+            [rows[i] for i in drawn],
+            GraphBatch.from_graphs(drawn_graphs),
+            masks=[masks[i] for i in drawn],
+            counts=Counter(),
+        )
+        lines = [
+            _judged(row, store, i, meaning=meaning, drawn="audit")
+            for i, row in enumerate(decisions)
+        ]
+        _write_rows(options, lines, _level(filter, options))
+    verdicts = order.verdicts(store)
+    n_open = verdicts.count("open")
+    n_wrong = verdicts.count("wrong") + n_open
+    bound = audit_bound(n_wrong, len(drawn), certainty=_CERTAINTY)
+    if n_open:
+        inform(
+            f"{n_open} of the {len(drawn)} texts are not judged yet, and count as wrong: the "
+            "next start goes on there"
+        )
+    print(
+        f"with {_CERTAINTY:.0%} certainty at most {bound:.1%} of the {n_shown} texts of which "
+        f"something is kept hold something false: {n_wrong} of {len(drawn)} that were drawn "
+        f"blindly. That is at most {bound * n_shown / len(rows):.1%} of all {len(rows)} answers"
+    )
+    inform(f"saved in {journal}")
+
+
+def _refuse_seen(filter, graphs):
+    trained, calibrated = filter.seen(graphs)
+    seen = trained | calibrated
+    if seen.any():
+        raise ValueError(
+            f"{graphs.name_of(int(np.argmax(seen)))} and {int(seen.sum()) - 1} other answers "
+            "are to questions that trained or calibrated the filter, which does better on "
+            "them than on new ones: leave them out of the audit"
+        )
+
+
+def _level(filter, options):
+    return filter.calibration_.guarantee.level(options.alpha, filter.alpha)
+
+
+def _meaning_of_filter(options, filter, graphs):
+    """What a label says: what it said when the filter was calibrated, where that is known."""
+    meanings = {meaning for meaning in filter.origin_.get("label_meaning", ())} - {None}
+    if len(meanings) != 1:
+        return _meaning(options, graphs)
+    [meaning] = meanings
+    if options.meaning not in (None, meaning):
+        raise ValueError(
+            f"labels that calibrated the filter mean {meaning!r}, not --meaning "
+            f"{options.meaning}"
+        )
+    return meaning
+
+
+def _judged(row, store, i, *, meaning, drawn):
+    """The line of an answer with its verdicts as labels, marked as what may not calibrate."""
+    graph = row.problem.graph
+    labels = row.problem.labels
+    labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
+    sources = get_label_sources(graph)
+    names = store.annotators()
+    said = {by: store.said(i, by) for by in names}
+    for v in range(graph.n_claims):
+        word = labelling.strictest(said[by][v] for by in names)
+        if word is None:
+            continue
+        labels[v] = WORDS[word]
+        by = next(by for by in names if said[by][v] == word)
+        sources[v] = store.sources(i, by)[v]
+    metadata = {**(row.problem.metadata or {}), "drawn": drawn}
+    metadata |= {"label_meaning": meaning}
+    marked = set_label_sources(graph.replace(metadata=metadata), sources)
+    problem = row.problem._replace(
+        graph=marked, labels=labels, metadata=marked.metadata
+    )
+    return replace(row, problem=problem)
+
+
+def _write_rows(options, rows, level):
+    marks = {"mark_checked": options.mark_checked}
+    if options.text:
+        lines = (marked_text(row, **marks) or options.empty for row in rows)
+    else:
+        about = {"alpha": level, "promise": "answers"}
+        lines = (format_row(row, about, options, **marks) for row in rows)
+    write_lines(options.output, lines)
 
 
 def _meaning(options, graphs):

@@ -39,6 +39,8 @@ from ._threads import few_threads
 
 # Share of the problems that a public prior may have seen; beyond it the prior is left out.
 MOST_ASIDE = 0.2
+#: What ``metadata["drawn"]`` says where a filter chose what was judged.
+NOT_BLIND = ("review", "audit")
 
 
 @dataclass
@@ -58,6 +60,8 @@ class _Fit:
         Whether columns or scorer learn, so that problems are held out for calibration.
     people : ndarray of bool, shape (n_problems,), or None
         The problems that people judged, where a model judged others: these calibrate.
+    reviewed : ndarray of bool, shape (n_problems,), or None
+        The problems of a review or an audit, which train and never calibrate.
     aside : ndarray of bool, shape (n_problems,), or None
         Problems that a public prior was learnt from, where these are known only after the
         split: they neither train nor calibrate.
@@ -69,6 +73,7 @@ class _Fit:
     scorer: Scorer | None = None
     learning: bool = True
     people: NDArray[np.bool_] | None = None
+    reviewed: NDArray[np.bool_] | None = None
     aside: NDArray[np.bool_] | None = None
 
     @cached_property
@@ -77,6 +82,19 @@ class _Fit:
         question = self.seen.question
         each_alone = (question < 0).all()
         return np.arange(len(question)) if each_alone else number_groups(question)
+
+    @cached_property
+    def blind_rows(self):
+        """Positions of the problems that may calibrate."""
+        if self.reviewed is None:
+            return np.arange(len(self.rows))
+        return np.flatnonzero(~self.reviewed)
+
+    def question_number_of(self, rows):
+        """The number of the question of some problems, without gaps."""
+        if len(rows) == len(self.rows):
+            return self.question_number
+        return number_groups(self.question_number[rows])
 
     def task(self, filter, rows, rng):
         """The task of a scorer for the problems in some rows."""
@@ -113,7 +131,8 @@ def fit_together(filters, X, y, groups):
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
 
     seen = seen_of(batch, groups)
-    rows = rows_that_count(batch, labels)
+    rows = rows_that_count(batch, labels, to_train=True)
+    reviewed = reviewed_problems(batch)[rows]
     view = View(passed=batch, seen=batch, is_table=is_table, labels=labels)
     if len(rows) < len(seen.question):
         view = view.take(rows)
@@ -128,6 +147,8 @@ def fit_together(filters, X, y, groups):
         labels_of_people = without_verdicts_of_models(view.labels, view.passed, people)
         view = replace(view, labels=labels_of_people)
     fit = _Fit(view=view, seen=seen, rows=rows, people=people)
+    if reviewed.any():
+        fit.reviewed = reviewed
     with few_threads(batch):
         if first.features is None or not learns(first.features):
             _fit_columns(first, fit, fit.view)
@@ -185,6 +206,7 @@ def _without_known(fit):
         seen=fit.seen[rest],
         rows=fit.rows[rest],
         people=None if fit.people is None else fit.people[rest],
+        reviewed=None if fit.reviewed is None else fit.reviewed[rest],
     )
 
 
@@ -228,7 +250,7 @@ def _share_split(filters, fit):
         return [(filters, fit)]
     together: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for filter in filters:
-        n_held = _n_held(filter, fit.question_number)
+        n_held = _n_held(filter, fit.question_number_of(fit.blind_rows))
         fit_of_level = _untrained(filter, fit, n_held)
         key = (n_held, id(fit_of_level))
         together.setdefault(key, ([], fit_of_level))[0].append(filter)
@@ -238,7 +260,7 @@ def _share_split(filters, fit):
 def _untrained(filter, fit, n_held):
     """A fit that trains nothing, where labels allow no training; else the same fit."""
     needed = filter._resolved().problems_needed(filter.alpha)
-    n_questions = fit.question_number.max() + 1
+    n_questions = fit.question_number_of(fit.blind_rows).max() + 1
     too_few_to_train = n_held < needed <= n_questions
     if (
         fit.scorer is None
@@ -290,20 +312,8 @@ def _fit_split(filters, fit):
     first = filters[0]  # of those that share this split
     rng = np.random.RandomState(first._seed)
 
-    # Questions are split, and all answers to one are on the same side.
-    rest = held_rows = np.arange(len(fit.rows))
-    calibration_view = fit.view
-    held_seen = fit.seen
     split = fit.learning or first.calibration_size is not None or fit.people is not None
-    if fit.people is not None:
-        rest, held_rows = divide(fit.people, fit.question_number, fit.learning)
-        held_seen = fit.seen[held_rows]
-    elif split:
-        n_held = _n_held(first, fit.question_number)
-        rest, held_rows = hold_out(
-            len(fit.question_number), n_held, fit.question_number, rng
-        )
-        held_seen = fit.seen[held_rows]
+    rest, held_rows = _divide(first, fit, rng, split=split)
 
     # What learns sees judged problems, with their labels.
     if fit.learning:
@@ -312,15 +322,17 @@ def _fit_split(filters, fit):
             _fit_columns(first, fit, train)
             _take_over(filters, first)
             rest, held_rows = _without_known_of_split(fit, rest, held_rows)
-            held_seen = fit.seen[held_rows]
         train = fit.view.take(rest)  # again, now with the columns that were learnt
         trained = fit.seen[rest]
     else:  # It may look at the problems, those that calibrate included, but at no label.
         train = fit.view.take(rest) if split else fit.view
         train = replace(train, labels=np.full_like(train.labels, -1))
         trained = Seen.unknown(0)
-    if split:  # after the columns, which may have been learnt just now
-        calibration_view = fit.view.take(held_rows)
+    # After the columns, which may have been learnt just now.
+    calibration_view = fit.view.take(held_rows)
+    held_seen = fit.seen
+    if len(held_rows) < len(fit.rows):
+        held_seen = fit.seen[held_rows]
 
     warn_of_labels(first, calibration_view)
     tasks = [fit.task(filter, rest, rng) for filter in filters]
@@ -343,6 +355,33 @@ def _fit_split(filters, fit):
             calibrating = np.setdiff1d(fit.rows[held_rows], filter.left_over_)
             not_calibrating = np.flatnonzero(~np.isin(fit.rows, calibrating))
             prior.warn_of(fit.view.take(not_calibrating).seen, fit.seen.text)
+
+
+def _divide(filter, fit, rng, *, split):
+    """Positions of what trains and of what calibrates, which was drawn blindly.
+
+    Questions are split, and all answers to one are on the same side. What was reviewed
+    trains, unless its question calibrates.
+    """
+    if fit.reviewed is not None and not fit.learning:
+        warn(
+            f"{int(fit.reviewed.sum())} of these answers are those of a review or an audit, "
+            "which do not calibrate, and nothing here learns from them: they are left out",
+            LabelWarning,
+        )
+    if fit.people is not None:
+        return divide(fit.people, fit.question_number, fit.learning)
+    blind = fit.blind_rows
+    if not split:
+        return np.arange(len(fit.rows)), blind
+    question = fit.question_number_of(blind)
+    rest, held = hold_out(len(blind), _n_held(filter, question), question, rng)
+    if fit.reviewed is None:
+        return rest, held
+    calibrates = np.isin(fit.question_number, fit.question_number[blind[held]])
+    trains = fit.reviewed & ~calibrates
+    trains[blind[rest]] = True
+    return np.flatnonzero(trains), blind[held]
 
 
 def _judged(view, rows):
@@ -405,38 +444,38 @@ def judged_problems(batch, labels):
     return judged
 
 
-def rows_that_count(batch, labels):
+def rows_that_count(batch, labels, *, to_train=False):
     """Problems that calibrate: all, but where people judged some that were drawn blindly.
 
     What was not judged then says nothing, and would count as false. Neither does an answer
     without claims, unless the order of who judged had come to it: all of them beside few that
-    were judged would pass for answers without errors.
+    were judged would pass for answers without errors. ``to_train`` takes those of a review,
+    too.
     """
     rows = np.arange(len(batch))
-    _refuse_reviews(batch)
-    judged = judged_problems(batch, labels)
-    has_claims = batch.sizes > 0
+    reviewed = reviewed_problems(batch)
+    if reviewed.any() and (reviewed.all() or not to_train):
+        raise ValueError(
+            f"{batch.name_of(int(np.argmax(reviewed)))} and {int(reviewed.sum()) - 1} other "
+            "problems have the verdicts of a review or an audit, in which a filter chose what "
+            "is asked about. What calibrates has to be drawn blindly: leave them out, or fit "
+            "on them together with answers that were, so that they train"
+        )
+    judged = judged_problems(batch, labels) & ~reviewed
+    has_claims = (batch.sizes > 0) & ~reviewed
     if batch.metadata is None or not judged.any() or judged[has_claims].all():
         return rows
     drawn = np.array([(row or {}).get("drawn") for row in batch.metadata], dtype=object)
     if not (drawn[judged] == "random").all():
         return rows
-    reached = ~has_claims & (drawn == "reached")
-    return rows[judged | reached]
+    reached = (batch.sizes == 0) & (drawn == "reached")
+    return rows[judged | reached | reviewed]
 
 
-def _refuse_reviews(batch):
-    """ValueError for answers whose claims were chosen by their risk, and then judged."""
-    metadata = () if batch.metadata is None else batch.metadata
-    reviewed = [
-        i for i, row in enumerate(metadata) if (row or {}).get("drawn") == "review"
-    ]
-    if reviewed:
-        raise ValueError(
-            f"{batch.name_of(reviewed[0])} and {len(reviewed) - 1} other problems have the "
-            "verdicts of a review, in which the claims that are asked about are chosen by "
-            "their risk. What calibrates has to be drawn blindly: leave them out"
-        )
+def reviewed_problems(batch):
+    """Whether a filter chose what was judged of each problem."""
+    metadata = [None] * len(batch) if batch.metadata is None else batch.metadata
+    return np.array([(row or {}).get("drawn") in NOT_BLIND for row in metadata], bool)
 
 
 def warn_of_labels(filter, view):

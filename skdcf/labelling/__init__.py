@@ -4,12 +4,21 @@
 """
 
 from ._judging import Disagreements, FilterOrder, RandomOrder, agreement, next_to_label
-from ._review import Check, ReviewOrder, review_curve
+from ._review import (
+    AuditOrder,
+    BudgetOrder,
+    Check,
+    ReviewOrder,
+    review_curve,
+    strictest,
+)
 from ._server import LabelServer
 from .exchange import from_label_studio, to_label_studio
 from .sources import LabelSource, LabelStore, describe_labels
 
 __all__ = [
+    "AuditOrder",
+    "BudgetOrder",
     "Check",
     "Disagreements",
     "FilterOrder",
@@ -23,5 +32,6 @@ __all__ = [
     "from_label_studio",
     "next_to_label",
     "review_curve",
+    "strictest",
     "to_label_studio",
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from ..graphs import GraphBatch, Labels, pack_labels
@@ -17,6 +19,7 @@ from ..ops.conformal import conformal_threshold
 from .sources import LabelStore
 
 _LEVEL = 0.95
+_AT_WORK = timedelta(minutes=10)  # since the last judgement of somebody who is at it
 Asked = list[tuple[int, tuple[int, ...]]]
 
 
@@ -349,9 +352,44 @@ class Order(Protocol):
     def __call__(self, store: LabelStore, by: str) -> Asked:
         """The problems to show next, each with the claims that are asked for."""
 
+    def masks(self, store: LabelStore) -> list[list[bool]] | None:
+        """What is kept of each problem, where the page shows nothing else of it."""
+        return None
+
+    def progress(self, store: LabelStore) -> str | None:
+        """How far the work has come, where that is no count of claims."""
+        return None
+
+
+def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
+    """The problems that somebody begins with while others judge at the same time.
+
+    Parameters
+    ----------
+    store : LabelStore
+        What was said so far.
+    by : str
+        Who judges.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_problems,), or None
+        None where nobody else has judged in the last ten minutes.
+    """
+    since = (datetime.now(UTC) - _AT_WORK).isoformat(timespec="seconds")
+    names = {by}
+    for event in reversed(store.events):
+        if event["when"] < since:
+            break
+        names.add(event["by"])
+    if len(names) == 1:
+        return None
+    digests = [int(store.digest(i)[:8], 16) for i in range(len(store.graphs))]
+    return np.array(digests) % len(names) == sorted(names).index(by)
+
 
 @dataclass(frozen=True)
-class RandomOrder:
+class RandomOrder(Order):
     """Problems in an order that nothing about them decides.
 
     Parameters
@@ -453,7 +491,7 @@ class RandomOrder:
         ]
 
 
-class FilterOrder:
+class FilterOrder(Order):
     """First the claims whose labels can move the threshold of a filter.
 
     Parameters
@@ -498,7 +536,7 @@ class FilterOrder:
 
 
 @dataclass(frozen=True)
-class Disagreements:
+class Disagreements(Order):
     """The claims that two people judged differently.
 
     Parameters

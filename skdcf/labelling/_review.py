@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +14,8 @@ from numpy.typing import NDArray
 from .._checks import check_choice
 from ..estimators import decide
 from ..graphs import GraphBatch, Labels, Problems, as_batch
-from .sources import WORDS, LabelSource, set_label_sources
+from ._judging import Asked, Order, share_of_work
+from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 
 #: The metadata key that says how an answer came to be judged, and its value for reviews.
 DRAWN, REVIEW = "drawn", "review"
@@ -95,56 +100,65 @@ class ReviewOrder:
         self._verdict = np.full(len(decision.kept), np.nan)  # 1, 0, -1 as in WORDS
         self._kept = decision.kept.copy()
         self.verdicts_: dict[tuple[int, int], str] = {}
-        levels = np.argsort(self._batch.depth, kind="stable")
-        bounds = np.flatnonzero(np.diff(self._batch.depth[levels])) + 1
-        self._by_depth = np.split(levels, bounds)
+        self._parents: dict[int, list[int]] = defaultdict(list)
+        for parent, child in self._batch.edges.tolist():
+            self._parents[child].append(parent)
+        # What may be asked about, the smallest path risk first. A claim that is closed
+        # meanwhile stays in it, and is passed over.
+        self._open: list[tuple[float, int]] = []
+        self._add_open(range(len(self._kept)))
 
-    def next(self) -> Check | None:
+    def next(self, among: NDArray[np.bool_] | None = None) -> Check | None:
         """The claim to check next.
+
+        Parameters
+        ----------
+        among : ndarray of bool, shape (n_problems,), optional
+            The problems that are asked about; None is all of them.
 
         Returns
         -------
         Check or None
             None where every claim that could be added was checked.
         """
-        is_open = (
-            ~self._kept & np.isnan(self._verdict) & ~self._lacks_a_parent(self._kept)
-        )
-        rows = np.flatnonzero(is_open)
-        if not len(rows):
-            return None
-        row = int(rows[np.argmin(self._path_risk[rows])])
-        problem = int(self._batch.problem_of[row])
-        claim = row - int(self._batch.offsets[problem])
-        return Check(
-            problem=problem, claim=claim, path_risk=float(self._path_risk[row])
-        )
+        while self._open and not self._is_open(self._open[0][1]):
+            heapq.heappop(self._open)
+        if among is None:
+            return self._check(self._open[0][1]) if self._open else None
+        for _, row in sorted(self._open):
+            if among[self._batch.problem_of[row]] and self._is_open(row):
+                return self._check(row)
+        return None
 
-    def told(self, problem: int, claim: int, verdict: str) -> None:
+    def told(self, problem: int, claim: int, verdict: str | None) -> None:
         """Take in what a person says of a claim.
 
         Parameters
         ----------
         problem, claim : int
             As in `next`, or any other claim.
-        verdict : {"true", "false", "unsure"}
-            "unsure" keeps nothing more, as "false" does.
+        verdict : {"true", "false", "unsure"} or None
+            "unsure" keeps nothing more, as "false" does. None takes a verdict back.
 
         Raises
         ------
         ValueError
             If there is no such claim, or no such verdict.
         """
-        check_choice("verdict", verdict, [word for word in WORDS if word is not None])
+        check_choice("verdict", verdict, list(WORDS))
         if not 0 <= problem < len(self._batch):
             raise ValueError(f"problem is {problem}, but there are {len(self._batch)}")
         n_claims = int(self._batch.sizes[problem])
         if not 0 <= claim < n_claims:
             raise ValueError(f"claim is {claim}, but problem {problem} has {n_claims}")
         row = int(self._batch.offsets[problem]) + claim
-        self._verdict[row] = WORDS[verdict]
-        self.verdicts_[problem, claim] = verdict
-        self._kept = self._keep()
+        if verdict is None:
+            self._verdict[row] = np.nan
+            self.verdicts_.pop((problem, claim), None)
+        else:
+            self._verdict[row] = WORDS[verdict]
+            self.verdicts_[problem, claim] = verdict
+        self._keep_anew(problem)
 
     def masks(self) -> NDArray[Any]:
         """What is kept: by the filter, and by the person.
@@ -177,9 +191,7 @@ class ReviewOrder:
         if not 0 <= error_rate < 1:
             raise ValueError(f"error_rate is {error_rate!r}, but must be in [0, 1)")
         outside = ~self._kept_by_filter & ~np.isnan(self._verdict)
-        checks = (
-            f"{self._promise}; {int(outside.sum())} claims were checked by a person"
-        )
+        checks = f"{self._promise}; {self.n_checks} claims were checked by a person"
         if not error_rate:
             return f"{checks}, and what was found true is kept as well"
         # Of the false claims that are asked about, a share 1 - error_rate is found.
@@ -191,6 +203,22 @@ class ReviewOrder:
             f"false is kept: {error_rate:g} times the false claims that were asked about, per "
             "answer"
         )
+
+    @property
+    def n_checks(self) -> int:
+        """Number of claims with a verdict that the filter does not keep."""
+        return int((~self._kept_by_filter & ~np.isnan(self._verdict)).sum())
+
+    def checked(self) -> list[list[int]]:
+        """The claims that are kept because a person found them true.
+
+        Returns
+        -------
+        list of list of int
+            Their positions, one list for each problem.
+        """
+        added = self._batch.split(self._kept & ~self._kept_by_filter)
+        return [np.flatnonzero(mask).tolist() for mask in added]
 
     def reviewed(self, by: str) -> tuple[GraphBatch, list[NDArray[np.int8]]]:
         """The answers with the verdicts as labels, marked as those of a review.
@@ -219,18 +247,256 @@ class ReviewOrder:
             graphs.append(marked.replace(metadata=metadata))
         return GraphBatch.from_graphs(graphs), labels
 
-    def _lacks_a_parent(self, kept):
-        """Whether a parent of each claim is not kept."""
-        parent, child = self._batch.edges.T
-        missing = np.bincount(child, ~kept[parent], minlength=len(kept))
-        return missing > 0
+    def _check(self, row):
+        problem = int(self._batch.problem_of[row])
+        claim = row - int(self._batch.offsets[problem])
+        return Check(
+            problem=problem, claim=claim, path_risk=float(self._path_risk[row])
+        )
 
-    def _keep(self):
+    def _is_open(self, row):
+        """Whether a claim is neither kept nor judged, and all of its parents are kept."""
+        if self._kept[row] or not np.isnan(self._verdict[row]):
+            return False
+        return all(self._kept[parent] for parent in self._parents.get(row, ()))
+
+    def _add_open(self, rows):
+        for row in filter(self._is_open, rows):
+            heapq.heappush(self._open, (float(self._path_risk[row]), row))
+
+    def _keep_anew(self, problem):
         """Parents first: what the filter keeps and nobody called false, and what is true."""
-        kept = (self._kept_by_filter & (self._verdict != 0)) | (self._verdict == 1)
-        for rows in self._by_depth[1:]:
-            kept[rows] &= ~self._lacks_a_parent(kept)[rows]
-        return kept
+        rows = range(*self._batch.offsets[problem : problem + 2].tolist())
+        for row in sorted(rows, key=self._batch.depth.__getitem__):
+            verdict = self._verdict[row]
+            kept = verdict == 1 or (self._kept_by_filter[row] and verdict != 0)
+            parents = self._parents.get(row, ())
+            self._kept[row] = kept and all(self._kept[parent] for parent in parents)
+        self._add_open(rows)
+
+
+def strictest(words: Iterable[str | None]) -> str | None:
+    """What stands of a claim that several people judged: what lets the least through.
+
+    Parameters
+    ----------
+    words : iterable of {"true", "false", "unsure"} or None
+        None where somebody has said nothing, or took it back.
+
+    Returns
+    -------
+    {"true", "false", "unsure"} or None
+    """
+    said = set(words)
+    return next((word for word in ("false", "unsure", "true") if word in said), None)
+
+
+class BudgetOrder(Order):
+    """The claims of a review, one after the other, until a number of checks is spent.
+
+    Several people may review at once, each with a program of their own and one journal.
+    Each begins with other answers. Where they differ about a claim, what lets less through
+    stands.
+
+    Parameters
+    ----------
+    review : ReviewOrder
+        It takes in what the journal holds.
+    budget : int
+        Number of checks, those of everybody together.
+    """
+
+    done = "The checks are spent, or no claim is left that could be added."
+    one_false_ends = False
+
+    def __init__(self, review: ReviewOrder, budget: int) -> None:
+        self.review = review
+        self.budget = budget
+        self._n_kept_by_filter = sum(int(mask.sum()) for mask in review.masks())
+        self._n_taken = 0  # judgements of the journal
+        self._words: dict[Any, dict[str, str | None]] = defaultdict(dict)
+        self._lock = threading.Lock()
+
+    def take_in(self, store: LabelStore) -> None:
+        """Tell the review what was judged meanwhile.
+
+        Parameters
+        ----------
+        store : LabelStore
+            Always the same one, of the answers of the review.
+        """
+        with self._lock:
+            new = store.events[self._n_taken :]
+            self._n_taken += len(new)
+            positions = defaultdict(list)
+            for i in range(len(store.graphs)) if new else ():
+                positions[store.digest(i)].append(i)
+            for event in new:
+                if "label" not in event:  # a note
+                    continue
+                claim = event["claim"]
+                words = self._words[event["problem"], claim]
+                words[event["by"]] = event["label"]
+                for i in positions[event["problem"]]:
+                    self.review.told(i, claim, strictest(words.values()))
+
+    def __call__(self, store: LabelStore, by: str) -> Asked:
+        """Give the claim to check next.
+
+        Parameters
+        ----------
+        store : LabelStore
+            What was said so far.
+        by : str
+            Who judges.
+
+        Returns
+        -------
+        list of (problem, claims)
+            One problem with one claim, or none.
+        """
+        self.take_in(store)
+        if self.review.n_checks >= self.budget:
+            return []
+        mine = share_of_work(store, by)
+        check = self.review.next(mine) or self.review.next()
+        return [(check.problem, (check.claim,))] if check else []
+
+    def masks(self, store: LabelStore) -> list[list[bool]]:
+        """Give what is kept of each answer by now.
+
+        Parameters
+        ----------
+        store : LabelStore
+            What was said so far.
+
+        Returns
+        -------
+        list of list of bool
+            One mask for each answer.
+        """
+        self.take_in(store)
+        return [mask.tolist() for mask in self.review.masks()]
+
+    def progress(self, store: LabelStore) -> str:
+        """Say how many checks are spent, and what is kept by them.
+
+        Parameters
+        ----------
+        store : LabelStore
+            What was said so far.
+
+        Returns
+        -------
+        str
+            A sentence.
+        """
+        n_kept = sum(map(sum, self.masks(store)))
+        return (
+            f"{self.review.n_checks} of {self.budget} checks; {n_kept} claims are kept, "
+            f"{self._n_kept_by_filter} without checks"
+        )
+
+
+class AuditOrder(Order):
+    """The kept claims of texts that were drawn blindly.
+
+    Parameters
+    ----------
+    masks : sequence of ndarray of bool
+        What a filter keeps of each answer that was drawn.
+    """
+
+    done = "Every text that was drawn is judged."
+    one_false_ends = True
+
+    def __init__(self, masks: Sequence[NDArray[np.bool_]]) -> None:
+        self._masks = [mask.tolist() for mask in masks]
+
+    def verdicts(self, store: LabelStore) -> list[str]:
+        """Say of each text whether it is right.
+
+        Parameters
+        ----------
+        store : LabelStore
+            What was said so far, by everybody.
+
+        Returns
+        -------
+        list of {"right", "wrong", "open"}
+            A text is wrong if a kept claim is not true, and open while that is not known.
+        """
+        verdicts = []
+        for words in self._words(store):
+            wrong = any(word in ("false", "unsure") for word in words.values())
+            is_open = None in words.values()
+            verdicts.append("wrong" if wrong else "open" if is_open else "right")
+        return verdicts
+
+    def __call__(self, store: LabelStore, by: str) -> Asked:
+        """Give the texts that are open, each with the kept claims that nobody has judged.
+
+        Parameters
+        ----------
+        store : LabelStore
+            What was said so far.
+        by : str
+            Who judges.
+
+        Returns
+        -------
+        list of (problem, claims)
+            First those that nobody else begins with.
+        """
+        asked = []
+        of_texts = zip(self.verdicts(store), self._words(store), strict=True)
+        for i, (verdict, words) in enumerate(of_texts):
+            if verdict == "open":
+                asked.append((i, tuple(v for v, word in words.items() if word is None)))
+        mine = share_of_work(store, by)
+        return asked if mine is None else sorted(asked, key=lambda a: not mine[a[0]])
+
+    def masks(self, store: LabelStore) -> list[list[bool]]:
+        """Give what the filter keeps, whatever is said of it.
+
+        Parameters
+        ----------
+        store : LabelStore
+            Not looked at.
+
+        Returns
+        -------
+        list of list of bool
+            One mask for each text.
+        """
+        return self._masks
+
+    def progress(self, store: LabelStore) -> str:
+        """Say how many texts are judged.
+
+        Parameters
+        ----------
+        store : LabelStore
+            What was said so far.
+
+        Returns
+        -------
+        str
+            A sentence.
+        """
+        verdicts = self.verdicts(store)
+        n_judged = len(verdicts) - verdicts.count("open")
+        return f"{n_judged} of {len(verdicts)} texts judged"
+
+    def _words(self, store):
+        """What stands of each kept claim, one dictionary for each text."""
+        names = store.annotators()
+        words = []
+        for i, mask in enumerate(self._masks):
+            said = [store.said(i, by) for by in names]
+            kept = np.flatnonzero(mask).tolist()
+            words.append({v: strictest(row[v] for row in said) for v in kept})
+        return words
 
 
 def review_curve(

@@ -58,8 +58,8 @@ class LabelServer(ThreadingHTTPServer):
         Whether the page shows labels that the problems came with, such as a model's.
         They make people faster and less independent.
     order : Order, optional
-        What is asked for, and in what order, as `RandomOrder`, `FilterOrder` and
-        `Disagreements`; None is the order of the problems.
+        What is asked for, and in what order, as `RandomOrder`, `FilterOrder`,
+        `Disagreements`, `BudgetOrder` and `AuditOrder`; None is the order of the problems.
     meaning : {"true", "supported"}, default="true"
         What a label says: that the claim is true, or that its context supports it.
     guideline : str, default=""
@@ -195,20 +195,36 @@ class LabelServer(ThreadingHTTPServer):
         page_settings = {
             k: getattr(self, k) for k in ("annotator", "question", "guideline")
         }
+        page_settings["purpose"] = self.store.purpose
         if self.order:
             page_settings |= {"done": self.order.done} | self.asked()
             page_settings["one_false_ends"] = self.order.one_false_ends
+            masks = self.order.masks(self.store)
+            for row, mask in zip(rows, masks or (), strict=bool(masks)):
+                row["kept"] = mask
         return {**page_settings, "version": version, "problems": rows}
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self, problem: int | None = None) -> dict[str, Any]:
         """Return what to judge next, if there is an order that says so.
+
+        Parameters
+        ----------
+        problem : int, optional
+            The one of which a claim was judged just now.
 
         Returns
         -------
         dict
-            Empty, or with ``ask``: pairs of a problem and its claims.
+            Empty, or with ``ask``, pairs of a problem and its claims; ``progress``, a
+            sentence or None; and ``kept``, what is kept of ``problem`` now, if the page is
+            about that.
         """
-        return {"ask": self.order(self.store, self.annotator)} if self.order else {}
+        if not self.order:
+            return {}
+        asked = {"ask": self.order(self.store, self.annotator)}
+        asked["progress"] = self.order.progress(self.store)
+        masks = None if problem is None else self.order.masks(self.store)
+        return asked | ({"kept": masks[problem]} if masks else {})
 
     def _shown(self, i, graph):
         store = self.store
@@ -253,7 +269,7 @@ class _Handler(BaseHTTPRequestHandler):
         routes = {
             "/": self._page,
             "/problems": lambda: self._json(self.server.problems()),
-            "/version": lambda: self._json({"version": self.server.store.version}),
+            "/version": self._version,
         }
         routes.get(path, lambda: self._send(404, "text/plain", b"not found"))()
 
@@ -282,7 +298,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._send(400, "text/plain", f"{error}".encode())
             return
-        self._json({"version": store.version, **self.server.asked()})
+        self._json({"version": store.version, **self.server.asked(message["problem"])})
 
     def do_OPTIONS(self):
         """No other origin may send anything."""
@@ -334,6 +350,10 @@ class _Handler(BaseHTTPRequestHandler):
         )
         body = text.replace("__NONCE__", nonce).encode()
         self._send(200, "text/html; charset=utf-8", body, policy)
+
+    def _version(self):
+        self.server.store.follow()
+        self._json({"version": self.server.store.version})
 
     def _json(self, value):
         self._send(200, "application/json", json.dumps(value).encode())

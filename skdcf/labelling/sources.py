@@ -13,6 +13,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,13 +23,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from .._checks import check_choice
-from .._files import append_journal, read_journal
+from .._files import append_journal, follow_journal, read_journal
 from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ..graphs.hashes import problem_digest
 from ..graphs.sources import KINDS, SOURCES, iterate_sources, read_sources
 
 #: Judgements that a person can give of a claim; None takes one back.
 WORDS = {"true": 1, "false": 0, "unsure": -1, None: None}
+#: What claims are judged for. Only "labels" may calibrate.
+PURPOSES = ("labels", "review", "audit")
 _LONGEST_NOTE = 10_000
 _HOW = {"human": "by people", "model": "by models", "derived": "derived"}
 
@@ -204,11 +207,19 @@ class LabelStore:
     labels : sequence of arrays, optional
         Labels that are known, say proposed by a model. They stay where nobody says
         anything else.
+    purpose : {"labels", "review", "audit"}, default="labels"
+        What is judged for. Claims of a review are chosen by their risk, and those of an
+        audit by what a filter kept, so that a journal holds judgements of one kind alone.
+
+    Attributes
+    ----------
+    events : list of dict
+        All judgements in their order.
 
     Raises
     ------
     ValueError
-        If a problem has no claim texts, or the file is no journal.
+        If a problem has no claim texts, or the file is no journal of this purpose.
 
     Examples
     --------
@@ -229,10 +240,14 @@ class LabelStore:
         graphs: Iterable[ReasoningGraph],
         path: str | os.PathLike[str],
         labels: Sequence[Any] | None = None,
+        *,
+        purpose: str = "labels",
     ):
+        check_choice("purpose", purpose, PURPOSES)
         self.graphs = list(graphs)
         self.path = Path(path)
         self.known = labels
+        self.purpose = purpose
         for i, graph in enumerate(self.graphs):
             if graph.claims is None:
                 raise ValueError(f"problem {i} has no claim texts to show")
@@ -248,17 +263,34 @@ class LabelStore:
         self._lock = threading.Lock()
         #: The last event of each kind, person, problem and claim.
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
-        #: Grows with every change, so that a page knows whether it is up to date.
-        self.version = 0
-        read_journal(self.path, self._apply)
+        self.events: list[dict[str, Any]] = []
+        self._end = read_journal(self.path, self._apply)
+
+    @property
+    def version(self) -> int:
+        """Grows with every change, so that a page knows whether it is up to date."""
+        return len(self.events)
+
+    def follow(self) -> None:
+        """Take in what other people have judged meanwhile, each with a program of their own."""
+        with (
+            self._lock,
+            suppress(FileNotFoundError),
+        ):  # the next judgement makes it anew
+            self._end = follow_journal(self.path, self._apply, self._end)
 
     def _apply(self, event):
+        purpose = event.get("purpose", "labels")
+        if purpose != self.purpose:
+            raise ValueError(
+                f"it is a judgement for {purpose!r}, and not for {self.purpose!r}"
+            )
         kinds = ("edges", "edges_known", "note")
         kind = next((k for k in kinds if k in event), "label")
         claim = None if kind in ("edges", "edges_known") else event["claim"]
         if kind != "label" or event["label"] in WORDS:
             self._last[kind, event["by"], event["problem"], claim] = event
-        self.version += 1
+        self.events.append(event)
 
     def label(
         self, problem: int, claim: int, word: str | None, *, by: str, seconds=None
@@ -327,8 +359,14 @@ class LabelStore:
         Raises
         ------
         ValueError
-            If the edges make no graph: on a cycle, or a claim that is not there.
+            If the edges make no graph: on a cycle, or a claim that is not there; or if
+            what is judged was chosen by a filter, which has decided by the edges.
         """
+        if self.purpose != "labels":
+            raise ValueError(
+                "the filter has decided by the edges as they are, so that they stay: correct "
+                "them before the answers are filtered"
+            )
         graph = self._graph(problem).replace(edges=_pairs(edges))
         event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
         self._save(event, by)
@@ -400,9 +438,11 @@ class LabelStore:
 
     def _save(self, event, by):
         event |= {"by": by, "when": LabelSource.now("human", by).when}
+        if self.purpose != "labels":
+            event["purpose"] = self.purpose
         with self._lock:
             append_journal(self.path, event)
-            self._apply(event)
+            self._end = follow_journal(self.path, self._apply, self._end)
 
     def said(self, problem: int, by: str) -> list[str | None]:
         """Return what somebody said of the claims of a problem.
@@ -595,12 +635,36 @@ class LabelStore:
         )
 
     def _sources(self, i, graph, by):
-        sources = get_label_sources(graph)
-        notes = self.notes(i, by)
-        for v, event in enumerate(self._events("label", i, by)):
+        return [
+            theirs or source
+            for theirs, source in zip(
+                self.sources(i, by), get_label_sources(graph), strict=True
+            )
+        ]
+
+    def sources(self, problem: int, by: str) -> list[LabelSource | None]:
+        """Who judged the claims of a problem, when, and for how long.
+
+        Parameters
+        ----------
+        problem : int
+            Its position, counted from 0.
+        by : str
+            Who judged.
+
+        Returns
+        -------
+        list of (LabelSource or None)
+            One for each claim; None where this person said nothing.
+        """
+        notes = self.notes(problem, by)
+        sources: list[LabelSource | None] = []
+        for v, event in enumerate(self._events("label", problem, by)):
+            source = None
             if event.get("label") is not None:
                 details = {"seconds": event.get("seconds"), "note": notes[v] or None}
-                sources[v] = LabelSource("human", by, event["when"], **details)
+                source = LabelSource("human", by, event["when"], **details)
+            sources.append(source)
         return sources
 
 

@@ -221,10 +221,12 @@ class LabelServer(ThreadingHTTPServer):
         """
         if not self.order:
             return {}
-        asked = {"ask": self.order(self.store, self.annotator)}
+        asked: dict[str, Any] = {"ask": self.order(self.store, self.annotator)}
         asked["progress"] = self.order.progress(self.store)
-        masks = None if problem is None else self.order.masks(self.store)
-        return asked | ({"kept": masks[problem]} if masks else {})
+        masks = self.order.masks(self.store)
+        if masks and problem is not None:
+            asked["kept"] = masks[problem]
+        return asked
 
     def _shown(self, i, graph):
         store = self.store

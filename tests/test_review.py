@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from skdcf import HardCF
-from skdcf.datasets import make_reasoning_graphs
+from skdcf import CoherentConformalFilter, HardCF
+from skdcf.datasets import make_reasoning_graphs, make_word_problems
+from skdcf.exceptions import LabelWarning
+from skdcf.features import reasoning_features
 from skdcf.labelling import ReviewOrder, review_curve
+from skdcf.scorers import ClassifierScorer
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +184,93 @@ def test_what_cannot_be_told_is_refused(reviewed, arguments, message):
     assert not review.verdicts_
     with pytest.raises(ValueError, match="error_rate is 1"):
         review.describe(1)
+
+
+# --- what was reviewed trains, and never calibrates
+
+
+@pytest.fixture(scope="module")
+def with_texts():
+    """400 answers that were drawn blindly, and 60 of a review, some to the same questions."""
+    data = make_word_problems(460, random_state=3)
+    graphs = list(data.graphs)
+    # Ten reviewed answers are to the questions of the first ten.
+    for i in range(10):
+        graphs[400 + i] = graphs[i].replace(id=f"again {i}")
+    labels = [*data.labels[:400], *data.labels[:10], *data.labels[410:]]
+    marked = [
+        graph.replace(metadata={**(graph.metadata or {}), "drawn": "review"})
+        for graph in graphs[400:]
+    ]
+    return graphs[:400], labels[:400], marked, labels[400:]
+
+
+def test_what_was_reviewed_trains_and_others_calibrate_as_without_it(with_texts):
+    graphs, y, marked, y_marked = with_texts
+    cf = CoherentConformalFilter(
+        "linear", features=reasoning_features(), alpha=0.1, random_state=0
+    )
+    alone = clone(cf).fit(graphs, y)
+    both = clone(cf).fit([*graphs, *marked], [*y, *y_marked])
+    assert both.n_calibration_ == alone.n_calibration_
+    for was_seen, is_seen in zip(alone.seen(graphs), both.seen(graphs), strict=True):
+        assert (was_seen == is_seen).all()
+    trained, calibrated = both.seen(marked)
+    _, calibrates = alone.seen(graphs[:10])
+    assert calibrates.any() and not calibrates.all()
+    # A question that calibrates trains nothing, whoever answered it.
+    assert trained[10:].all() and not calibrated[10:].any()
+    assert (trained[:10] == ~calibrates).all() and (calibrated[:10] == calibrates).all()
+    assert not np.allclose(
+        np.concatenate([*alone.path_risk(graphs)]),
+        np.concatenate([*both.path_risk(graphs)]),
+    )
+    with pytest.raises(ValueError, match="together with answers that were"):
+        clone(cf).fit(marked, y_marked)
+    for door in (both.calibrate, both.calibration_part):
+        with pytest.raises(ValueError, match="and 59 other problems have the verdicts"):
+            door([*graphs, *marked], [*y, *y_marked])
+
+
+def test_where_nothing_learns_what_was_reviewed_is_left_out(with_texts):
+    graphs, y, marked, y_marked = with_texts
+    score = reasoning_features().fit(graphs).get_feature_names_out()[0]
+    cf = HardCF(score, features=reasoning_features(), alpha=0.1)
+    alone = clone(cf).fit(graphs, y)
+    with pytest.warns(LabelWarning, match="60 of these answers are those of a review"):
+        both = clone(cf).fit([*graphs, *marked], [*y, *y_marked])
+    assert (both.nonconformity_scores_ == alone.nonconformity_scores_).all()
+
+
+def test_a_review_whose_verdicts_are_all_wrong_breaks_no_promise():
+    """The worst that a reviewer can do: labels that are wrong train, and others calibrate."""
+    missed = []
+    for seed in range(30):
+        graphs, y = make_reasoning_graphs(500, random_state=seed, return_X_y=True)
+        marked = [
+            graph.replace(metadata={**(graph.metadata or {}), "drawn": "review"})
+            for graph in graphs[:150]
+        ]
+        inverted = [1 - row for row in y[:150]]
+        cf = CoherentConformalFilter(ClassifierScorer(), alpha=0.1, random_state=seed)
+        cf.fit([*marked, *graphs[150:300]], [*inverted, *y[150:300]])
+        missed.append(holds_false(cf.predict(graphs[300:]), y[300:]).mean())
+    error = np.std(missed, ddof=1) / np.sqrt(len(missed))
+    assert np.mean(missed) <= 0.1 + 3 * error
+
+
+def test_a_verdict_is_taken_back_and_some_answers_alone_are_asked_about(reviewed):
+    cf, graphs, _ = reviewed
+    review = ReviewOrder(cf, graphs)
+    first = review.next()
+    before = review.masks()
+    review.told(first.problem, first.claim, "true")
+    review.told(first.problem, first.claim, None)
+    assert not review.verdicts_ and review.n_checks == 0
+    assert all((a == b).all() for a, b in zip(review.masks(), before, strict=True))
+    assert review.next() == first
+    odd = np.arange(len(graphs)) % 2 == 1
+    asked = [review.next(odd), review.next(~odd)]
+    assert [check.problem % 2 for check in asked] == [1, 0]
+    assert first == min(asked, key=lambda check: (check.path_risk, check.problem))
+    assert review.next(np.zeros(len(graphs), bool)) is None

@@ -304,7 +304,7 @@ class ConformalFilter(Settings):
     def _labelled_part(self, X, y, groups):
         """Make the calibration part of problems that come in by `calibrate`."""
         view = self._look(X, y=y, new=True)
-        rows = _fit.rows_that_count(view.passed, view.labels)
+        rows, _ = _fit.rows_that_count(view.passed, view.labels)
         seen = seen_of(view.passed, groups)[rows]
         view = view.take(rows)
         people = judged_by_people(view.passed)

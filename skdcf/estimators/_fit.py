@@ -131,8 +131,7 @@ def fit_together(filters, X, y, groups):
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
 
     seen = seen_of(batch, groups)
-    rows = rows_that_count(batch, labels, to_train=True)
-    reviewed = reviewed_problems(batch)[rows]
+    rows, reviewed = rows_that_count(batch, labels, to_train=True)
     view = View(passed=batch, seen=batch, is_table=is_table, labels=labels)
     if len(rows) < len(seen.question):
         view = view.take(rows)
@@ -329,9 +328,10 @@ def _fit_split(filters, fit):
         train = replace(train, labels=np.full_like(train.labels, -1))
         trained = Seen.unknown(0)
     # After the columns, which may have been learnt just now.
-    calibration_view = fit.view.take(held_rows)
+    calibration_view = fit.view
     held_seen = fit.seen
     if len(held_rows) < len(fit.rows):
+        calibration_view = fit.view.take(held_rows)
         held_seen = fit.seen[held_rows]
 
     warn_of_labels(first, calibration_view)
@@ -450,10 +450,16 @@ def rows_that_count(batch, labels, *, to_train=False):
     What was not judged then says nothing, and would count as false. Neither does an answer
     without claims, unless the order of who judged had come to it: all of them beside few that
     were judged would pass for answers without errors. ``to_train`` takes those of a review,
-    too.
+    too, and a mask says which they are.
     """
-    rows = np.arange(len(batch))
-    reviewed = reviewed_problems(batch)
+    metadata = batch.metadata
+    sizes = batch.sizes
+    if metadata is None:
+        metadata = [None] * len(sizes)
+    says = ((row or {}).get("drawn") for row in metadata)
+    drawn = np.fromiter(says, dtype=object, count=len(sizes))
+    rows = np.arange(len(sizes))
+    reviewed = np.isin(drawn, NOT_BLIND)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
             f"{batch.name_of(int(np.argmax(reviewed)))} and {int(reviewed.sum()) - 1} other "
@@ -462,20 +468,12 @@ def rows_that_count(batch, labels, *, to_train=False):
             "on them together with answers that were, so that they train"
         )
     judged = judged_problems(batch, labels) & ~reviewed
-    has_claims = (batch.sizes > 0) & ~reviewed
-    if batch.metadata is None or not judged.any() or judged[has_claims].all():
-        return rows
-    drawn = np.array([(row or {}).get("drawn") for row in batch.metadata], dtype=object)
-    if not (drawn[judged] == "random").all():
-        return rows
-    reached = (batch.sizes == 0) & (drawn == "reached")
-    return rows[judged | reached | reviewed]
-
-
-def reviewed_problems(batch):
-    """Whether a filter chose what was judged of each problem."""
-    metadata = [None] * len(batch) if batch.metadata is None else batch.metadata
-    return np.array([(row or {}).get("drawn") in NOT_BLIND for row in metadata], bool)
+    has_claims = (sizes > 0) & ~reviewed
+    was_begun = judged.any() and not judged[has_claims].all()
+    if was_begun and (drawn[judged] == "random").all():
+        reached = (sizes == 0) & (drawn == "reached")
+        rows = rows[judged | reached | reviewed]
+    return rows, reviewed[rows]
 
 
 def warn_of_labels(filter, view):

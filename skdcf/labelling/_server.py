@@ -300,7 +300,8 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             self._send(400, "text/plain", f"{error}".encode())
             return
-        self._json({"version": store.version, **self.server.asked(message["problem"])})
+        problem = message.get("problem")
+        self._json({"version": store.version, **self.server.asked(problem)})
 
     def do_OPTIONS(self):
         """No other origin may send anything."""

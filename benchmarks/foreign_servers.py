@@ -15,9 +15,16 @@ Printed are, per server, how many answers were extracted, flagged and failed, th
 requests that were made again, and the calls of a second run, which has to be 0 where all
 replies could be read. A model with random weights talks nonsense: what counts is that
 nothing breaks, and that nothing of it is kept by mistake.
+
+Then a question with a passage goes through ``skdcf answer`` and through ``POST /v1/answer`` of
+``skdcf serve``, by a filter that calibrated on what the scripted model wrote under the same name.
+Printed are how they ended, and where the server behind is ours, whether the passage stood in the
+request that wrote the answer.
 """
 
 import argparse
+import http.client
+import json
 import os
 import random
 import socket
@@ -26,14 +33,16 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
 from chat_server import ChatServer  # noqa: E402
-from scripted_model import ScriptedModel, make_question  # noqa: E402
+from scripted_model import ScriptedModel, is_right, make_question  # noqa: E402
 
+from skdcf import HardCF, save  # noqa: E402
 from skdcf.llm import (  # noqa: E402
     ChatClient,
     ClaimExtractor,
@@ -114,23 +123,35 @@ def main():
     parser.add_argument("--max-tokens", type=int, default=400)
     options = parser.parse_args()
     with ExitStack() as stack:
-        servers = [(url, url, model, None) for url, model in options.url or ()]
+        servers = [Foreign(url, url, model) for url, model in options.url or ()]
         if not servers:
             servers = list(start_all(stack, options.llama, options.litellm))
         if not servers:
             sys.exit("no server: pass --url, or --llama and --litellm")
         for server in servers:
-            measure(*server, options.n_answers, options.max_tokens)
+            measure(server, options.n_answers, options.max_tokens)
+            ask_with_a_passage(server, options.max_tokens)
+
+
+@dataclass
+class Foreign:
+    """A server: its name, address, model and variable of the key, and what is behind it."""
+
+    name: str
+    url: str
+    model: str
+    key: str | None = None
+    behind: ChatServer | None = None
 
 
 def start_all(stack, llama, litellm):
-    """Name, address, model and variable of the key of each server that is to be started."""
+    """Each server that is to be started."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     if llama:
         port = free_port()
         command = [llama, "-c", LLAMA, str(folder / "random.gguf"), str(port)]
         stack.enter_context(running(command, port, folder / "llama.log"))
-        yield "llama.cpp", f"http://127.0.0.1:{port}/v1", "local", None
+        yield Foreign("llama.cpp", f"http://127.0.0.1:{port}/v1", "local")
     if litellm:
         port, scripted = free_port(), stack.enter_context(ChatServer(ScriptedModel()))
         os.environ |= {KEY: "sk-of-the-proxy-alone", "OPENAI_API_KEY": "sk-behind-it"}
@@ -138,7 +159,8 @@ def start_all(stack, llama, litellm):
         command = [litellm, "--model", "openai/scripted", "--api_base", scripted.url]
         command += ["--port", str(port)]
         stack.enter_context(running(command, port, folder / "litellm.log"))
-        yield "LiteLLM", f"http://127.0.0.1:{port}/v1", "openai/scripted", KEY
+        url = f"http://127.0.0.1:{port}/v1"
+        yield Foreign("LiteLLM", url, "openai/scripted", key=KEY, behind=scripted)
 
 
 @contextmanager
@@ -168,16 +190,19 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def measure(name, url, model, key, n, max_tokens):
+def measure(server, n, max_tokens):
     """Extract twice, and print what became of it."""
+    name = server.name
     rng, scripted = random.Random(0), ScriptedModel()
     questions = [make_question(rng) for _ in range(n)]
     answers = [(q, scripted.solve(q, rng)) for q in questions]
     with tempfile.TemporaryDirectory() as folder:
         cache = f"{folder}/replies.sqlite"
-        client = ChatClient(url, cache=cache, key_variable=key, max_tokens=max_tokens)
+        client = ChatClient(
+            server.url, cache=cache, key_variable=server.key, max_tokens=max_tokens
+        )
         extractor = ClaimExtractor(
-            model,
+            server.model,
             client,
             sample=SampleAnswers(1),
             features=[Frequency(), Verify()],
@@ -199,6 +224,71 @@ def measure(name, url, model, key, n, max_tokens):
                 flush=True,
             )
         client.close()
+
+
+QUESTION = "Start with 12, add 5, then multiply by 3. What comes out?"
+PASSAGE = "Sums are sums, whoever does them."
+
+
+def calibrated(model):
+    """A filter that calibrated on answers over passages, which the scripted model wrote."""
+    rng = random.Random(0)
+    items = [{"problem": make_question(rng), "answer": None} for _ in range(40)]
+    items = [item | {"context": [PASSAGE]} for item in items]
+    with ChatServer(ScriptedModel(slips=0.3)) as server:
+        client = ChatClient(server.url, key_variable=None)
+        extractor = ClaimExtractor(model, client, features=[Verify()])
+        graphs = [done.graph for done in extractor.extract(items, write=True)]
+        client.close()
+    labels = [[int(is_right(text)) for text in graph.claims] for graph in graphs]
+    return HardCF("judge_log_odds", alpha=0.3).fit(graphs, labels)
+
+
+def ask_with_a_passage(server, max_tokens):
+    """Ask a question by the command and by the service, and print how both ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        passage = folder / "passage.txt"
+        passage.write_text(PASSAGE)
+        save(calibrated(server.model), folder / "m.skops")
+        program = [sys.executable, "-m", "skdcf"]
+        options = ["--base-url", server.url, "--max-tokens", str(max_tokens)]
+        options += ["--key-variable", server.key or ""]
+
+        command = [*program, "answer", str(folder / "m.skops"), "-q", QUESTION]
+        command += ["--context", str(passage), "--json", *options]
+        n_before = n_requests(server)
+        ended = subprocess.run(command, capture_output=True, text=True)
+        last = (ended.stdout or ended.stderr).strip().splitlines()[-1:]
+        print(f"{server.name}, skdcf answer: exit code {ended.returncode}, {last}")
+        print_what_was_seen(server, n_before)
+
+        port = free_port()
+        command = [*program, "serve", str(folder / "m.skops"), "--port", str(port)]
+        n_before = n_requests(server)
+        with running([*command, *options], port, folder / "serve.log"):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+            content = json.dumps({"question": QUESTION, "context": [PASSAGE]})
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", "/v1/answer", content, headers)
+            reply = connection.getresponse()
+            print(f"{server.name}, /v1/answer: {reply.status}, {reply.read()[:400]}")
+        print_what_was_seen(server, n_before)
+
+
+def n_requests(server):
+    return 0 if server.behind is None else len(server.behind.requests)
+
+
+def print_what_was_seen(server, n_before):
+    """Say whether the passage stood in the request that wrote the answer."""
+    if server.behind is not None:
+        _, _, request = server.behind.requests[n_before]
+        content = request["messages"][-1]["content"]
+        is_seen = QUESTION in content and PASSAGE in content
+        print(
+            f"{server.name}: the passage stands in the request that writes: {is_seen}"
+        )
 
 
 if __name__ == "__main__":

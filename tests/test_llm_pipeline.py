@@ -13,7 +13,7 @@ pytest.importorskip("openai", reason="the openai client is not installed")
 from chat_server import ChatServer, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
-from skdcf import HardCF, ReasoningGraph, load, save
+from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load, save
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.edges import no_edges, number_flow_edges
 from skdcf.exceptions import GuaranteeWarning, LabelWarning, SettingWarning
@@ -99,6 +99,35 @@ def test_answers_are_filtered_and_say_what_was_dropped(fitted):
     reasons = {reason for a in out for _, reason in a.dropped}
     assert any("because it builds on claim" in r for r in reasons)
     assert any("it would be kept from alpha" in r for r in reasons)
+
+
+def test_chances_and_causes_are_those_of_the_filter(server, fitted):
+    """A filter alone is enough for a pipeline, which makes claims as those that calibrated."""
+    pipeline, graphs = fitted
+    cf = CoherentConformalFilter("neyman-pearson", alpha=0.3, random_state=0)
+    cf = cf.fit(graphs, labels_of(graphs))
+    again = ConformalFactualityPipeline.from_filter(cf, ChatClient(server.url))
+    assert again.extractor.describe() == pipeline.extractor.describe()
+    asked = questions(12, 9)
+    done = again.answer(asked, answer_all(asked))
+    shown = [answer for answer in done if not answer.abstained]
+    chances = cf.chance([a.original for a in shown], [a.kept for a in shown])
+    assert [answer.chance for answer in shown] == pytest.approx(chances)
+    assert {a.chance for a in done if a.abstained} <= {None}
+    for answer in done:
+        risks = cf.path_risk([answer.original])[0]
+        own = -cf.confidence([answer.original])
+        lost = np.flatnonzero(~answer.kept)
+        for v, (text, reason) in zip(lost, answer.dropped, strict=True):
+            assert text == answer.original.claims[v]
+            expected = "it is not sure enough (Claim"
+            if risks[v] > own[v]:
+                expected = "it builds on a claim that is not sure enough (Claim"
+            assert reason.startswith(expected)
+    with pytest.raises(ValueError, match="does not know what extracted"):
+        known = [graph.replace(metadata=None) for graph in graphs]
+        other = HardCF("judge_log_odds", alpha=0.3).fit(known, labels_of(graphs))
+        ConformalFactualityPipeline.from_filter(other)
 
 
 def test_it_keeps_what_the_filter_alone_keeps(fitted):

@@ -346,6 +346,31 @@ def test_log_odds_that_do_not_come_are_an_origin_of_their_own():
     pipeline.fit(missing, labels)  # all alike
 
 
+@pytest.mark.filterwarnings("ignore:the endpoint gives no log-probabilities")
+def test_an_answer_without_claims_does_not_differ_where_log_odds_are_missing():
+    """One failed answer among a hundred made a filter refuse the file."""
+    answers = [f"1 + {i} = {i + 1 + (i % 3 == 0)}." for i in range(30)]
+    with ChatServer(lambda request, n: '{"verdict": "true"}') as server:
+        extractor = ClaimExtractor(
+            "m",
+            ChatClient(server.url),
+            decompose=split_sentences,
+            graph=no_edges,
+            features=[Verify()],
+        )
+        graphs = extractor.transform([(a, a) for a in ["", *answers]])
+        assert graphs[0].n_claims == 0
+        made = [graph.metadata["extraction"] for graph in graphs]
+        assert made == [made[1]] * 31
+        assert made[1]["steps"]["features[0]"]["log_odds"] == "missing"
+        labels = [[], *([int(i % 10 != 0)] for i in range(30))]
+        filter = HardCF("judge_verdict", alpha=0.3).fit(graphs, labels)
+        pipeline = ConformalFactualityPipeline.from_filter(filter, extractor.client)
+        for text in ("", "1 + 1 = 2."):
+            [answer] = pipeline.answer(["q"], [text])
+            assert answer.abstained == (not text)
+
+
 # --- prompts that a server cuts, and refusals
 
 

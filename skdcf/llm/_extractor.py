@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -626,7 +626,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         if on_failure == "raise":
             clients.raise_first(done)
         pairs = zip(answers, done, strict=True)
-        return [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
+        done = [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
+        return _agreeing_on_odds(done)
 
     def _first_part(self, client, answers, share):
         """How many answers come first, to learn from them what the others cost.
@@ -708,6 +709,24 @@ def with_log_odds(extraction: Any, odds: bool | str) -> Any:
         for name, step in extraction["steps"].items()
     }
     return {**extraction, "steps": steps}
+
+
+def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
+    """A graph without claims, of which no log odds could come, as made like the others."""
+    if graph.n_claims:
+        return graph
+    return graph.replace(metadata={**(graph.metadata or {}), "extraction": extraction})
+
+
+def _agreeing_on_odds(done):
+    """Extractions, of which those without claims say of log odds what the others say."""
+    missing = [
+        e.graph for e in done if (e.graph.metadata or {}).get("log_odds_missing")
+    ]
+    if not missing:
+        return done
+    extraction = missing[0].metadata["extraction"]
+    return [replace(e, graph=made_as(e.graph, extraction)) for e in done]
 
 
 def _as_columns(table, names, graph):

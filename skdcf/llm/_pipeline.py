@@ -31,6 +31,7 @@ from ._extractor import (
     Answer,
     ClaimExtractor,
     cut_answer,
+    made_as,
     read_answers,
     with_log_odds,
 )
@@ -615,11 +616,11 @@ class ConformalFactualityPipeline(Settings):
         return read_answers(pairs, ask=answers is None)
 
     def _compare_origin(self, items):
-        """ValueError where what will be made differs from what calibrated, before any call."""
+        """How claims will be extracted; ValueError, before any call, where that differs."""
         filter = self.filter_
-        if not hasattr(filter, "origin_"):
-            return
         extraction = self.extractor.describe()
+        if not hasattr(filter, "origin_"):
+            return extraction
         for value in map(_read_json, filter.origin_.get("extraction", ())):
             if with_log_odds(value, True) == extraction:  # missing ones may miss again
                 extraction = value
@@ -639,12 +640,13 @@ class ConformalFactualityPipeline(Settings):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they come when the claims are there
             compare_origin(filter, origin_of(filter, batch, labelled=False))
+        return extraction
 
     async def _answering(self, items, alpha, run, call):
         """What `answer` returns; ``run`` does work of a client, ``call`` calls a function."""
         if not items:
             return []
-        self._compare_origin(items)
+        extraction = self._compare_origin(items)
         client = clients.as_client(self.extractor.client)
 
         async def each(items, work):
@@ -655,7 +657,7 @@ class ConformalFactualityPipeline(Settings):
         asked, chats = zip(*await each(items, self._ask), strict=True)
         extracted = await self.extractor._extracting(run, asked, "abstain")
         batch = GraphBatch.from_graphs(
-            [extraction_of.graph for extraction_of in extracted]
+            [made_as(e.graph, extraction) for e in extracted]
         )
         shown, chances = await call(self._decide, batch, alpha)
         rows = list(zip(chats, extracted, shown, chances, strict=True))

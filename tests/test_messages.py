@@ -45,7 +45,6 @@ NO_COMMAND = [
     "guarantees/_guarantees.py",
     "scorers/_mixture.py",
     "persistence/_threshold.py",
-    "labelling/_review.py",
     "ops/",
     "edges.py",
 ]

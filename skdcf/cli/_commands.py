@@ -141,6 +141,7 @@ def _save(filter, data, options):
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
     files.inform(f"promise: {filter.describe()}")
     files.inform(*_levels_to_choose(filter, data))
+    files.inform(*_checks_to_spend(filter, data))
     left = f" ({len(filter.left_over_)} left over)" if len(filter.left_over_) else ""
     files.inform(
         f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
@@ -178,12 +179,9 @@ def _levels_to_choose(filter, data):
     """What a reader would meet at several levels, as lines of a table."""
     calibration = filter.calibration_
     levels = sorted({*_LEVELS, filter.alpha})
-    trained, calibrated = filter.seen(data.graphs)
-    rows = np.flatnonzero(calibrated & ~trained)
-    if np.isnan(calibration.shown(levels[-1])) or len(rows) < 2:
+    graphs, labels = _calibrating(filter, data)
+    if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
         return
-    graphs = data.graphs[rows]
-    labels = [data.labels[i] for i in rows]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # the table says it
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
@@ -205,6 +203,28 @@ def _levels_to_choose(filter, data):
         yield f"{line}{kept:.2f} +- {error:.2f}"
     yield "Settle alpha before the answers that calibrate are judged: chosen from this table,"
     yield "the level that looks best promises a little too much."
+
+
+def _calibrating(filter, data):
+    """The answers that calibrate and train nothing, with their labels."""
+    trained, calibrated = filter.seen(data.graphs)
+    rows = np.flatnonzero(calibrated & ~trained)
+    return data.graphs[rows], [data.labels[i] for i in rows]
+
+
+def _checks_to_spend(filter, data):
+    """What a person's checks would add, as a sentence, before anybody checks."""
+    graphs, labels = _calibrating(filter, data)
+    if not len(labels):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # the table says it
+        curve = labelling.review_curve(filter, graphs, labels)
+    none, one, two, three = curve
+    yield (
+        f"Where a person checks 1, 2 or 3 claims per answer (skdcf label --review), {one:.2f}, "
+        f"{two:.2f} or {three:.2f} true claims are kept per answer, and {none:.2f} without"
+    )
 
 
 def filter_problems(options):

@@ -133,13 +133,27 @@ def test_what_is_no_journal_is_refused(tmp_path):
         LabelStore([ReasoningGraph([[1.0]], [])], tmp_path / "journal")
 
 
-def test_unsure_is_unknown_and_never_dropped(tmp_path):
+def test_unsure_counts_as_false_and_is_known_as_unsure(tmp_path):
+    """What nobody looked at is -1, also where somebody said that nobody looked."""
     store = LabelStore(GRAPHS, tmp_path / "journal")
+    store.label(1, 0, "unknown", by="bob")
+    assert store.export("bob").labels[1].tolist() == [-1]
     store.label(0, 0, "true", by="ann")
     store.label(0, 1, "unsure", by="ann")
+    assert [row.tolist() for row in store.verdicts("ann")] == [[1, -1], [-1]]
     out = store.export("ann")
-    assert [row.tolist() for row in out.labels] == [[1, -1], [-1]]
+    assert [row.tolist() for row in out.labels] == [[1, 0], [-1]]
     assert out.words == [["true", "unsure"], [None]]
+    assert out.graphs[0].metadata["unsure_claims"] == [1]
+    assert "unsure_claims" not in out.graphs[1].metadata
+    assert "of 1 somebody was unsure" in describe_labels(out.graphs, out.labels)
+    kept = out.graphs[0].subgraph([False, True]).metadata
+    assert kept["unsure_claims"] == [0]
+    # Whoever judges the file again may say otherwise of these claims.
+    again = LabelStore(out.graphs, tmp_path / "again", labels=out.labels)
+    assert again.export("eve").graphs[0].metadata["unsure_claims"] == [1]
+    again.label(0, 1, "true", by="eve")
+    assert "unsure_claims" not in again.export("eve").graphs[0].metadata
     first, second = get_label_sources(out.graphs[0])
     assert (first.kind, first.by) == ("human", "ann") and first.when
     assert second.by == "ann"
@@ -154,7 +168,7 @@ def test_people_overrule_labels_that_were_there(tmp_path):
     store.label(0, 1, "false", by="ann")
     store.label(1, 0, "unsure", by="ann")
     out = store.export("ann")
-    assert [row.tolist() for row in out.labels] == [[1, 0], [-1]]
+    assert [row.tolist() for row in out.labels] == [[1, 0], [0]]
     kinds = [s.kind for g in out.graphs for s in get_label_sources(g)]
     assert kinds == ["model", "human", "human"]
 

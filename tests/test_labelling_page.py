@@ -436,10 +436,10 @@ def test_false_and_on_by_one_key(tmp_path, browser):
         ready(tab)
         tab.press("t", "x")
         ready(tab)
-        assert store.said(0, "ann") == ["true", "false", "unsure", None]
+        assert store.said(0, "ann") == ["true", "false", "unknown", None]
         assert tab.run("document.querySelector('#question').textContent") == "two"
         keys = tab.run("document.querySelector('.here .keys').innerText")
-        assert "x" in keys and "the rest unsure" in keys
+        assert "x" in keys and "the rest not looked at" in keys
         tab.press("t")
         ready(tab)
     assert store.said(1, "ann") == ["true", None]

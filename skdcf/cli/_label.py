@@ -419,14 +419,12 @@ def _compare(store, first, second):
     """Print how far two people agree, and the claims that only one calls true."""
     store.check_judged(first, second)
     # Labels that nobody gave, but that the file has, are nobody's agreement.
-    labels_of_first = store.export(first, known=False).labels
-    labels_of_second = store.export(second, known=False).labels
-    agreed = labelling.agreement(labels_of_first, labels_of_second)
+    agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))
     print(f"{first} and {second}: {agreed.kappa}")
     differences = [
         (store.graphs[i], i, v, f"{a} / {b}")
         for i, v, a, b in store.compare(first, second, by="")
-        if a != b and "unsure" not in (a, b)
+        if a != b and {a, b} <= {"true", "false"}
     ]
     for graph, i, v, verdicts in differences[:_SHOWN]:
         in_brackets = "" if graph.id is None else f" ({printable(graph.id)})"

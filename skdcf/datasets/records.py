@@ -23,6 +23,7 @@ from .._checks import check_choice, printable, warn
 from ..exceptions import KeyWarning
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import read_labels
+from ..graphs.sources import UNSURE
 
 VERSION = 1
 _LONGEST = 10_000_000  # characters of all passages of a context
@@ -254,6 +255,9 @@ def read_problem(
     check_values(record)
     labels, mask = (record.pop(key, None) for key in ("labels", "mask"))
     metadata = _merge(record, {key: record.pop(key) for key in own_keys})
+    if unsure := [v for v, label in enumerate(labels or ()) if label == "unsure"]:
+        labels = [0 if label == "unsure" else label for label in labels]
+        metadata = {**(metadata or {}), UNSURE: unsure}
     group = (metadata or {}).get("group")
     graph = _graph(record, metadata)
     _check_lengths(graph, labels=labels, mask=mask)
@@ -475,8 +479,8 @@ def jsonl_schema() -> dict[str, Any]:
     Examples
     --------
     >>> from skdcf.datasets.records import jsonl_schema
-    >>> jsonl_schema()["properties"]["labels"]["description"]
-    'Per claim 1 or true, 0 or false, and -1 where nobody judged it.'
+    >>> jsonl_schema()["properties"]["mask"]["description"]
+    'Per claim whether a filter kept it.'
     """
     path = files("skdcf.datasets").joinpath(f"schema/problem-{VERSION}.json")
     return json.loads(path.read_text("utf-8"))

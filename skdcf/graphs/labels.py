@@ -19,11 +19,13 @@ WORDS = {
     1: "1 true t yes y correct right ok valid accurate supported support entailed "
     "entailment factual",
     0: "0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
-    "contradicted contradiction hallucinated hallucination non-factual nonfactual",
-    -1: "none unknown neutral irrelevant",
+    "contradicted contradiction hallucinated hallucination non-factual nonfactual "
+    # Somebody looked, and could not call it true.
+    "unsure uncertain neutral",
+    -1: "none unknown irrelevant",
 }
 LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
-LABEL_WORDS |= {"": -1, "not enough evidence": -1, "not supported": 0, "not factual": 0}
+LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not supported": 0, "not factual": 0}
 
 
 #: Labels: one array per problem, or one flat array.

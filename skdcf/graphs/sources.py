@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 SOURCES = "label_sources"
 #: A person, a language model, or a rule that made labels from something else.
 KINDS = ("human", "model", "derived")
-#: The key of the metadata that lists the claims whose verdict is missing, counted from 0.
+#: Keys of the metadata that list claims, counted from 0: those whose verdict is missing, and
+#: those that somebody looked at and could not call true or false. The label of these is 0.
 NO_VERDICT = "no_verdict"
+UNSURE = "unsure_claims"
 
 
 def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
@@ -33,13 +35,53 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     if not metadata:
         return metadata
     changed = {}
-    if NO_VERDICT in metadata:
-        number = mask.cumsum() - 1
-        changed[NO_VERDICT] = [int(number[v]) for v in metadata[NO_VERDICT] if mask[v]]
+    number = mask.cumsum() - 1
+    for key in (NO_VERDICT, UNSURE):
+        if is_list_of_claims(metadata.get(key), len(mask)):
+            changed[key] = [int(number[v]) for v in metadata[key] if mask[v]]
     rows = metadata.get(SOURCES)
     if isinstance(rows, list) and len(rows) == len(mask):
         changed[SOURCES] = list(compress(rows, mask))
     return metadata | changed
+
+
+def is_list_of_claims(value: Any, n_claims: int) -> bool:
+    """Whether something is a list of positions of claims.
+
+    Parameters
+    ----------
+    value : object
+        What stands in the metadata.
+    n_claims : int
+        Number of claims of the problem.
+
+    Returns
+    -------
+    bool
+        True for a list of whole numbers from 0 to ``n_claims - 1``.
+    """
+    return isinstance(value, (list, tuple)) and all(
+        type(v) is int and 0 <= v < n_claims for v in value
+    )
+
+
+def unsure_claims(metadata: Mapping[str, Any] | None, n_claims: int) -> list[int]:
+    """The claims that somebody looked at and could not call true or false.
+
+    Parameters
+    ----------
+    metadata : dict or None
+        Of the problem.
+    n_claims : int
+        Number of claims of the problem.
+
+    Returns
+    -------
+    list of int
+        Their positions; none where the metadata say something else under that key.
+    """
+    listed: Any = (metadata or {}).get(UNSURE)
+    return list(listed) if is_list_of_claims(listed, n_claims) else []
 
 
 def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:

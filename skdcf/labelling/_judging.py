@@ -513,7 +513,7 @@ class FilterOrder(Order):
         self.batch = graphs
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Give the problems of `next_to_label`; a claim that is unsure counts as false.
+        """Give the problems of `next_to_label`; what was left open counts as false.
 
         Parameters
         ----------
@@ -528,7 +528,7 @@ class FilterOrder(Order):
             Positions of problems, each with those of its claims that are asked for.
         """
         labels = [
-            np.where([word == "unsure" for word in store.said(i, by)], 0, row)
+            np.where([word == "unknown" for word in store.said(i, by)], 0, row)
             for i, row in enumerate(store.labels(by))
         ]
         open_claims = next_to_label(self.filter, self.batch, labels, self.alpha)

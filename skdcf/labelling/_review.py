@@ -17,6 +17,9 @@ from ..graphs import GraphBatch, Labels, Problems, as_batch
 from ._judging import Asked, Order, share_of_work
 from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 
+#: What a check says; of "unsure" nobody knows that it is false, so that it stays.
+_CHECKED = {"true": 1, "false": 0, "unsure": -1}
+
 #: The metadata key that says how an answer came to be judged, and its value for reviews.
 DRAWN, REVIEW = "drawn", "review"
 
@@ -97,7 +100,7 @@ class ReviewOrder:
         self._batch = decision.batch
         self._path_risk = decision.path_risk
         self._kept_by_filter = decision.kept.copy()
-        self._verdict = np.full(len(decision.kept), np.nan)  # 1, 0, -1 as in WORDS
+        self._verdict = np.full(len(decision.kept), np.nan)  # as in _CHECKED
         self._kept = decision.kept.copy()
         self.verdicts_: dict[tuple[int, int], str] = {}
         self._parents: dict[int, list[int]] = defaultdict(list)
@@ -145,7 +148,7 @@ class ReviewOrder:
         ValueError
             If there is no such claim, or no such verdict.
         """
-        check_choice("verdict", verdict, list(WORDS))
+        check_choice("verdict", verdict, [*_CHECKED, None])
         if not 0 <= problem < len(self._batch):
             raise ValueError(f"problem is {problem}, but there are {len(self._batch)}")
         n_claims = int(self._batch.sizes[problem])
@@ -156,7 +159,7 @@ class ReviewOrder:
             self._verdict[row] = np.nan
             self.verdicts_.pop((problem, claim), None)
         else:
-            self._verdict[row] = WORDS[verdict]
+            self._verdict[row] = _CHECKED[verdict]
             self.verdicts_[problem, claim] = verdict
         self._keep_anew(problem)
 
@@ -233,12 +236,12 @@ class ReviewOrder:
         graphs : GraphBatch
             The problems, with the source of each label.
         labels : list of ndarray
-            1 true, 0 false, -1 for claims that nobody checked or was sure of.
+            1 true, 0 false or unsure, -1 for claims that nobody checked.
         """
         labels = [np.full(size, -1, dtype=np.int8) for size in self._batch.sizes]
         sources: list[list[LabelSource | None]] = [[None] * len(row) for row in labels]
         for (problem, claim), verdict in self.verdicts_.items():
-            labels[problem][claim] = int(WORDS[verdict] or 0)
+            labels[problem][claim] = WORDS[verdict]
             sources[problem][claim] = LabelSource.now("human", by)
         graphs = []
         for graph, of_graph in zip(self._problems, sources, strict=True):

@@ -24,6 +24,7 @@ LABEL_STUDIO_CONFIG = """<View>
     <Choice value="true" hotkey="t"/>
     <Choice value="false" hotkey="f"/>
     <Choice value="unsure" hotkey="u"/>
+    <Choice value="unknown" hotkey="n"/>
   </Choices>
 </View>"""
 
@@ -43,7 +44,8 @@ def to_label_studio(
     graphs : sequence of ReasoningGraph, or GraphBatch
         With claims.
     words : sequence of sequences, one per problem, optional
-        Per claim "true", "false", "unsure" or None, as `LabelStore.export` gives them.
+        Per claim "true", "false", "unsure", "unknown" or None, as `LabelStore.export`
+        gives them.
 
     Returns
     -------
@@ -87,7 +89,8 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     Returns
     -------
     dict of str to list of lists
-        For each annotator, per problem and claim "true", "false", "unsure" or None.
+        For each annotator, per problem and claim "true", "false", "unsure", "unknown" or
+        None.
         Annotators have the address or the number that Label Studio gives them.
 
     Raises
@@ -134,7 +137,7 @@ def write_csv(
     graphs : sequence of ReasoningGraph, or GraphBatch
         With claims.
     words : sequence of sequences, one per problem, optional
-        Per claim "true", "false", "unsure" or None.
+        Per claim "true", "false", "unsure", "unknown" or None.
     """
     rows = [row for _, row in _rows(graphs, words)]
     with replaced(path, encoding="utf-8-sig", newline="") as file:
@@ -150,7 +153,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     ----------
     path : path-like
         Needed are the columns problem_id, claim_number and label; an empty label says
-        nothing. Labels are true, false or unsure.
+        nothing. Labels are true, false, unsure (looked at, and not called true) or unknown
+        (not looked at).
     graphs : sequence of ReasoningGraph, or GraphBatch
 
     Returns

@@ -26,10 +26,20 @@ from .._checks import check_choice
 from .._files import append_journal, follow_journal, read_journal
 from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ..graphs.hashes import problem_digest
-from ..graphs.sources import KINDS, SOURCES, iterate_sources, read_sources
+from ..graphs.sources import (
+    KINDS,
+    SOURCES,
+    UNSURE,
+    iterate_sources,
+    read_sources,
+    unsure_claims,
+)
 
-#: Judgements that a person can give of a claim; None takes one back.
-WORDS = {"true": 1, "false": 0, "unsure": -1, None: None}
+#: Judgements that a person can give of a claim, with its label; None takes one back.
+#: "unsure" was looked at and could not be called true, "unknown" was not looked at.
+WORDS = {"true": 1, "false": 0, "unsure": 0, "unknown": -1, None: None}
+#: What two people are compared by: of a claim that one is unsure of they say nothing.
+VERDICTS: dict[str | None, int] = {"true": 1, "false": 0}
 #: What claims are judged for. Only "labels" may calibrate.
 PURPOSES = ("labels", "review", "audit")
 _LONGEST_NOTE = 10_000
@@ -179,6 +189,11 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     parts = [part for kind in (*KINDS, "unknown") if (part := _count(kind, counts))]
     if unknown := int(np.sum(labels < 0)):
         parts.append(f"{unknown} not judged")
+    rows = [None] * len(batch) if batch.metadata is None else batch.metadata
+    sizes = batch.sizes.tolist()
+    unsure = sum(len(unsure_claims(*row)) for row in zip(rows, sizes, strict=True))
+    if unsure:
+        parts.append(f"of {unsure} somebody was unsure, which counts as false")
     return f"{len(labels)} claims: {', '.join(parts)}"
 
 
@@ -232,7 +247,7 @@ class LabelStore:
     ...     store.label(0, 0, "true", by="ann")
     ...     store.label(0, 1, "unsure", by="ann")
     ...     LabelStore([graph], f"{folder}/labels.journal").export("ann").labels
-    [array([ 1, -1])]
+    [array([1, 0])]
     """
 
     def __init__(
@@ -301,8 +316,9 @@ class LabelStore:
         ----------
         problem, claim : int
             Positions, counted from 0.
-        word : {"true", "false", "unsure"} or None
-            None takes back what was said before.
+        word : {"true", "false", "unsure", "unknown"} or None
+            "unsure" was looked at and could not be called true, "unknown" was not looked
+            at; None takes back what was said before.
         by : str
             Who says it.
         seconds : float, optional
@@ -456,7 +472,7 @@ class LabelStore:
 
         Returns
         -------
-        list of {"true", "false", "unsure"} or None
+        list of {"true", "false", "unsure", "unknown"} or None
             One for each claim; None where nothing was said.
         """
         return [event.get("label") for event in self._events("label", problem, by)]
@@ -524,9 +540,27 @@ class LabelStore:
         Returns
         -------
         list of ndarray of int
-            1 true, 0 false, -1 unsure or not judged.
+            1 true, 0 false or unsure, -1 not judged.
         """
         return self._labels(by, True)
+
+    def verdicts(self, by: str) -> list[NDArray[np.int64]]:
+        """What one person called true or false, to be compared with another.
+
+        Parameters
+        ----------
+        by : str
+            Whose verdicts these are.
+
+        Returns
+        -------
+        list of ndarray of int
+            1 true, 0 false, -1 where the person was unsure or said nothing.
+        """
+        said = (self.said(i, by) for i in range(len(self.graphs)))
+        return [
+            np.array([VERDICTS.get(word, -1) for word in row], np.int64) for row in said
+        ]
 
     def _labels(self, by, known):
         known_labels = self.known if known else None
@@ -607,8 +641,9 @@ class LabelStore:
         -------
         Bunch
             ``graphs`` (GraphBatch; who said what, notes and seconds are in the metadata,
-            and ``edges_corrected`` where edges were changed), ``labels`` (list of int
-            arrays: 1 true, 0 false, -1 unsure or not judged), ``words`` (what was said,
+            ``edges_corrected`` where edges were changed, and ``unsure_claims`` where
+            somebody was unsure), ``labels`` (list of int arrays: 1 true, 0 false or
+            unsure, -1 not judged), ``words`` (what was said,
             as in `said`), ``n_corrected`` (number of problems with other edges),
             ``n_unknown`` (number of those whose edges were unknown and stay so, as nobody
             said that all are known now).
@@ -625,7 +660,8 @@ class LabelStore:
                 correction = {"edges_corrected": True, "edges_corrected_by": by}
                 correction = {**(graph.metadata or {}), **correction}
                 graph = graph.replace(edges=_pairs(edges), metadata=correction)
-            graphs.append(set_label_sources(graph, self._sources(i, graph, by)))
+            graph = set_label_sources(graph, self._sources(i, graph, by))
+            graphs.append(_with_unsure(graph, self.said(i, by)))
         return Bunch(
             graphs=GraphBatch.from_graphs(graphs),
             labels=self._labels(by, known),
@@ -666,6 +702,20 @@ class LabelStore:
                 source = LabelSource("human", by, event["when"], **details)
             sources.append(source)
         return sources
+
+
+def _with_unsure(graph, words):
+    """The graph whose metadata list the claims that somebody is unsure of."""
+    metadata = dict(graph.metadata or {})
+    before = unsure_claims(metadata, graph.n_claims)
+    unsure = [
+        v for v in before if words[v] is None
+    ]  # nobody said anything else of them
+    unsure += [v for v, word in enumerate(words) if word == "unsure"]
+    metadata.pop(UNSURE, None)
+    if unsure:
+        metadata[UNSURE] = sorted(unsure)
+    return graph.replace(metadata=metadata)
 
 
 def _pairs(edges):

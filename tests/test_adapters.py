@@ -849,7 +849,8 @@ def test_verdicts_of_factcheck_gpt_and_openfactcheck():
 @pytest.mark.parametrize(
     ("verdict", "expected"),
     [(True, 1), (np.True_, 1), (1.0, 1), (" Supported", 1), ("REFUTED", 0), ("0", 0),
-     (np.int64(0), 0), (math.nan, -1), (None, -1), ("Not enough evidence", -1)],
+     (np.int64(0), 0), (math.nan, -1), (None, -1), ("Not enough evidence", 0), ("unsure", 0),
+     ("unknown", -1)],
 )  # fmt: skip
 def test_words_and_numbers_of_verdicts(verdict, expected):
     data = from_verdicts([[{"claim": "a", "verdict": verdict}]])

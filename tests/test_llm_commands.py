@@ -84,7 +84,7 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     assert len(json.loads(tasks.read_text())) == data.graphs.n_claims
     assert run("label", old, "--annotator", "ann", "--compare", "bob") == 0
     shown = capsys.readouterr().out
-    assert "ann and bob: kappa 0.9" in shown and "1/0, claim 1: " in shown
+    assert "ann and bob: kappa 0.9" in shown and "problem 1 (1/0), claim 1: " in shown
 
     model = tmp_path / "filter.skops"
     fit = ["fit", labelled, "-o", model, "--alpha", 0.2, "--scorer", "judge_log_odds"]

@@ -210,6 +210,7 @@ def test_auto_says_what_the_prior_did():
         ({"n": 1001}, "1001 problems train"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:all training claims have the same score")
 def test_where_auto_leaves_it_out(change, reason):
     batch, labels = problems(**{"n": 60} | change)
     mixture = MixtureScorer(n_folds=2)
@@ -223,8 +224,8 @@ def test_where_auto_leaves_it_out(change, reason):
 @pytest.fixture
 def every_prior_has_seen(having_seen, monkeypatch):
     """The shipped prior has seen that question, too."""
-    attributes = having_seen._attributes()
-    monkeypatch.setattr(PublicPrior, "_attributes", lambda self: attributes)
+    attributes = having_seen.read_file()
+    monkeypatch.setattr(PublicPrior, "read_file", lambda self: attributes)
     return having_seen
 
 
@@ -308,7 +309,10 @@ def test_where_columns_learn_they_are_set_aside_after_the_split(every_prior_has_
     class Same(TransformerMixin, BaseEstimator):
         """Learns nothing, but does not say so."""
 
+        texts = []
+
         def fit(self, X, y=None):
+            self.texts.append({row.tobytes() for row in np.asarray(X)})
             return self
 
         def transform(self, X):
@@ -323,6 +327,28 @@ def test_where_columns_learn_they_are_set_aside_after_the_split(every_prior_has_
     assert not calibrated[90:].any()
     assert "log odds" in said(cf.scorer_)
     assert cf.n_calibration_ == calibrated.sum() <= 90
+    # The columns are learnt once more, without them.
+    aside = {row.tobytes() for row in batch[90:].features}
+    assert Same.texts[0] & aside and not Same.texts[-1] & aside
+
+
+def test_a_prior_that_cannot_be_read_is_an_error(monkeypatch):
+    """Not a reason to leave it out in silence."""
+
+    def read_file(self):
+        raise ValueError("it was changed")
+
+    monkeypatch.setattr(PublicPrior, "read_file", read_file)
+    batch, labels = problems(60)
+    with pytest.raises(ValueError, match="it was changed"):
+        MixtureScorer().fit(batch, labels, Task())
+
+
+@pytest.mark.parametrize("yes", [True, np.True_])
+def test_any_truth_blends_the_prior_in(yes):
+    batch, labels = problems(60)
+    cf = HardCF(MixtureScorer(public_prior=yes), random_state=0)
+    assert "log odds" in said(cf.fit(batch, batch.split(labels)).scorer_)
 
 
 @pytest.mark.parametrize(
@@ -500,7 +526,10 @@ def test_where_labels_allow_no_training():
     """One column of the context, or a prior that was passed; every label calibrates."""
     graphs, y = summaries(30)
     cf = CoherentConformalFilter(features=reasoning_features(), alpha=0.05)
-    few = cf.fit(graphs[:20], y[:20])
+    with pytest.warns(
+        SettingWarning, match="needs 19 of these 20 problems to calibrate"
+    ):
+        few = cf.fit(graphs[:20], y[:20])
     column = HardCF("context_trigrams", features=reasoning_features(), alpha=0.05)
     column.fit(graphs[:20], y[:20])
     assert few.scorer_.feature == "context_trigrams" and few.n_calibration_ == 19
@@ -517,11 +546,15 @@ def test_where_labels_allow_no_training():
         == "nothing trains, as alpha = 0.05 takes all problems to calibrate"
     )
     # At another level there is enough to train, and a size that is asked for is kept.
-    levels = fit_levels(cf, graphs, y, [0.05, 0.1])
+    with pytest.warns(SettingWarning, match="takes the place of MixtureScorer()"):
+        levels = fit_levels(cf, graphs, y, [0.05, 0.1])
     assert [len(f.scorer_.selection_.members) for f in levels.values()] == [1, 3]
     with pytest.warns(CalibrationWarning, match="such as a column or PublicPrior"):
         sized = clone(cf).set_params(calibration_size=6).fit(graphs[:20], y[:20])
     assert len(sized.scorer_.selection_.members) == 3
+    with pytest.warns(CalibrationWarning, match="such as a column or PublicPrior"):
+        told = clone(cf).set_params(training=SoftTraining()).fit(graphs[:20], y[:20])
+    assert "linear" in told.scorer_.selection_.members
     # Without a context no prior is taken unasked.
     batch, labels = problems(20)
     y = batch.split(labels)
@@ -529,7 +562,9 @@ def test_where_labels_allow_no_training():
         plain = CoherentConformalFilter(alpha=0.05, random_state=0).fit(batch, y)
     assert plain.n_calibration_ < 19
     asked = MixtureScorer(public_prior=PublicPrior())
-    cf = CoherentConformalFilter(asked, alpha=0.05).fit(batch, y)
+    cf = CoherentConformalFilter(asked, alpha=0.05)
+    with pytest.warns(SettingWarning, match=r"PublicPrior\(\) takes the place"):
+        cf.fit(batch, y)
     assert cf.n_calibration_ == 19 and isinstance(cf.scorer_, PublicPrior)
     mean = WEIGHTS @ by_hand(batch)
     np.testing.assert_allclose(cf.scorer_.hazard(batch), mean, rtol=1e-12)

@@ -27,8 +27,8 @@ def chances_of(
             )
         view = filter._look(X)
         kept = _flat_masks(masks, view.passed)
-    _refuse_open(kept, view.seen)
-    chance = filter.scorer_.chance(view.seen, kept)
+    _refuse_open(kept, view.scored)
+    chance = filter.scorer_.chance(view.scored, kept)
     n_kept = np.bincount(view.passed.problem_of[kept], minlength=len(view.passed))
     return np.where(n_kept > 0, chance, np.nan)
 
@@ -48,7 +48,7 @@ def first_claims_of(filter: Any, X: Problems, share: float) -> NDArray[Any]:
     if not 0 <= share <= 1:
         raise ValueError(f"share is {share!r}, but must be from 0 to 1")
     claims, view = filter._claims(X)
-    batch = view.seen
+    batch = view.scored
     risk = claims.path_risk
     order = np.lexsort((np.arange(len(risk)), batch.depth, risk, batch.problem_of))
 

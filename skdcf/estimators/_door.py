@@ -33,7 +33,7 @@ class View:
     ----------
     passed : GraphBatch
         As the caller passed them, with the edges of a rule.
-    seen : GraphBatch
+    scored : GraphBatch
         As the scorer sees them: with the columns of ``features``.
     is_table : bool
         Whether the caller passed a table with one claim per row.
@@ -41,7 +41,7 @@ class View:
     """
 
     passed: GraphBatch
-    seen: GraphBatch
+    scored: GraphBatch
     is_table: bool = False
     labels: np.ndarray | None = None
     confidence: np.ndarray | None = None
@@ -55,12 +55,12 @@ class View:
         if len(rows) == len(self.passed):
             return self
         passed = self.passed[rows]
-        seen = passed if self.seen is self.passed else self.seen[rows]
+        scored = passed if self.scored is self.passed else self.scored[rows]
         labels = self.labels
         if labels is not None:
             starts = self.passed.offsets[:-1]
             labels = labels[ranges(starts[rows], self.passed.sizes[rows])]
-        return replace(self, passed=passed, seen=seen, labels=labels)
+        return replace(self, passed=passed, scored=scored, labels=labels)
 
 
 def admit(estimator, X, *, reset, carry=True):
@@ -220,7 +220,7 @@ def _is_per_problem(y):
 def with_names(view, guarantee):
     """The problems as passed, with those columns of the scorer's that a guarantee names."""
     passed = view.passed
-    columns = view.seen.feature_names or ()
+    columns = view.scored.feature_names or ()
     rows = () if passed.metadata is None else passed.metadata
     keys = {key for row in rows for key in row or ()}
     available = keys.union(passed.feature_names or ())
@@ -229,9 +229,9 @@ def with_names(view, guarantee):
         for name in guarantee.entries
         if isinstance(name, str) and name in columns and name not in available
     ]
-    if view.seen is passed or not names:
+    if view.scored is passed or not names:
         return passed
-    table = view.seen.features[:, [columns.index(name) for name in names]]
+    table = view.scored.features[:, [columns.index(name) for name in names]]
     if not passed.feature_names:
         return passed.replace_features(table, names)
     table = np.hstack([passed.features, table])

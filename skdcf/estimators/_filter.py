@@ -258,6 +258,8 @@ class ConformalFilter(Settings):
             One fitted filter per alpha.
         """
         filters = [_fit.at_level(self, check_alpha(a)) for a in alphas]
+        if not filters:
+            raise ValueError("alphas is empty, but at least one level is needed")
         _fit.fit_together(filters, X, y, groups)
         return filters
 
@@ -314,7 +316,7 @@ class ConformalFilter(Settings):
             view = replace(view, labels=labels).take(np.flatnonzero(people))
             seen = seen[people]
             rows = rows[people]
-        aside = _fit.known_to_priors(self.scorer_, view.seen)
+        aside = _fit.known_to_priors(self.scorer_, view.scored)
         if aside.all():
             raise ValueError(
                 f"all {len(aside)} problems have questions that the public prior in the "
@@ -327,7 +329,7 @@ class ConformalFilter(Settings):
             seen = seen[~aside]
             rows = rows[~aside]
         refuse_trained(view.passed, seen, self._trained)
-        _fit.warn_of_labels(self, view)
+        _fit.warn_of_labels([self], view)
         return self._part(view, seen, rows)
 
     def _part(self, view, seen, rows):
@@ -351,14 +353,14 @@ class ConformalFilter(Settings):
 
         # An answer is shown as soon as one claim is kept, the first of those without parents.
         starts = risk.copy()
-        starts[view.seen.edges[:, 1]] = np.inf
+        starts[view.scored.edges[:, 1]] = np.inf
         lowest = segment_min(starts, offsets)
 
         # A guarantee of the user's own may look at problems without an error too.
         if type(guarantee) is NoFalseClaim:
-            risk = path_risk_of_errors(risk, labels, view.seen)
+            risk = path_risk_of_errors(risk, labels, view.scored)
         else:
-            risk = path_risk(risk, view.seen)
+            risk = path_risk(risk, view.scored)
         steps = guarantee.steps(risk, labels, offsets)
         named = with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
@@ -370,7 +372,7 @@ class ConformalFilter(Settings):
             rounding = measured_rounding(
                 self._confidence_alone, view.passed, confidence
             )
-        resolution = resolution_of(self.scorer_, (view.passed, view.seen), confidence)
+        resolution = resolution_of(self.scorer_, (view.passed, view.scored), confidence)
         if self.ties != "include":  # the published code compares scores as they are
             position = lowered(steps.position, resolution, rounding)
             steps = replace(steps, position=position)
@@ -405,9 +407,10 @@ class ConformalFilter(Settings):
         part = part[chosen]
         if self.ties != "include":
             part = part.below_copies()
-        calibration = guarantee.calibrate(part.steps, part.path_risks())
+        claims = part.path_risks()
+        calibration = guarantee.calibrate(part.steps, claims)
         if part.lowest is not None:
-            calibration.keep_lowest(part.lowest, part.path_risks())
+            calibration.keep_lowest(part.lowest, claims)
         self._warn(calibration, level)
         scores = calibration.scores  # sorted already, where there is nothing else
         self.nonconformity_scores_: NDArray[np.float64] = (
@@ -557,10 +560,10 @@ class ConformalFilter(Settings):
         if y is not None:
             labels, _ = flat_labels(y, batch, is_table, self._label_values)
         compare_origin(self, origin_of(self, batch, labelled=y is not None), new=new)
-        seen = self._seen(batch)
-        return View(passed=batch, seen=seen, is_table=is_table, labels=labels)
+        scored = self._scored(batch)
+        return View(passed=batch, scored=scored, is_table=is_table, labels=labels)
 
-    def _seen(self, batch):
+    def _scored(self, batch):
         """The problems as the scorer sees them."""
         if self.features_ is not None:
             batch = apply_columns(self.features_, batch)
@@ -568,18 +571,18 @@ class ConformalFilter(Settings):
 
     def _confidence(self, view):
         if not self.online:
-            return confidence_of(self.scorer_, view.seen)
-        return _online.confidence_so_far(self, view.passed, view.seen)
+            return confidence_of(self.scorer_, view.scored)
+        return _online.confidence_so_far(self, view.passed, view.scored)
 
     def _confidence_alone(self, batch):
         """Confidences of problems as passed; columns are computed with no others about."""
-        return self._confidence(View(batch, self._seen(batch)))
+        return self._confidence(View(batch, self._scored(batch)))
 
     def _path_risks_alone(self, batch):
         """Path risks, weights and groups of problems as passed."""
-        view = View(batch, self._seen(batch))
+        view = View(batch, self._scored(batch))
         view.confidence = self._confidence(view)
-        risk = path_risk(self._risk(view.confidence, batch), view.seen)
+        risk = path_risk(self._risk(view.confidence, batch), view.scored)
         guarantee = self._resolved()
         return guarantee.path_risks(risk, with_names(view, guarantee))
 
@@ -608,7 +611,7 @@ class ConformalFilter(Settings):
         GraphBatch
             Without edges where ``edges="none"``.
         """
-        return self._look(X).seen
+        return self._look(X).scored
 
     def confidence(self, X: Problems) -> NDArray[Any]:
         """The scorer's confidence in each claim, higher meaning more trustworthy.
@@ -964,7 +967,7 @@ class ConformalFilter(Settings):
             )
         view = self._look(X, y=y)
         view.confidence = self._confidence(view)
-        risk = path_risk(self._risk(view.confidence, view.passed), view.seen)
+        risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
         guarantee = self.calibration_.guarantee  # the caller's may have changed
         if self._resolved().functions != guarantee.functions:
             raise ValueError(

@@ -1,8 +1,12 @@
-"""How a filter is fitted: check, split, columns, scorer, calibrate.
+"""How a filter is fitted: check, columns, split, scorer, calibration.
 
 Filters that differ in their level alone are fitted together, and share what does not
-depend on it. `fit_together` goes through the steps in this order, and makes a `_Fit`, which
-holds what they need to know of the problems.
+depend on it. `fit_together` goes through the steps, and makes a `_Fit`, which holds what
+they need to know of the problems.
+
+Columns that learn wait for the split, so that they see training problems alone. All others
+are computed before it, since whether problems are held out, and how many, may depend on the
+scorer, which is known by its columns.
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ from ._threads import few_threads
 
 # Share of the problems that a public prior may have seen; beyond it the prior is left out.
 MOST_ASIDE = 0.2
-#: What ``metadata["drawn"]`` says where a filter chose what was judged.
+# What ``metadata["drawn"]`` says where a filter chose what was judged.
 NOT_BLIND = ("review", "audit")
 
 
@@ -47,12 +51,15 @@ NOT_BLIND = ("review", "audit")
 class _Fit:
     """The problems of a fit, and what is to be done with them.
 
+    All positions but ``places`` count the problems of this fit.
+
     Attributes
     ----------
     view : View
         The problems, their labels, and the columns where these do not learn.
-    seen : Seen
-    rows : ndarray of int
+    hashes : Seen
+        By which the problems, and their questions, are known again.
+    places : ndarray of int
         Positions of these problems among those that the caller passed.
     scorer : unfitted Scorer or None
         None where it cannot be told before the columns are learnt.
@@ -68,8 +75,8 @@ class _Fit:
     """
 
     view: View
-    seen: Seen
-    rows: NDArray[np.int64]
+    hashes: Seen
+    places: NDArray[np.int64]
     scorer: Scorer | None = None
     learning: bool = True
     people: NDArray[np.bool_] | None = None
@@ -77,34 +84,35 @@ class _Fit:
     aside: NDArray[np.bool_] | None = None
 
     @cached_property
-    def question_number(self):
+    def question_number(self) -> NDArray[np.int64]:
         """The number of the question of each problem."""
-        question = self.seen.question
-        each_alone = (question < 0).all()
-        return np.arange(len(question)) if each_alone else number_groups(question)
+        question = self.hashes.question
+        all_alone = (question < 0).all()
+        return np.arange(len(question)) if all_alone else number_groups(question)
 
     @cached_property
-    def blind_rows(self):
+    def blind_rows(self) -> NDArray[np.int64]:
         """Positions of the problems that may calibrate."""
         if self.reviewed is None:
-            return np.arange(len(self.rows))
+            return np.arange(len(self.places))
         return np.flatnonzero(~self.reviewed)
 
     def question_number_of(self, rows):
         """The number of the question of some problems, without gaps."""
-        if len(rows) == len(self.rows):
+        if len(rows) == len(self.places):
             return self.question_number
         return number_groups(self.question_number[rows])
 
     def task(self, filter, rows, rng):
         """The task of a scorer for the problems in some rows."""
-        questions = (
-            self.seen.text if self.aside is None else self.seen.text[~self.aside]
-        )
-        each_alone = len(self.question_number) == self.question_number.max() + 1
+        # A prior is compared with the questions of all problems, but of those set aside.
+        questions = self.hashes.text
+        if self.aside is not None:
+            questions = questions[~self.aside]
+        no_groups = len(self.question_number) == self.question_number.max() + 1
         return Task(
             alpha=max(filter.alpha, 1e-9),  # below, training could only overflow
-            groups=None if each_alone else self.question_number[rows],
+            groups=None if no_groups else self.question_number[rows],
             rng=rng,
             relaxation=filter.relaxation,
             training=filter.training,
@@ -119,6 +127,7 @@ def fit_together(filters, X, y, groups):
     Those that hold out the same number of questions share the split, and as much of the
     training as does not depend on the level.
     """
+    # The door leaves what it learns on the first filter; `_take_over` gives it to the others.
     first = filters[0]
     for filter in filters:
         filter.validate()
@@ -130,12 +139,12 @@ def fit_together(filters, X, y, groups):
     compare_origin(first, origin_of(first, batch, labelled=True), new=True)
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
 
-    seen = seen_of(batch, groups)
-    rows, reviewed = rows_that_count(batch, labels, to_train=True)
-    view = View(passed=batch, seen=batch, is_table=is_table, labels=labels)
-    if len(rows) < len(seen.question):
-        view = view.take(rows)
-        seen = seen[rows]
+    hashes = seen_of(batch, groups)
+    places, reviewed = rows_that_count(batch, labels, to_train=True)
+    view = View(passed=batch, scored=batch, is_table=is_table, labels=labels)
+    if len(places) < len(hashes.question):
+        view = view.take(places)
+        hashes = hashes[places]
 
     # Verdicts of a model among labels of people train, and do not calibrate.
     people = None
@@ -143,20 +152,26 @@ def fit_together(filters, X, y, groups):
         people = judged_by_people(view.passed)
     if people is not None:
         _refuse_size(first, people)
-        labels_of_people = without_verdicts_of_models(view.labels, view.passed, people)
-        view = replace(view, labels=labels_of_people)
-    fit = _Fit(view=view, seen=seen, rows=rows, people=people)
+        labels = without_verdicts_of_models(view.labels, view.passed, people)
+        view = replace(view, labels=labels)
+    fit = _Fit(view=view, hashes=hashes, places=places, people=people)
     if reviewed.any():
         fit.reviewed = reviewed
     with few_threads(batch):
+        # Columns that learn, and with them the scorer, wait for the split.
         if first.features is None or not learns(first.features):
-            _fit_columns(first, fit, fit.view)
-            fit = _without_known(fit)
+            _fit_columns(first, fit, _unlabelled(fit.view))
+            fit = _drop_known_before_split(fit)
             fit.learning = does_learn(fit.scorer)
-        _warn_of_no_errors(fit, labels)
+        _warn_of_no_errors(fit)
         for filters_of_split, fit_of_split in _share_split(filters, fit):
             _take_over(filters_of_split, first)
             _fit_split(filters_of_split, fit_of_split)
+
+
+def _unlabelled(view):
+    """The problems as what learns nothing sees them: no label is known."""
+    return replace(view, labels=np.full_like(view.labels, -1))
 
 
 def known_to_priors(scorer, problems):
@@ -170,9 +185,11 @@ def known_to_priors(scorer, problems):
 def _known_to_prior(scorer, problems, rows=None):
     """The problems to set aside, since a public prior was learnt from their questions.
 
-    This is a function of the question alone, so that the promise holds for questions that
-    the prior has not seen. Too many of them (in some rows, or in all) leave the prior out.
+    None where there are none, and where they are more than a fifth of the problems (or of
+    those in some rows): the prior then refuses the fit, or is left out of a mixture.
     """
+    if not scorer.priors:
+        return None
     known = known_to_priors(scorer, problems)
     counted = known if rows is None else known[rows]
     if not known.any() or counted.mean() > MOST_ASIDE:
@@ -190,34 +207,39 @@ def warn_of_known(known):
     )
 
 
-def _without_known(fit):
+def _drop_known_before_split(fit):
     """The fit without the problems that a public prior was learnt from.
 
     They go before the split, which is sized so that no rank is lost.
     """
-    known = _known_to_prior(fit.scorer, fit.view.seen)
+    known = _known_to_prior(fit.scorer, fit.view.scored)
     if known is None:
         return fit
     rest = np.flatnonzero(~known)
     return replace(
         fit,
         view=fit.view.take(rest),
-        seen=fit.seen[rest],
-        rows=fit.rows[rest],
+        hashes=fit.hashes[rest],
+        places=fit.places[rest],
         people=None if fit.people is None else fit.people[rest],
         reviewed=None if fit.reviewed is None else fit.reviewed[rest],
     )
 
 
-def _without_known_of_split(fit, training_rows, held_rows):
-    """Both sides of a split without such problems, where columns were learnt after it.
+def _learn_columns(filter, fit, training_rows, calibration_rows):
+    """Learn columns from training problems; both sides without what a prior has seen.
 
-    Changes ``fit``, which says what was set aside.
+    Changes ``fit``: its columns and scorer are known then, and what was set aside. The two
+    sides have lost these problems after they were sized, so that a rank may be lost.
     """
-    fit.aside = _known_to_prior(fit.scorer, fit.view.seen, training_rows)
+    _fit_columns(filter, fit, fit.view.take(training_rows))
+    fit.aside = _known_to_prior(fit.scorer, fit.view.scored, training_rows)
     if fit.aside is None:
-        return training_rows, held_rows
-    return training_rows[~fit.aside[training_rows]], held_rows[~fit.aside[held_rows]]
+        return training_rows, calibration_rows
+    training_rows = training_rows[~fit.aside[training_rows]]
+    # Once more, since the problems that are set aside train nothing, columns included.
+    _fit_columns(filter, fit, fit.view.take(training_rows))
+    return training_rows, calibration_rows[~fit.aside[calibration_rows]]
 
 
 def _refuse_size(filter, people):
@@ -230,12 +252,13 @@ def _refuse_size(filter, people):
         )
 
 
-def _warn_of_no_errors(fit, labels):
+def _warn_of_no_errors(fit):
     trains = fit.learning or fit.scorer.priors
-    if trains and len(labels) and labels.min() == 1:
+    n_true = int(np.sum(fit.view.labels == 1))
+    if trains and n_true and not (fit.view.labels == 0).any():
         warn(
-            f"none of the {len(labels)} claims is labelled false, so that every claim of "
-            "new answers may be kept. See that 1 stands for true and 0 for false",
+            f"none of the {n_true} judged claims is labelled false, so that nothing tells "
+            "how errors look. See that 1 stands for true and 0 for false",
             LabelWarning,
         )
 
@@ -243,32 +266,44 @@ def _warn_of_no_errors(fit, labels):
 def _share_split(filters, fit):
     """Filters that hold out the same questions, with the fit that they share.
 
-    A level whose labels allow no training has a fit of its own, by `_untrained`.
+    A level at which only all problems suffice to calibrate may have a fit of its own, by
+    `_untrained`.
     """
     if not fit.learning or fit.people is not None:
         return [(filters, fit)]
-    together: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    together: dict[tuple[int, int], tuple[list[Any], _Fit]] = {}
     for filter in filters:
         n_held = _n_held(filter, fit.question_number_of(fit.blind_rows))
         fit_of_level = _untrained(filter, fit, n_held)
-        key = (n_held, id(fit_of_level))
-        together.setdefault(key, ([], fit_of_level))[0].append(filter)
+        filters_of_split, _ = together.setdefault(
+            (n_held, id(fit_of_level)), ([], fit_of_level)
+        )
+        filters_of_split.append(filter)
     return list(together.values())
 
 
 def _untrained(filter, fit, n_held):
-    """A fit that trains nothing, where labels allow no training; else the same fit."""
+    """A fit that trains nothing, where only all problems suffice to calibrate.
+
+    The same fit where nothing can stand in for the scorer, or a setting says how large
+    calibration is or how to train.
+    """
     needed = filter._resolved().problems_needed(filter.alpha)
-    n_questions = fit.question_number_of(fit.blind_rows).max() + 1
-    too_few_to_train = n_held < needed <= n_questions
-    if (
-        fit.scorer is None
-        or filter.calibration_size is not None
-        or not too_few_to_train
-    ):
+    n_questions = int(fit.question_number_of(fit.blind_rows).max()) + 1
+    only_all_suffice = n_held < needed <= n_questions
+    is_set = filter.calibration_size, filter.training, filter.relaxation
+    if fit.scorer is None or not only_all_suffice or is_set != (None, None, None):
         return fit
-    scorer = without_training(fit.scorer, fit.view.seen, filter.alpha)
-    return replace(fit, scorer=scorer, learning=False) if scorer else fit
+    scorer = without_training(fit.scorer, fit.view.scored, filter.alpha)
+    if scorer is None:
+        return fit
+    warn(
+        f"alpha = {filter.alpha:g} needs {needed} of these {n_questions} problems to "
+        f"calibrate, so that nothing trains: {scorer!r} takes the place of {fit.scorer!r}. "
+        "More labels let it train",
+        SettingWarning,
+    )
+    return replace(fit, scorer=scorer, learning=False)
 
 
 def _n_held(filter, question_number):
@@ -283,26 +318,28 @@ def _n_held(filter, question_number):
 
 
 def _take_over(filters, first):
-    """Give the other filters what the door has left on the first one."""
-    names = ("n_features_in_", "feature_names_in_", "_label_values", "origin_", "_seed")
+    """Give the other filters what all levels share, which stands on the first one."""
+    names = ("n_features_in_", "feature_names_in_", "_label_values", "_seed")
     names += ("features_", "_columns_out")
-    from_door = {name: vars(first)[name] for name in names if name in vars(first)}
+    shared = {name: vars(first)[name] for name in names if name in vars(first)}
     for filter in filters:
-        vars(filter).update(from_door)
+        vars(filter).update(shared)
+        filter.origin_ = dict(first.origin_)
 
 
 def _fit_columns(filter, fit, train):
-    """Learn the columns from some problems, compute them for all, resolve the scorer.
+    """Learn the columns from some problems, compute them for all, and make the scorer.
 
     Changes ``fit``: its view holds the columns then, and its scorer is known.
     """
     filter.features_ = None
     if filter.features is not None:
         filter.features_ = fit_columns(filter.features, train.passed, train.labels)
-    fit.view.seen = filter._seen(fit.view.passed)
-    fit.scorer = as_scorer(filter._wanted_scorer(fit.view.seen), fit.view.seen)
-    numbered = (f"x{i}" for i in range(fit.view.seen.n_features or 0))
-    filter._columns_out = fit.view.seen.feature_names or tuple(numbered)
+    batch = fit.view.scored = filter._scored(fit.view.passed)
+    filter._columns_out = batch.feature_names
+    if batch.feature_names is None:
+        filter._columns_out = tuple(f"x{i}" for i in range(batch.n_features or 0))
+    fit.scorer = as_scorer(filter._wanted_scorer(batch), batch)
     _refuse_unused(filter, fit.scorer)
 
 
@@ -312,49 +349,52 @@ def _fit_split(filters, fit):
     rng = np.random.RandomState(first._seed)
 
     split = fit.learning or first.calibration_size is not None or fit.people is not None
-    rest, held_rows = _divide(first, fit, rng, split=split)
+    training_rows, calibration_rows = _divide(first, fit, rng, split=split)
 
     # What learns sees judged problems, with their labels.
     if fit.learning:
-        rest, train = _judged(fit.view, rest)
+        training_rows = _judged(fit.view, training_rows)
         if learns(first.features):
-            _fit_columns(first, fit, train)
+            training_rows, calibration_rows = _learn_columns(
+                first, fit, training_rows, calibration_rows
+            )
             _take_over(filters, first)
-            rest, held_rows = _without_known_of_split(fit, rest, held_rows)
-        train = fit.view.take(rest)  # again, now with the columns that were learnt
-        trained = fit.seen[rest]
-    else:  # It may look at the problems, those that calibrate included, but at no label.
-        train = fit.view.take(rest) if split else fit.view
-        train = replace(train, labels=np.full_like(train.labels, -1))
+        train = fit.view.take(training_rows)
+        trained = fit.hashes[training_rows]
+    else:
+        # It may look at these problems, which calibrate where nothing was split off, but at
+        # no label. None of them counts as trained.
+        train = _unlabelled(fit.view.take(training_rows) if split else fit.view)
         trained = Seen.unknown(0)
+
     # After the columns, which may have been learnt just now.
     calibration_view = fit.view
-    held_seen = fit.seen
-    if len(held_rows) < len(fit.rows):
-        calibration_view = fit.view.take(held_rows)
-        held_seen = fit.seen[held_rows]
+    calibration_hashes = fit.hashes
+    if len(calibration_rows) < len(fit.places):
+        calibration_view = fit.view.take(calibration_rows)
+        calibration_hashes = fit.hashes[calibration_rows]
+    warn_of_labels(filters, calibration_view)
 
-    warn_of_labels(first, calibration_view)
-    tasks = [fit.task(filter, rest, rng) for filter in filters]
-    if fit.scorer.uses_alpha:  # so that each level draws what it would draw alone
+    # A scorer that knows no alpha is fitted once, by the first task; of the others each
+    # level draws the random numbers that it would draw alone.
+    tasks = [fit.task(filter, training_rows, rng) for filter in filters]
+    if fit.scorer.uses_alpha:
         tasks = [replace(task, rng=deepcopy(rng)) for task in tasks]
-    scorers = fit.scorer.fit_levels(train.seen, train.labels, tasks)
+    scorers = fit.scorer.fit_levels(train.scored, train.labels, tasks)
 
-    parts: dict[int, Any] = {}  # by scorer: levels that share one are scored once
+    # Levels that share a scorer are scored once: guarantees of two levels differ in their
+    # level alone, which no score depends on.
+    parts: dict[int, Any] = {}
     for filter, scorer in zip(filters, scorers, strict=True):
         filter._take_scorer(scorer, trained)
         if id(scorer) not in parts:
             parts[id(scorer)] = filter._part(
-                calibration_view, held_seen, fit.rows[held_rows]
+                calibration_view, calibration_hashes, fit.places[calibration_rows]
             )
-        # What was held out was sized for its rank, or is all that people judged.
+        # What is held out is sized for its rank, asked for, or all that people judged.
         filter._store(parts[id(scorer)], fewest=not split)
-        # What does not calibrate tells how far a prior is that stands alone; one that is
-        # blended in has warned in its scorer's fit.
-        for prior in () if does_learn(scorer) else scorer.priors:
-            calibrating = np.setdiff1d(fit.rows[held_rows], filter.left_over_)
-            not_calibrating = np.flatnonzero(~np.isin(fit.rows, calibrating))
-            prior.warn_of(fit.view.take(not_calibrating).seen, fit.seen.text)
+        if scorer.priors and not does_learn(scorer):
+            _warn_of_prior(filter, fit, calibration_rows)
 
 
 def _divide(filter, fit, rng, *, split):
@@ -373,7 +413,7 @@ def _divide(filter, fit, rng, *, split):
         return divide(fit.people, fit.question_number, fit.learning)
     blind = fit.blind_rows
     if not split:
-        return np.arange(len(fit.rows)), blind
+        return np.arange(len(fit.places)), blind
     question = fit.question_number_of(blind)
     rest, held = hold_out(len(blind), _n_held(filter, question), question, rng)
     if fit.reviewed is None:
@@ -384,13 +424,26 @@ def _divide(filter, fit, rng, *, split):
     return np.flatnonzero(trains), blind[held]
 
 
+def _warn_of_prior(filter, fit, calibration_rows):
+    """Let a prior that stands alone warn of problems that are far from its sources.
+
+    One that is blended in has warned when its scorer was fitted. Only problems that do not
+    calibrate may tell how far they are.
+    """
+    calibrating = np.setdiff1d(fit.places[calibration_rows], filter.left_over_)
+    not_calibrating = np.flatnonzero(~np.isin(fit.places, calibrating))
+    for prior in filter.scorer_.priors:
+        prior.warn_of(fit.view.take(not_calibrating).scored, fit.hashes.text)
+
+
 def _judged(view, rows):
-    """The problems of which some claim was judged; the others have nothing to teach."""
+    """The rows of problems of which some claim was judged; others have nothing to teach."""
     train = view.take(rows)
-    judged = judged_problems(train.passed, train.labels) | (train.passed.sizes == 0)
-    if judged.all() or not judged.any():
-        return rows, train
-    return rows[judged], view.take(rows[judged])
+    judged = judged_problems(train.passed, train.labels)
+    empty = train.passed.sizes == 0
+    if not judged.any() or (judged | empty).all():
+        return rows
+    return rows[judged | empty]
 
 
 def refuse_without_theory(filter):
@@ -438,27 +491,28 @@ def judged_problems(batch, labels):
     out would make the error rate look too low.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
-    for i in np.flatnonzero(~judged) if batch.metadata is not None else ():
+    if batch.metadata is None:
+        return judged
+    for i in np.flatnonzero(~judged):
         sources = read_sources(batch.metadata[i], int(batch.sizes[i]))
         judged[i] = any(row and row["kind"] == "human" for row in sources)
     return judged
 
 
 def rows_that_count(batch, labels, *, to_train=False):
-    """Problems that calibrate: all, but where people judged some that were drawn blindly.
+    """Problems that count: all, but where people judged some that were drawn blindly.
 
     What was not judged then says nothing, and would count as false. Neither does an answer
     without claims, unless the order of who judged had come to it: all of them beside few that
     were judged would pass for answers without errors. ``to_train`` takes those of a review,
     too, and a mask says which they are.
     """
-    metadata = batch.metadata
     sizes = batch.sizes
-    if metadata is None:
-        metadata = [None] * len(sizes)
-    says = ((row or {}).get("drawn") for row in metadata)
-    drawn = np.fromiter(says, dtype=object, count=len(sizes))
     rows = np.arange(len(sizes))
+    if batch.metadata is None:
+        return rows, np.zeros(len(sizes), dtype=bool)
+    drawn = np.empty(len(sizes), dtype=object)
+    drawn[:] = [(row or {}).get("drawn") for row in batch.metadata]
     reviewed = np.isin(drawn, NOT_BLIND)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
@@ -476,14 +530,17 @@ def rows_that_count(batch, labels, *, to_train=False):
     return rows, reviewed[rows]
 
 
-def warn_of_labels(filter, view):
-    """Warn of labels that calibrate and are a model's, or missing in whole problems."""
+def warn_of_labels(filters, view):
+    """Warn of labels that calibrate and are a model's, or missing in whole problems.
+
+    Who judged becomes part of the origin of each filter.
+    """
     batch = view.passed
     labels = view.labels
-    note_judges(filter, batch, labels)
+    note_judges(filters, batch, labels)
     if len(labels) == 0 or labels.min() >= 0:
         return
-    level = filter._resolved().level(None, filter.alpha)
+    level = min(f._resolved().level(None, f.alpha) for f in filters)
     n_judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch))
     n_unjudged = int(np.sum((n_judged == 0) & (batch.sizes > 0)))
     if n_unjudged > level * (len(batch) + 1):

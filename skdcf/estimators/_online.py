@@ -154,7 +154,7 @@ def confidence_so_far(
         return confidence_of(filter.scorer_, seen)
     confidence = np.empty(passed.n_claims)
     for claims, parts in blocks_of_prefixes(passed):
-        of_parts = confidence_of(filter.scorer_, filter._seen(parts))
+        of_parts = confidence_of(filter.scorer_, filter._scored(parts))
         confidence[claims] = of_parts[parts.offsets[1:] - 1]
     return confidence
 
@@ -295,7 +295,7 @@ class _Answer:
             risk[-1] = np.inf
         guarantee = self.filter.calibration_.guarantee
         risks = guarantee.path_risks(
-            path_risk(risk, view.seen), with_names(view, guarantee)
+            path_risk(risk, view.scored), with_names(view, guarantee)
         )
         self.path_risk.append(risks.path_risk[-1])
         return bool(self.whole._margin(risks, view, self.level)[-1] > 0)
@@ -401,11 +401,11 @@ def decide(
     except ValueError:  # groups that overlap give a claim no level of its own
         levels = np.full(len(margin), np.nan)
     return Decision(
-        batch=view.seen,
+        batch=view.scored,
         kept=margin > 0,
         confidence=view.confidence,
         path_risk=risks.path_risk,
         threshold=threshold,
         smallest_alpha=levels,
-        form=filter.scorer_.linear_form(view.seen),
+        form=filter.scorer_.linear_form(view.scored),
     )

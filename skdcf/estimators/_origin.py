@@ -299,14 +299,15 @@ def _differing_parts(now, then):
     return f"{named}{json.dumps(parts_now)}", f"{named}{json.dumps(parts_then)}"
 
 
-def note_judges(filter, batch, labels):
+def note_judges(filters, batch, labels):
     """Note which share of the labels models gave; warn where it is more than a few."""
     judged = labels >= 0
     sources = () if batch.metadata is None else compress(iterate_sources(batch), judged)
     models = [row["by"] for row in sources if row and row["kind"] == "model"]
     share = len(models) / max(int(judged.sum()), 1)
     names = sorted(set(map(str, models)))
-    filter.origin_ |= {"judged": [share], "judges": names}
+    for filter in filters:
+        filter.origin_ |= {"judged": [share], "judges": names}
     if share > _FEW:
         warn(
             f"{share:.0%} of the labels that calibrate were given by a language model "

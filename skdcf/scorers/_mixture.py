@@ -1,8 +1,7 @@
-"""The default: a mixture of scorers whose weights say how much each keeps out of fold."""
+"""The default: a mixture of scorers, weighed by how much each keeps out of fold."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Self
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
 from .._parameters import at_least, settings
@@ -34,7 +32,7 @@ from ._scorer import (
 MOST_FOR_PRIOR = 1000  # training problems up to which a public prior is worth its time
 FEW_FOR_WEIGHTS = 120  # problems up to which folds tell little of what a member keeps
 # Retention is a mean over levels around alpha, since at one level it jumps: a rank is a
-# whole number of problems. The range is wider where there are few.
+# whole number of problems. Where there are few, the range is wider and lies higher.
 N_LEVELS = 9
 LOWEST, HIGHEST = 0.6, 1.6  # levels, as multiples of alpha
 LOWEST_RANK, HIGHEST_RANK = 1.5, 6.5  # and as problems, where alpha stands for few
@@ -143,8 +141,7 @@ class MixtureScorer(Scorer):
         """Raise ValueError unless members, prior and numbers fit together."""
         super().validate()
         worth_of(self.gain)
-        prior_passed = isinstance(self.public_prior, PublicPrior)
-        if prior_passed and self.members is not None:
+        if isinstance(self.public_prior, PublicPrior) and self.members is not None:
             raise ValueError(
                 "public_prior is set with members of your own: pass it to the "
                 "NeymanPearsonScorer among them"
@@ -153,7 +150,7 @@ class MixtureScorer(Scorer):
             if not isinstance(member, Scorer):
                 raise ValueError(f"member {name!r} is {member!r}, but must be a Scorer")
             member.validate()
-        if not self._fresh_members():
+        if self.members == {}:
             raise ValueError("there are 0 members, but at least one is needed")
 
     @property
@@ -201,22 +198,29 @@ class MixtureScorer(Scorer):
         return self._fit_into(fresh, batch, labels, tasks)
 
     def _fit_into(self, mixtures, batch, labels, tasks):
-        """Fit the members once for all levels, and weigh them for each."""
+        """Fit the members once for all levels, and weigh them for each.
+
+        Which members there are depends on the prior, so that it is admitted first.
+        """
         self.validate()
         need_features(batch)
-        first_task = tasks[0]
+        first_task = tasks[0]  # levels differ in alpha alone
         rng = first_task.rng
         prior, prior_note = self._admit_prior(batch, first_task)
+
+        # All are of one fold where there are too few groups to make folds of.
         fold_of = folds(len(batch), first_task.groups, self.n_folds, rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
 
-        fresh = self._fresh_members(prior)
-        if prior is not None:  # The others add nothing to a blend (measured).
-            fresh.pop("regression", None)
+        fresh = self._fresh_members(prior, first_task.training)
+        if prior is not None:
+            # The others add nothing to a blend (benchmarks/few_labels.py). The settings of
+            # a filter are for the linear one, which stays where there are any.
+            fresh.pop("regression")
             if not (first_task.relaxation or first_task.training):
-                fresh.pop("linear", None)
+                fresh.pop("linear")
 
-        # Per member, a fitted scorer and the confidences out of fold for each level.
+        # Of each member a fitted scorer, and the confidences out of fold, for each level.
         fitted: dict[str, list] = {}
         confidences = np.empty((len(fresh), len(tasks), batch.n_claims))
         for row, (name, member) in enumerate(fresh.items()):
@@ -290,10 +294,12 @@ class MixtureScorer(Scorer):
         )
         return softmax(leanings + retention / (temperature * best))
 
-    def _fresh_members(self, public_prior=None):
+    def _fresh_members(self, public_prior=None, training=None):
         if self.members is None:
-            # From zeros, so that nothing but the folds is left to chance.
-            linear = ConformalScorer(LinearScorer(spread=0.0))
+            # From zeros, so that nothing but the folds is left to chance; a random start
+            # has to lie elsewhere, since zeros tell no direction to learn in.
+            starts_at_random = training is not None and training.start == "random"
+            linear = ConformalScorer(LinearScorer(1.0 if starts_at_random else 0.0))
             neyman_pearson = NeymanPearsonScorer(
                 gain=self.gain, public_prior=public_prior
             )
@@ -318,8 +324,10 @@ class MixtureScorer(Scorer):
         fitted = vars(self).get("members_")
         if fitted is not None:
             return fitted.values()
-        prior = PublicPrior() if self.public_prior is True else self.public_prior
-        return self._fresh_members(prior or None).values()
+        prior = self.public_prior
+        if not isinstance(prior, PublicPrior):
+            prior = PublicPrior() if prior else None
+        return self._fresh_members(prior).values()
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
@@ -356,6 +364,7 @@ def _reason_against(prior, batch, task):
     if len(batch) > MOST_FOR_PRIOR:
         more = MOST_FOR_PRIOR + 1
         return f"{len(batch)} problems train, and from {more} on it adds little"
+    prior.read_file()  # a file that cannot be read is no reason, but an error
     try:
         prior.fit(batch, None, task)
     except ValueError as error:
@@ -365,17 +374,12 @@ def _reason_against(prior, batch, task):
 
 def _fit_member(member, batch, labels, tasks, fold_of):
     """One fitted member per level, and its confidences out of fold where there are any."""
-    # A fold may have nothing to learn from; what its claims keep tells of that.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        if fold_of.any():
-            if isinstance(
-                member, NeymanPearsonScorer
-            ):  # hazards of all folds are its own
-                return member.fit_folds(batch, labels, tasks, fold_of)
-            return fit_folds(member, batch, labels, tasks=tasks, fold_of=fold_of)
+    if not fold_of.any():
         levels = member.fit_levels(batch, labels, tasks)
-    return levels, confidence_of_each(levels, batch)
+        return levels, confidence_of_each(levels, batch)
+    if isinstance(member, NeymanPearsonScorer):  # its hazards are those of all folds
+        return member.fit_folds(batch, labels, tasks, fold_of)
+    return fit_folds(member, batch, labels, tasks=tasks, fold_of=fold_of)
 
 
 def _retention(confidence, batch, labels, alpha, worth=np.positive):

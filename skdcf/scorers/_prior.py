@@ -133,7 +133,7 @@ class PublicPrior(Scorer):
             set these aside before, unless they are more than a fifth.
         """
         self.validate()
-        self.__dict__.update(self._attributes())
+        self.__dict__.update(self.read_file())
         self._pick(batch)
         asked = None if task is None else task.questions
         if asked is None:
@@ -149,8 +149,14 @@ class PublicPrior(Scorer):
             )
         return self
 
-    def _attributes(self):
-        """What stands in the file."""
+    def read_file(self) -> dict[str, Any]:
+        """Read the attributes that stand in the file, or raise ValueError with the reason.
+
+        Returns
+        -------
+        dict
+            A value for each attribute.
+        """
         shipped = files(__package__) / f"{self.file or 'public'}_prior.json"
         path = shipped if self.file in (None, self._ships) else self.file
         path = Path(str(path)).resolve()
@@ -211,7 +217,7 @@ class PublicPrior(Scorer):
         if hasattr(self, "questions_"):
             _warn_of_unasked(asked)
             return np.isin(asked, self.questions_)
-        record = self._attributes()
+        record = self.read_file()
         usable = set(record["columns_"]).issubset(batch.feature_names or ())
         return np.isin(asked, record["questions_"]) & usable
 

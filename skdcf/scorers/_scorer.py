@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import ABCMeta, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import FITTING, UNIT, Settings, StrOptions, settings
 from ..graphs import GraphBatch
@@ -314,7 +316,10 @@ def fit_folds(scorer, batch, labels, tasks, fold_of):
         in_fold = fold_of == fold
         rows = in_fold[batch.problem_of]
         rest = [task.on(~in_fold) for task in tasks]
-        levels = clone(scorer).fit_levels(batch[~in_fold], labels[~rows], rest)
+        # The rest may teach nothing: that shows in what is kept, and is no news.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            levels = clone(scorer).fit_levels(batch[~in_fold], labels[~rows], rest)
         unseen[:, rows] = confidence_of_each(levels, batch[in_fold])
     return scorer.fit_levels(batch, labels, tasks), unseen
 

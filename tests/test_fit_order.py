@@ -1,0 +1,112 @@
+"""What a fit shows to columns and scorer, what each level keeps of it, and what it says."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.exceptions import LabelWarning
+from skdcf.features import GraphFeatures
+from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
+from skdcf.training import SoftTraining
+
+HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
+MODEL = {"kind": "model", "by": "judge", "when": None, "version": None}
+GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+
+
+def test_at_least_one_level_is_needed():
+    with pytest.raises(ValueError, match="alphas is empty, but at least one level"):
+        HardCF("frequency-score").fit_levels(GRAPHS, Y, [])
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_columns_that_declare_to_learn_nothing_see_no_label(declared):
+    class Peeps(GraphFeatures):
+        learns = declared
+        labels = []
+
+        def fit(self, X, y=None):
+            self.labels.append(np.array(y))
+            return super().fit(X, y)
+
+    cf = HardCF(FeatureScorer("frequency-score"), features=Peeps(), alpha=0.2)
+    cf.fit(GRAPHS, Y)
+    [labels] = Peeps.labels
+    assert (labels >= 0).all() if declared else (labels == -1).all()
+
+
+def test_each_level_has_an_origin_of_its_own():
+    """The two levels calibrate on parts of other sizes, with other shares of a judge."""
+    share = []
+    graphs = [
+        graph.replace(metadata={"label_sources": [MODEL if i % 40 == 0 else HUMAN] * n})
+        for i, (graph, n) in enumerate(zip(GRAPHS, GRAPHS.sizes.tolist(), strict=True))
+    ]
+    cf = HardCF(ClassifierScorer(), random_state=0)
+    alphas = [0.1, 0.3]
+    for level in cf.fit_levels(graphs, Y, alphas):
+        _, calibrated = level.seen(graphs)
+        held = np.union1d(np.flatnonzero(calibrated), level.left_over_)
+        judged_by_model = held % 40 == 0
+        n_claims = GRAPHS.sizes[held]
+        expected = n_claims[judged_by_model].sum() / n_claims.sum()
+        assert level.origin_["judged"] == [pytest.approx(expected)]
+        share.append(expected)
+    assert share[0] != share[1]
+
+
+@pytest.mark.parametrize("alphas", [[0.05, 0.4], [0.4, 0.05]])
+def test_unjudged_problems_are_told_at_the_lowest_level(alphas):
+    y = [np.full_like(row, -1) if i % 5 == 0 else row for i, row in enumerate(Y)]
+    with pytest.warns(LabelWarning, match="in 24 of 120 calibration problems no claim"):
+        HardCF("frequency-score").fit_levels(GRAPHS, y, alphas)
+
+
+class Remembers(Scorer):
+    """Writes down how many claims it was trained on."""
+
+    learns = True
+    n_claims = []
+
+    def fit(self, batch, labels, task=None):
+        self.n_claims.append(batch.n_claims)
+        return self
+
+    def confidence(self, batch):
+        return batch.features[:, 0]
+
+
+def test_empty_answers_do_not_pass_for_judged_ones():
+    """Where nothing was judged, all problems train, and not the empty ones alone."""
+    empty = ReasoningGraph(np.empty((0, 1)), ())
+    graphs = [*[ReasoningGraph([[i / 40]], ()) for i in range(40)], *[empty] * 10]
+    y = [*[[-1]] * 40, *[[]] * 10]
+    with pytest.warns(LabelWarning, match="no claim was judged true or false"):
+        HardCF(Remembers(), alpha=0.2, random_state=0).fit(graphs, y)
+    assert Remembers.n_claims[-1] > 10
+
+
+def test_no_false_claim_among_the_judged_ones_is_told():
+    unjudged = np.arange(len(Y)) % 20 == 0
+    y = [
+        np.where(skip, -1, 1) * np.ones_like(r)
+        for skip, r in zip(unjudged, Y, strict=True)
+    ]
+    with pytest.warns(
+        LabelWarning, match="none of the .* judged claims is labelled fal"
+    ):
+        HardCF(ClassifierScorer(), alpha=0.3, random_state=0).fit(GRAPHS, y)
+
+
+def test_auto_trains_as_it_is_told():
+    """From a random start too, which tells a direction only where it is not zero."""
+    training = SoftTraining(start="random", shrinkage=0)
+    cf = CoherentConformalFilter(training=training, random_state=0).fit(GRAPHS, Y)
+    linear = cf.scorer_.members_["linear"]
+    assert np.any(linear.params_) and len(linear.loss_curve_) > 1
+    again = clone(cf).fit(GRAPHS, Y)
+    np.testing.assert_array_equal(
+        again.scorer_.members_["linear"].params_, linear.params_
+    )

@@ -223,7 +223,10 @@ class ConformalFilter(Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            As in `calibrate`.
+            As in `calibrate`, and if no claim is labelled false.
+        SettingWarning
+            If problems have questions that a public prior was learnt from, or if so few
+            problems are there that something which learns nothing takes the place of "auto".
         """
         with unchanged_on_error(self):
             _fit.fit_together([self], X, y, groups)

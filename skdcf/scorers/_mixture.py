@@ -324,9 +324,9 @@ class MixtureScorer(Scorer):
         fitted = vars(self).get("members_")
         if fitted is not None:
             return fitted.values()
-        prior = self.public_prior
-        if not isinstance(prior, PublicPrior):
-            prior = PublicPrior() if prior else None
+        if isinstance(self.public_prior, PublicPrior):
+            return self._fresh_members(self.public_prior).values()
+        prior = PublicPrior() if self.public_prior else None
         return self._fresh_members(prior).values()
 
     @property

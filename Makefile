@@ -84,14 +84,21 @@ endif
 foreign: $(VENV)/with-test
 	$(BIN)/python benchmarks/foreign_servers.py $(FOREIGN_ARGS)
 
-# Frameworks of agents, in an environment of their own; by hand, and not part of .ci/run.
-integrations: $(VENV)-integrations/ready
-	cd integrations && ../$(VENV)-integrations/bin/python langgraph_interrupt.py
-	cd integrations && ../$(VENV)-integrations/bin/python agents_guardrail.py
+# Examples with packages of others, in an environment of their own; by hand, and not part of
+# .ci/run. Each says with which versions it ran.
+INTEGRATIONS := langchain_runnable ragas_results deepeval_results mlflow_model \
+  langgraph_interrupt agents_guardrail
 
+integrations: $(VENV)-integrations/ready
+	set -e; cd integrations; for name in $(INTEGRATIONS); do \
+	  echo "== $$name"; ../$(VENV)-integrations/bin/python $$name.py; done
+
+# pip takes many minutes to find versions of all that go together, and uv some seconds.
 $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
 	$(PYTHON) -m venv $(VENV)-integrations
-	$(VENV)-integrations/bin/pip install --quiet --editable . -r integrations/requirements.txt
+	$(VENV)-integrations/bin/pip install --quiet uv
+	$(VENV)-integrations/bin/uv pip install --quiet --python $(VENV)-integrations/bin/python \
+	  --editable . -r integrations/requirements.txt
 	touch '$@'
 
 clean:

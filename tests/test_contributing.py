@@ -47,3 +47,22 @@ def test_ci_runs_targets_that_exist(checkout):
     (targets,) = re.findall(r"^for target in (.*); do$", script, re.MULTILINE)
     known = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
     assert set(targets.split()) <= known
+
+
+def test_every_example_with_other_packages_is_run_and_shown(checkout):
+    """Files of `integrations` are run by the Makefile, or imported by one that is."""
+    folder = checkout / "integrations"
+    makefile = (checkout / "Makefile").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"INTEGRATIONS := ((?:.*\\\n)*.*)\n", makefile)
+    run = set(listed.replace("\\", "").split())
+    texts = {path.stem: path.read_text("utf-8") for path in folder.glob("*.py")}
+    helpers = {"offline", "desk", "booking", "mlflow_filter"}
+    assert set(texts) == run | helpers
+    for name in run:
+        # Before anything that could call home; the last word is about the network.
+        packages = r"\n(?:import|from) (?:mlflow|ragas|deepeval|lang|agents|offline)"
+        assert re.search(packages, texts[name])[0].endswith("import offline")
+        assert texts[name].rstrip().splitlines()[-1].startswith("offline.finish(")
+    pages = [checkout / f"docs/guide/{name}.rst" for name in ("integrations", "agents")]
+    shown = "".join(page.read_text("utf-8") for page in pages)
+    assert {name for name in run if f"{name}.py" not in shown} == set()

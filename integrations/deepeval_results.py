@@ -1,0 +1,69 @@
+"""DeepEval: verdicts of its faithfulness train a filter, and those of people calibrate it."""
+
+import offline
+from deepeval.metrics import FaithfulnessMetric
+from deepeval.models import DeepEvalBaseLLM
+from deepeval.test_case import LLMTestCase
+from desk import JUDGED, TEST, answer_of, new_filter
+
+from skdcf.adapters import from_verdicts
+from skdcf.metrics import coverage_score
+
+
+class Recorded(DeepEvalBaseLLM):
+    """What a judge said of an answer; a language model would stand here."""
+
+    def __init__(self, claims, labels):
+        self.replies = {
+            "Truths": {"truths": []},
+            "Claims": {"claims": list(claims)},
+            "Verdicts": {
+                "verdicts": [{"verdict": "yes" if label else "no"} for label in labels]
+            },
+        }
+        super().__init__("recorded")
+
+    def load_model(self):
+        """Nothing to load."""
+
+    def get_model_name(self):
+        """Its name in the report of DeepEval."""
+        return "recorded"
+
+    def generate(self, prompt, schema):
+        """The reply of that form."""
+        return schema(**self.replies[schema.__name__])
+
+    async def a_generate(self, prompt, schema):
+        """The same."""
+        return self.generate(prompt, schema)
+
+
+results, by_people = [], JUDGED.graphs[60:]
+for graph, labels in zip(JUDGED.graphs[:60], JUDGED.labels[:60], strict=True):
+    case = LLMTestCase(
+        input=graph.problem,
+        actual_output=answer_of(graph),
+        retrieval_context=list(graph.context),
+    )
+    judge = Recorded(graph.claims, labels)
+    metric = FaithfulnessMetric(model=judge, include_reason=False, async_mode=False)
+    metric.measure(case, _show_indicator=False)
+
+    # A claim and its verdict stand at the same place of two lists.
+    pairs = zip(metric.claims, metric.verdicts, strict=True)
+    results.append([{"claim": text, **judged.model_dump()} for text, judged in pairs])
+
+data = from_verdicts(
+    results,
+    values={"idk": -1},
+    edges=lambda claims, problem: (),
+    problems=JUDGED.graphs[:60].problems,
+    context=JUDGED.graphs[:60].context,
+    metadata=[{"label_meaning": "supported"}] * 60,
+)
+cf = new_filter().fit(data.graphs, data.labels).calibrate(by_people, JUDGED.labels[60:])
+covered = coverage_score(TEST.labels, cf.predict(TEST.graphs))
+print(f"{len(results)} answers read, {covered:.2f} keep nothing false")
+assert covered > 0.7
+offline.finish("deepeval")

@@ -1,0 +1,83 @@
+"""RAGAS: verdicts of its faithfulness train a filter, and those of people calibrate it."""
+
+import json
+
+import offline
+from desk import JUDGED, TEST, answer_of, new_filter
+from langchain_core.outputs import Generation, LLMResult
+from ragas import EvaluationDataset, evaluate
+from ragas.llms import BaseRagasLLM
+from ragas.metrics import Faithfulness
+
+from skdcf.adapters import from_verdicts
+from skdcf.llm import split_sentences
+from skdcf.metrics import coverage_score
+
+verdicts = {
+    ("\n".join(graph.context), claim): int(label)
+    for graph, row in zip(JUDGED.graphs, JUDGED.labels, strict=True)
+    for claim, label in zip(graph.claims, row, strict=True)
+}
+
+
+class Recorded(BaseRagasLLM):
+    """What a judge said; a language model would stand here."""
+
+    def generate_text(self, prompt, *args, **options):
+        """The statements of an answer, or their verdicts."""
+        data = json.loads(
+            prompt.to_string().rpartition("input: ")[2].removesuffix("Output: ")
+        )
+        if "answer" in data:
+            reply = {"statements": split_sentences(data["answer"])}
+        else:
+            context = data["context"]
+            rows = [
+                {"statement": text, "reason": "", "verdict": verdicts[context, text]}
+                for text in data["statements"]
+            ]
+            reply = {"statements": rows}
+        return LLMResult(generations=[[Generation(text=json.dumps(reply))]])
+
+    async def agenerate_text(self, prompt, *args, **options):
+        """The same."""
+        return self.generate_text(prompt)
+
+    def is_finished(self, response):
+        """A recorded reply is whole."""
+        return True
+
+
+by_ragas, by_people = JUDGED.graphs[:60], JUDGED.graphs[60:]
+rows = [
+    {
+        "user_input": g.problem,
+        "response": answer_of(g),
+        "retrieved_contexts": list(g.context),
+    }
+    for g in by_ragas
+]
+result = evaluate(
+    EvaluationDataset.from_list(rows),
+    metrics=[Faithfulness(llm=Recorded())],
+    show_progress=False,
+)
+
+data = from_verdicts(
+    [
+        trace["faithfulness"]["n_l_i_statement_prompt"]["output"]
+        for trace in result.traces
+    ],
+    edges=lambda claims, problem: (),
+    problems=[row["user_input"] for row in rows],
+    context=[row["retrieved_contexts"] for row in rows],
+    metadata=[{"label_meaning": "supported"}] * len(rows),
+)
+assert [row.tolist() for row in data.labels] == [
+    row.tolist() for row in JUDGED.labels[:60]
+]
+cf = new_filter().fit(data.graphs, data.labels).calibrate(by_people, JUDGED.labels[60:])
+covered = coverage_score(TEST.labels, cf.predict(TEST.graphs))
+print(f"faithfulness {result['faithfulness'][:5]}..., {covered:.2f} keep nothing false")
+assert covered > 0.7
+offline.finish("ragas")

@@ -33,6 +33,7 @@ from openai.types.responses import (
 )
 
 set_tracing_disabled(True)
+offline.print_versions("openai-agents", "openai")
 cf = fitted_filter()
 
 

@@ -8,10 +8,11 @@ import json
 
 import numpy as np
 
-from skdcf import CoherentConformalFilter
+from skdcf import CoherentConformalFilter, save
 from skdcf.adapters import from_runs
-from skdcf.datasets import write_jsonl
-from skdcf.labelling import ReviewOrder
+from skdcf.cli import main
+from skdcf.datasets import read_jsonl, write_jsonl
+from skdcf.labelling import LabelStore
 
 ALPHA = 0.2
 N_STEPS = 4
@@ -62,21 +63,28 @@ def may_be_carried_out(cf, task, messages):
     return bool(cf.predict(run.graphs)[0][-1])
 
 
-def save_review(path, cf, runs, verdicts):
+def save_review(folder, cf, runs, verdicts):
     """Write what a person said of steps: for training, and never for calibration.
 
     The runs end with the step that was asked about, and ``verdicts`` are by number of the run
-    and of the step.
+    and of the step. They stand where the page of ``skdcf label --review`` would put them.
     """
-    data = from_runs(runs)
-    review = ReviewOrder(cf, data.graphs)
+    filter, problems, reviewed = (
+        str(folder / name) for name in ("filter.skops", "asked.jsonl", "reviewed.jsonl")
+    )
+    save(cf, filter)
+    graphs = from_runs(runs).graphs
+    write_jsonl(problems, graphs)
+    store = LabelStore(graphs, f"{problems}.review", purpose="review")
     for (run, step), verdict in verdicts.items():
-        review.told(run, step, verdict)
-    graphs, labels = review.reviewed("the person on duty")
-    write_jsonl(path, graphs, labels)
-    print(review.describe())
+        store.label(run, step, verdict, by="the person on duty")
+    command = ["label", problems, "--review", filter, "--no-page", "-o", reviewed]
+    print("skdcf label asked.jsonl --review filter.skops:", flush=True)
+    if main([*command, "--annotator", "the person on duty"]):
+        raise SystemExit("the review cannot be read")
+    data = read_jsonl(reviewed)
     try:
-        cf.calibrate(graphs, labels)
+        cf.calibrate(data.graphs, data.labels)
     except ValueError as error:
         print(f"to calibrate on these verdicts is refused: {str(error)[:70]}...")
     else:

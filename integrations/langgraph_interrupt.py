@@ -32,6 +32,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
+offline.print_versions("langgraph", "langchain-core")
 cf = fitted_filter()
 
 
@@ -137,6 +138,6 @@ print(
     f"segments at most {ALPHA * n_segments:.1f} are to be expected"
 )
 with tempfile.TemporaryDirectory() as folder:
-    save_review(Path(folder) / "review.jsonl", cf, asked_about, verdicts)
+    save_review(Path(folder), cf, asked_about, verdicts)
 assert 0 < len(asked_about) < n_runs * N_STEPS and n_wrong <= 2 * ALPHA * n_segments
 offline.finish("langgraph")

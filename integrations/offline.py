@@ -17,6 +17,11 @@ os.environ |= {
 attempts = []
 
 
+def print_versions(*packages):
+    """Print with what an example was run."""
+    print(", ".join(f"{name} {version(name)}" for name in ("skdcf", *packages)))
+
+
 def refuse(self, address):
     """Stand for `socket.connect`: nothing is connected, and who tried is remembered."""
     attempts.append(address)

@@ -58,10 +58,10 @@ CLEAR = 0.05  # p-value below which a change gets its star
 
 
 def read(folder):
-    """Saved experiments by name, and what two programs printed."""
+    """Saved experiments by name, and what three programs printed."""
     files = [path for path in folder.glob("*.json") if path.stem != "headline"]
     saved = {path.stem: json.loads(path.read_text("utf-8")) for path in files}
-    for name in ("online", "rivals"):
+    for name in ("online", "rivals", "agents"):
         path = folder / f"{name}.txt"
         if path.exists():
             saved[name] = path.read_text("utf-8")
@@ -445,6 +445,24 @@ def written_section(results):
     yield table("True claims kept (coverage)", ["answers", *WRITTEN_LEVELS], rows)
 
 
+def stopped_section(results):
+    """What agents carry out that are stopped at their first doubtful step."""
+    if "agents" not in results:
+        return
+    _, _, table_of_tasks = results["agents"].partition("the same over tasks\n")
+    rows = {}
+    for line in table_of_tasks.partition("\n\n")[0].splitlines()[1:]:
+        scorer, columns, alpha, kept, missed = re.split(r"\s{2,}", line)
+        columns = columns.replace("plain", "position, length, number of calls")
+        cell = f"{kept.replace('+-', '±')} ({missed.replace('+-', '±')})"
+        rows.setdefault(columns, {})[scorer, alpha] = cell
+    header = ["columns", *(f"{scorer}, {alpha}" for scorer, alpha in rows[columns])]
+    yield heading("Agents that are stopped")
+    yield texts.STOPPED
+    cells_of = [[columns, *of_columns.values()] for columns, of_columns in rows.items()]
+    yield table("Good steps carried out (missed)", header, cells_of)
+
+
 def rag_section(results):
     """Conformal-RAG's own score, and other packages, on the data of Conformal-RAG."""
     if "conformal-rag" not in results:
@@ -665,6 +683,7 @@ def results_page(results):
     parts.append(figure("labelled", alt, caption.format(**falls(results))))
     parts += rag_section(results)
     parts += written_section(results)
+    parts += stopped_section(results)
     parts.append(conditions(results))
     return joined(parts)
 

@@ -139,6 +139,11 @@ and in use, so that claims are decided about while the answer is written (:doc:`
 What that costs, with the Neyman-Pearson scorer, over new halves; at each level both keep the
 promise. When claims are passed one by one, {streamed}."""
 
+STOPPED = """\
+Runs of AgentProcessBench (250 of 50 tasks, 2.22 good steps each) up to the first doubtful step,
+with 40 tasks in ``fit``: the mean over the tasks, with its error. "Missed" is the share of runs in
+which a step was carried out that people call wrong. :doc:`agents` has more."""
+
 SUMMARY = """\
 ``auto``, the default of
 `~skdcf.CoherentConformalFilter`, is measured against a logistic regression that gets the same

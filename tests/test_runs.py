@@ -8,6 +8,7 @@ from scipy.stats import betabinom
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.adapters import from_runs
+from skdcf.cli import main
 from skdcf.edges import chain_edges
 
 USER = {"role": "user", "content": "Where was the founder of Acme born?"}
@@ -151,6 +152,81 @@ def test_labels_and_tasks():
 def test_broken_runs_are_named(run, message):
     with pytest.raises(ValueError, match=message):
         from_runs([run])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "hello",
+        says(3),
+        says([3]),
+        says([{"text": 3}]),
+        says([{}]),
+        {"role": "assistant", "tool_calls": "search"},
+        asks(3),
+        asks({"id": "a"}),
+        asks({"id": "a", "function": {}}),
+        asks(call("f", "{}", id=["a"])),
+        {"role": "tool", "tool_call_id": {}, "content": "x"},
+        {"type": "function_call", "name": "f"},
+        {"role": "assistant", "parts": [{"content": "x"}]},
+    ],
+)
+def test_a_message_of_another_shape_is_named(message):
+    sentence = "message 2 is not as any known log has it: a message is an object"
+    with pytest.raises(ValueError, match=sentence):
+        read(USER, says("first"), message, says("last"))
+
+
+@pytest.mark.parametrize("messages", [None, "hello", 3, {"role": "user"}])
+def test_messages_are_a_list(messages):
+    with pytest.raises(ValueError, match="but must be a list of messages"):
+        from_runs([{"task": 1, "messages": messages}])
+
+
+@pytest.mark.parametrize("labels", [[1], {"x": 1}, 1])
+def test_labels_are_by_position(labels):
+    with pytest.raises(ValueError, match="a dict from the position of a step's"):
+        from_runs([{"task": 1, "messages": list(RUN), "labels": labels}])
+
+
+def test_data_never_flows_back_and_makes_no_cycle():
+    """Each of two calls has what the other returned, and a third what comes after it."""
+    messages = [
+        USER,
+        asks(call("f", '{"x": "beta", "y": "later"}')),
+        answers("alpha"),
+        asks(call("g", '{"x": "alpha", "y": "later"}', "b")),
+        answers("beta", "b"),
+        says("done"),
+        asks(call("h", '{"x": "beta"}', "c")),
+        answers("later", "c"),
+    ]
+    graph = read(*messages, edges="data")
+    assert graph.edges.tolist() == [[0, 1], [0, 2], [1, 2], [1, 3]]
+
+
+def test_edges_of_a_file_that_make_a_cycle_are_refused(tmp_path, capsys):
+    path = tmp_path / "steps.jsonl"
+    line = {"claims": ["a", "b"], "edges": [[0, 1], [1, 0]], "labels": [1, 0]}
+    path.write_text(json.dumps(line) + "\n")
+    assert main(["fit", str(path), "-o", str(tmp_path / "m.skops"), "--online"]) == 2
+    assert "cycle" in capsys.readouterr().err
+    assert not (tmp_path / "m.skops").exists()
+
+
+def test_a_name_that_is_used_again_is_that_of_the_latest_call():
+    """Some servers number the calls of each response from 0 on."""
+    graph = read(
+        USER,
+        asks(call("f", "{}")),
+        answers("one"),
+        asks(call("g", "{}")),
+        answers("two"),
+        asks(call("h", '{"x": "two"}')),
+        edges="data",
+    )
+    assert graph.edges.tolist() == [[1, 2]]
 
 
 def test_runs_are_a_list_and_edges_are_known():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 _ROLES = {"human": "user", "ai": "assistant"}
@@ -32,35 +33,62 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]
         With ``role``, ``content``, ``tool_calls`` and ``tool_call_id``.
     """
     messages = _messages_of_spans(run["spans"]) if "spans" in run else run["messages"]
+    if not isinstance(messages, list | tuple):
+        raise ValueError(
+            f"messages is a {type(messages).__name__}, but must be a list of messages"
+        )
     response: list[tuple[int, dict[str, Any]]] = []
     for position, message in enumerate(messages):
-        kind = message.get("type")
-        if kind == "reasoning":
-            continue
+        with naming(position):
+            kind = message.get("type")
+            if kind == "reasoning":
+                continue
 
-        # Calls that follow each other were decided on together, with the text before them.
-        if kind == "function_call":
-            if not response:
-                response = [(position, {"role": "assistant", "tool_calls": []})]
-            call = {"id": message["call_id"], "function": message}
-            response[0][1].setdefault("tool_calls", []).append(call)
-            continue
-        yield from response
-        response = []
+            # Calls that follow each other were decided on together, with the text before them.
+            if kind == "function_call":
+                if not response:
+                    response = [(position, {"role": "assistant", "tool_calls": []})]
+                call = {"id": message["call_id"], "function": message}
+                response[0][1].setdefault("tool_calls", []).append(call)
+                continue
+            yield from response
+            response = []
 
-        if kind == "message" and message.get("role") == "assistant":
-            response = [(position, dict(message))]
-        elif kind == "function_call_output":
-            name, content = message["call_id"], message["output"]
-            yield position, {"role": "tool", "tool_call_id": name, "content": content}
-        elif "parts" in message:
-            for part in _of_parts(message["role"], message["parts"]):
-                yield position, part
-        else:
-            role = message.get("role") or _ROLES.get(str(kind), kind)
-            calls = [*map(_as_function, message.get("tool_calls") or ())]
-            yield position, {**message, "role": role, "tool_calls": calls}
+            if kind == "message" and message.get("role") == "assistant":
+                response = [(position, dict(message))]
+            elif kind == "function_call_output":
+                name, content = message["call_id"], message["output"]
+                yield (
+                    position,
+                    {"role": "tool", "tool_call_id": name, "content": content},
+                )
+            elif "parts" in message:
+                for part in _of_parts(message["role"], message["parts"]):
+                    yield position, part
+            else:
+                role = message.get("role") or _ROLES.get(str(kind), kind)
+                calls = [*map(_as_function, message.get("tool_calls") or ())]
+                yield position, {**message, "role": role, "tool_calls": calls}
     yield from response
+
+
+@contextmanager
+def naming(position: int) -> Iterator[None]:
+    """Name the message whose shape is another one than that of any known form.
+
+    Parameters
+    ----------
+    position : int
+        Of the message in the run.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"message {position} is not as any known log has it: a message is an object with "
+            "a role and a content, which is a text or a list of parts, and calls have an id, "
+            "a name and arguments"
+        ) from error
 
 
 def _as_function(call):

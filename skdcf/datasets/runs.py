@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .fetch import other_answers
-from .messages import chat_messages
+from .messages import chat_messages, naming
 from .records import BROKEN
 
 #: Columns of a step, each computed from the messages up to it.
@@ -95,7 +95,8 @@ def read_run(
         )
     steps = _Steps()
     for position, message in chat_messages(run):
-        steps.read(position, message)
+        with naming(position):
+            steps.read(position, message)
     if not steps.texts:
         raise ValueError("no message has the role 'assistant': the run has no step")
 
@@ -152,7 +153,13 @@ def _words_of_answer(text):
 
 def _labels_of(labels, positions):
     """The label of each step, -1 where nobody judged it."""
-    by_position = {int(position): label for position, label in labels.items()}
+    try:
+        by_position = {int(position): label for position, label in labels.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"labels is {labels!r:.40}, but must be a dict from the position of a step's "
+            "message to 1, 0 or -1"
+        ) from error
     strangers = sorted(set(by_position) - set(positions))
     if strangers:
         raise ValueError(

@@ -101,6 +101,27 @@ def test_answers_are_filtered_and_say_what_was_dropped(fitted):
     assert any("it would be kept from alpha" in r for r in reasons)
 
 
+@pytest.mark.filterwarnings("ignore:written_by")
+def test_somebody_agrees_to_the_cost_once_and_before_the_model_writes(server, fitted):
+    pipeline, _ = fitted
+    asked = []
+
+    def confirm(estimate):
+        asked.append(estimate.n_problems)
+        return len(asked) == 1
+
+    bounded = make_pipeline_for(server.url, confirm_above=0)
+    bounded.extractor.confirm = confirm
+    bounded.filter_ = pipeline.filter_
+    n = len(server.requests)
+    assert len(bounded.answer(questions(2, 31))) == 2
+    assert asked == [2] and len(server.requests) > n
+    n = len(server.requests)
+    with pytest.raises(ValueError, match="nothing was called"):
+        bounded.answer(questions(2, 32))
+    assert len(server.requests) == n
+
+
 def test_chances_and_causes_are_those_of_the_filter(server, fitted):
     """A filter alone is enough for a pipeline, which makes claims as those that calibrated."""
     pipeline, graphs = fitted

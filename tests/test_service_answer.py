@@ -279,11 +279,13 @@ def test_services_that_cannot_answer_say_so_at_once(written, server, capsys, tmp
 def test_an_answer_that_costs_too_much_is_refused_before_the_first_call_on_it(
     written, server
 ):
-    app = app_of(written, server, confirm_above=100)
+    app = app_of(written, server, confirm_above=8000)
     n = len(server.requests)
-    status, reply, _ = ask(app, answer="12 + 5 = 17.\n" * 50)
-    assert status == 413 and "more than the service pays" in reply["error"]
-    assert len(server.requests) == n
+    for record in ({"answer": "12 + 5 = 17.\n" * 500}, {"question": QUESTION * 1000}):
+        status, reply, _ = ask(app, **record)
+        assert status == 413 and "more than the service pays" in reply["error"]
+        assert len(server.requests) == n
+    assert ask(app)[0] == 200
 
 
 @pytest.mark.filterwarnings("ignore:written_by")

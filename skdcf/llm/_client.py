@@ -367,15 +367,17 @@ def share_of_limit(client, estimate):
 
 
 def check_budget(client, estimate, confirm, n_done=0):
-    """ValueError if the estimate is above the client's limit and nobody agrees to it."""
+    """Whether somebody agreed to an estimate above the client's limit; ValueError if nobody did."""
     unit, limit = client._limit()
-    if getattr(estimate, unit) > limit and not (confirm or _ask)(estimate):
+    is_above = getattr(estimate, unit) > limit
+    if is_above and not (confirm or _ask)(estimate):
         raise ValueError(
             (f"{n_done} answers are done" if n_done else "nothing was called")
             + f": {estimate}. That is above confirm_above={limit:g} ({unit}) and was not "
             "agreed to. Raise confirm_above of the ChatClient, or pass "
             "confirm=lambda estimate: True"
         )
+    return is_above
 
 
 def _ask(estimate):

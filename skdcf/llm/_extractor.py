@@ -601,8 +601,11 @@ class ClaimExtractor(TransformerMixin, Settings):
         metadata |= {"flags": list(flags)} if flags else {}
         return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
 
-    async def _extracting(self, run, X, on_failure, *, write=False):
-        """What `extract` returns; ``run`` is one of a client's ways to do work."""
+    async def _extracting(self, run, X, on_failure, *, write=False, agreed=False):
+        """What `extract` returns; ``run`` is one of a client's ways to do work.
+
+        Where its cost is ``agreed`` to, nobody is asked.
+        """
         self.validate()
         client = clients.as_client(self.client)
         answers = read_answers(X, ask=write)
@@ -615,7 +618,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         for part in filter(None, (answers[:first], answers[first:])):
             if done:  # what the first ones needed says what the others will
                 estimate = self._estimated(client, part, part, done)
-            if done or not asks_later:
+            if not agreed and (done or not asks_later):
                 clients.check_budget(client, estimate, self.confirm, len(done))
             results, usage = await run(
                 client, part, self._extract, self.model, show=self.verbose

@@ -649,13 +649,20 @@ class ConformalFactualityPipeline(Settings):
         extraction = self._compare_origin(items)
         client = clients.as_client(self.extractor.client)
 
+        agreed = False
+        if any(item.answer is None for item in items):
+            estimate = await self.extractor._estimating(run, client, items)
+            agreed = clients.check_budget(client, estimate, self.extractor.confirm)
+
         async def each(items, work):
             done, _ = await run(client, items, work, self.extractor.model)
             clients.raise_first(done)
             return done
 
         asked, chats = zip(*await each(items, self._ask), strict=True)
-        extracted = await self.extractor._extracting(run, asked, "abstain")
+        extracted = await self.extractor._extracting(
+            run, asked, "abstain", agreed=agreed
+        )
         batch = GraphBatch.from_graphs(
             [made_as(e.graph, extraction) for e in extracted]
         )

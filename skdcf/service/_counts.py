@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 #: Upper ends of the steps of a histogram, in seconds.
 _STEPS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0]
-_STEPS += [10.0, 30.0, 60.0, 120.0]
+_STEPS += [10.0, 30.0, 60.0, 120.0, 300.0, 600.0]
 
 
 class Counts:

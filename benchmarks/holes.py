@@ -370,9 +370,9 @@ def memory_online(n_claims, _):
     chain = np.stack([np.arange(n_claims - 1), np.arange(1, n_claims)], axis=1)
     X = GraphBatch.from_arrays(rng.random((n_claims, 1)), [0, n_claims], chain)
     tracemalloc.start()
-    begin = time.perf_counter()
+    begin = time.process_time()
     cf.predict(X)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     peak = tracemalloc.get_traced_memory()[1]
     return f"{seconds:.2f} s, {peak / 2**20:,.0f} MiB"
 
@@ -385,10 +385,10 @@ def stream_online(n_claims, _):
         {"text": f"{i}", "parents": [i - 1] if i else [], "features": [r]}
         for i, r in enumerate(rng.random(n_claims))
     )
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in cf.stream(claims):
         pass
-    return f"{time.perf_counter() - begin:.2f} s"
+    return f"{time.process_time() - begin:.2f} s"
 
 
 def cases():

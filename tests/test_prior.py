@@ -305,6 +305,26 @@ def test_they_calibrate_by_no_door(name, every_prior_has_seen):
         release_claims(cf, batch, 0.1)
 
 
+@pytest.mark.parametrize("name", SEEN_BY)
+def test_other_wordings_of_a_question_go_with_it(name, every_prior_has_seen):
+    """Twenty answers have ten names; the prior knows the text of every second answer."""
+    batch, labels = among(10, 100)
+    names = np.r_[np.arange(80), np.repeat(np.arange(80, 90), 2)]
+    rows = np.r_[
+        np.arange(80), np.stack([np.arange(80, 90), np.arange(90, 100)]).T.flat
+    ]
+    batch, y = batch[rows], [batch.split(labels)[i] for i in rows]
+    cf = HardCF(SEEN_BY[name](), random_state=0)
+    with pytest.warns(SettingWarning, match="20 of 100 problems have questions that"):
+        fitted = clone(cf).fit(batch, y, groups=names)
+    trained, calibrated = fitted.seen(batch, names)
+    assert trained[80:].all() and not calibrated[80:].any()
+    with pytest.raises(ValueError, match="all 20 problems have questions that"):
+        fitted.calibrate(batch[80:], y[80:], groups=names[80:])
+    with pytest.raises(ValueError, match="19 other problems have questions that"):
+        release_claims(fitted, batch[80:], 0.1, groups=names[80:])
+
+
 def test_where_columns_learn_they_are_set_aside_after_the_split(every_prior_has_seen):
     class Same(TransformerMixin, BaseEstimator):
         """Learns nothing, but does not say so."""

@@ -319,7 +319,7 @@ class ConformalFilter(Settings):
             view = replace(view, labels=labels).take(np.flatnonzero(people))
             seen = seen[people]
             rows = rows[people]
-        aside = _fit.known_to_priors(self.scorer_, view.scored)
+        aside = _fit.known_to_priors(self.scorer_, view.scored, seen.question)
         if aside.all():
             raise ValueError(
                 f"all {len(aside)} problems have questions that the public prior in the "
@@ -675,7 +675,8 @@ class ConformalFilter(Settings):
             same_question, _ = hashes.among(kept)
             known.append(same_question | np.isin(hashes.content, kept["content"]))
         trained, calibrated = known
-        return trained | _fit.known_to_priors(self.scorer_, batch), calibrated
+        trained |= _fit.known_to_priors(self.scorer_, batch, hashes.question)
+        return trained, calibrated
 
     # ------------------------------------------------------------------ filter problems
 

@@ -174,23 +174,26 @@ def _unlabelled(view):
     return replace(view, labels=np.full_like(view.labels, -1))
 
 
-def known_to_priors(scorer, problems):
-    """Find the problems with questions that a public prior in a scorer was learnt from."""
+def known_to_priors(scorer, problems, question):
+    """Find the problems with questions that a public prior in a scorer was learnt from.
+
+    It knows them by their texts; answers to the same question in other words go with them.
+    """
     known = np.zeros(len(problems), dtype=bool)
     for prior in scorer.priors:
         known |= prior.saw(problems)
-    return known
+    return np.isin(question, question[known])
 
 
-def _known_to_prior(scorer, problems, rows=None):
+def _known_to_prior(fit, rows=None):
     """The problems to set aside, since a public prior was learnt from their questions.
 
     None where there are none, and where they are more than a fifth of the problems (or of
     those in some rows): the prior then refuses the fit, or is left out of a mixture.
     """
-    if not scorer.priors:
+    if not fit.scorer.priors:
         return None
-    known = known_to_priors(scorer, problems)
+    known = known_to_priors(fit.scorer, fit.view.scored, fit.hashes.question)
     counted = known if rows is None else known[rows]
     if not known.any() or counted.mean() > MOST_ASIDE:
         return None
@@ -212,7 +215,7 @@ def _drop_known_before_split(fit):
 
     They go before the split, which is sized so that no rank is lost.
     """
-    known = _known_to_prior(fit.scorer, fit.view.scored)
+    known = _known_to_prior(fit)
     if known is None:
         return fit
     rest = np.flatnonzero(~known)
@@ -233,7 +236,7 @@ def _learn_columns(filter, fit, training_rows, calibration_rows):
     sides have lost these problems after they were sized, so that a rank may be lost.
     """
     _fit_columns(filter, fit, fit.view.take(training_rows))
-    fit.aside = _known_to_prior(fit.scorer, fit.view.scored, training_rows)
+    fit.aside = _known_to_prior(fit, training_rows)
     if fit.aside is None:
         return training_rows, calibration_rows
     training_rows = training_rows[~fit.aside[training_rows]]

@@ -28,7 +28,7 @@ def shown_masks(
     batch = view.passed
     seen = seen_of(batch, groups)
     refuse_trained(batch, seen, filter._trained)
-    known = known_to_priors(filter.scorer_, view.scored)
+    known = known_to_priors(filter.scorer_, view.scored, seen.question)
     if known.any():
         raise ValueError(
             f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "

@@ -1,6 +1,7 @@
 """What made the problems is compared at every door; one answer per question calibrates."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -15,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity, NearestNeighbors
 from sklearn.preprocessing import FunctionTransformer
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_origin
+from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_origin, load, save
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
 from skdcf.evaluation import CalibratedSearch, compare_filters
@@ -105,12 +106,39 @@ def test_columns_that_are_taken_away_read_edges_still():
 def test_what_is_there_has_to_stay_there(name):
     X, y = problems(20, **{name: ["another text"]})
     cf = HardCF(0).fit(X, y, groups=False)
-    cf.predict([problem(seed=50, **{name: ()})])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GuaranteeWarning)  # of another number of them
+        cf.predict([problem(seed=50, **{name: ()})])
     with pytest.raises(ValueError, match=name):
         cf.predict([*X, problem(seed=50)])
     bare = HardCF(0).fit(*problems(20))
     with pytest.raises(ValueError, match=name):
         bare.predict(X[:1])
+
+
+@pytest.mark.parametrize(("n_now", "warned"), [(1, True), (4, False), (9, True)])
+def test_another_number_of_alternatives_is_told(n_now, warned, tmp_path):
+    """With one where ten calibrated, .17 was missed for .1: one agrees with itself."""
+    X = [problem(seed=i, alternatives=["another"] * (3 + i % 3)) for i in range(30)]
+    cf = HardCF(0).fit(X, problems(30)[1], groups=False)
+    cf = load(save(cf, tmp_path / "filter.skops"))
+    new = [problem(seed=50 + i, alternatives=["another"] * n_now) for i in range(3)]
+    blank = problem(seed=60, alternatives=["another", "a third", "a fourth", " "])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cf.predict([*new, blank])
+    told = [str(w.message) for w in caught if "alternatives" in str(w.message)]
+    assert len(told) == warned
+    expected = f"3 of 4 problems have more or fewer alternatives .* {n_now} where these"
+    assert all(re.match(expected, text) for text in told)
+    # What is to calibrate sets the number.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        cf.calibrate(new, [[1, 0]] * 3, groups=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GuaranteeWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
+        cf.predict(new)
 
 
 # --- origin

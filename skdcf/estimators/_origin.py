@@ -43,7 +43,7 @@ MADE = {
 }
 _AS_SAMPLED = "none, as sampled"  # where no rule chose
 _MOST = 0.9  # share of problems with edges that counts as nearly all
-_FEW = 0.05  # share of labels by a model above which there is a warning
+_FEW = 0.05  # share of what is not as it should be above which there is a warning
 _NOTHING = "nothing false"
 
 _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
@@ -136,6 +136,12 @@ def origin_of(filter, batch, labelled):
         column = getattr(batch, name)
         present = [False] if column is None else [value is not None for value in column]
         origin[name] = _distinct(present)
+    if batch.alternatives is not None:
+        origin["n_alternatives"] = [
+            sum(not text.isspace() for text in texts if text)
+            for texts in batch.alternatives
+            if texts is not None
+        ]
 
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}  # as ordered sets
     text_of: dict[int, str | None] = {}  # one dict often stands for a whole file
@@ -186,6 +192,8 @@ def compare_origin(filter, origin, *, new=False):
     for name, text in PARTS.items():
         _compare_presence(name, text, origin.get(name, []), calibrated.get(name))
     _warn_of_edges(origin, calibrated)
+    if not new:
+        _warn_of_alternatives(origin, calibrated)
     accepted = []
     for name, text in MADE.items():
         values = origin.get(name, [])
@@ -198,6 +206,7 @@ def compare_origin(filter, origin, *, new=False):
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
         for name in ("share_with_edges", "judged", "judges"):
             kept[name] = origin.get(name, [])
+        kept["n_alternatives"] = sorted(set(origin.get("n_alternatives", [])))
         filter.origin_ = kept
 
 
@@ -242,6 +251,23 @@ def _warn_of_edges(origin, calibrated):
             "all problems that calibrated have one claim, and some of these have several, of "
             "which it is not known what builds on what. Nothing told how errors come together "
             "in an answer: calibrate on answers of several claims",
+            GuaranteeWarning,
+        )
+
+
+def _warn_of_alternatives(origin, calibrated):
+    """Warn where answers are compared with more or fewer others than at calibration."""
+    before = calibrated.get("n_alternatives")
+    now = np.array(origin.get("n_alternatives", []))
+    if not before or not len(now):
+        return
+    outside = (now < min(before)) | (now > max(before))
+    if outside.mean() > _FEW:
+        warn(
+            f"{int(outside.sum())} of {len(now)} problems have more or fewer alternatives than "
+            f"those that calibrated, such as {now[outside][0]} where these have {min(before)} to "
+            f"{max(before)}. How far answers agree depends on the number of the others, so that "
+            "the promise does not hold: sample as many as for calibration",
             GuaranteeWarning,
         )
 

@@ -220,6 +220,8 @@ def _is_per_problem(y):
 def with_names(view, guarantee):
     """The problems as passed, with those columns of the scorer's that a guarantee names."""
     passed = view.passed
+    if view.scored is passed:
+        return passed
     columns = view.scored.feature_names or ()
     rows = () if passed.metadata is None else passed.metadata
     keys = {key for row in rows for key in row or ()}
@@ -229,7 +231,7 @@ def with_names(view, guarantee):
         for name in guarantee.entries
         if isinstance(name, str) and name in columns and name not in available
     ]
-    if view.scored is passed or not names:
+    if not names:
         return passed
     table = view.scored.features[:, [columns.index(name) for name in names]]
     if not passed.feature_names:

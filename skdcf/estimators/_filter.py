@@ -973,7 +973,7 @@ class ConformalFilter(Settings):
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
         guarantee = self.calibration_.guarantee  # the caller's may have changed
-        if self._resolved().functions != guarantee.functions:
+        if not guarantee.shares_functions(self._resolved()):
             raise ValueError(
                 "guarantee has other functions for by or weight than at calibration: call "
                 "calibrate or fit again"

@@ -228,9 +228,22 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """The entries of by: those of a list, or the one that it is."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
-    @property
-    def functions(self) -> list[Any]:
-        """Plain functions among by and weight, which are compared as objects."""
+    def shares_functions(self, guarantee: Guarantee) -> bool:
+        """Whether by and weight of another guarantee hold the same plain functions.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            The other one.
+
+        Returns
+        -------
+        bool
+            Functions are compared as objects, since two may have one name.
+        """
+        return self._functions() == guarantee._functions()
+
+    def _functions(self):
         every = *self.entries, self.weight
         return [f for f in every if isinstance(f, FunctionType)]
 

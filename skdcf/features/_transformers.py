@@ -261,25 +261,6 @@ class OptionalColumns(GraphTransformer):
     optional: bool = False
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Look whether the problems bring it; nothing is learned.
-
-        Parameters
-        ----------
-        X : GraphBatch or sequence of ReasoningGraph
-            Problems.
-        y : object, optional
-            Ignored.
-
-        Returns
-        -------
-        self
-            The fitted transformer.
-
-        Raises
-        ------
-        ValueError
-            If the texts of a problem are not known.
-        """
         batch = as_batch(X)
         self.used_ = not self.optional or self._is_there(batch)
         return super().fit(batch)
@@ -388,13 +369,6 @@ class GraphUnion(GraphTransformer, _BaseComposition):
         return [member for _, member in self.transformer_list]
 
     def does_learn(self) -> bool:
-        """Whether a member learns from the problems that it is given.
-
-        Returns
-        -------
-        bool
-            True if one of them does.
-        """
         return any(member.does_learn() for member in self._members)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -386,13 +386,6 @@ class ClaimTransformer(GraphTransformer):
     transformer: BaseEstimator
 
     def does_learn(self) -> bool:
-        """Whether the transformer learns, which scikit-learn's tags say.
-
-        Returns
-        -------
-        bool
-            True where scikit-learn's tags do not say that it needs no fit.
-        """
         return learns(self.transformer)
 
     def fit(self, X: Graphs, y: Any = None) -> Self:

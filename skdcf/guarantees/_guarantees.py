@@ -559,65 +559,14 @@ class NoFalseClaim(Guarantee):
     def scores(
         self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
     ) -> NDArray[Any]:
-        """The (max_false + 1)-th smallest path risk of a claim not known to be true.
-
-        Parameters
-        ----------
-        path_risk : ndarray of shape (n_claims,)
-            Path risk of each claim.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as false.
-        offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
-
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            The score of each problem.
-        """
         return allowing_scores(path_risk, labels, offsets, self.max_false)
 
     def loss(
         self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
     ) -> NDArray[Any]:
-        """Whether more than max_false claims were kept that are not known to be true.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as false.
-        kept : ndarray of shape (n_claims,)
-            Whether each claim is kept.
-        offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_problems,)
-            The loss of each problem.
-        """
         return segment_sum(kept & (labels != 1), offsets) > self.max_false
 
     def leave_one_out(self, steps: Steps, risks: PathRisks) -> NDArray[np.float64]:
-        """Level of each claim when all other problems calibrate it.
-
-        Parameters
-        ----------
-        steps : Steps
-            Where, and by how much, the loss of each calibration problem grows.
-        risks : PathRisks
-            Of the same problems, without weights, and in groups that do not overlap.
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-            The smallest level of each claim.
-
-        Raises
-        ------
-        ValueError
-            With weights, or groups that overlap.
-        """
         if risks.weights is not None:
             return super().leave_one_out(steps, risks)
         if risks.groups is not None:
@@ -796,82 +745,21 @@ class ExpectedFalse(Guarantee):
     def scores(
         self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
     ) -> NDArray[Any]:
-        """The threshold up to which nothing is lost.
-
-        Parameters
-        ----------
-        path_risk : ndarray of shape (n_claims,)
-            Path risk of each claim.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as false.
-        offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
-
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            The score of each problem.
-        """
         return self.steps(path_risk, labels, offsets).first()
 
     def steps(
         self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
     ) -> Steps:
-        """Where the count, or the running maximum of the share, grows.
-
-        Parameters
-        ----------
-        path_risk : ndarray of shape (n_claims,)
-            Path risk of each claim.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as false.
-        offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
-
-        Returns
-        -------
-        Steps
-            The steps of all problems.
-        """
         return LOSSES[self.of][0](path_risk, labels, offsets)
 
     def loss(
         self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
     ) -> NDArray[Any]:
-        """Number, or share, of the kept claims that are not known to be true.
-
-        Parameters
-        ----------
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as false.
-        kept : ndarray of shape (n_claims,)
-            Whether each claim is kept.
-        offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
-
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            The loss of each problem.
-        """
         false = segment_sum(kept & (labels != 1), offsets)
         return LOSSES[self.of][2](false, segment_sum(kept, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        """The bound that is meant: what was asked for, else ``bound``, else alpha.
-
-        Parameters
-        ----------
-        alpha : float or None
-            The level that is asked for.
-        own : float
-            The level of the filter.
-
-        Returns
-        -------
-        float
-            The level in force.
-        """
+        # What was asked for, else ``bound``, else the alpha of the filter.
         if alpha is not None:
             check_number("the level", alpha, 0)
             return float(alpha)
@@ -880,37 +768,11 @@ class ExpectedFalse(Guarantee):
         return float(bound)
 
     def for_level(self, alpha: float) -> ExpectedFalse:
-        """The same promise with alpha for the bound.
-
-        Parameters
-        ----------
-        alpha : float
-            The level that is asked for.
-
-        Returns
-        -------
-        ExpectedFalse
-            The guarantee for that level.
-        """
         return clone(self).set_params(bound=None)
 
     def largest_loss(
         self, path_risk: NDArray[Any], offsets: NDArray[Any]
     ) -> NDArray[Any] | float:
-        """The number of claims kept, or 1 where the loss is a share.
-
-        Parameters
-        ----------
-        path_risk : ndarray of shape (n_claims,)
-            Path risk of each claim.
-        offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
-
-        Returns
-        -------
-        float, or ndarray of shape (n_claims,)
-            The bound for each claim, or one for all.
-        """
         return LOSSES[self.of][1](path_risk, offsets)
 
     def _asked(self, n, level):

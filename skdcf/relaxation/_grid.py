@@ -153,58 +153,15 @@ class GridRelaxation(Relaxation):
             )
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
-        """Lay out thresholds and cells, ancestor weights and the cells of false claims.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The training problems.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false; -1 unknown, which is neither.
-
-        Returns
-        -------
-        GridPlan
-            What the other methods take.
-        """
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
-        """Compute the soft conformal threshold: the k-th smallest score, k = max(1, rank).
-
-        The rank is 0 for small training sets only to be raised to 1 here; at
-        deployment 0 means that nothing is kept.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_problems,)
-            From `soft_scores`.
-        alpha : float
-            Level to train for, in (0, 1).
-
-        Returns
-        -------
-        float
-            The soft threshold.
-        """
+        # A rank of 0, which small training sets have, is raised to 1 here and only here: in use
+        # it means that nothing is kept.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
     def value_and_grad(self, plan: Any, alpha: float) -> GridStep:
-        """Return the loss with a gradient written by hand, as `Relaxation` says.
-
-        Parameters
-        ----------
-        plan : GridPlan
-            From `plan`.
-        alpha : float
-            Level to train for, in (0, 1).
-
-        Returns
-        -------
-        callable
-            The step of this plan and level.
-        """
         return GridStep(self, plan, alpha)
 
     def state(self, risk: NDArray[Any], plan: Any) -> Any:

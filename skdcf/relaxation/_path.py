@@ -375,20 +375,6 @@ class PathRelaxation(Relaxation):
     max_temperature: float = 0.0
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
-        """Plan the problems and the deciding false claims.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The training problems.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false; -1 unknown, which is neither.
-
-        Returns
-        -------
-        PathPlan
-            What the other methods take.
-        """
         # An unknown claim is no error, so it does not hide errors below it either.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
@@ -430,20 +416,6 @@ class PathRelaxation(Relaxation):
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
     def value_and_grad(self, plan: Any, alpha: float) -> PathStep | None:
-        """Return the loss with a gradient by hand, where ``max_temperature`` is 0.
-
-        Parameters
-        ----------
-        plan : PathPlan
-            From `plan`.
-        alpha : float
-            Level to train for, in (0, 1).
-
-        Returns
-        -------
-        callable, or None if ``max_temperature`` is above 0
-            The step of this plan and level.
-        """
         return None if self.max_temperature else PathStep(self, plan, alpha)
 
     def state(self, risk: NDArray[Any], plan: Any) -> NDArray[Any]:

@@ -146,18 +146,6 @@ class ClassifierScorer(Scorer):
         return self.estimator_.predict_proba(X)[:, 1]
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """The log odds as a weighted sum, where the classifier is linear.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        LinearForm or None
-            The form; None where the scorer is not linear.
-        """
         table = self.table_
         if not (_is_linear(self.estimator_) if table is None else not len(table.root)):
             return None

@@ -350,18 +350,6 @@ class NeymanPearsonScorer(Scorer):
         return self.table_.log_odds(X, self._chance) / self.table_.n_hazards
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim: minus its log price.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        ndarray of shape (n_claims,)
-            The confidence of each claim.
-        """
         return self._price(self.hazard(batch), batch)
 
     def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:

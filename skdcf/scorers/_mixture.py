@@ -159,41 +159,9 @@ class MixtureScorer(Scorer):
         return any(m.uses_relaxation for m in self._fresh_members().values())
 
     def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
-        """Fit the members and weigh them.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown.
-        task : Task, optional
-            What the filter tells about the fit.
-
-        Returns
-        -------
-        self
-            The scorer itself, fitted.
-        """
         return self._fit_into([self], batch, labels, [task or Task()])[0]
 
     def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
-        """One mixture per task; members that know no alpha are fitted once.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown.
-        tasks : list of Task
-            One for each level.
-
-        Returns
-        -------
-        list of MixtureScorer
-            One fitted scorer for each level.
-        """
         fresh = [clone(self) for _ in tasks]
         return self._fit_into(fresh, batch, labels, tasks)
 

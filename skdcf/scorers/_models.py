@@ -242,25 +242,7 @@ class ConformalScorer(Scorer):
         return self._adopt(results[0])
 
     def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
-        """One trained scorer per task, from one start.
-
-        The tasks differ in ``alpha`` alone. All else is read from the first of them, its
-        source of randomness too.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown.
-        tasks : list of Task
-            One for each level.
-
-        Returns
-        -------
-        list of ConformalScorer
-            One fitted scorer for each level.
-        """
+        # All but alpha is read from the first task, its source of randomness too.
         results = self._train(batch, labels, tasks)
         return [clone(self)._adopt(training_result) for training_result in results]
 
@@ -305,18 +287,6 @@ class ConformalScorer(Scorer):
         return self.standardizer_.raw_weights(self.params_) / self.scale_
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """The confidence as a weighted sum, where the model is linear.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        LinearForm or None
-            The form; None where the scorer is not linear.
-        """
         if type(self.model_) is not LinearScorer:
             return None
         weights = self.coef_

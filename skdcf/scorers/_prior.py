@@ -180,13 +180,6 @@ class PublicPrior(Scorer):
         return json.loads(self._card)
 
     def columns_read(self) -> tuple[str, ...] | None:
-        """Names of the columns that the hazards read.
-
-        Returns
-        -------
-        tuple of str
-            The names; None where all columns are read.
-        """
         return self.columns_
 
     @property

@@ -376,30 +376,9 @@ class FeatureScorer(Scorer):
     feature: str | int
 
     def columns_read(self) -> tuple[str, ...] | None:
-        """The feature, where it is given by name.
-
-        Returns
-        -------
-        tuple of str or None
-            The names; None where all columns are read.
-        """
         return (self.feature,) if isinstance(self.feature, str) else None
 
     def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
-        """Check that the feature is there.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-        labels, task : object, optional
-            Not looked at.
-
-        Returns
-        -------
-        self
-            The scorer itself, fitted.
-        """
         column_of(self.feature, batch)
         return self
 
@@ -407,18 +386,6 @@ class FeatureScorer(Scorer):
         return need_features(batch)[:, column_of(self.feature, batch)]
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """Weight 1 for the feature and 0 for all others.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        LinearForm
-            The form; None where the scorer is not linear.
-        """
         weights = np.zeros(need_features(batch).shape[1])
         weights[column_of(self.feature, batch)] = 1.0
         return LinearForm.unbounded(weights)
@@ -483,18 +450,7 @@ class FrequencyScorer(FeatureScorer):
         return np.where(np.isnan(below), column, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """The form of `FeatureScorer`, where no other claim enters.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        LinearForm, or None with ``beta_mix`` above 0
-            The form; None where the scorer is not linear.
-        """
+        # Where other claims enter, it is not linear in the features of its own.
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 

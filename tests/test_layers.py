@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from fnmatch import fnmatch
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -95,6 +96,80 @@ OF_THE_ROOM = {
 }
 
 
+# What rooms take from modules of others beyond their ``__all__``, which is for users. A
+# room offers the others these names and no more; one that nobody takes is struck out.
+TAKEN = {
+    "cli": "main",
+    "datasets.jsonl": "bunch_of describe_faults format_jsonl read_lines",
+    "datasets.records": (
+        "BROKEN OWN Problem USUAL build_dataset format_problem jsonl_schema "
+        "line_reader parts_of_schema plain read_problem spread"
+    ),
+    "datasets.runs": "answers_of_other_runs read_run",
+    "estimators": (
+        "CoherentConformalFilter PROMISED SingleFeatureCF accept_origin "
+        "compare_origin count_as_trained decide largest_risks origin_of "
+        "reason_in_force reason_sent_with refuse_without_hazards shown_masks"
+    ),
+    "evaluation.compare": "seeded",
+    "exceptions": "SearchWarning SettingWarning",
+    "features.columns": (
+        "apply_columns carry_columns fit_columns learns list_looking_ahead reads_edges"
+    ),
+    "graphs": "GraphBatch Labels Problems ReasoningGraph labels_from_first_error",
+    "graphs.hashes": (
+        "Seen hash_text mix most_answers problem_digest question_hashes text_code"
+    ),
+    "graphs.labels": "LABELS LABEL_WORDS Labels read_column read_labels",
+    "graphs.problems": (
+        "GROUP Groups Problems as_one as_set pack_graphs read_groups read_weights "
+        "seen_of"
+    ),
+    "graphs.ragged": (
+        "flatten offsets_of pass_all ranges reduce_segments segment_ids sort_small"
+    ),
+    "graphs.sources": "KINDS SOURCES UNSURE iterate_sources read_sources unsure_claims",
+    "guarantees": "OneThreshold PathRisks PerGroup refuse_dependence",
+    "labelling": "exchange",
+    "labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
+    "llm": (
+        "EndpointError FilteredAnswer Frequency SampleAnswers SemanticJudge Usage "
+        "Verify check_writer split_sentences"
+    ),
+    "metrics": "mean_interval",
+    "ops.ancestors": "find_highest pass_on sum_ancestors",
+    "ops.chance": "chance_of_error fit_frailty",
+    "ops.conformal": (
+        "Steps claim_alpha conformal_rank conformal_threshold count_steps "
+        "count_up_to fewest_of_rank leave_one_out_alpha problems_needed "
+        "share_steps shown_rank staircase whole_count"
+    ),
+    "ops.graph_metrics": "METRICS PAPER_METRICS check_size compute_metrics",
+    "ops.hard": (
+        "allowing_scores below_true_claims coherent_labels last_safe_thresholds "
+        "nonconformity_scores path_risk path_risk_of_errors segment_max "
+        "segment_min segment_sum"
+    ),
+    "ops.overlap": "overlap_threshold",
+    "ops.price": "log_price",
+    "ops.segments": "Segments take",
+    "ops.soft": (
+        "log1mexp neural_sort neural_sort_step path_retention quantile_root "
+        "quantile_slope smooth_quantile soft_nonconformity_scores soft_path_risk"
+    ),
+    "ops.soft_grid": (
+        "GridLayout LARGEST block_product gated_weights grid_retention "
+        "log_coherence log_keep soft_supremum threshold_grid violation"
+    ),
+    "scorers.making": "as_scorer does_learn without_training",
+    "service": "JsonFormatter",
+    "training.loop": "train",
+    "training.preparing": (
+        "Standardizer hold_out holdout_count noise_columns number_groups"
+    ),
+}
+
+
 def place(path):
     return path.relative_to(PACKAGE).as_posix()
 
@@ -168,6 +243,44 @@ def private_of_others(path):
                 yield name
 
 
+@cache
+def listed(module):
+    """The names in ``__all__`` of a module, such as "ops.hard"; None where it is none."""
+    path = PACKAGE.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not path.exists():
+        return None
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def taken_from_others(path):
+    """Pairs (module, name) of what a file takes from other rooms beyond ``__all__``."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        base = base_of(path, node) if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names if base.partition(".")[0] == "skdcf" else ():
+            module = base.removeprefix("skdcf").strip(".")
+            whole = f"{module}.{alias.name}".strip(".")
+            if whole.split(".")[0] == room(path) or whole.startswith("_"):
+                continue
+            if listed(whole) is not None:  # a module, of which attributes are taken
+                taken = attributes_of(alias.asname or alias.name, tree)
+                yield from ((whole, name) for name in taken - listed(whole))
+            elif module and alias.name not in listed(module):
+                yield module, alias.name
+
+
+def attributes_of(name, tree):
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name
+    }
+
+
 def external(path):
     """Pairs (package, whether it is imported as soon as the file is)."""
     return {(name.split(".")[0], at_top) for name, at_top in imports(path)}
@@ -202,6 +315,18 @@ def test_every_room_has_a_floor():
 def test_private_modules_are_private():
     found = {place(path): list(private_of_others(path)) for path in python_files()}
     assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_rooms_take_from_others_what_is_listed():
+    taken = {}
+    for path in python_files():
+        for module, name in taken_from_others(path):
+            taken.setdefault(module, {}).setdefault(name, place(path))
+    listed = {(module, name) for module in TAKEN for name in TAKEN[module].split()}
+    pairs = {(module, name) for module in taken for name in taken[module]}
+    new = [f"{taken[m][n]} takes {n} of {m}" for m, n in sorted(pairs - listed)]
+    assert not new, "add to TAKEN, or use what is there: " + "; ".join(new)
+    assert not listed - pairs, f"nobody takes these: {sorted(listed - pairs)}"
 
 
 def test_tests_go_through_the_public_face():

@@ -189,9 +189,19 @@ def python_files():
     return sorted(PACKAGE.rglob("*.py"))
 
 
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path):
     """Pairs (dotted module, whether it is imported as soon as the file is)."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return list(_imports(path))
+
+
+def _imports(path):
+    tree = tree_of(path)
     inside = {
         node
         for function in ast.walk(tree)
@@ -250,7 +260,7 @@ def listed(module):
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if not path.exists():
         return None
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return set(ast.literal_eval(node.value))
     return set()
@@ -258,7 +268,7 @@ def listed(module):
 
 def taken_from_others(path):
     """Pairs (module, name) of what a file takes from other rooms beyond ``__all__``."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     for node in ast.walk(tree):
         base = base_of(path, node) if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names if base.partition(".")[0] == "skdcf" else ():

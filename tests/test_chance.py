@@ -118,6 +118,20 @@ def test_what_follows_the_first_claim_that_is_not_known_to_be_true_does_not_ente
     )
 
 
+@pytest.mark.parametrize("share_false", [0.0, 0.5, 1.0])
+def test_answers_that_are_all_true_or_all_false(share_false):
+    """Nothing differs as much as these: the numbers stay finite, and chances are chances."""
+    n_false = int(400 * share_false)
+    labels = np.r_[np.zeros(5 * n_false, int), np.ones(5 * (400 - n_false), int)]
+    confidence = -np.tile(np.arange(5.0), 400)
+    log_odds = np.zeros(2000)
+    numbers = fit_frailty(log_odds, labels, chains(400), confidence)
+    assert np.isfinite(numbers).all() and numbers[0] > 0
+    stated = chance_of_error(log_odds, np.full(2000, True), chains(400), numbers)
+    assert ((stated >= 0) & (stated <= 1)).all()
+    assert stated[0] == pytest.approx(share_false, abs=0.1)
+
+
 def test_without_any_judged_claim_the_numbers_stay_where_they_are_pulled_to():
     labels = np.full(10, -1)
     found = fit_frailty(np.zeros(10), labels, chains(2), np.zeros(10))

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
+from skdcf.ops.hard import below_true_claims
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
@@ -398,6 +399,32 @@ def test_one_kind_of_label(truth):
         scorer = fit(batch, np.full_like(labels, truth), [0.1])[0]
     assert np.isfinite(scorer.confidence(batch)).all()
     np.testing.assert_allclose(scorer.selection_.weights, softmax([0, 2, 1]))
+    kind = "true" if truth else "false"
+    assert (
+        f"as all {len(labels)} claims that train are {kind}" in scorer.selection_.prior
+    )
+
+
+def test_nothing_was_judged_that_trains():
+    batch, _ = problems(20)
+    with pytest.warns(ConvergenceWarning, match="no training claim"):
+        scorer = fit(batch, np.full(batch.n_claims, -1), [0.1])[0]
+    assert np.isfinite(scorer.confidence(batch)).all()
+    assert "no claim that trains was judged" in scorer.selection_.prior
+
+
+def test_no_claim_below_an_error_was_judged():
+    """As in answers of which people marked the first error: none of these counts as true."""
+    batch, labels = problems(60)
+    labels = labels.astype(int)
+    below_an_error = ~below_true_claims(labels != 0, batch)
+    labels = np.where(below_an_error, -1, labels)
+    assert below_an_error.any()
+    scorer = fit(batch, labels, [0.1])[0]
+    prices = scorer.members_["neyman-pearson"]
+    assert prices.true_after_error_ == 0
+    assert np.isfinite(scorer.confidence(batch)).all()
+    assert 0 < scorer.selection_.weights.min() < scorer.selection_.weights.max()
 
 
 def test_bad_arguments():

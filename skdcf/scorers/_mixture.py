@@ -60,8 +60,8 @@ class Selection:
     n_folds : int
         Of that cross-validation; 0 where there was none.
     prior : str, default=""
-        What the public prior did, why it was left out, or why nothing was trained; empty
-        with members of your own.
+        What the public prior did, why it was left out, or why nothing was trained or
+        learnt; empty with members of your own that learn.
     """
 
     alpha: float
@@ -242,6 +242,8 @@ class MixtureScorer(Scorer):
             prior_note = (
                 f"log odds {b:.2f} + {own_weight:.2f} own + {sum(public):.2f} public"
             )
+        if one_kind := _one_kind(labels):
+            prior_note = f"{one_kind}; {prior_note}" if prior_note else one_kind
         self.selection_ = Selection(
             task.alpha,
             members=names,
@@ -325,6 +327,17 @@ class MixtureScorer(Scorer):
         each = np.array([m.confidence(batch) for m in self.members_.values()])
         each -= self._centre[:, None]
         return (self.selection_.weights / self._scale) @ each
+
+
+def _one_kind(labels):
+    """Say that there is nothing to learn, where all judged claims have one label."""
+    judged = labels[labels >= 0]
+    if not len(judged):
+        return "nothing is learnt, as no claim that trains was judged"
+    if judged.min() == judged.max():
+        kind = "true" if judged[0] == 1 else "false"
+        return f"nothing is learnt, as all {len(judged)} claims that train are {kind}"
+    return ""
 
 
 def _reason_against(prior, batch, task):

@@ -334,6 +334,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
             for _ in range(4100):
                 clients.append(connected(serving.port))
                 clients[-1].sendall(head)
+            assert serving.ask("GET", "/health")[0] == 200  # all others stand before it
             for _ in range(5):
                 begin = time.monotonic()
                 assert serving.ask("GET", "/health")[0] == 200

@@ -12,8 +12,8 @@ split by split. Errors are naive ones over the splits.
 
 The second table is of the same set over tasks: the mean over the 50 tasks, each averaged over
 the splits that test it, with the error of that mean. The third has what each column gains beside
-all that are in use, over 40 splits, and what others would, as the paired difference over tasks:
-each is computed from the step and the messages before it. The fourth is of the two sets without
+the others in use, and what more of them would, as the paired difference over tasks: each is
+computed from the step and the messages before it. The fourth is of the two sets without
 texts (9.79 and 8.08 good steps a run). The fifth is of generated runs of a known law, of which
 those of the first set are streamed with ``stop=True``: a step has a risk uniform on [0, 1], and
 is wrong with chance .8 risk^2. docs/guide/figures/agents.svg is a run of the first test.
@@ -108,19 +108,26 @@ def published(n_splits):
 
 
 def one_by_one(n_splits):
-    """Print what each column gains beside those that are in use, and what others would."""
+    """Print what each column gains beside others, and what more of them would gain."""
     print(
         f"\ncolumns one by one; gain in good steps kept, {n_splits} splits, over tasks"
     )
     print(
         "column                      auto, 0.1          auto, 0.2          regression, 0.1"
     )
+    print("without agreement")
+    gains_of_columns(fetch_agent_process_bench(), {}, n_splits)
+    print("with agreement")
     data = fetch_agent_process_bench(alternatives=True)
-    others = other_columns(data)
+    gains_of_columns(data, other_columns(data), n_splits)
+
+
+def gains_of_columns(data, others, n_splits):
+    """Print the gain of each column beside those in use."""
     chosen = data.feature_names
+    columns = dict(zip(chosen, data.graphs.features.T, strict=True)) | others
 
     def kept_with(names):
-        columns = dict(zip(chosen, data.graphs.features.T, strict=True)) | others
         table = np.column_stack([columns[name] for name in names])
         rows = np.split(table, data.graphs.offsets[1:-1])
         graphs = [
@@ -134,17 +141,15 @@ def one_by_one(n_splits):
         ]
 
     in_use = kept_with(chosen)
-    for name in (*chosen, *others):
-        changed = kept_with(
-            [n for n in (*chosen, *others) if (n in chosen) != (n == name)]
-        )
-        sign = 1 if name in chosen else -1
+    for name in columns:
+        is_used = name in chosen
+        changed = kept_with([n for n in columns if (n in chosen) != (n == name)])
         gains = []
-        for with_all, values in zip(in_use, changed, strict=True):
-            pairs = sign * (with_all - values)[:, :, None]
-            mean, error = over_tasks(pairs, data.groups)
+        for all_used, values in zip(in_use, changed, strict=True):
+            gain = all_used - values if is_used else values - all_used
+            mean, error = over_tasks(gain[:, :, None], data.groups)
             gains.append(f"{mean[0]:+.3f} +- {error[0]:.3f}")
-        kind = "in use" if name in chosen else "not"
+        kind = "in use" if is_used else "not"
         print(f"{name:18} {kind:7} {'   '.join(gains)}", flush=True)
 
 

@@ -105,7 +105,7 @@ TAKEN = {
         "BROKEN OWN Problem USUAL build_dataset format_problem jsonl_schema "
         "line_reader parts_of_schema plain read_problem spread"
     ),
-    "datasets.runs": "answers_of_other_runs read_run",
+    "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
         "CoherentConformalFilter PROMISED SingleFeatureCF accept_origin "
         "compare_origin count_as_trained decide largest_risks origin_of "

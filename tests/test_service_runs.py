@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 from serving import GRAPHS, LINES, Serving, Y, as_lines, call, rows_of
 
 import skdcf
+from skdcf.adapters import from_runs
 from skdcf.service import _runs, _served, create_app
 
 RUNS = [
@@ -245,6 +247,82 @@ def test_another_filter_does_not_go_on_with_a_run(app, filters, tmp_path):
     again = create_app(filters, folder=tmp_path)
     status, reply = ask(again, "/v1/runs/steps", **step)
     assert status == 409 and "otherwise now" in reply["error"]
+
+
+# ------------------------------------------------------------- runs in messages
+
+
+def recorded(task, rng):
+    """A run of bookings; long calls are wrong more often."""
+    messages = [{"role": "user", "content": f"Book rooms for party {task}."}]
+    labels = {}
+    for step in range(rng.integers(2, 6)):
+        n = int(rng.integers(1, 20))
+        labels[len(messages)] = int(rng.random() > (n / 25) ** 2)
+        arguments = json.dumps({"guests": [f"guest {k}" for k in range(n)]})
+        calls = [
+            {"id": f"{step}", "function": {"name": "book", "arguments": arguments}}
+        ]
+        answer = {"role": "tool", "tool_call_id": f"{step}", "content": "é 🏨"}
+        messages += [{"role": "assistant", "content": "", "tool_calls": calls}, answer]
+    return {"task": task, "messages": messages, "labels": labels}
+
+
+def sent_in(messages):
+    """The head, and for each step what came since the one before it, and itself."""
+    places = [v for v, message in enumerate(messages) if message["role"] == "assistant"]
+    bounds = [places[0], *(v + 1 for v in places)]
+    steps = [messages[first:last] for first, last in pairwise(bounds)]
+    return messages[: places[0]], steps
+
+
+def test_steps_that_are_sent_as_messages_are_those_of_the_logs(tmp_path):
+    rng = np.random.default_rng(0)
+    data = from_runs([recorded(task, rng) for task in range(200)])
+    cf = skdcf.HardCF(online=True, alpha=0.2, random_state=0)
+    cf.fit(data.graphs, data.labels)
+    new = [recorded(task, rng) for task in range(200, 220)]
+    masks = cf.predict(from_runs(new).graphs)
+    for run, mask in zip(new, masks, strict=True):
+        app = create_app(cf, folder=tmp_path)
+        head, steps = sent_in(run["messages"])
+        name = ask(app, "/v1/runs", messages=head)[1]["run"]
+        for v, messages in enumerate(steps):
+            if v == 2:
+                app = create_app(cf, folder=tmp_path)
+            sent = {"run": name, "claim": v, "messages": messages}
+            assert ask(app, "/v1/runs/steps", **sent)[1]["keep"] == mask[v]
+        assert ask(app, "/v1/runs/close", run=name)[1]["mask"] == mask.tolist()
+    assert 0.1 < np.concatenate(list(masks)).mean() < 0.9
+
+
+def test_what_is_wrong_with_messages(tmp_path):
+    rng = np.random.default_rng(0)
+    data = from_runs([recorded(task, rng) for task in range(50)])
+    cf = skdcf.HardCF(online=True, alpha=0.2).fit(data.graphs, data.labels)
+    app = create_app(cf, folder=tmp_path)
+    head, (first, second, *_) = sent_in(recorded(50, rng)["messages"])
+    for messages, sentence in (
+        (head + first, "message 1 is a step"),
+        (3, "must be a list of messages"),
+        ([3], "message 0 is not as any known log has it"),
+    ):
+        status, reply = ask(app, "/v1/runs", messages=messages)
+        assert status == 400 and sentence in reply["error"]
+    name = ask(app, "/v1/runs", messages=head)[1]["run"]
+    for sent, sentence in (
+        ({"messages": []}, "no step"),
+        ({"messages": 3}, "must be a list of messages"),
+        ({"messages": first + second}, "these messages hold 2 steps"),
+        ({"messages": [*first, 3]}, "message 2 is not as any known log has it"),
+        ({"text": "book()", "features": [0, 1, 1]}, "from its beginning to its end"),
+    ):
+        status, reply = ask(app, "/v1/runs/steps", run=name, claim=0, **sent)
+        assert status == 400 and sentence in reply["error"], sent
+    assert ask(app, "/v1/runs/steps", run=name, claim=0, messages=first)[0] == 200
+    status, reply = ask(app, "/v1/runs/steps", run=name, claim=1, messages=second[:1])
+    assert status == 400 and "these messages hold 0 steps" in reply["error"]
+    assert ask(app, "/v1/runs/steps", run=name, claim=1, messages=second)[0] == 200
 
 
 def test_steps_come_one_after_the_other(app, monkeypatch):

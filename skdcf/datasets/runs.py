@@ -131,6 +131,38 @@ def read_run(
     return record
 
 
+def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a run before its first step.
+
+    Parameters
+    ----------
+    run : dict
+        With ``messages``, of which none is the agent's, and perhaps ``alternatives``.
+
+    Returns
+    -------
+    dict
+        The question and the names of the columns, as in the published schema.
+
+    Raises
+    ------
+    ValueError
+        If a message is broken, or is a step.
+    """
+    steps = _Steps()
+    for position, message in chat_messages(run):
+        with naming(position):
+            steps.read(position, message)
+    if steps.texts:
+        raise ValueError(
+            f"message {steps.positions[0]} is a step, but a run is opened with what stands "
+            "before its first step"
+        )
+    names = [*_COLUMNS, *([_AGREEMENT] if run.get("alternatives") else [])]
+    asked = {} if steps.question is None else {"question": steps.question}
+    return {"feature_names": names, **asked}
+
+
 def _agreement(text, alternatives):
     """How far a step without calls says what other runs ended with.
 

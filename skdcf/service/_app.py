@@ -123,9 +123,10 @@ def create_app(
     The run of an agent may take longer than a request. ``POST /v1/runs`` takes what is known
     beforehand, and gives an id as ``run``. ``POST /v1/runs/steps`` takes it with ``claim``,
     the position of the step from 0 on, and with what is known of the step, and says whether
-    to ``keep`` it; each step builds on the one before it. ``POST /v1/runs/close`` ends it.
-    Its texts stand in the journal until then, or until it had no step for a week, so that
-    neither a restart nor a reply that was lost changes anything. This needs a folder.
+    to ``keep`` it. Both take ``messages`` of a chat in place of columns. Each step builds on
+    the one before it. ``POST /v1/runs/close`` ends the run. Its texts stand in the journal
+    until then, or until it had no step for a week, so that neither a restart nor a reply that
+    was lost changes anything. This needs a folder.
     """
     if token is not None and not (token.isascii() and token.isprintable() and token):
         raise ValueError("the token must be a text of printable ASCII characters")

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from ..datasets.records import BROKEN
+from ..datasets.runs import read_beginning, read_run
 from ._journal import Journal
 from ._requests import RefusedError
 from ._served import Served, Writing
@@ -27,12 +29,15 @@ class _Run:
 
     Parameters
     ----------
+    head : dict
+        What is known beforehand, as it was sent.
     writing : Writing
         Decides about the next step.
     steps : list of dict
         Those that were decided about, as they were sent.
     """
 
+    head: dict[str, Any]
     writing: Writing
     steps: list[dict[str, Any]]
 
@@ -92,7 +97,7 @@ class Runs:
             raise ValueError(
                 'a run always stops at the first step that is not kept: leave "stop" out'
             )
-        writing = Writing(served, head | {"stop": True})
+        writing = _begin(served, head)
         self._end_old()
         n_new = len(json.dumps(head))
         with self._lock:
@@ -102,7 +107,7 @@ class Runs:
             name = secrets.token_hex(12)
             self._journal.open_run(name, served.digest, head)
             self._sizes[name] = n_new
-            self._runs[name] = _Run(writing, [])
+            self._runs[name] = _Run(head, writing, [])
         return name
 
     def add(
@@ -118,7 +123,8 @@ class Runs:
             The position of the step. One that was decided about already may be sent again.
         step : dict
             ``text`` and ``features``, as far as there are some. Without ``parents`` it
-            builds on the step before it.
+            builds on the step before it. Of a run that was opened with ``messages`` it has
+            the messages since the step before, of which the last is its own.
         filters : iterable of Served
             All that are served.
 
@@ -154,7 +160,8 @@ class Runs:
                 return run.writing.mask[number]
             n_new = len(json.dumps(step))
             self._refuse_too_much(n_new, self._sizes[name])
-            keep = run.writing.add(_chained(step, number))
+            claim = _claims_of(run.head, [*run.steps, step])[-1]
+            keep = run.writing.add(claim)
             self._journal.add_step(name, number, step, keep)
             run.steps.append(step)
             self._sizes[name] += n_new
@@ -239,16 +246,62 @@ class Runs:
             raise RefusedError(
                 409, "the filter of this run is not served any more: open another run"
             )
-        writing = Writing(served[0], head | {"stop": True})
-        for number, (step, keep) in enumerate(decided):
-            if writing.add(_chained(step, number)) != keep:
+        writing = _begin(served[0], head)
+        steps = [step for step, _ in decided]
+        claims = _claims_of(head, steps)
+        for number, (claim, (_, keep)) in enumerate(zip(claims, decided, strict=True)):
+            if writing.add(claim) != keep:
                 raise RefusedError(
                     409,
                     f"step {number} would be decided about otherwise now: open another run",
                 )
-        return _Run(writing, [step for step, _ in decided])
+        return _Run(head, writing, steps)
 
 
-def _chained(step: dict[str, Any], number: int) -> dict[str, Any]:
-    """A step that builds on the one before it, where it does not say on what."""
-    return {"parents": [number - 1] if number else []} | step
+def _begin(served: Served, head: dict[str, Any]) -> Writing:
+    """What decides about the steps of a run, before the first."""
+    known = {key: value for key, value in head.items() if key != "messages"}
+    if "messages" in head:
+        known = read_beginning(head) | known
+    return Writing(served, known | {"stop": True})
+
+
+def _claims_of(
+    head: dict[str, Any], steps: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Steps as claims, each of which builds on the one before it."""
+    has_messages = "messages" in head
+    if any(("messages" in step) != has_messages for step in steps):
+        raise ValueError(
+            "a run is sent in messages from its beginning to its end, or not at all: send "
+            'them as "messages" when it is opened, and those since then with each step'
+        )
+    if has_messages and steps:
+        steps = _steps_in_messages(head, steps)
+    return [{"parents": [v - 1] if v else []} | step for v, step in enumerate(steps)]
+
+
+def _steps_in_messages(
+    head: dict[str, Any], sent: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Texts and columns of steps that were sent as messages."""
+    messages: list[Any] = []
+    for part in (head, *sent):
+        if not isinstance(part["messages"], list):
+            raise ValueError(
+                f'"messages" is {part["messages"]!r:.40}, but must be a list of messages'
+            )
+        messages += part["messages"]
+    run = {"task": "open", "messages": messages}
+    try:
+        record = read_run(run, "chain", head.get("alternatives"))
+    except BROKEN as error:
+        raise ValueError(str(error)) from error
+    n_new = len(record["claims"]) - len(sent) + 1
+    if n_new != 1:
+        raise ValueError(
+            f"these messages hold {n_new} steps: send with each step its own message alone, "
+            "after what stands before it"
+        )
+    rows = zip(record["claims"], record["features"], strict=True)
+    return [{"text": text, "features": features} for text, features in rows]

@@ -1,6 +1,6 @@
 """What a reader meets, who sees only the texts of which something is kept.
 
-    python benchmarks/reader.py [--splits N] [--jobs N]
+    python benchmarks/reader.py [--splits N] [--jobs N] [--few]
 
 It prints benchmarks/results/reader.txt and writes docs/guide/figures/reader.svg.
 
@@ -9,7 +9,8 @@ are any) is fitted on half of the questions of published answers and used on the
 "shown" is the share of the answers of which something is kept, "false among shown" the share
 of these texts with a false claim, "unfiltered" that of all answers as they are. Errors are
 naive ones over the splits. The second table has so many labelled answers as n says, and
-`release_claims`, which promises that of the shown texts at most alpha hold a false claim.
+`release_claims`, which promises that of the shown texts at most alpha hold a false claim; it is
+of sets with questions enough for 300, and --few prints it alone.
 """
 
 import argparse
@@ -42,7 +43,7 @@ SETS = (
     "prmbench",
     "qags-cnndm",
 )
-FEW = ("felm", "process-bench", "prmbench")
+FEW = ("felm", "process-bench-math", "gsm8k-solutions")
 ALPHAS = (0.05, 0.1, 0.2)
 NUMBERS = (20, 50, 100, 200, 300)
 
@@ -130,9 +131,8 @@ def quietly(function, *arguments):
         return function(*arguments)
 
 
-def main(options):
-    """Print both tables."""
-    parallel = Parallel(n_jobs=options.jobs)
+def print_default(options, parallel):
+    """Print the first table, and draw it."""
     problems = {name: problems_of(name) for name in SETS}
     print(f"half of the questions fit, half are read; {options.splits} splits")
     print(
@@ -161,7 +161,10 @@ def main(options):
                 flush=True,
             )
     draw(curves)
-    print()
+
+
+def print_few(parallel):
+    """Print the second table."""
     print(
         "release_claims on batches of 100, n answers calibrate a regression; 40 draws"
     )
@@ -170,9 +173,10 @@ def main(options):
         + "".join(f"alpha {a:.2f}: shown, false    " for a in ALPHAS)
     )
     for name in FEW:
+        problems = problems_of(name)
         for n in NUMBERS:
             draws = parallel(
-                delayed(quietly)(few, problems[name], n, seed) for seed in range(40)
+                delayed(quietly)(few, problems, n, seed) for seed in range(40)
             )
             if draws[0] is None:
                 continue
@@ -187,8 +191,18 @@ def main(options):
             print(f"{name:15} {n:4}   " + "".join(cells), flush=True)
 
 
+def main(options):
+    """Print both tables, or the second one."""
+    parallel = Parallel(n_jobs=options.jobs)
+    if not options.few:
+        print_default(options, parallel)
+        print()
+    print_few(parallel)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=6)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--few", action="store_true")
     main(parser.parse_args())

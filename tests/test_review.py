@@ -274,3 +274,20 @@ def test_a_verdict_is_taken_back_and_some_answers_alone_are_asked_about(reviewed
     assert [check.problem % 2 for check in asked] == [1, 0]
     assert first == min(asked, key=lambda check: (check.path_risk, check.problem))
     assert review.next(np.zeros(len(graphs), bool)) is None
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+def test_where_the_filter_keeps_nothing_only_what_was_checked_goes_out():
+    graphs, y = make_reasoning_graphs(60, random_state=2, return_X_y=True)
+    cf = HardCF("frequency-score", alpha=0.01).fit(graphs[:30], y[:30])
+    new, truth = graphs[30:], y[30:]
+    assert not any(mask.any() for mask in cf.predict(new))
+    review = ReviewOrder(cf, new)
+    for _ in range(60):
+        check = review.next()
+        review.told(check.problem, check.claim, word(truth[check.problem][check.claim]))
+    masks = review.masks()
+    assert not holds_false(masks, truth).any() and is_closed(masks, new)
+    told = [key for key, verdict in review.verdicts_.items() if verdict == "true"]
+    assert sum(int(mask.sum()) for mask in masks) == len(told) > 10
+    assert review.checked() == [np.flatnonzero(mask).tolist() for mask in masks]

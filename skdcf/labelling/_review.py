@@ -69,8 +69,10 @@ class ReviewOrder:
     -----
     "True" has to mean what it meant for the labels that calibrated. An error that is
     noticed in what the filter kept may be told as well: it goes out with all that builds on
-    it. Verdicts of a review must not calibrate a filter, since their claims were chosen by
-    risk: `reviewed` marks them, and ``fit`` and ``calibrate`` refuse them.
+    it. Texts that are shown only because of checks are true.
+
+    Verdicts of a review must not calibrate a filter, since their claims were chosen by risk:
+    `reviewed` marks them, ``calibrate`` refuses them, and in ``fit`` they train.
 
     Examples
     --------

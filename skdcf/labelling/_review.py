@@ -291,6 +291,7 @@ def strictest(words: Iterable[str | None]) -> str | None:
     Returns
     -------
     {"true", "false", "unsure"} or None
+        None where nothing is said.
     """
     said = set(words)
     return next((word for word in ("false", "unsure", "true") if word in said), None)

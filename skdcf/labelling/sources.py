@@ -422,6 +422,7 @@ class LabelStore:
         Returns
         -------
         bool
+            False where somebody has to say what each claim builds on.
         """
         statement = self._last.get(("edges_known", by, self._unknown, None), {})
         return self.graphs[problem].edges_known or statement.get("edges_known", False)

@@ -288,3 +288,9 @@ def test_split_takes_usual_names_and_chains(tmp_path, capsys):
     assert main(["split", str(log), "-o", str(new)]) == 0
     said = capsys.readouterr().err
     assert "no line has a question" in said and "--map KEY=context" in said
+
+
+def test_a_whole_answer_is_cut_first(tmp_path, capsys):
+    path = write_lines(tmp_path / "log.jsonl", [{"said": "It is. It was."}])
+    assert main(["check", str(path), "--map", "said=answer"]) == 2
+    assert 'into sentences first, by "skdcf split"' in capsys.readouterr().err

@@ -58,6 +58,11 @@ def renamed(options, *, also=()):
         theirs, _, ours = pair.strip().partition("=")
         if not theirs or not ours:
             raise ValueError(f"--map takes THEIRS=OURS, as in text=claims: {pair!r}")
+        if ours == "answer" and ours not in targets:
+            raise ValueError(
+                f"--map {theirs}={ours}: problems hold claims, and no whole answer. Cut the "
+                'answers into sentences first, by "skdcf split"'
+            )
         if ours not in targets:
             raise ValueError(
                 f"--map {theirs}={ours}: problems have no key {ours!r}. The keys are "

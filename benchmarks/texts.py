@@ -91,7 +91,7 @@ EVIDENCE = {
     "check": (
         "one check by a person, where it pays (ProcessBench math)",
         "none",
-        "`skdcf.labelling.ReviewOrder`",
+        "`skdcf label --review model.skops answers.jsonl`",
     ),
 }
 WITHOUT = "the first number of each row below"

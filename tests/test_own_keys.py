@@ -5,6 +5,7 @@ import json
 import pytest
 
 from skdcf.cli import main
+from skdcf.cli._main import make_parser
 from skdcf.datasets import read_jsonl
 
 PASSAGES = [
@@ -294,3 +295,25 @@ def test_a_whole_answer_is_cut_first(tmp_path, capsys):
     path = write_lines(tmp_path / "log.jsonl", [{"said": "It is. It was."}])
     assert main(["check", str(path), "--map", "said=answer"]) == 2
     assert 'into sentences first, by "skdcf split"' in capsys.readouterr().err
+
+
+def test_every_value_of_a_repeated_flag_counts():
+    first = ["--scorers", "auto", "x", "--alphas", "0.1"]
+    second = ["--scorers", "linear", "--alphas", "0.2"]
+    options = make_parser().parse_args(["compare", "a.jsonl", *first, *second])
+    assert options.scorers == ["auto", "x", "linear"]
+    assert options.alphas == [0.1, 0.2]
+    untouched = make_parser().parse_args(["compare", "a.jsonl"])
+    assert untouched.scorers[0] == "logistic" and untouched.alphas == [
+        0.02,
+        0.05,
+        0.1,
+        0.2,
+    ]
+
+
+def test_of_two_single_values_none_is_chosen_silently(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", "a.jsonl", "-o", "m", "--alpha", "0.1", "--alpha", "0.2"])
+    assert ended.value.code == 2
+    assert "--alpha stands there twice" in capsys.readouterr().err

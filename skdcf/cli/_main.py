@@ -98,10 +98,29 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _EveryValue(argparse.Action):
+    """A flag that is repeated: its lists are joined, and a second single value is refused."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        """Store the values, beside those that stand there already."""
+        flags = vars(namespace).setdefault("flags", set())
+        repeated = self.dest in flags
+        flags.add(self.dest)
+        if repeated and self.nargs != "+":
+            parser.error(
+                f"{option_string} stands there twice: which of the two counts?"
+            )
+        if repeated:
+            values = [*getattr(namespace, self.dest), *values]
+        setattr(namespace, self.dest, values)
+
+
 def _add(parser, name, settings):
     settings = {k: _TYPES[v] if k == "type" else v for k, v in settings.items()}
     if not name.startswith("-"):
         name = settings.pop("dest", name)
+    elif "action" not in settings:
+        settings["action"] = _EveryValue
     if isinstance(settings.get("metavar"), list):
         settings["metavar"] = tuple(settings["metavar"])
     parser.add_argument(*filter(None, (settings.pop("short", None), name)), **settings)

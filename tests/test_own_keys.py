@@ -5,8 +5,7 @@ import json
 import pytest
 
 from skdcf.cli import main
-from skdcf.cli._main import make_parser
-from skdcf.datasets import read_jsonl
+from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 
 PASSAGES = [
     "The bridge in Sydney was opened in March 1932 after nine years of work.",
@@ -297,19 +296,18 @@ def test_a_whole_answer_is_cut_first(tmp_path, capsys):
     assert 'into sentences first, by "skdcf split"' in capsys.readouterr().err
 
 
-def test_every_value_of_a_repeated_flag_counts():
-    first = ["--scorers", "auto", "x", "--alphas", "0.1"]
-    second = ["--scorers", "linear", "--alphas", "0.2"]
-    options = make_parser().parse_args(["compare", "a.jsonl", *first, *second])
-    assert options.scorers == ["auto", "x", "linear"]
-    assert options.alphas == [0.1, 0.2]
-    untouched = make_parser().parse_args(["compare", "a.jsonl"])
-    assert untouched.scorers[0] == "logistic" and untouched.alphas == [
-        0.02,
-        0.05,
-        0.1,
-        0.2,
-    ]
+def test_every_value_of_a_repeated_flag_counts(tmp_path, capsys):
+    for name, seed in (("old", 0), ("new", 1)):
+        graphs, labels = make_reasoning_graphs(40, random_state=seed, return_X_y=True)
+        write_jsonl(tmp_path / f"{name}.jsonl", graphs, labels)
+    model = str(tmp_path / "model.skops")
+    fit = ["fit", str(tmp_path / "old.jsonl"), "-o", model, "--features", "given"]
+    assert main([*fit, "--scorer", "frequency-score"]) == 0
+    capsys.readouterr()
+    command = ["evaluate", model, str(tmp_path / "new.jsonl"), "--json"]
+    assert main([*command, "--alphas", "0.1", "0.2", "--alphas", "0.3"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["alpha"] == [0.1, 0.2, 0.3]
 
 
 def test_of_two_single_values_none_is_chosen_silently(tmp_path, capsys):

@@ -324,6 +324,20 @@ class PublicPrior(Scorer):
         return -log_price(self.hazard(batch), batch, q)
 
     def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Chance of each answer that something false is kept.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems.
+        kept : ndarray of bool, shape (n_claims,)
+            What is kept, closed under ancestors.
+
+        Returns
+        -------
+        ndarray of float, shape (n_problems,)
+            Between 0 and 1, and 0 where nothing is kept.
+        """
         return chance_of_error(self.hazard(batch), kept, batch)
 
 

@@ -9,12 +9,12 @@ their ``skdcf`` on PYTHONPATH, and shows the holes there.
 """
 
 import argparse
+import importlib.util
 import json
 import sys
 import tempfile
 import time
 import tracemalloc
-import types
 import warnings
 from functools import partial
 from pathlib import Path
@@ -192,6 +192,18 @@ CELLS = {
 }
 
 
+def _run_cell(code):
+    """Run a cell of a notebook, whose names take the place of those of the last one."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "notebook.py"
+        path.write_text(code, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location("notebook", path)
+        notebook = importlib.util.module_from_spec(spec)
+        sys.modules["notebook"] = notebook
+        spec.loader.exec_module(notebook)
+    return notebook
+
+
 def _cell(kind, seed):
     from skdcf.features import AgreementFeatures
 
@@ -212,13 +224,11 @@ def _cell(kind, seed):
         return batch, 1 - false.astype(int)
 
     rng = np.random.default_rng(seed)
-    notebook = types.ModuleType("notebook")
-    sys.modules["notebook"] = notebook
     X, y = sampled(rng, 100)
-    exec(CELLS[kind].format("str(hash(text))"), vars(notebook))
+    notebook = _run_cell(CELLS[kind].format("str(hash(text))"))
     old = AgreementFeatures(answer=notebook.answer)
     X = HardCF("answer_agreement", features=old, alpha=ALPHA).fit(X, y).check(X)
-    exec(CELLS[kind].format("'all agree'"), vars(notebook))
+    notebook = _run_cell(CELLS[kind].format("'all agree'"))
     new = AgreementFeatures(answer=notebook.answer)
     cf = HardCF("answer_agreement", features=new, alpha=ALPHA).fit(X, y)
     X, y = sampled(rng, 2000)

@@ -137,10 +137,12 @@ def origin_of(filter, batch, labelled):
         present = [False] if column is None else [value is not None for value in column]
         origin[name] = _distinct(present)
     if batch.alternatives is not None:
+        # An answer without claims compares nothing with the others.
+        pairs = zip(batch.alternatives, batch.sizes.tolist(), strict=True)
         origin["n_alternatives"] = [
             sum(not text.isspace() for text in texts if text)
-            for texts in batch.alternatives
-            if texts is not None
+            for texts, n_claims in pairs
+            if texts is not None and n_claims
         ]
 
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}  # as ordered sets

@@ -216,6 +216,7 @@ class ChatClient(Settings):
         Returns
         -------
         Usage
+            A copy, which does not change with later calls.
         """
         opened = self._engine
         return calls.Usage() if opened is None else replace(opened[0].usage)

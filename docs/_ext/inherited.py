@@ -9,9 +9,9 @@ from importlib import import_module
 
 
 def setup(app):
-    """Shorten docstrings before numpydoc reads them."""
+    """Shorten docstrings after numpydoc has read them, and found nothing missing."""
     app.add_config_value("described_at", {}, "env")
-    app.connect("autodoc-process-docstring", shorten, priority=100)
+    app.connect("autodoc-process-docstring", shorten, priority=600)
     return {"parallel_read_safe": True}
 
 
@@ -27,5 +27,6 @@ def shorten(app, what, name, obj, options, lines):
     page = owner and app.config.described_at.get(f"{owner.__module__}.{owner.__name__}")
     if not page or page == path:
         return
-    end = lines.index("") if "" in lines else len(lines)
+    start = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    end = lines.index("", start) if "" in lines[start:] else len(lines)
     lines[end:] = ["", f"`{page}.{member}` has the parameters and an example.", ""]

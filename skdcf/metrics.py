@@ -23,6 +23,7 @@ from ._checks import (
     check_weights,
 )
 from ._html import Table
+from .estimators import Filter
 from .graphs import Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of
@@ -612,7 +613,7 @@ def _per_question(values, questions):
 
 
 def evaluate_filter(
-    filter: Any,
+    filter: Filter,
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
@@ -692,7 +693,7 @@ def _parts(groups):
 
 
 def leave_one_out(
-    filter: Any,
+    filter: Filter,
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from ._drawing import CLAIMS_LISTED
 from ._files import write_text
 from ._html import card, escape, folded, page, table
+from .estimators import Filter
 from .evaluation import evaluate_chances
 from .graphs import Labels, Problems
 from .inspection import explain
@@ -29,7 +30,7 @@ _CLAIMS = 4000  # the answers shown in each of two lists may have so many
 
 def write_report(
     path: str | os.PathLike[str],
-    filter: Any,
+    filter: Filter,
     X: Problems,
     y: Labels,
     *,

@@ -736,15 +736,15 @@ class ConformalFilter(Settings):
         claims, view = self._claims(X)
         return view.shaped(self.calibration_.levels(claims, self.ties == "include"))
 
-    def masks(self, X: Problems, alphas: Iterable[float]) -> NDArray[np.bool_]:
+    def masks(self, X: Problems, alphas: Iterable[Level]) -> NDArray[np.bool_]:
         """Decide which claims are kept at several levels, from one look at the problems.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
-        alphas : sequence of float
-            The levels.
+        alphas : sequence of float or None
+            The levels; None is the filter's own.
 
         Returns
         -------

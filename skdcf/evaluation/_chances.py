@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_count
 from .._html import Table
+from ..estimators import Filter
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import Groups
 from ..graphs.ragged import flatten
@@ -187,7 +188,7 @@ def _per_question(values, questions):
 
 
 def evaluate_chances(
-    filter: Any,
+    filter: Filter,
     X: Problems,
     y: Labels,
     masks: Any = None,

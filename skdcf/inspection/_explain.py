@@ -20,7 +20,8 @@ from sklearn.utils import check_random_state
 from .._checks import check_count
 from .._drawing import CLAIMS_LISTED, problem_html
 from .._html import Table, card, folded, html_table
-from ..estimators import decide
+from ..estimators import Filter, decide
+from ..evaluation import CalibratedSearch
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
@@ -222,7 +223,7 @@ def _left_out(n):
 
 
 def explain(
-    filter: Any,
+    filter: Filter | CalibratedSearch,
     X: ReasoningGraph | Problems,
     y: Labels | None = None,
     *,
@@ -443,7 +444,10 @@ class ImportanceReport(Table):
 
 
 def shap_values(
-    filter: Any | Sequence[Any], X: Problems, *, background: Problems | None = None
+    filter: Filter | Sequence[Filter],
+    X: Problems,
+    *,
+    background: Problems | None = None,
 ) -> ImportanceReport:
     """Shapley values of each claim's confidence, and the ranking of the features by them.
 
@@ -494,9 +498,7 @@ def shap_values(
     >>> len(pooled.values) == 2 * len(report.values)
     True
     """
-    filters: list[Any] | tuple[Any, ...] = (
-        filter if isinstance(filter, (list, tuple)) else [filter]
-    )
+    filters = filter if isinstance(filter, Sequence) else [filter]
     parts = []
     for fitted_filter in filters:
         batch = fitted_filter.columns(X)
@@ -531,7 +533,7 @@ def _names_of(batch):
 
 
 def permutation_importance(
-    filter: Any,
+    filter: Filter,
     X: Problems,
     y: Labels,
     *,

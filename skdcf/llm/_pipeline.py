@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
 from .._parameters import HasMethods, Settings
-from ..estimators import compare_origin, origin_of, reason_in_force
+from ..estimators import Filter, compare_origin, origin_of, reason_in_force
 from ..graphs import GraphBatch, Labels, ReasoningGraph
 from ..inspection import explain
 from ..labelling.sources import LabelSource, set_label_sources
@@ -435,7 +435,7 @@ class ConformalFactualityPipeline(Settings):
     @classmethod
     def from_filter(
         cls,
-        filter: Any,
+        filter: Filter,
         client: Any = None,
         *,
         model: str | None = None,

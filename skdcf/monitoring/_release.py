@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
-from ..estimators import shown_masks
+from ..estimators import Filter, shown_masks
 from ..graphs import Problems
 from ._monitors import largest_of
 
 
-def release(filter: Any, X: Problems, alpha: float) -> NDArray[np.bool_]:
+def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     """Choose whole answers that may go out without review.
 
     Of those chosen, the expected share with something false in them is at most ``alpha``
@@ -96,7 +96,7 @@ def release(filter: Any, X: Problems, alpha: float) -> NDArray[np.bool_]:
 
 
 def release_claims(
-    filter: Any,
+    filter: Filter,
     X: Problems,
     alpha: float,
     *,

@@ -6,6 +6,8 @@ Where mypy no longer finds it, it calls the `type: ignore` unused, and `make lin
 import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs, write_jsonl
+from skdcf.metrics import evaluate_filter
+from skdcf.reporting import write_report
 
 skdcf.HardFilter()  # type: ignore[attr-defined]
 
@@ -29,3 +31,6 @@ HardCF(alpha="0.1")  # type: ignore[arg-type]
 HardCF(ties="first")  # type: ignore[arg-type]
 cf.threshold("0.1")  # type: ignore[arg-type]
 kept: str = cf.filter([graph])  # type: ignore[assignment]
+
+evaluate_filter(cf.threshold_, [graph], [[1]])  # type: ignore[arg-type]
+write_report("report.html", [cf], [graph], [[1]])  # type: ignore[arg-type]

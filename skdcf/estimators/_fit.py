@@ -152,6 +152,7 @@ def fit_together(filters, X, y, groups):
         people = judged_by_people(view.passed)
     if people is not None:
         _refuse_size(first, people)
+        assert view.labels is not None
         labels = without_verdicts_of_models(view.labels, view.passed, people)
         view = replace(view, labels=labels)
     fit = _Fit(view=view, hashes=hashes, places=places, people=people)
@@ -322,8 +323,8 @@ def _n_held(filter, question_number):
 
 def _take_over(filters, first):
     """Give the other filters what all levels share, which stands on the first one."""
-    names = ("n_features_in_", "feature_names_in_", "_label_values", "_seed")
-    names += ("features_", "_columns_out")
+    of_door = ("n_features_in_", "feature_names_in_", "_label_values", "_seed")
+    names = (*of_door, "features_", "_columns_out")
     shared = {name: vars(first)[name] for name in names if name in vars(first)}
     for filter in filters:
         vars(filter).update(shared)

@@ -400,7 +400,7 @@ def test_models_that_think_take_other_parameters():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(SettingWarning, match="refuses 'temperature'"),
+        pytest.warns(SettingWarning, match="does not accept 'temperature'"),
     ):
         assert decompose(server, ["x"], max_tokens=4096) == [["a"]]
     assert server.requests[-1][2]["max_completion_tokens"] == 4096

@@ -462,7 +462,7 @@ def test_refused_logprobs_are_dropped():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(SettingWarning, match="refuses 'logprobs'") as warned,
+        pytest.warns(SettingWarning, match="does not accept 'logprobs'") as warned,
     ):
         table = verify(server, in_flight=1)
     assert len(warned) == 1

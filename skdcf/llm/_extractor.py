@@ -346,7 +346,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         clients.as_client(self.client).validate()
         for name, step in self.steps().items():
             if isinstance(step, type) or not isinstance(step, Step | Callable):
-                raise ValueError(f"{name} is {step!r}, no step and no function")
+                raise ValueError(
+                    f"{name} is {step!r}, but must be a step or a function"
+                )
             clients.check_step(name, step, self.model)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
@@ -514,8 +516,8 @@ class ClaimExtractor(TransformerMixin, Settings):
                     out.append(((name,), function))
                 case _:
                     raise ValueError(
-                        f"features[{i}] is {step!r}, no step such as Frequency(), and no "
-                        "(name, function)"
+                        f"features[{i}] is {step!r}, but must be a step such as Frequency(), "
+                        "or a pair (name, function)"
                     )
         return out
 

@@ -608,7 +608,7 @@ class ConformalFactualityPipeline(Settings):
         if alpha is not None:
             check_alpha(alpha)
         if isinstance(problems, str) or isinstance(answers, str):
-            raise ValueError("a text is given in the place of a list of texts")
+            raise ValueError("a single text was passed, but a list of texts is needed")
         items = list(problems)
         if answers is not None and len(answers) != len(items):
             raise ValueError(f"{len(answers)} answers but {len(items)} problems")

@@ -113,7 +113,9 @@ class Decompose(Step):
     def _read(self, reply, answer, problem):
         texts = calls.read_texts([getattr(row, "text", row) for row in reply.claims])
         if len(texts) > self.max_claims and not _halves(answer):
-            raise ValueError(f"it has {len(texts)} claims, more than {self.max_claims}")
+            raise ValueError(
+                f"the answer has {len(texts)} claims, more than {self.max_claims}"
+            )
         claims = list(map(Claim, texts))
         for claim, row in zip(claims, reply.claims, strict=True):
             claim.span = getattr(row, "span", "")
@@ -369,7 +371,7 @@ def _said(reply, flag=None):
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
     if not text or refused or end == "content_filter" or (end == "length" and not flag):
-        raise ValueError("it is empty, refused or cut off")
+        raise ValueError("the answer is empty, refused or cut off")
     if end == "length":
         flag(CUT_OFF)
     return text
@@ -528,7 +530,9 @@ class Verify(Step):
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
         if self.per == "answer" and not self.why:
-            raise ValueError('why=False is for per="claim": rows have room for reasons')
+            raise ValueError(
+                'why=False needs per="claim": with per="answer" every row has a reason'
+            )
 
     @property
     def _prompt_name(self):

@@ -61,7 +61,9 @@ class FunctionTransport:
         out = self._function(_messages_of(call), **options)
         out = await out if inspect.isawaitable(out) else out
         if not isinstance(out, str | Reply):
-            raise CallError(f"the client returned a {type(out).__name__}, no text")
+            raise CallError(
+                f"the client returned a {type(out).__name__}, but must return a text"
+            )
         return Reply(out) if isinstance(out, str) else out
 
     async def close(self):
@@ -184,7 +186,8 @@ class Endpoint:
             if begin[name] == 0 and name in ("temperature", "seed", "logprobs"):
                 self.warned_of.add(name)
                 warn(
-                    f"the endpoint refuses {name!r}: it is sent no more", SettingWarning
+                    f"the endpoint does not accept {name!r}; later calls leave it out",
+                    SettingWarning,
                 )
             _step_down(begin, name, len(ways[name]) - len(left[name]), message.lower())
 

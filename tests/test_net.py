@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from skdcf import GraphBatch, HardCF
-from skdcf.exceptions import GuaranteeWarning
+from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import claim_level, whole_count
 from skdcf.ops.hard import last_safe_thresholds
@@ -109,6 +109,21 @@ def test_no_noise_where_a_copy_might_get_other_noise(name):
         pytest.skip("the problem is left over")
     gap = np.abs(cf.largest_risks_ + rows[0])
     assert (gap.min() == 0) == (name in ON_A_BORDER)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_noise_is_the_same_for_copies_of_any_size(scale):
+    """Columns are rounded in steps of their own size, so that the last bits do not matter."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.random(60), rng.random(60)]) * scale
+    copies = table * np.array([1.0, 1 + 1e-12])
+    cf = HardCF(0, alpha=0.2, ties="jitter", random_state=0)
+    cf.fit(one_claim_each(table), [[0]] * 60)
+    risks = np.concatenate(cf.path_risk(one_claim_each(table)))
+    assert np.unique(risks + table[:, 0]).size > 30
+    np.testing.assert_array_equal(
+        np.concatenate(cf.path_risk(one_claim_each(copies))), risks
+    )
 
 
 @pytest.mark.parametrize("steps", [300.5, 300.505])
@@ -264,6 +279,19 @@ def test_groups_that_overlap_need_so_many_and_no_more(n, is_short):
     assert cf.calibration_.n == n
     assert (cf.calibration_.shortage(0.1) is not None) == is_short
     assert cf.calibration_.keeps_nothing(0.1) == is_short
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_weights_of_any_size_need_as_many_problems(scale):
+    guarantee = NoFalseClaim(weight=lambda batch: np.full(len(batch), scale))
+    X = one_claim_each(np.random.default_rng(0).random(30))
+    y = np.zeros((30, 1), dtype=int)
+    cf = HardCF(0, alpha=0.1, guarantee=guarantee)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(cf.fit(X[:20], y[:20]).thresholds(X[20:])).all()
+    with pytest.warns(CalibrationWarning):
+        cf.fit(X[:8], y[:8])
 
 
 @pytest.mark.parametrize("n_forward", [0, 1])

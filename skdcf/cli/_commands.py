@@ -109,7 +109,7 @@ def _with_people(judged, options):
             if SOURCES not in metadata:
                 source = labelling.LabelSource(kind, by=f"{kind}, by the command line")
                 sources = [source if label >= 0 else None for label in row]
-                metadata = dict(set_label_sources(graph, sources).metadata)
+                metadata = dict(set_label_sources(graph, sources).metadata or {})
             if kind == "human":
                 is_reached = all_begun and not graph.n_claims
                 metadata.setdefault("drawn", "reached" if is_reached else "random")
@@ -474,7 +474,7 @@ def check(options):
     rows = list(jsonl.read_lines(path, read, "drop", dropped))
     if not rows and not dropped:
         raise ValueError(f"{options.problems}: there is no problem in the data")
-    summary = {"problems": 0}
+    summary: dict[str, Any] = {"problems": 0}
     if rows:
         summary = _summary(jsonl.bunch_of(rows, options.problems, dropped))
     dropped = [(number, reworded(reason, "program")) for number, reason in dropped]

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
@@ -31,7 +32,7 @@ SOURCES = {
 def demo(options):
     """Fit three filters on one half of the problems, and show the other half."""
     warnings.simplefilter("ignore", CalibrationWarning)  # the table shows abstention
-    problems = SOURCES[options.data](options.n_problems, options.seed)
+    problems: Any = SOURCES[options.data](options.n_problems, options.seed)
     graphs = problems.graphs
     labels = problems.labels
     groups = problems.groups
@@ -57,11 +58,11 @@ def demo(options):
     show_answer(filters[LEARNT], new, y_new)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    report = write_report(
+    page = write_report(
         folder / "report.html", filters[LEARNT], new, y_new, alphas=alphas
     )
     print(
-        f"\nwrote {report}, a page that shows what came out, and why claims were dropped"
+        f"\nwrote {page}, a page that shows what came out, and why claims were dropped"
     )
 
 

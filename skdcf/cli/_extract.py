@@ -82,8 +82,17 @@ def answer(options):
         inform(f"skdcf answer: the answer was not filtered: {failures[0]}")
         return NO_ANSWER
     if options.json:
-        names = ("text", "kept", "claim_alpha", "alpha", "dropped", "flags")
-        names += ("text_promise", "complete", "chance")
+        names = (
+            "text",
+            "kept",
+            "claim_alpha",
+            "alpha",
+            "dropped",
+            "flags",
+            "text_promise",
+            "complete",
+            "chance",
+        )
         row = {name: getattr(filtered, name) for name in names}
         print(json.dumps(plain(row | {"claims": filtered.original.claims})))
         return
@@ -167,11 +176,12 @@ def _extractor(options):
     from .. import llm
 
     judge = {"model": options.judge} if options.judge else {}
-    odds = {"log_odds": False} if options.no_log_odds else {}
     steps = {
         "frequency": lambda: llm.Frequency(**judge),
         "semantic": lambda: llm.SemanticJudge(**judge),
-        "verify": lambda: llm.Verify(per=options.per, **judge, **odds),
+        "verify": lambda: llm.Verify(
+            per=options.per, log_odds=not options.no_log_odds, **judge
+        ),
     }
     cache = options.cache
     if cache is None and options.output != "-":

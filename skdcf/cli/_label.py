@@ -13,6 +13,7 @@ import webbrowser
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -67,8 +68,8 @@ def _judge(options):
     problems = read_problems(options)
     journal = options.journal or f"{options.problems}.labels"
     by = options.annotator or getpass.getuser()
-    order = labelling.RandomOrder(options.seed)
-    annotators = ()
+    order: Any = labelling.RandomOrder(options.seed)
+    annotators: tuple[str, ...] = ()
     if options.settle:
         annotators = (by, options.settle)
         order = labelling.Disagreements(by, options.settle)

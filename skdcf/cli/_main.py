@@ -26,8 +26,14 @@ _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input o
 Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
 #: Each extra that only some commands need, and the packages that it brings.
-_EXTRAS = ("plot matplotlib", "llm openai pydantic", "frame narwhals pandas")
-_EXTRAS += ("serve starlette uvicorn", "xgboost", "dask distributed")
+_EXTRAS = (
+    "plot matplotlib",
+    "llm openai pydantic",
+    "frame narwhals pandas",
+    "serve starlette uvicorn",
+    "xgboost",
+    "dask distributed",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

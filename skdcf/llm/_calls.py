@@ -288,7 +288,8 @@ def _object(**columns):
 
 def rows_of(name, **columns):
     """The type of a reply whose one field lists rows with these columns."""
-    return _object(**{name: list[_object(**columns)]})
+    row: Any = _object(**columns)
+    return _object(**{name: list[row]})
 
 
 def verdicts_of(*words: str) -> Any:
@@ -321,8 +322,9 @@ def read_object(text, kind):
     try:  # control characters and half ones fit into no file
         raw = clean_json(json.dumps(fields, ensure_ascii=False))
         return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
-    except ValueError as error:  # of pydantic, which lists what is wrong
-        first, *more_errors = error.errors(include_url=False, include_input=False)
+    except ValueError as error:
+        faults: Any = error  # of pydantic, which lists what is wrong
+        first, *more_errors = faults.errors(include_url=False, include_input=False)
     more_problems = f", and {len(more_errors)} more" if more_errors else ""
     raise ValueError(
         f'"{".".join(map(str, first["loc"]))}": {first["msg"]}{more_problems}'

@@ -663,8 +663,15 @@ class ClaimExtractor(TransformerMixin, Settings):
     def _estimated(self, client, answers, todo, done):
         total = sum(map(self._expect, todo), np.zeros(3)) * self._learnt(done)
         cost = None if client.prices is None else total[1:] @ client.prices / 1e6
-        n = len(answers)
-        return Estimate(n, n - len(todo), *map(round, total), cost)
+        n_calls, n_sent, n_received = map(round, total)
+        return Estimate(
+            n_problems=len(answers),
+            n_done=len(answers) - len(todo),
+            calls=n_calls,
+            prompt_tokens=n_sent,
+            completion_tokens=n_received,
+            cost=cost,
+        )
 
     def _expect(self, answer):
         """About what one answer will cost."""
@@ -690,8 +697,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         extractions = [e for e in done if isinstance(e, Extraction)][:_FIRST]
         needed = sum((e.usage.needed() for e in extractions), np.zeros(3))
         expected = sum((self._expect(e.answer) for e in extractions), np.zeros(3))
-        extractions = (needed > 0) & (expected > 0)  # endpoints need not count tokens
-        return np.divide(needed, expected, out=np.ones(3), where=extractions)
+        is_counted = (needed > 0) & (expected > 0)  # endpoints need not count tokens
+        return np.divide(needed, expected, out=np.ones(3), where=is_counted)
 
     def _failed(self, answer, error):
         """A graph without claims, of which nothing can be kept, and why there are none."""

@@ -21,6 +21,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -381,7 +382,7 @@ async def gather_all(session, items, work, model, show=False):
     usage : Usage
         What they cost.
     """
-    results = [None] * len(items)
+    results: list[Any] = [None] * len(items)
     todo = iter(enumerate(items))  # shared: each worker takes the next one that is left
 
     async def worker():

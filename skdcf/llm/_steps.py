@@ -535,13 +535,13 @@ class Verify(Step):
             )
 
     @property
-    def _prompt_name(self):
+    def _prompt_name(self):  # type: ignore[override]
         if self.per == "answer":
             return "verify_all"
         return "verify" if self.why else "verdict"
 
     @property
-    def _written(self):
+    def _written(self):  # type: ignore[override]
         return 36 if self.why else 2
 
     @property
@@ -586,10 +586,12 @@ class Verify(Step):
             table = _judged([row.verdict for row in rows], reply)
             return table[np.argsort([row.claim for row in rows])]
 
-        options = {"schema": calls.schema_of(kind, n) if self.why else None}
-        options["logprobs"] = bool(self.log_odds)
+        schema = calls.schema_of(kind, n) if self.why else None
+        odds = bool(self.log_odds)
         try:
-            return await chat.ask(self.wording(), question, read, **options)
+            return await chat.ask(
+                self.wording(), question, read, schema=schema, logprobs=odds
+            )
         except UnreadableError:
             return np.full((n if v is None else 1, 2), np.nan)
 

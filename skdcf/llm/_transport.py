@@ -14,8 +14,10 @@ import os
 import random
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from .._checks import import_extra, is_loopback, warn
@@ -48,7 +50,7 @@ class FunctionTransport:
     def __init__(self, settings):
         self._function = function = settings["complete"]
         module = getattr(function, "__module__", "")
-        named = {}
+        named: Mapping[str, inspect.Parameter] = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
         with suppress(ValueError):  # of a function that is not written in Python
             named = inspect.signature(function).parameters
@@ -85,8 +87,8 @@ class Endpoint:
         #: What was left out with a warning, since the endpoint refuses it.
         self.warned_of = set()
         self._limit = RateLimit(lambda n: _back_off(n))
-        self.slots = None  # of the engine, which bounds all calls
-        self._client = None
+        self.slots: Any = None  # of the engine, which bounds all calls
+        self._client: Any = None
 
     def _connect(self):
         """Read keys; what is in the cache needs neither a key nor the client."""

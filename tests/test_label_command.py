@@ -150,7 +150,8 @@ def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
     table, tasks = tmp_path / "t.csv", tmp_path / "t.json"
     assert run(*command, "--csv", table, "--label-studio", tasks) == 0
     for path in (table, tasks):
-        again = [*command, "--journal", tmp_path / f"{path.name}.j", "--import", path]
+        again = [*command, "--import", path]
+        again[again.index(tmp_path / "j")] = tmp_path / f"{path.name}.j"
         assert run(*again) == 0
         assert "1 judgements of ann were taken" in capsys.readouterr().err
         back = LabelStore(store.graphs, tmp_path / f"{path.name}.j")

@@ -202,6 +202,7 @@ def test_stream_asks_about_each_prefix_once():
 
 @pytest.mark.long
 @pytest.mark.parametrize("scorer", [0, Counting()])
+@pytest.mark.filterwarnings("ignore:the score ranks backwards")
 def test_long_answers_need_little_memory(scorer):
     """An answer of 10,000 claims asked for 11.5 GiB when all prefixes were laid out."""
     X = [chain(4) for _ in range(40)]

@@ -746,6 +746,7 @@ def test_frame_clashing_names():
 # --- all together ---------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_adapters_import_nothing_of_the_tools():
     """In a process of its own: other tests load packages that load torch, say."""
     code = "import sys, skdcf.adapters; print(*{m.split('.')[0] for m in sys.modules})"

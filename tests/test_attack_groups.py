@@ -85,6 +85,7 @@ def test_delta_is_the_share_of_calibration_sets_above_alpha(n, m, alpha, draw):
     assert np.mean(above) < delta + 3 * np.sqrt(delta * (1 - delta) / 100)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("draw", SHARE)
 @pytest.mark.parametrize(("n", "m", "alpha"), SIZES)
 def test_each_part_of_by_counts_questions(n, m, alpha, draw):
@@ -142,6 +143,7 @@ def answers_that_come_again(n, rng):
     return x.reshape(-1, 1), ~(wrong & first), np.repeat(np.arange(n), 10)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:the score ranks backwards")
 @pytest.mark.parametrize(
     "draw", [answers_that_go_with_difficulty, answers_that_come_again]

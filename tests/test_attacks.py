@@ -222,6 +222,7 @@ def test_a_report_and_leave_one_out_of_unknown_labels(data):
 # --- groups
 
 
+@pytest.mark.long
 def test_problems_in_no_group_are_not_paid_for_by_others():
     """Half of the problems are in a group, the others are harder, and in none."""
 

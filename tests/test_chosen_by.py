@@ -32,6 +32,7 @@ def missed(cf, graphs, labels):
     return np.mean([bool((row[mask] == 0).any()) for mask, row in pairs])
 
 
+@pytest.mark.long
 def test_chosen_answers_keep_the_promise_if_chosen_ones_calibrate():
     rng = np.random.default_rng(0)
     as_sampled, as_chosen = [], []

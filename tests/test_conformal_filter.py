@@ -305,6 +305,7 @@ def test_a_model_of_ones_own_in_ten_lines(data):
     assert not hasattr(filter, "coef_")
 
 
+@pytest.mark.long
 def test_no_autograd_at_predict(data, tmp_path):
     graphs, y = data
     filter = linear().fit(graphs, y)

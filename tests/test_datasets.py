@@ -8,6 +8,7 @@ import json
 import re
 import threading
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -237,10 +238,14 @@ def large(data_home):
         folder = name.partition("/")[0]
         if not (data_home / folder).is_dir():
             pytest.skip(f"no real data: SKDCF_DATA has no {folder}/")
-        options |= {"data_home": data_home, "download_if_missing": False}
-        return LARGE[name](**options)
+        return read_large(name, data_home, **options)
 
     return fetch
+
+
+@cache
+def read_large(name, data_home, **options):
+    return LARGE[name](data_home=data_home, download_if_missing=False, **options)
 
 
 @pytest.mark.parametrize(

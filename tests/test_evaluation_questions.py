@@ -31,6 +31,7 @@ def test_each_question_weighs_the_same():
     assert "4 problems (2 questions)" in str(report) and "questions" not in str(alone)
 
 
+@pytest.mark.long
 def test_intervals_over_questions_hold_what_they_say():
     """With 30 questions of 5 answers each, those over answers cover .68 for .95."""
     rng, n, m, repeats = np.random.default_rng(0), 30, 5, 600
@@ -52,6 +53,7 @@ def test_intervals_over_questions_hold_what_they_say():
     assert np.mean(inside["answers"]) < 0.75
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [20, 25])
 def test_leave_one_out_leaves_a_question_out(n):
     """What it reports is what happens to a new question."""

@@ -103,6 +103,7 @@ def noise(seed, n=200, n_columns=40):
     return rng.normal(size=(n, n_columns)), rng.integers(0, 2, n)
 
 
+@pytest.mark.long
 def test_labels_do_not_leak_through_columns():
     """In front of the filter the same transformer covers .74 of the promised .9."""
     clean = []

@@ -200,6 +200,7 @@ def test_a_method_that_took_a_reason_before_says_so():
         HardCF(0).fit(X, y, accept_origin="a reason")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 def test_a_reason_is_in_force_in_other_processes():
     """Of a comparison and of a search; and no longer when the block has ended."""
@@ -448,6 +449,7 @@ def empties(share, seed, mark, n=2000, n_judged=60):
     return batch, labels[~empty]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
 @pytest.mark.parametrize("share", [0.1, 0.4])
 @pytest.mark.parametrize("mark", ["random", "reached"])
@@ -575,6 +577,7 @@ LOOKING = [Density(), Near(), Words(), InFitLevels(), OfAFeature(0)]
 LOOKING += [OfAFrequency(feature=0)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scorer", LOOKING, ids=lambda s: type(s).__name__)
 def test_what_looks_at_problems_is_held_out_of_those_that_calibrate(scorer):
     rng, missed = np.random.default_rng(0), []

@@ -201,23 +201,22 @@ def imports(path):
 
 
 def _imports(path):
-    tree = tree_of(path)
-    inside = {
-        node
-        for function in ast.walk(tree)
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
+    statements = [(node, True) for node in tree_of(path).body]
+    for node, at_once in statements:  # which grows by what stands inside
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = base_of(path, node)
             names = [f"{base}.{a.name}" for a in node.names] + [base]
         else:
+            at_once &= not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            inner = [
+                n for n in ast.iter_child_nodes(node) if not isinstance(n, ast.expr)
+            ]
+            statements += [(statement, at_once) for statement in inner]
             continue
         for name in names:
-            yield name, node not in inside
+            yield name, at_once
 
 
 def base_of(path, node):

@@ -58,13 +58,13 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     extract = ["--model", "m", "--base-url", server.url, "--samples", 1]
     extract += ["--features", "frequency", "verify"]
     old, new = (tmp_path / f"{name}.jsonl" for name in ("old", "new"))
-    for path, n, seed in ((old, 120, 1), (new, 20, 2)):
+    for path, n, seed in ((old, 80, 1), (new, 20, 2)):
         answers = write_answers(tmp_path / "answers.jsonl", n, seed, answered=False)
         assert run("extract", answers, "-o", path, "--write", *extract) == 0
     said = capsys.readouterr().err
-    assert "120 problems with" in said and "tokens of prompts" in said
+    assert "80 problems with" in said and "tokens of prompts" in said
     data = read_jsonl(old)
-    assert data.groups.tolist() == [i // 2 for i in range(120)]
+    assert data.groups.tolist() == [i // 2 for i in range(80)]
     assert data.graphs.ids[3] == "1/3"
     assert data.metadata[0]["extraction"]["model"] == "m"
 
@@ -304,9 +304,12 @@ def test_extract_says_what_went_wrong(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "o.jsonl").exists()
 
 
-def test_answer_without_a_server_is_no_abstention(server, tmp_path, capsys):
+def test_answer_without_a_server_is_no_abstention(
+    server, tmp_path, capsys, monkeypatch
+):
     """Whoever pipes the text on must not take a lost connection for an empty answer."""
-    answers = write_answers(tmp_path / "answers.jsonl", 60, 1, answered=False)
+    monkeypatch.setattr("skdcf.llm._transport._back_off", lambda attempt: 0.01)
+    answers = write_answers(tmp_path / "answers.jsonl", 40, 1, answered=False)
     problems = tmp_path / "p.jsonl"
     extract = ["extract", answers, "-o", problems, "--model", "m", "--write"]
     extract += ["--features", "verify"]

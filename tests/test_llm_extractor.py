@@ -308,21 +308,21 @@ def test_a_model_that_obeys_the_text_cannot_say_more_than_it_is_asked():
 
 
 def test_an_estimate_costs_nothing_and_is_near():
-    answers = make_answers(40)
+    answers = make_answers(15)
     with ChatServer(ScriptedModel()) as server:
         extractor = full_extractor(server.url, prices=(1.0, 10.0))
         estimate = extractor.estimate(answers)
         assert server.requests == []
         extractor.transform(answers)
         usage = extractor.usage_
-    assert estimate.n_problems == 40 and estimate.n_done == 0
+    assert estimate.n_problems == 15 and estimate.n_done == 0
     assert 0.5 < estimate.calls / usage.calls < 2
     sent = sum(len(m["content"]) for _, _, r in server.requests for m in r["messages"])
     assert 0.5 < estimate.prompt_tokens / (sent / 4) < 2
     assert estimate.cost == pytest.approx(
         (estimate.prompt_tokens + 10 * estimate.completion_tokens) / 1e6
     )
-    assert "40 problems" in str(estimate) and "costing about" in str(estimate)
+    assert "15 problems" in str(estimate) and "costing about" in str(estimate)
 
 
 def test_what_is_in_the_cache_costs_nothing(tmp_path):

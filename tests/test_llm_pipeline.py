@@ -66,9 +66,9 @@ def server():
 
 @pytest.fixture(scope="module")
 def fitted(server):
-    """A pipeline that was fitted on 150 answers, and those."""
+    """A pipeline that was fitted on 80 answers, and those."""
     pipeline = make_pipeline_for(server.url)
-    asked = questions(150, 1)
+    asked = questions(80, 1)
     graphs = pipeline.extractor.transform(zip(asked, answer_all(asked), strict=True))
     return pipeline.fit(graphs, labels_of(graphs)), graphs
 
@@ -80,11 +80,11 @@ def answer_all(asked):
 
 def test_answers_are_filtered_and_say_what_was_dropped(fitted):
     pipeline, _ = fitted
-    asked = questions(120, 2)
+    asked = questions(50, 2)
     out = pipeline.answer(asked, answer_all(asked))
     y = labels_of([a.original for a in out])
     kept = [a.kept for a in out]
-    assert coverage_score(y, kept) >= 0.8 - 3 * np.sqrt(0.8 * 0.2 / 120)
+    assert coverage_score(y, kept) >= 0.8 - 3 * np.sqrt(0.8 * 0.2 / 50)
     assert 0.2 < np.mean([k.mean() for k in kept]) < 1
     for a in out:
         assert a.alpha == 0.2
@@ -153,7 +153,7 @@ def test_chances_and_causes_are_those_of_the_filter(server, fitted):
 
 def test_it_keeps_what_the_filter_alone_keeps(fitted):
     pipeline, _ = fitted
-    asked = questions(20, 3)
+    asked = questions(12, 3)
     answers = answer_all(asked)
     graphs = pipeline.extractor.transform(zip(asked, answers, strict=True))
     for alpha in (None, 0.1, 0.5):
@@ -269,7 +269,7 @@ def test_another_extraction_is_noticed(fitted):
         extractor__features=[Frequency(), Verify("Is it so? true or false")]
     )
     with pytest.raises(
-        ValueError, match="150 of 150 problems were extracted with other"
+        ValueError, match="80 of 80 problems were extracted with other"
     ):
         other.fit(graphs, labels_of(graphs))
 

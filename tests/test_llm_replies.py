@@ -67,11 +67,11 @@ def encode(steps, style):
     ("style", "most_spoiled"), [("doubled", 0), ("single", 7), ("all single", 29)]
 )
 def test_published_mathematics_comes_through_whole(style, most_spoiled, tmp_path):
-    """The first 300 answers of ProcessBench math: 2,092 claims, cut, judged and printed."""
+    """The first 60 answers of ProcessBench math, cut, judged and printed."""
     path = Path(os.environ.get("SKDCF_DATA", "")) / "process_bench" / "math.json"
     if "SKDCF_DATA" not in os.environ or not path.is_file():
         pytest.skip("SKDCF_DATA does not name a folder with process_bench/math.json")
-    records = json.loads(path.read_text("utf-8"))[:300]
+    records = json.loads(path.read_text("utf-8"))[:60]
     steps_of = {"\n\n".join(record["steps"]): record["steps"] for record in records}
 
     def script(request, n):
@@ -107,7 +107,7 @@ def test_published_mathematics_comes_through_whole(style, most_spoiled, tmp_path
         controls = {c for c in printed if unicodedata.category(c) == "Cc"}
         assert controls <= {"\n"}
         assert graph.features.all()  # every reason could be read, too
-    assert sum(map(len, steps_of.values())) == 2092
+    assert len(batch) == 60
     assert spoiled <= most_spoiled
 
 

@@ -437,6 +437,7 @@ def test_bad_arguments():
         fit(batch.replace_features(None), labels, [0.1])
 
 
+@pytest.mark.long
 def test_a_loaded_scorer_needs_no_gradients(tmp_path):
     """Prediction in a fresh process, from a pickle, without autograd."""
     batch, labels = problems(30)

@@ -57,6 +57,7 @@ def test_peoples_answers_calibrate_and_the_models_train():
     assert "judge" not in cf.describe()
 
 
+@pytest.mark.long
 def test_the_promise_holds_by_what_people_call_false():
     rng = np.random.default_rng(1)
     by_people, by_model = [], []

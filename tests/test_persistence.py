@@ -158,6 +158,7 @@ def test_documented_modules_are_public():
     assert set(listed) <= set(public_modules())
 
 
+@pytest.mark.long
 def test_other_process_predicts_the_same(tmp_path):
     cf = fitted("auto")
     path = skdcf.save(cf, tmp_path / "cf.skops")

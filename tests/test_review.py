@@ -242,6 +242,7 @@ def test_where_nothing_learns_what_was_reviewed_is_left_out(with_texts):
     assert (both.nonconformity_scores_ == alone.nonconformity_scores_).all()
 
 
+@pytest.mark.long
 def test_a_review_whose_verdicts_are_all_wrong_breaks_no_promise():
     """The worst that a reviewer can do: labels that are wrong train, and others calibrate."""
     missed = []

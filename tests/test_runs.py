@@ -490,7 +490,7 @@ def test_a_stream_that_stops_is_predict_up_to_the_first_doubtful_step():
 
 @pytest.mark.parametrize("alpha", [0.1, 0.2])
 def test_nothing_wrong_is_carried_out_before_the_stop(alpha):
-    X, y = chains(2_200, 1)
+    X, y = chains(700, 1)
     cf = HardCF(0, online=True, alpha=alpha).fit(X[:200], y[:200])
     n = cf.calibration_.n
     covered = 0
@@ -500,8 +500,8 @@ def test_nothing_wrong_is_carried_out_before_the_stop(alpha):
         covered += all(labels[v] for v, kept in enumerate(decisions) if kept)
     rank = int((n + 1) * alpha + 1e-9)
     # The misses of one calibration set are beta-binomial.
-    low, high = betabinom(2_000, n + 1 - rank, rank).interval(0.9999)
-    assert low <= covered <= high < 2_000
+    low, high = betabinom(500, n + 1 - rank, rank).interval(0.9999)
+    assert low <= covered <= high < 500
 
 
 def test_stopping_needs_a_chain():

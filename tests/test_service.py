@@ -499,6 +499,7 @@ def test_1000_at_once_are_neither_lost_nor_mixed_up(fitted, model, tmp_path):
     assert len(rows_of(tmp_path, "id")) == 1000
 
 
+@pytest.mark.long
 @POSIX
 def test_each_decision_comes_before_the_next_claim_is_sent(tmp_path):
     online = skdcf.HardCF("frequency-score", alpha=0.2, online=True)

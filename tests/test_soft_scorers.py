@@ -71,6 +71,7 @@ def test_own_model():
     assert set(result.params) == {"a", "b"}
 
 
+@pytest.mark.long
 def test_predicting_needs_no_autograd():
     code = (
         "import sys, numpy as np; from skdcf.scorers import LinearScorer, MLPScorer\n"

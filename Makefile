@@ -27,7 +27,7 @@ demo: $(VENV)/with-plot
 	$(BIN)/python -m skdcf demo $(DEMO_ARGS)
 
 test: $(VENV)/with-test
-	$(BIN)/python -m pytest -n 2 $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(TEST_ARGS)
 	@echo "make long-tests runs the rest: kills, signals, servers, browsers, laws by simulation."
 
 # What takes long and tells little while one works.

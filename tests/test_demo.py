@@ -25,6 +25,7 @@ def test_demo_prints_tables_and_writes_a_report(source, tmp_path, capsys):
     assert "What was promised, and what came out" in page
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", ["coherent-math", "perl"])
 def test_demo_on_real_data(source, data_home, tmp_path, capsys):
     assert main(["demo", "--data", source, "--output", str(tmp_path)]) == 0

@@ -118,6 +118,7 @@ def test_the_next_writer_removes_what_a_killed_one_left(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
 
 
+@pytest.mark.long
 @POSIX
 def test_many_writers_of_one_file_do_not_disturb_each_other(tmp_path):
     program = (

@@ -21,6 +21,7 @@ from skdcf.scorers import (
     _scorer,
 )
 from skdcf.scorers._tables import as_table, join
+from skdcf.training import LBFGS, SoftTraining
 
 BATCH, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
 LABELS = pack_labels(Y, BATCH)
@@ -28,7 +29,11 @@ FOLD_OF = np.random.RandomState(3).permutation(90) % 3
 
 
 def tasks(*alphas):
-    return [Task(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
+    few_steps = SoftTraining(LBFGS(max_iter=4))
+    return [
+        Task(alpha, rng=np.random.RandomState(0), training=few_steps)
+        for alpha in alphas
+    ]
 
 
 def fit_folds(scorer, labels, tasks):

@@ -80,7 +80,7 @@ def binomial_tail(n, k, alpha):
 @pytest.mark.parametrize("delta", ["0.5", "0.25", "0.1", "0.05", "0.01", "0.001"])
 def test_rank_with_delta_is_that_of_whole_numbers(delta):
     exact = Fraction(delta)
-    for n in (*range(1, 31), 59, 100, 137):
+    for n in (*range(1, 31), 59, 100):
         for alpha in ("0.005", "0.01", "0.05", "0.1", "0.25", "0.5", "0.75", "0.9"):
             k = 0
             while k < n and binomial_tail(n, k + 1, Fraction(alpha)) <= exact:

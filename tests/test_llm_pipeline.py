@@ -268,9 +268,7 @@ def test_another_extraction_is_noticed(fitted):
     other.set_params(
         extractor__features=[Frequency(), Verify("Is it so? true or false")]
     )
-    with pytest.raises(
-        ValueError, match="80 of 80 problems were extracted with other"
-    ):
+    with pytest.raises(ValueError, match="80 of 80 problems were extracted with other"):
         other.fit(graphs, labels_of(graphs))
 
 

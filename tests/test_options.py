@@ -111,15 +111,15 @@ def test_a_report_of_groups_and_of_fewer_answers(filter, tmp_path):
     for name, options in {
         "usual": {},
         "by": {"by": lambda batch: np.where(batch.sizes > 7, "long one", "short one")},
-        "groups": {"groups": np.arange(120) // 2},
+        "groups": {"groups": np.arange(60) // 2},
         "n_answers": {"n_answers": 2},
     }.items():
         path = write_report(
-            tmp_path / f"{name}.html", filter, X[120:], Y[120:], alphas=[0.2], **options
+            tmp_path / f"{name}.html", filter, X[180:], Y[180:], alphas=[0.2], **options
         )
         pages[name] = path.read_text("utf-8")
     assert "long one" in pages["by"] and "long one" not in pages["usual"]
-    assert "60 questions" in pages["groups"] and "60 questions" not in pages["usual"]
+    assert "30 questions" in pages["groups"] and "30 questions" not in pages["usual"]
     assert len(pages["n_answers"]) < 0.5 * len(pages["usual"])
 
 

@@ -160,6 +160,7 @@ def test_every_filter_takes_every_scorer(cls, name):
     assert pickle.dumps(scorer) == before
 
 
+@pytest.mark.long
 def test_searches_over_scorers(cls):
     """The best of all scorers, whatever they are, in one grid."""
     search = GridSearchCV(

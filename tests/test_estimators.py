@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -26,6 +26,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -73,18 +74,79 @@ COLUMNS = [
 CHECKED = FILTERS + [HardCF(features=t, random_state=0) for t in COLUMNS]
 
 
+# Checks that make labels of three classes, unless the tags of a classifier say "two".
+THREE_CLASSES = [
+    "check_fit_score_takes_y",
+    "check_estimators_overwrite_params",
+    "check_dont_overwrite_parameters",
+    "check_estimators_fit_returns_self",
+    "check_readonly_memmap_input",
+    "check_n_features_in_after_fitting",
+    "check_positive_only_tag_during_fit",
+    "check_dtype_object",
+    "check_f_contiguous_array_estimator",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_dict_unchanged",
+    "check_fit2d_predict1d",
+]
+# The class of all filters, which has their tags.
+BASE = next(kind for kind in HardCF.__mro__ if "__sklearn_tags__" in vars(kind))
+TAGS = BASE.__sklearn_tags__
+
+
+def of_two_classes(filter):
+    """Tags of a filter as the checks have to read them to make labels of two classes."""
+    tags = TAGS(filter)
+    tags.classifier_tags = ClassifierTags(multi_class=False)
+    return tags
+
+
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize(
     "filter", CHECKED, ids=names + [f"columns of {type(t).__name__}" for t in COLUMNS]
 )
-def test_scikit_learns_own_checks(filter):
-    """No expected failures, and no wrong tag that would collect almost no checks."""
+def test_scikit_learns_own_checks(filter, monkeypatch):
+    """Of two classes all pass, and no wrong tag collects almost no checks."""
+    monkeypatch.setattr(BASE, "__sklearn_tags__", of_two_classes)
     assert len(list(estimator_checks_generator(filter))) >= 41
     results = check_estimator(filter, on_skip=None)
     skipped = {r["check_name"] for r in results if r["status"] != "passed"}
     assert skipped <= {"check_array_api_input"}  # runs where SCIPY_ARRAY_API is set
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_of_three_classes_scikit_learns_own_checks_are_refused():
+    reason = "a filter does not guess which of three classes means true"
+    expected = dict.fromkeys(THREE_CLASSES, reason)
+    results = check_estimator(HardCF(), expected_failed_checks=expected, on_skip=None)
+    refused = [r for r in results if r["status"] == "xfail"]
+    assert {r["check_name"] for r in refused} == set(THREE_CLASSES)
+    for result in refused:
+        error = result["exception"].__cause__ or result["exception"]
+        assert re.match(r"y has [34] distinct values", str(error))
+
+
+@pytest.mark.parametrize("filter", FILTERS, ids=names)
+def test_a_filter_is_no_classifier_by_any_tag(filter):
+    for estimator in (filter, make_pipeline(GraphFeatures(), filter)):
+        tags = get_tags(estimator)
+        assert (tags.estimator_type, tags.classifier_tags) == (None, None)
+        assert not is_classifier(estimator)
+    assert get_tags(filter).target_tags.required
+
+
+def test_searches_do_not_divide_problems_by_their_labels():
+    y = np.arange(90) >= 45
+    X = y[:, None] + np.linspace(0, 1, 90)[:, None]
+    search = GridSearchCV(
+        HardCF(0), {"random_state": [0]}, cv=2, scoring=lambda cf, X, y: np.mean(y)
+    ).fit(X, y)
+    of_folds = [search.cv_results_[f"split{i}_test_score"][0] for i in (0, 1)]
+    assert of_folds == [0, 1]
 
 
 @pytest.mark.filterwarnings("ignore:alpha of this clone was set")

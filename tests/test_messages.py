@@ -105,6 +105,10 @@ NOT_REACHED = (
     "accept_origin is",
     "confirm_above=",
     "answer(text)",
+    "fit takes X",
+    "no table of numbers",
+    "one array per problem, of several lengths",
+    "one array per problem and no class",
 )
 
 

@@ -19,6 +19,7 @@ from sklearn.utils import Bunch, check_random_state
 from .._checks import check_choice, check_count
 from ..features import DomainIndicators
 from ..graphs import GraphBatch, ReasoningGraph
+from ..graphs.per_problem import LabelList
 from ..graphs.ragged import offsets_of
 from ..ops.graph_metrics import PAPER_METRICS, compute_metrics
 from .fetch import describe
@@ -130,13 +131,14 @@ def make_reasoning_graphs(
         rng, kind, batch, type_of=type_of, difficulty=difficulty, true=true
     )
     batch = batch.replace_features(features, names)
-    labels = list(batch.split(true.astype(np.int64)))
+    labels = batch.split(true.astype(np.int64))
     descr = describe("reasoning_graphs").format(kind=kind, n=n_problems)
     return _made(batch, labels, names=list(names), descr=descr, return_X_y=return_X_y)
 
 
 def _made(batch, labels, names, descr, return_X_y):
     """Put together the result of the two functions."""
+    labels = LabelList(labels)
     if return_X_y:
         return batch, labels
     columns = {"groups": np.arange(len(batch)), "feature_names": names, "DESCR": descr}

@@ -23,6 +23,7 @@ from .._checks import check_choice, printable, warn
 from ..exceptions import KeyWarning
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import read_labels
+from ..graphs.per_problem import LabelList
 from ..graphs.sources import UNSURE
 
 VERSION = 1
@@ -213,7 +214,7 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
     of = np.int64 if small else object
     return Bunch(
         graphs=batch,
-        labels=_column(labels),
+        labels=_column(labels, LabelList),
         groups=_column(groups) and np.fromiter(groups, of, len(groups)),
         masks=_column(masks),
         metadata=_column(metadata),
@@ -222,9 +223,9 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
     )
 
 
-def _column(values):
+def _column(values, kind=list):
     """A list of the values, or None where there are none at all."""
-    return None if all(value is None for value in values) else list(values)
+    return None if all(value is None for value in values) else kind(values)
 
 
 def line_reader(rename: Any = None, own: Collection[str] = ()) -> Callable[[Any], Any]:

@@ -13,6 +13,7 @@ from ..exceptions import GuaranteeWarning, SettingWarning
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, pack_labels
 from ..graphs.labels import LABELS, read_column
+from ..graphs.per_problem import ProblemArrays
 from ..graphs.problems import pack_graphs
 from ..graphs.ragged import ranges
 
@@ -48,7 +49,9 @@ class View:
 
     def shaped(self, values):
         """Values per claim as the caller expects them."""
-        return values if self.is_table else self.passed.split(values)
+        return (
+            values if self.is_table else self.passed.split(values).view(ProblemArrays)
+        )
 
     def take(self, rows):
         """Some of the problems, in their order."""

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha, check_choice, check_weights, reduced, warn
@@ -190,7 +189,9 @@ class ConformalFilter(Settings):
 
     # ---------------------------------------------------------------- fit and calibrate
 
-    def fit(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
+    def fit(
+        self, X: Problems, y: Labels, groups: Groups = None, **others: Never
+    ) -> Self:
         """Train columns and scorer if they learn, then calibrate on problems held out.
 
         Parameters
@@ -207,6 +208,8 @@ class ConformalFilter(Settings):
             `~skdcf.graphs.question_groups`. All answers to a question are on one side of
             the split, and one of them calibrates. False says that each answer is a
             question of its own.
+        **others
+            None are taken: weights of problems are part of what ``guarantee`` promises.
 
         Returns
         -------
@@ -215,6 +218,8 @@ class ConformalFilter(Settings):
 
         Raises
         ------
+        TypeError
+            If there are ``others``.
         ValueError
             On bad problems, labels or parameters, before anything is computed.
 
@@ -228,6 +233,12 @@ class ConformalFilter(Settings):
             If problems have questions that a public prior was learnt from, or if so few
             problems are there that something which learns nothing takes the place of "auto".
         """
+        if others:
+            raise TypeError(
+                f"fit takes X, y and groups, and no {' or '.join(others)}. Weights of problems "
+                "are part of the promise, guarantee=NoFalseClaim(weight=...), and of the mean "
+                "that score returns, score(X, y, sample_weight=...)"
+            )
         with unchanged_on_error(self):
             _fit.fit_together([self], X, y, groups)
             return self
@@ -1158,7 +1169,4 @@ class ConformalFilter(Settings):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
         tags.target_tags.required = True
-        # No classifier by its type, since searches would divide problems by classes; of a
-        # table its labels are two numbers all the same, and scikit-learn's checks read it here.
-        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

@@ -297,10 +297,12 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**_take(self, _positions(self, key)))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
-        if dtype is not None and np.dtype(dtype) != object:
+        if dtype is None or np.dtype(dtype) != object:
             raise TypeError(
-                "a GraphBatch is no table of numbers. Pass transformers of scikit-learn to "
-                "the filter, HardCF(features=StandardScaler()): it applies them to the claims"
+                "a GraphBatch is no table of numbers. What learns from columns belongs inside "
+                "of the filter, which applies it to the claims: HardCF(features="
+                "StandardScaler()) or HardCF(BaggingClassifier()). What shuffles columns is "
+                "skdcf.inspection.permutation_importance. list(batch) is a list of graphs"
             )
         return np.fromiter(self, dtype=object, count=len(self))
 

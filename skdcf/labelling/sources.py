@@ -26,6 +26,7 @@ from .._checks import check_choice
 from .._files import append_journal, follow_journal, read_journal
 from ..graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ..graphs.hashes import problem_digest
+from ..graphs.per_problem import LabelList
 from ..graphs.sources import (
     KINDS,
     SOURCES,
@@ -572,7 +573,7 @@ class LabelStore:
             zip(*rows, strict=True) for rows in zip(answers, known_labels, strict=True)
         ]
         labels = ([k if w is None else WORDS[w] for w, k in p] for p in pairs)
-        return [np.array(row, dtype=np.int64) for row in labels]
+        return LabelList(np.array(row, dtype=np.int64) for row in labels)
 
     def settle(self, first: str, second: str, by: str) -> None:
         """Save as ``by`` what two people agree on, where ``by`` has said nothing yet.

@@ -21,6 +21,7 @@ from .._checks import check_alpha
 from .._parameters import HasMethods, Settings
 from ..estimators import Filter, compare_origin, origin_of, reason_in_force
 from ..graphs import GraphBatch, Labels, ReasoningGraph
+from ..graphs.per_problem import LabelList
 from ..inspection import explain
 from ..labelling.sources import LabelSource, set_label_sources
 from . import _calls as calls
@@ -111,7 +112,7 @@ def judge_labels(
         graph = graph.replace(metadata={**meant, **(graph.metadata or {})})
         sources = [source if label >= 0 else None for label in row]
         marked.append(set_label_sources(graph, sources))
-    return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)
+    return Bunch(graphs=GraphBatch.from_graphs(marked), labels=LabelList(labels))
 
 
 class MergedText(NamedTuple):

@@ -1,0 +1,219 @@
+"""What scikit-learn is not given is refused in words of the package.
+
+The page "With scikit-learn" has the table of these, and prints the errors.
+"""
+
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+    train_test_split,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_consistent_length, resample, shuffle
+from sklearn.utils.validation import has_fit_parameter
+
+from skdcf import HardCF
+from skdcf.datasets import (
+    build_dataset,
+    make_reasoning_graphs,
+    make_word_problems,
+    read_jsonl,
+    write_jsonl,
+)
+
+GRAPHS, LABELS = make_reasoning_graphs(60, random_state=0, return_X_y=True)
+CF = HardCF("frequency-score", alpha=0.3).fit(GRAPHS, LABELS)
+MASKS = CF.predict(GRAPHS)
+ONES = np.ones(60)
+
+
+def scored(scoring):
+    return cross_val_score(
+        CF, GRAPHS, LABELS, cv=2, scoring=scoring, error_score="raise"
+    )
+
+
+LABELS_ARE = "labels are one array per problem, of several lengths, and no table"
+NO_CLASS = "a filter says one array per problem and no class"
+NO_TABLE = "a GraphBatch is no table of numbers"
+ROWS = {
+    "cv=StratifiedKFold": (
+        lambda: cross_val_score(CF, GRAPHS, LABELS, cv=StratifiedKFold(2)),
+        LABELS_ARE,
+    ),
+    "StratifiedGroupKFold": (
+        lambda: next(StratifiedGroupKFold(2).split(GRAPHS, LABELS, np.arange(60))),
+        LABELS_ARE,
+    ),
+    "stratify=": (
+        lambda: train_test_split(GRAPHS, LABELS, stratify=LABELS),
+        LABELS_ARE,
+    ),
+    "of a part": (
+        lambda: next(StratifiedKFold(2).split(*shuffle(GRAPHS, LABELS))),
+        LABELS_ARE,
+    ),
+    "accuracy": (lambda: scored("accuracy"), NO_CLASS),
+    "f1": (lambda: scored("f1"), NO_CLASS),
+    "roc_auc": (lambda: scored("roc_auc"), LABELS_ARE),
+    "accuracy_score": (lambda: accuracy_score(LABELS, MASKS), NO_CLASS),
+    "accuracy_score of a plain list": (
+        lambda: accuracy_score(list(LABELS), MASKS),
+        NO_CLASS,
+    ),
+    "f1_score": (lambda: f1_score(LABELS, MASKS), NO_CLASS),
+    "roc_auc_score": (lambda: roc_auc_score(LABELS, MASKS), LABELS_ARE),
+    "confusion_matrix": (lambda: confusion_matrix(LABELS, MASKS), LABELS_ARE),
+    "cross_val_predict": (
+        lambda: cross_val_predict(CF, GRAPHS, LABELS, method="decision_function", cv=2),
+        LABELS_ARE,
+    ),
+    "permutation_importance": (
+        lambda: permutation_importance(CF, GRAPHS, LABELS),
+        NO_TABLE,
+    ),
+    "sample_weight": (
+        lambda: CF.fit(GRAPHS, LABELS, sample_weight=ONES),
+        "fit takes X, y and groups, and no sample_weight.*weight=",
+    ),
+    "sample_weight of a search": (
+        lambda: GridSearchCV(CF, {"scorer": [0]}, cv=2, error_score="raise").fit(
+            GRAPHS, LABELS, sample_weight=ONES
+        ),
+        "fit takes X, y and groups, and no sample_weight",
+    ),
+    "StandardScaler": (
+        lambda: make_pipeline(StandardScaler(), CF).fit(GRAPHS, LABELS),
+        NO_TABLE,
+    ),
+    "BaggingClassifier": (
+        lambda: BaggingClassifier(CF).fit(GRAPHS, LABELS),
+        NO_TABLE,
+    ),
+    "CalibratedClassifierCV": (
+        lambda: CalibratedClassifierCV(CF).fit(GRAPHS, LABELS),
+        LABELS_ARE,
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_row_is_refused_in_words_of_the_package(row):
+    call, words = ROWS[row]
+    with pytest.raises(TypeError, match=words) as caught:
+        call()
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_no_weights_are_promised_to_scikit_learn():
+    assert not has_fit_parameter(CF, "sample_weight")
+
+
+def equal(one, other):
+    return len(one) == len(other) and all(map(np.array_equal, one, other))
+
+
+def test_labels_are_the_list_that_they_were():
+    plain = list(LABELS)
+    assert isinstance(LABELS, list)
+    assert equal(LABELS + LABELS[:2], plain + plain[:2])
+    assert equal(LABELS[5:9], plain[5:9])
+    assert LABELS[-1] is plain[-1]
+    assert LABELS[np.int64(3)] is plain[3]
+    with pytest.raises(IndexError):
+        LABELS[60]
+    np.testing.assert_array_equal(np.concatenate(LABELS), np.concatenate(plain))
+    objects = np.array(LABELS, dtype=object)
+    assert objects.shape == (60,)
+    assert equal(objects, plain)
+    column = np.empty(60, dtype=object)
+    column[:] = LABELS
+    assert equal(column, plain)
+    check_consistent_length(GRAPHS, LABELS)
+    for again in (
+        pickle.loads(pickle.dumps(LABELS)),
+        LABELS[np.arange(60)],
+        LABELS[np.full(60, True)],
+        LABELS[:],
+    ):
+        assert type(again) is type(LABELS)
+        assert equal(again, plain)
+    assert joblib.hash(LABELS) == joblib.hash(pickle.loads(pickle.dumps(LABELS)))
+
+
+def test_labels_of_one_length_are_the_table_that_a_list_is():
+    rows = LABELS[[0, 1]]
+    rows[:] = [np.array([1, 0]), np.array([0, 1])]
+    np.testing.assert_array_equal(np.asarray(rows), [[1, 0], [0, 1]])
+    assert np.array(rows, dtype=object).shape == (2, 2)
+
+
+def test_a_column_of_pandas_takes_them_as_a_list():
+    with pytest.raises(TypeError, match=r"list\(y\) is a list and no more"):
+        pd.Series(LABELS)
+    assert equal(pd.Series(list(LABELS)), LABELS)
+    assert equal(pd.Series(MASKS), MASKS)
+
+
+def test_scikit_learn_divides_labels_as_it_divides_lists():
+    plain = list(LABELS)
+    for one, other in zip(
+        train_test_split(GRAPHS, LABELS, random_state=0)[2:],
+        train_test_split(GRAPHS, plain, random_state=0)[2:],
+        strict=True,
+    ):
+        assert type(one) is type(LABELS)
+        assert equal(one, other)
+    assert equal(
+        resample(LABELS, random_state=0, n_samples=9),
+        resample(plain, random_state=0, n_samples=9),
+    )
+    for y in (LABELS, plain):
+        np.testing.assert_array_equal(
+            cross_val_score(CF, GRAPHS, y, cv=KFold(2)),
+            cross_val_score(CF, list(GRAPHS), plain, cv=2),
+        )
+
+
+def test_what_a_filter_says_is_the_array_that_it_was():
+    plain = np.empty(60, dtype=object)
+    plain[:] = list(MASKS)
+    assert isinstance(MASKS, np.ndarray)
+    assert MASKS.dtype == object
+    assert MASKS.shape == (60,)
+    assert type(MASKS[0]) is np.ndarray
+    np.testing.assert_array_equal(np.concatenate(MASKS), np.concatenate(plain))
+    assert equal(MASKS[[3, 1]], plain[[3, 1]])
+    assert equal(np.concatenate([MASKS, MASKS]), np.concatenate([plain, plain]))
+    assert equal(pickle.loads(pickle.dumps(MASKS)), plain)
+    assert type(np.asarray(MASKS)) is np.ndarray
+    said = cross_val_predict(CF, GRAPHS, LABELS, cv=2)
+    assert [len(row) for row in said] == [len(row) for row in LABELS]
+
+
+def test_labels_of_all_sources_are_such_lists(tmp_path):
+    write_jsonl(tmp_path / "log.jsonl", GRAPHS, labels=LABELS)
+    records = [{"claims": ["a", "b"], "edges": [], "labels": [1, 0]}]
+    kinds = {
+        type(read_jsonl(tmp_path / "log.jsonl").labels),
+        type(build_dataset(enumerate(records), dict).labels),
+        type(make_word_problems(2).labels),
+        type(make_reasoning_graphs(2).labels),
+    }
+    assert kinds == {type(LABELS)}

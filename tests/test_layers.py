@@ -108,7 +108,7 @@ TAKEN = {
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
         "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_origin "
-        "compare_origin count_as_trained decide largest_risks origin_of "
+        "calibrated_masks compare_origin count_as_trained decide largest_risks origin_of "
         "reason_in_force reason_sent_with refuse_without_hazards shown_masks"
     ),
     "evaluation.compare": "seeded",
@@ -137,7 +137,7 @@ TAKEN = {
         "EndpointError FilteredAnswer Frequency SampleAnswers SemanticJudge Usage "
         "Verify check_writer split_sentences"
     ),
-    "metrics": "mean_interval",
+    "metrics": "mean_interval report_of",
     "ops.ancestors": "find_highest pass_on sum_ancestors",
     "ops.chance": "chance_of_error fit_frailty",
     "ops.conformal": (

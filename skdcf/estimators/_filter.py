@@ -418,7 +418,8 @@ class ConformalFilter(Settings):
         self.largest_risks_: NDArray[np.float64] = np.sort(part.largest[answers])
         self._calibrated = part.seen[calibrating].kept()
 
-        part = part[chosen]
+        if len(chosen) < len(part):
+            part = part[chosen]
         if self.ties != "include":
             part = part.below_copies()
         claims = part.path_risks()
@@ -521,7 +522,7 @@ class ConformalFilter(Settings):
     def _take_scorer(self, scorer, trained):
         """Take over what a fit leaves behind, apart from the calibration."""
         self.scorer_: Any = scorer
-        self._trained = trained.kept()
+        self._trained = trained
         self._alpha_of_fit = self.alpha if scorer.uses_alpha else None
 
     # ------------------------------------------------------------------------ the door
@@ -1117,12 +1118,17 @@ class ConformalFilter(Settings):
         fitted filter
             A copy, whose calibration is that of this one.
         """
-        copied = _fit.at_level(self, alpha, copy)
+        copied = self._copy_at(alpha)
         copied.calibration_ = copy(self.calibration_)
         copied.calibration_.guarantee = deepcopy(copied._resolved())
         copied._calibrated_as = copied._settings()
-        copied._alpha_of_fit = alpha if self.scorer_.uses_alpha else None
         copied._warn(copied.calibration_, copied._level(None))
+        return copied
+
+    def _copy_at(self, alpha):
+        """A copy for another level, which waits for its calibration."""
+        copied = _fit.at_level(self, alpha, copy)
+        copied._alpha_of_fit = alpha if self.scorer_.uses_alpha else None
         return copied
 
     def _level(self, alpha):
@@ -1170,3 +1176,36 @@ class ConformalFilter(Settings):
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
         tags.target_tags.required = True
         return tags
+
+
+def calibrated_masks(
+    filter: Any, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
+) -> tuple[NDArray[np.bool_], list[int]]:
+    """Calibrate a filter for several levels, and decide at each which claims are kept.
+
+    Both from one look at the problems: what a level does not change is computed once.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        It stays as it is.
+    labelled : tuple
+        Problems, labels and groups to calibrate with, as in ``calibrate``.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Problems to decide about.
+    alphas : list of float in (0, 1)
+        The levels.
+
+    Returns
+    -------
+    masks : ndarray of bool, shape (n_alphas, n_claims)
+        A row is what the filter of that level predicts after ``calibrate``, in one piece.
+    n_calibration : list of int
+        How many problems calibrate at each level.
+    """
+    door = filter._copy_at(min(alphas))  # it takes note of the origin
+    part = door._labelled_part(*labelled)
+    filters = [door._copy_at(alpha)._store(part, fewest=True) for alpha in alphas]
+    claims, view = filters[0]._claims(X)
+    margins = [f._margin(claims, view, f._level(None)) for f in filters]
+    return np.array(margins) > 0, [f.n_calibration_ for f in filters]

@@ -129,8 +129,7 @@ def fit_together(filters, X, y, groups):
     """
     # The door leaves what it learns on the first filter; `_take_over` gives it to the others.
     first = filters[0]
-    for filter in filters:
-        filter.validate()
+    first.validate()
     batch, is_table = admit(first, X, reset=True)
     if is_table:
         refuse_learning_steps(first)
@@ -370,6 +369,7 @@ def _fit_split(filters, fit):
         # no label. None of them counts as trained.
         train = _unlabelled(fit.view.take(training_rows) if split else fit.view)
         trained = Seen.unknown(0)
+    hashes_of_trained = trained.kept()
 
     # After the columns, which may have been learnt just now.
     calibration_view = fit.view
@@ -390,7 +390,7 @@ def _fit_split(filters, fit):
     # level alone, which no score depends on.
     parts: dict[int, Any] = {}
     for filter, scorer in zip(filters, scorers, strict=True):
-        filter._take_scorer(scorer, trained)
+        filter._take_scorer(scorer, hashes_of_trained)
         if id(scorer) not in parts:
             parts[id(scorer)] = filter._part(
                 calibration_view, calibration_hashes, fit.places[calibration_rows]

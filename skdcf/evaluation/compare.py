@@ -10,7 +10,6 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -26,11 +25,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._checks import check_alphas, check_choice, warn
 from .._files import append_journal, open_journal
 from .._version import __version__
-from ..estimators import accept_origin, reason_in_force
+from ..estimators import accept_origin, calibrated_masks, reason_in_force
 from ..exceptions import CalibrationWarning
 from ..graphs import GraphBatch, Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
-from ..metrics import evaluate_filter, leave_one_out
+from ..metrics import leave_one_out, report_of
 from ._report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, numbered, search_in
 
@@ -293,18 +292,16 @@ def _evaluate(cf, data, alphas, seed):
         report = leave_one_out(
             cf, X, y, alphas, groups=groups, n_draws=DRAWS, random_state=seed
         )
-        reports = [report]
-    else:  # the level says how many of the problems calibrate
-        # Made by this very filter: there are no settings that could differ.
-        part = replace(cf.calibration_part(*data[0]), made_as=None)
-        filters = [cf.with_alpha(a).calibrate_parts([part]) for a in alphas]
-        levels = zip(filters, alphas, strict=True)
-        reports = [evaluate_filter(f, X, y, [a], groups=groups) for f, a in levels]
-    return [
-        r | {"n_calibration": report.n_calibration}
-        for report in reports
-        for r in report.rows()
-    ]
+        return [row | {"n_calibration": report.n_calibration} for row in report.rows()]
+    kept, n_calibration = calibrated_masks(cf, data[0], X, alphas)
+    batch, labels = cf.check(X, y)
+    questions = question_groups(batch, groups)
+    report = report_of(
+        cf.calibration_.guarantee,
+        (np.array(alphas), kept, labels, batch.offsets, questions),
+    )
+    pairs = zip(report.rows(), n_calibration, strict=True)
+    return [row | {"n_calibration": n} for row, n in pairs]
 
 
 def _warn_of_abstention(filters, questions, splits, alphas):

@@ -145,8 +145,10 @@ def printable(text, also=""):
     Line breaks would break tables, and terminals obey control characters. Those in
     ``also`` may stay.
     """
-    seen = (c if c.isprintable() or c in also else ascii(c)[1:-1] for c in str(text))
-    return "".join(seen)
+    characters = (
+        c if c.isprintable() or c in also else ascii(c)[1:-1] for c in str(text)
+    )
+    return "".join(characters)
 
 
 def without_places(text):
@@ -165,11 +167,11 @@ def is_loopback(host):
 def warn(message, category):
     """Warn at the line of the caller's own code, however deep in ours it was noticed."""
     frame: FrameType | None = sys._getframe(1)
-    level = 2
+    depth = 2
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame = frame.f_back
-        level = level + 1
-    warnings.warn(message, category, stacklevel=level)
+        depth = depth + 1
+    warnings.warn(message, category, stacklevel=depth)
 
 
 def versions():

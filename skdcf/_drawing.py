@@ -24,13 +24,13 @@ import numpy as np
 from ._html import card, escape, folded
 
 RADIUS = 12
-STEP = 40  # between two claims of a row
+SPACING = 40  # between two claims of a row
 MARGIN = 20
 TALL, LOW = 50, 37  # between two rows: in small drawings, and at least
 HEIGHT = 950  # large drawings try to keep to it
 CLEAR = 4  # between a claim and where edges may turn
 WIDEST = 8  # claims in one row
-SWEEPS = 12
+TURNS = 12
 CLAIM, TRUNK = 0.5, 0.22  # half of the width that each needs
 
 
@@ -60,7 +60,7 @@ class Layout:
         self.row = row
         self.courses = courses
         self.n_rows = int(row.max(initial=-1)) + 1
-        self.unit = STEP, min(TALL, max(LOW, HEIGHT / max(self.n_rows, 1)))
+        self.unit = SPACING, min(TALL, max(LOW, HEIGHT / max(self.n_rows, 1)))
         self.places = self._points(np.column_stack([x, row]))
         last = max([x.max(initial=0.0), *(course[:, 0].max() for course in courses)])
         self.width, self.height = self._points([last, max(self.n_rows - 1, 0)]) + MARGIN
@@ -150,9 +150,9 @@ def _with_trunks(row, edges):
     return np.array([*row, *trunk_rows], dtype=int), ends, passed
 
 
-def _turns(rows, links, sweep):
+def _turns(rows, links, turn):
     """Rows in turn, down or up, with the links to each item from the row before it."""
-    down = sweep % 2 == 0
+    down = turn % 2 == 0
     return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
 
 
@@ -170,8 +170,8 @@ def _ordered(rows, links, n_items):
     fewest = np.inf
     for row in rows:
         place[row] = np.arange(len(row)) - (len(row) - 1) / 2
-    for sweep in range(SWEEPS):
-        for row, towards in _turns(rows, links, sweep):
+    for turn in range(TURNS):
+        for row, towards in _turns(rows, links, turn):
             order = row[np.lexsort((place[row], _wanted(place, towards)[row]))]
             place[order] = np.sort(place[row])
         crossings = _crossings(place, links, rows)
@@ -200,8 +200,8 @@ def _places(rows, links, half):
     for row in rows:
         gap[row] = np.cumsum([0, *(half[row][:-1] + half[row][1:])])
         x[row] = gap[row] - gap[row[-1]] / 2
-    for sweep in range(SWEEPS + 1):
-        for row, towards in _turns(rows, links, sweep):
+    for turn in range(TURNS + 1):
+        for row, towards in _turns(rows, links, turn):
             # Trunks are held straight, claims give way.
             weight = np.where(half[row] == TRUNK, 4.0, 1.0)
             target = _wanted(x, towards)[row] - gap[row]
@@ -280,11 +280,11 @@ def legend_entries(shown):
 def draw_graph(pen, layout, shown):
     """Every edge with the head of its arrow, and every claim."""
     for curve in layout.curves():
-        pen.path(curve, "none", EDGE, 1.2)
+        pen.curve(curve, "none", EDGE, 1.2)
         (x, y), (length, half) = curve[-1][1][-1], HEAD
         ends = [[x - half, y - length], [x + half, y - length], [x, y]]
         head = [("M", [[x, y]]), *(("L", [end]) for end in ends)]
-        pen.path(head, EDGE, "none", 0)
+        pen.curve(head, EDGE, "none", 0)
     for v, place in enumerate(layout.places):
         draw_claim(pen, place, v + 1, shown[v])
 
@@ -315,11 +315,11 @@ class SvgPen:
     """
 
     def __init__(self):
-        self.parts = []
+        self.elements = []
 
     def _add(self, tag, fill, outline, width):
         paint = f'fill="{fill}" stroke="{outline}" stroke-width="{width}"'
-        self.parts.append(f"<{tag} {paint}/>")
+        self.elements.append(f"<{tag} {paint}/>")
 
     def disc(self, place, radius, fill, outline, width):
         """A circle around a place."""
@@ -335,18 +335,18 @@ class SvgPen:
         dashes = 'rx="3" stroke-dasharray="4 2.5"'
         self._add(f'rect x="{x:.1f}" y="{y:.1f}" {side} {dashes}', fill, outline, width)
 
-    def path(self, curve, *paint):
+    def curve(self, pieces, *paint):
         """A line of (letter, points), letters as in SVG."""
         commands = "".join(
             letter + " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
-            for letter, points in curve
+            for letter, points in pieces
         )
         self._add(f'path d="{commands}"', *paint)
 
     def write(self, place, text, size, colour):
         """A short text in the middle of a place."""
         x, y = place
-        self.parts.append(
+        self.elements.append(
             f'<text x="{x:.1f}" y="{y + 0.36 * size:.1f}" font-size="{size}" '
             'font-weight="600" font-family="sans-serif" text-anchor="middle" '
             f'fill="{colour}">{text}</text>'
@@ -357,7 +357,7 @@ class SvgPen:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" {attributes}>'
-            f"{''.join(self.parts)}</svg>"
+            f"{''.join(self.elements)}</svg>"
         )
 
 
@@ -482,10 +482,10 @@ def _legend(shown):
 def batch_html(batch):
     """Many problems: the first few, each behind a line that opens it."""
     first = range(min(len(batch), PROBLEMS_LISTED))
-    parts = [folded(summary(i, batch[i]), problem_html(batch[i])) for i in first]
+    sections = [folded(summary(i, batch[i]), problem_html(batch[i])) for i in first]
     if len(batch) > PROBLEMS_LISTED:
-        parts.append(f"<p>and {len(batch) - PROBLEMS_LISTED} more</p>")
-    return card("".join(parts), repr(batch))
+        sections.append(f"<p>and {len(batch) - PROBLEMS_LISTED} more</p>")
+    return card("".join(sections), repr(batch))
 
 
 def summary(i, graph):

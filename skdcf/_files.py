@@ -51,17 +51,17 @@ def replaced(path, mode="w", **options):
         return
     if path.exists():
         path.open("ab").close()  # a file that nobody may write is not replaced, either
-    _remove_parts(path)
-    part, lock = _new_part(path)
+    _remove_drafts(path)
+    draft, lock = _new_draft(path)
     try:
-        with open(part, mode, **options) as file:
+        with open(draft, mode, **options) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
+        os.replace(draft, path)
     except BaseException:
         with contextlib.suppress(OSError):
-            part.unlink()
+            draft.unlink()
         raise
     finally:
         if lock is not None:
@@ -89,13 +89,13 @@ def write_text(path, lines):
     return Path(path)
 
 
-def _new_part(path):
+def _new_draft(path):
     """An empty file beside ``path``, as private as that one, and what locks it."""
     while True:
-        part = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.part")
+        draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.part")
         old = path.exists()
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR
-        lock = os.open(part, flags, 0o600 if old else 0o666)
+        lock = os.open(draft, flags, 0o600 if old else 0o666)
         if fcntl is not None:
             with contextlib.suppress(OSError):  # a file system without locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -103,23 +103,23 @@ def _new_part(path):
                 os.close(lock)
                 continue
         if old:
-            part.chmod(path.stat().st_mode)
+            draft.chmod(path.stat().st_mode)
         if fcntl is None:
             os.close(lock)
-        return part, None if fcntl is None else lock
+        return draft, None if fcntl is None else lock
 
 
-def _remove_parts(path):
+def _remove_drafts(path):
     """Remove what processes left behind that were killed while they wrote ``path``."""
-    for part in path.parent.glob(f".{glob.escape(path.name[:100])}.*.part"):
+    for draft in path.parent.glob(f".{glob.escape(path.name[:100])}.*.part"):
         with contextlib.suppress(OSError):  # its writer lives, or it is not ours
             if fcntl is None:
-                part.unlink()
+                draft.unlink()
                 continue
-            lock = os.open(part, os.O_RDONLY)
+            lock = os.open(draft, os.O_RDONLY)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                part.unlink()
+                draft.unlink()
             finally:
                 os.close(lock)
 

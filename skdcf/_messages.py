@@ -46,13 +46,13 @@ def _patterns(door):
     for row in table:
         # <name> stands for a value, the same one wherever it is named again.
         pattern = ""
-        for k, part in enumerate(re.split(r"<(\w+)>", row["python"])):
+        for k, piece in enumerate(re.split(r"<(\w+)>", row["python"])):
             if k % 2 == 0:
-                pattern += re.escape(part)
-            elif f"(?P<{part}>" in pattern:
-                pattern += f"(?P={part})"
+                pattern += re.escape(piece)
+            elif f"(?P<{piece}>" in pattern:
+                pattern += f"(?P={piece})"
             else:
-                pattern += f"(?P<{part}>.+?)"
+                pattern += f"(?P<{piece}>.+?)"
         words = row.get(door, row["program"])
         words = re.sub(r"<(\w+)>", r"\\g<\1>", words)
         patterns.append((re.compile(pattern, re.DOTALL), words))

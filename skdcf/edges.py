@@ -135,7 +135,9 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     number = 0
     edges = []
     for v, text in enumerate(claims):
-        cited = {int(k) for part in _CITES.findall(text) for k in _CITED.findall(part)}
+        cited = {
+            int(k) for phrase in _CITES.findall(text) for k in _CITED.findall(phrase)
+        }
         edges += sorted((position[k], v) for k in cited if k in position)
         bears = _BEARS.match(text)
         number = int(bears[1]) if bears else number + 1

@@ -472,10 +472,12 @@ class FilterReport(Table):
         own_rows = super().rows()
         if not self.groups:
             return own_rows
-        parts = {"all": own_rows} | {
+        rows_of_groups = {"all": own_rows} | {
             g: group_report.rows() for g, group_report in self.groups.items()
         }
-        return [{"group": g} | row for g, rows in parts.items() for row in rows]
+        return [
+            {"group": g} | row for g, rows in rows_of_groups.items() for row in rows
+        ]
 
     def _heading(self):
         answers = f"{self.n_problems} problems"
@@ -488,14 +490,14 @@ class FilterReport(Table):
     def _tables(self):
         tables = [(self._heading(), self._columns, super().rows())]
         if self.groups:
-            parts = [
+            rows_of_groups = [
                 (g, group_report.n_problems, group_report.rows())
                 for g, group_report in self.groups.items()
             ]
             rows = [
                 {"group": group, "n_problems": n} | rows[i]
                 for i in range(len(self.alpha))
-                for group, n, rows in parts
+                for group, n, rows in rows_of_groups
             ]
             columns = {"group": "{group}", "problems": "{n_problems:d}"} | self._columns
             for unlike in ("target", "theory band", "threshold"):
@@ -507,13 +509,13 @@ class FilterReport(Table):
 def report_of(
     guarantee,
     counted,
-    parts=None,
+    groups=None,
     laws=None,
     seen=None,
     threshold=None,
     n_calibration=0,
 ):
-    """Count what is kept, and report on all problems and on parts of them.
+    """Count what is kept, and report on all problems and on each group.
 
     Parameters
     ----------
@@ -523,7 +525,7 @@ def report_of(
         Levels, (n_alphas,); kept claims, (n_alphas, n_claims), or (n_draws, n_alphas,
         n_claims), of which means are reported; their labels, and the offsets of problems;
         the question that each problem answers, (n_problems,).
-    parts : dict of ndarray of int, optional
+    groups : dict of ndarray of int, optional
         Problems of each group, by its name.
     laws : list of length n_alphas, optional
         The law of the coverage at each level, None where it is not known.
@@ -590,7 +592,7 @@ def report_of(
             n_calibration=n_calibration,
         )
 
-    groups = {name: report(rows, unknown, {}) for name, rows in (parts or {}).items()}
+    groups = {name: report(rows, unknown, {}) for name, rows in (groups or {}).items()}
     return report(np.arange(n), unknown if laws is None else laws, groups)
 
 
@@ -675,7 +677,7 @@ def evaluate_filter(
     return report_of(
         calibration.guarantee,
         (alphas, filter.masks(batch, alphas), labels, batch.offsets, questions),
-        None if by is None else _parts(read_groups(by, batch)[0]),
+        None if by is None else _rows_by_group(read_groups(by, batch)[0]),
         laws=[calibration.coverage_law(a) for a in alphas],
         seen=np.array(filter.seen(batch, groups)),
         threshold=np.array([calibration.threshold(a) for a in alphas]),
@@ -683,7 +685,7 @@ def evaluate_filter(
     )
 
 
-def _parts(groups):
+def _rows_by_group(groups):
     """The problems of each group; a problem may have a set of groups."""
     places: dict = {}
     for i, group in enumerate(groups):
@@ -773,10 +775,10 @@ def leave_one_out(
     for ranks, mask in zip(draws, kept, strict=True):
         chosen, _ = part.choose(guarantee, levels[0], fewest=False, ranks=ranks)
         claims, order, chosen = _by_question(risks, questions, chosen)
-        steps = part.steps[chosen]
-        mask[:, order] = guarantee.leave_one_out(steps, claims) <= levels[:, None]
-    calibration = guarantee.calibrate(steps, claims)
-    fewer = guarantee.calibrate_one(steps[np.arange(1, len(chosen))], None)
+        jumps = part.jumps[chosen]
+        mask[:, order] = guarantee.leave_one_out(jumps, claims) <= levels[:, None]
+    calibration = guarantee.calibrate(jumps, claims)
+    fewer = guarantee.calibrate_one(jumps[np.arange(1, len(chosen))], None)
     return report_of(
         guarantee,
         (levels, kept, labels, batch.offsets, questions),

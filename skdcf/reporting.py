@@ -96,7 +96,7 @@ def write_report(
         filter, batch, labels, sorted({*alphas, level}), by=by, groups=groups
     )
     summary = _summary(filter, report, level, describe_labels(batch, labels))
-    parts = [
+    cards = [
         card(summary, "What was promised, and what came out"),
         _figure(report),
         report._repr_html_(),
@@ -105,7 +105,7 @@ def write_report(
         *_answers(explain(filter, batch, labels), _texts(filter, batch), n_answers),
     ]
     title = f"What was kept of {report.n_problems} answers"
-    body = f"<h1>{escape(title)}</h1>{''.join(parts)}"
+    body = f"<h1>{escape(title)}</h1>{''.join(cards)}"
     return write_text(path, [page(body, title)])
 
 
@@ -233,10 +233,10 @@ def _shown(answers, most):
     sizes = [explanation.graph.n_claims for explanation, _ in answers[:most]]
     claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
     n = int(np.sum(claims <= _CLAIMS))
-    parts = "".join(_folded(*answer) for answer in answers[:n])
+    sections = "".join(_folded(*answer) for answer in answers[:n])
     left = len(answers) - n
     left_out = f"<p>{left} more answers are left out, to keep this page small.</p>"
-    return parts + left_out if left else parts
+    return sections + left_out if left else sections
 
 
 def _folded(explanation, chance):

@@ -133,18 +133,18 @@ def test_a_pass_takes_in_chosen_problems_what_it_takes_in_all(bounds):
     assert pass_on(np.maximum, values, batch).tolist() == expected
     for chosen in ([0, 3, 9], range(len(batch) - 20, len(batch) - 1)):
         fresh = FORWARD[0][np.arange(len(batch))]
-        found = pass_all(fresh.steps_in(np.array(chosen)), np.maximum, values)
+        found = pass_all(fresh.sweep_of(np.array(chosen)), np.maximum, values)
         rows = np.isin(batch.problem_of, chosen)
         assert found[rows].tolist() == np.array(expected)[rows].tolist()
 
 
-def test_sums_along_a_path_are_those_of_one_step_after_the_other(monkeypatch):
+def test_sums_along_a_chain_are_those_of_one_claim_after_the_other(monkeypatch):
     n = 300
     batch = GraphBatch.from_arrays(np.zeros((n, 0)), [0, n], chain(n))
     values = np.random.default_rng(7).normal(size=n)
     total = list(accumulate(values.tolist()))
     assert pass_on(np.add, values, batch).tolist() == total
-    assert [type(step) for step in batch.steps] == [ragged.Path]
+    assert [type(edges) for edges in batch.sweep] == [ragged.Chain]
     monkeypatch.setattr(ragged, "_LONG", 10**9)
     assert pass_on(np.add, values, batch[[0]]).tolist() == total
 

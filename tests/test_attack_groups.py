@@ -171,7 +171,7 @@ def test_a_monitor_takes_questions_in_an_order_that_knows_no_errors():
     X, _, groups = answers_that_go_with_difficulty(many, rng)
     filter = HardCF(0, alpha=0.2).fit(rng.normal(size=(99, 1)), rng.random(99) < 0.7)
     part = filter.calibration_part(X, np.ones(len(X), dtype=int), groups)
-    order = np.argsort(part.seen.orders()[1], kind="stable")
+    order = np.argsort(part.hashes.orders()[1], kind="stable")
     size = np.bincount(groups)[groups[order]]
     _, first = np.unique(groups[order], return_index=True)
     places = np.sort(first)

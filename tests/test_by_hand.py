@@ -10,7 +10,7 @@ from theorem_limits import relaxation_at
 from skdcf import GraphBatch
 from skdcf.ops.soft import (
     neural_sort,
-    neural_sort_step,
+    neural_sort_and_gradient,
     quantile_root,
     smooth_quantile,
 )
@@ -20,8 +20,8 @@ from skdcf.training.loop import (
     LOSSES,
     Objective,
     forward,
-    loss_step,
     own,
+    risk_loss,
     standardised,
 )
 
@@ -144,9 +144,9 @@ def test_a_whole_count_between_far_scores_is_reached_in_their_middle(
         assert found == pytest.approx(count - 1.5, abs=1e-6 * temperature)
 
 
-def test_neural_sort_step_is_the_primitive():
+def test_neural_sort_and_gradient_is_the_primitive():
     for scores in (np.random.RandomState(0).normal(size=9), np.repeat([0.0, 2.0], 4)):
-        value, gradient = neural_sort_step(scores, 3, 2.0)
+        value, gradient = neural_sort_and_gradient(scores, 3, 2.0)
         expected, slope = value_and_grad(neural_sort)(scores, 3, 2.0)
         assert value == expected and (gradient == slope).all()
 
@@ -225,7 +225,7 @@ def test_objective(model, relaxation, loss, unit_variance, mu, halves):
     start, _ = standardised(rng.normal(size=len(X)))
     objective = Objective(
         forward(model, unflatten, X),
-        loss_step(relaxation, plan, 0.2),
+        risk_loss(relaxation, plan, 0.2),
         LOSSES[loss],
         unit_variance,
         mu,
@@ -269,11 +269,11 @@ def test_a_changed_relaxation_is_trained_for_what_it_does(kind):
     problems, relaxation = random_problems(2), kind()
     plan = relaxation.plan(problems.batch, problems.labels)
     risk = np.random.RandomState(2).normal(size=problems.batch.n_claims)
-    value, gradient = loss_step(relaxation, plan, 0.3)(risk)
+    value, gradient = risk_loss(relaxation, plan, 0.3)(risk)
     expected, slope = value_and_grad(relaxation.loss)(risk, plan, 0.3)
     assert value == expected and (gradient == slope).all()
     plain = GridRelaxation() if kind is Halved else PathRelaxation()
-    assert value != loss_step(plain, plan, 0.3)(risk)[0]
+    assert value != risk_loss(plain, plan, 0.3)(risk)[0]
 
 
 def test_a_changed_model_is_trained_for_what_it_does():

@@ -147,36 +147,38 @@ def test_a_report_counts_by_hand():
     chance = np.r_[np.full(40, 0.1), np.nan, np.full(40, 0.6)]
     wrong = np.zeros(81, bool)
     wrong[:10] = wrong[41:61] = True
-    report = ChanceReport.from_predictions(wrong, chance, n_parts=2)
+    report = ChanceReport.from_predictions(wrong, chance, n_bins=2)
     np.testing.assert_allclose(report.stated, [0.1, 0.6])
-    np.testing.assert_allclose(report.seen, [0.25, 0.5])
+    np.testing.assert_allclose(report.observed, [0.25, 0.5])
     assert report.n_texts.tolist() == [40, 40]
     assert report.n_empty == 1
     by_hand = (10 * 0.9**2 + 30 * 0.1**2 + 20 * 0.4**2 + 20 * 0.6**2) / 80
     assert report.brier == pytest.approx(by_hand)
     assert report.brier_constant == pytest.approx(0.375 * 0.625)
     assert report.calibration_error == pytest.approx((0.15 + 0.1) / 2)
-    low, high = report.seen_interval.T
-    assert (low < report.seen).all()
-    assert (report.seen < high).all()
+    low, high = report.observed_interval.T
+    assert (low < report.observed).all()
+    assert (report.observed < high).all()
 
 
 def test_answers_to_one_question_count_once():
     rng = np.random.default_rng(0)
     chance = np.round(rng.random(300), 1)
     wrong = rng.random(300) < chance
-    once = ChanceReport.from_predictions(wrong, chance, n_parts=3)
+    once = ChanceReport.from_predictions(wrong, chance, n_bins=3)
     thrice = ChanceReport.from_predictions(
         np.repeat(wrong, 3),
         np.repeat(chance, 3),
         groups=np.repeat(np.arange(300), 3),
-        n_parts=1,
+        n_bins=1,
     )
     assert thrice.brier == pytest.approx(once.brier)
     assert thrice.brier_error == pytest.approx(once.brier_error)
-    one_part = ChanceReport.from_predictions(wrong, chance, n_parts=1)
-    np.testing.assert_allclose(thrice.seen, one_part.seen)
-    np.testing.assert_allclose(thrice.seen_interval, one_part.seen_interval, atol=0.01)
+    one_bin = ChanceReport.from_predictions(wrong, chance, n_bins=1)
+    np.testing.assert_allclose(thrice.observed, one_bin.observed)
+    np.testing.assert_allclose(
+        thrice.observed_interval, one_bin.observed_interval, atol=0.01
+    )
 
 
 def test_chances_that_are_right_show_about_the_distance_that_is_expected():
@@ -216,13 +218,13 @@ def test_displays_draw_what_the_reports_hold():
     rng = np.random.default_rng(2)
     chance = rng.random(400)
     wrong = rng.random(400) < chance
-    display = ChanceDisplay.from_predictions(wrong, chance, n_parts=5)
-    report = ChanceReport.from_predictions(wrong, chance, n_parts=5)
+    display = ChanceDisplay.from_predictions(wrong, chance, n_bins=5)
+    report = ChanceReport.from_predictions(wrong, chance, n_bins=5)
     (container,) = display.ax_.containers
     np.testing.assert_allclose(container.lines[0].get_xdata(), report.stated)
-    np.testing.assert_allclose(container.lines[0].get_ydata(), report.seen)
+    np.testing.assert_allclose(container.lines[0].get_ydata(), report.observed)
     ends = np.array(container.lines[2][0].get_segments())
-    np.testing.assert_allclose(ends[:, :, 1], report.seen_interval)
+    np.testing.assert_allclose(ends[:, :, 1], report.observed_interval)
 
     graphs, labels = make_word_problems(300, random_state=0, return_X_y=True)
     columns = reasoning_features().fit_transform(graphs)

@@ -17,7 +17,7 @@ from skdcf._drawing import (
     LOW,
     MARGIN,
     RADIUS,
-    STEP,
+    SPACING,
     TRUNK,
     graph_svg,
     layered_layout,
@@ -102,7 +102,7 @@ def test_no_edge_runs_behind_a_claim_that_it_does_not_belong_to(seed):
             assert away.min(initial=np.inf) >= CLAIM + TRUNK - 1e-9
     # What the edge needs beside a claim is less than what it has, and between two rows,
     # where it turns, there are no claims.
-    assert (CLAIM + TRUNK) * STEP > RADIUS + 2
+    assert (CLAIM + TRUNK) * SPACING > RADIUS + 2
     assert LOW - 2 * (RADIUS + CLEAR) > 0
 
 

@@ -34,10 +34,10 @@ def texts_and_all():
 def test_without_edges_is_every_graph_without_edges(used):
     batch = texts_and_all()
     if used:  # structure that was worked out must not go along
-        _ = batch.levels, batch.depth, batch.closure, batch.sizes, batch.problem_of
+        _ = batch.layers, batch.depth, batch.closure, batch.sizes, batch.problem_of
     bare = batch.without_edges()
     assert list(bare) == [graph.replace(edges=[]) for graph in batch]
-    assert bare.levels == [] and bare.depth.tolist() == [0] * 5
+    assert bare.layers == [] and bare.depth.tolist() == [0] * 5
     indptr, indices = bare.closure
     assert indptr.tolist() == [0, 1, 2, 3, 4, 5] and indices.tolist() == [0, 1, 2, 3, 4]
     assert bare[[2, 0]].offsets.tolist() == [0, 2, 5]

@@ -18,7 +18,7 @@ from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
 from skdcf.metrics import coverage_band, evaluate_filter, leave_one_out
-from skdcf.ops.conformal import claim_level, conformal_rank, count_up_to, share_steps
+from skdcf.ops.conformal import claim_level, conformal_rank, count_up_to, share_jumps
 from skdcf.ops.hard import allowing_scores
 
 ALPHAS = (0.02, 0.05, 0.1, 0.25, 0.5)
@@ -167,19 +167,19 @@ def largest_share(risk, labels, threshold):
     return max(shares)
 
 
-def test_steps_of_the_share_are_its_running_maximum():
+def test_jumps_of_the_share_are_its_running_maximum():
     rng = np.random.default_rng(0)
     for _ in range(200):
         sizes = rng.integers(0, 7, 4)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         risk = rng.integers(0, 5, offsets[-1]).astype(float)
         labels = rng.integers(-1, 2, offsets[-1])
-        steps = share_steps(risk, labels, offsets)
-        assert (np.diff(steps.problem) >= 0).all() and (steps.height > 0).all()
+        jumps = share_jumps(risk, labels, offsets)
+        assert (np.diff(jumps.problem) >= 0).all() and (jumps.height > 0).all()
         for i, (a, b) in enumerate(pairwise(offsets)):
-            own = steps.problem == i
+            own = jumps.problem == i
             for t in np.unique(risk[a:b]):
-                found = steps.height[own & (steps.position <= t)].sum()
+                found = jumps.height[own & (jumps.position <= t)].sum()
                 assert found == pytest.approx(largest_share(risk[a:b], labels[a:b], t))
         counts = count_up_to(risk, offsets)
         for v, i in enumerate(np.repeat(np.arange(4), sizes)):

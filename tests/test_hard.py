@@ -69,7 +69,7 @@ def test_scores_need_only_the_problems_with_an_error(packed, share, used):
     whole, labels, expected = packed
     batch = whole[np.arange(len(whole))]
     if used:
-        _ = batch.steps
+        _ = batch.sweep
     false = ~labels & (np.arange(len(batch)) < share * len(batch))[batch.problem_of]
     risk = path_risk_of_errors(batch.features[:, 0], ~false, batch)
     np.testing.assert_array_equal(

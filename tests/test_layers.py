@@ -103,7 +103,7 @@ TAKEN = {
     "datasets.jsonl": "bunch_of describe_faults format_jsonl read_lines",
     "datasets.records": (
         "BROKEN OWN Problem USUAL build_dataset format_problem jsonl_schema "
-        "line_reader parts_of_schema plain read_problem spread"
+        "line_reader schemas_of_keys plain read_problem spread"
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
@@ -118,13 +118,13 @@ TAKEN = {
     ),
     "graphs": "GraphBatch Labels Problems ReasoningGraph labels_from_first_error",
     "graphs.hashes": (
-        "Seen hash_text mix most_answers problem_digest question_hashes text_code"
+        "Hashes hash_text mix most_answers problem_digest question_hashes text_code"
     ),
     "graphs.labels": "LABELS LABEL_WORDS Labels read_column read_labels",
     "graphs.per_problem": "LabelList ProblemArrays",
     "graphs.problems": (
         "GROUP Groups Problems as_one as_set pack_graphs read_groups read_weights "
-        "seen_of"
+        "hashes_of"
     ),
     "graphs.ragged": (
         "flatten offsets_of pass_all ranges reduce_segments segment_ids sort_small"
@@ -141,9 +141,9 @@ TAKEN = {
     "ops.ancestors": "find_highest pass_on sum_ancestors",
     "ops.chance": "chance_of_error fit_frailty",
     "ops.conformal": (
-        "Steps claim_alpha conformal_rank conformal_threshold count_steps "
+        "Jumps claim_alpha conformal_rank conformal_threshold count_jumps "
         "count_up_to fewest_of_rank leave_one_out_alpha problems_needed "
-        "share_steps shown_rank staircase whole_count"
+        "share_jumps shown_rank staircase whole_count"
     ),
     "ops.graph_metrics": "METRICS PAPER_METRICS check_size compute_metrics",
     "ops.hard": (
@@ -155,7 +155,7 @@ TAKEN = {
     "ops.price": "log_price",
     "ops.segments": "Segments take",
     "ops.soft": (
-        "log1mexp neural_sort neural_sort_step path_retention quantile_root "
+        "log1mexp neural_sort neural_sort_and_gradient path_retention quantile_root "
         "quantile_slope smooth_quantile soft_nonconformity_scores soft_path_risk"
     ),
     "ops.soft_grid": (

@@ -8,7 +8,7 @@ import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.exceptions import GuaranteeWarning
-from skdcf.graphs.problems import seen_of
+from skdcf.graphs.problems import hashes_of
 from skdcf.metrics import evaluate_filter
 from skdcf.scorers import ClassifierScorer
 
@@ -161,7 +161,7 @@ def test_filters_and_parts_of_before_predict_and_no_more():
             act()
     other = trained_on(X, y)
     old = pickle.loads(pickle.dumps(part))
-    del vars(old.seen)["text"]
+    del vars(old.hashes)["text"]
     with pytest.raises(ValueError, match="older than"):
         other.calibrate_parts([old])
 
@@ -195,8 +195,8 @@ def test_labels_have_no_say_in_which_answers_calibrate():
 def test_hashes_of_texts_and_names():
     batch = GraphBatch.from_graphs(answers(2, text="What  Is It? {}", key=int)[0])
     again = GraphBatch.from_graphs(answers(2, text="what is it? {}", key=str)[0])
-    np.testing.assert_array_equal(seen_of(batch).text, seen_of(again).text)
-    np.testing.assert_array_equal(seen_of(batch).name, seen_of(again).name)
-    assert (seen_of(batch, False).name == -1).all() and seen_of(
+    np.testing.assert_array_equal(hashes_of(batch).text, hashes_of(again).text)
+    np.testing.assert_array_equal(hashes_of(batch).name, hashes_of(again).name)
+    assert (hashes_of(batch, False).name == -1).all() and hashes_of(
         batch, False
     ).alone.all()

@@ -583,11 +583,11 @@ class Steepest(BaseEstimator):
     def n_validation(self, n):
         return 0
 
-    def minimize(self, fun, x, seen):
-        for step in range(self.max_iter):
+    def minimize(self, fun, x, callback):
+        for iteration in range(self.max_iter):
             value, gradient = fun(x)
             x = x - self.length * gradient
-            if seen(step, x, value):
+            if callback(iteration, x, value):
                 break
         return x, True
 

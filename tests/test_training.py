@@ -476,6 +476,6 @@ def test_progress_is_printed(capsys):
     run(lbfgs_of(3), verbose=True)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
-    assert lines[0].startswith("step 1: loss ") and "retention" in lines[0]
+    assert lines[0].startswith("iteration 1: loss ") and "retention" in lines[0]
     run(lbfgs_of(3))
     assert capsys.readouterr().out == ""

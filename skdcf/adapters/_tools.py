@@ -320,7 +320,7 @@ def from_uqlm(
     >>> data.graphs[0].problem
     'Tell me about Paris.'
     """
-    claims_data, prompts, sampled = _parts(result)
+    claims_data, prompts, sampled = _lists(result)
     rows = [_check_dicts(c, f"problem {i}") for i, c in enumerate(claims_data)]
     answers = [list(filter(_in_answer, claims)) for claims in rows]
     every = [claim for claims in answers for claim in claims]
@@ -329,7 +329,7 @@ def from_uqlm(
         raise ValueError("no claim has a score: is this claims_data of UQLM?")
     if unknown := [key for key in names if not any(key in claim for claim in every)]:
         raise ValueError(f"no claim has {unknown}; there are {_number_keys(every)}")
-    texts = [[_part(c, ("claim", "sentence"), "a claim") for c in a] for a in answers]
+    texts = [[_value(c, ("claim", "sentence"), "a claim") for c in a] for a in answers]
     columns = {}
     for key in names:
         scores = [[claim.get(key) for claim in claims] for claims in answers]
@@ -339,7 +339,7 @@ def from_uqlm(
     return make_problems(texts, columns, columns_given, name="uqlm", missing=missing)
 
 
-def _parts(result):
+def _lists(result):
     """Claims, prompts and samples out of what UQLM returns, or out of a part of it."""
     table = getattr(result, "data", result)
     if isinstance(table, dict):
@@ -456,7 +456,7 @@ def from_verdicts(
     check_parallel("lists of metadata", given.get("metadata"), len(results))
     meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
     columns: dict[str, Any] = {
-        key: [_part(r, keys) if isinstance(r, dict) else None for r in results]
+        key: [_value(r, keys) if isinstance(r, dict) else None for r in results]
         for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
     }
     columns |= {key: value for key, value in given.items() if value is not None}
@@ -469,9 +469,9 @@ def from_verdicts(
     ):
         rows = _rows(verdicts, i)
         where = f"problem {i}, claim {{}}".format
-        texts.append([_part(row, _TEXTS, where(v)) for v, row in enumerate(rows)])
+        texts.append([_value(row, _TEXTS, where(v)) for v, row in enumerate(rows)])
         labels.append([_label(row, meaning, where(v)) for v, row in enumerate(rows)])
-        reasons = [_part(row, _REASONS) for row in rows]
+        reasons = [_value(row, _REASONS) for row in rows]
         metadata.append({"reasons": reasons} | dict(own_metadata or {}))
     columns |= {"labels": labels, "metadata": metadata}
     return make_problems(texts, None, columns, "verdicts")
@@ -487,7 +487,7 @@ def _plain(result):
 def _rows(result, i):
     """The judged claims of one answer."""
     if isinstance(result, dict):
-        rows = check_list(f"problem {i}", _part(result, _LISTS, f"problem {i}"))
+        rows = check_list(f"problem {i}", _value(result, _LISTS, f"problem {i}"))
         # FacTool has None for a claim that it failed to judge, and its text elsewhere.
         texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
         result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
@@ -501,7 +501,7 @@ def _unjudged(texts, v):
     return texts[v] | {"verdict": None} if has_verdict else None
 
 
-def _part(row, keys, where=None):
+def _value(row, keys, where=None):
     """The first of several parts that is there; without ``where`` there may be none."""
     for key in keys:
         if key in row:
@@ -512,7 +512,7 @@ def _part(row, keys, where=None):
 
 
 def _label(row, meaning, where):
-    verdict = _part(row, _VERDICTS, where)
+    verdict = _value(row, _VERDICTS, where)
     if _key(verdict) not in meaning:
         raise ValueError(
             f"{where}: the verdict is {verdict!r}; say what it means, as in "

@@ -630,10 +630,10 @@ def _kept(n, data, options):
         # Small parts of the labels, of which the numbers say what they lack.
         warnings.simplefilter("ignore", CalibrationWarning)
         warnings.simplefilter("ignore", LabelWarning)
-        for parts in cut.split(groups, groups=groups):
-            train, test = ((graphs[p], [data.labels[i] for i in p]) for p in parts)
+        for split in cut.split(groups, groups=groups):
+            train, test = ((graphs[p], [data.labels[i] for i in p]) for p in split)
             try:
-                model = clone(filter).fit(*train, groups[parts[0]])
+                model = clone(filter).fit(*train, groups[split[0]])
             except ValueError:  # too few to train anything
                 return {}
             evaluated = metrics.evaluate_filter(model, *test, [options.alpha])

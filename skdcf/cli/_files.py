@@ -53,7 +53,7 @@ def renamed(options, *, also=()):
     ``also`` are keys that a command takes beside those of a problem.
     """
     rename: dict[str, str] = {}
-    targets = sorted({*records.parts_of_schema(), *also})
+    targets = sorted({*records.schemas_of_keys(), *also})
     for pair in ",".join(options.map).split(",") if options.map else ():
         theirs, _, ours = pair.strip().partition("=")
         if not theirs or not ours:

@@ -187,7 +187,7 @@ def _draw_labels(rng, setting, batch, type_of, difficulty):
     partial = (type_of == PARTIAL)[batch.problem_of]
     wrong &= partial
     handed_on = partial & (rng.random_sample(batch.n_claims) < setting["inherit"])
-    for parents, children, starts in batch.levels:
+    for parents, children, starts in batch.layers:
         above = np.logical_or.reduceat(wrong[parents], starts)
         wrong[children] |= above & handed_on[children]
     return ~(wrong | (type_of == HALLUCINATED)[batch.problem_of])

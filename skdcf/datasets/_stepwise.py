@@ -12,7 +12,7 @@ from ..graphs import labels_from_first_error
 from . import fetch
 from .fetch import Names, Options, Rule, chosen, fetcher, load, rows
 
-_PRM_PARTS = {
+_PRM_SOURCES = {
     "train": ["prm800k_train_p1_first400_4o"],
     "test": ["prm800k_test_p1_4o", "prm800k_test_p2_4o"],
 }
@@ -92,11 +92,11 @@ def fetch_prmbench(
     Song et al., *PRMBench: A Fine-grained and Challenging Benchmark for Process-Level
     Reward Models*, ACL 2025, arXiv:2501.03124.
     """
-    of = chosen(split=(split, _PRM_PARTS), kinds=(kinds, _PRM_KINDS))
+    of = chosen(split=(split, _PRM_SOURCES), kinds=(kinds, _PRM_KINDS))
     fetch.edge_rule(graph)
-    parts = [p for s in of["split"] for p in _PRM_PARTS[s]]
+    sources = [p for s in of["split"] for p in _PRM_SOURCES[s]]
     kinds = of["kinds"]
-    stems = [f"{part}_{k}" for part in parts for k in kinds if k != _SEVERAL]
+    stems = [f"{source}_{k}" for source in sources for k in kinds if k != _SEVERAL]
     if "test" in of["split"] and _SEVERAL in kinds:
         stems.append("prm_test_p12_multi_solutions")
     read_records = rows(
@@ -254,8 +254,8 @@ def fetch_process_bench(
     of = chosen(subset=(subset, ("gsm8k", "math")))
     file = "process_bench/{subset}.json"
     records = rows(file, "process_bench/{subset}/{i}", options, **of)
-    parts = {"graph": graph, "answer": ("problem", "generator", "steps")}
-    return load("process_bench", records, _parse_process, options, **parts, **of)
+    words = {"graph": graph, "answer": ("problem", "generator", "steps")}
+    return load("process_bench", records, _parse_process, options, **words, **of)
 
 
 def _parse_process(record):
@@ -322,8 +322,8 @@ def fetch_mr_ben(
         "mr_ben/{subjects}.json", "mr_ben/{subjects}/{key}/{k}", options, **of
     )
     answer = ("Question_UUID", "Sampled_Model", "Model_Solution_Steps")
-    parts = {"graph": graph, "answer": answer}
-    return load("mr_ben", records, _parse_mr_ben, options, **parts, **of)
+    words = {"graph": graph, "answer": answer}
+    return load("mr_ben", records, _parse_mr_ben, options, **words, **of)
 
 
 def _parse_mr_ben(record):

@@ -250,7 +250,7 @@ def read_problem(
     """
     record = _renamed(record, rename or {})
     _read_usual_names(record, own)
-    own_keys = [key for key in record if key not in parts_of_schema()]
+    own_keys = [key for key in record if key not in schemas_of_keys()]
     record = {k: v for k, v in record.items() if v is not None or k in own_keys}
     _check_keys(record, own_keys, own, set() if warned is None else warned)
     check_values(record)
@@ -340,7 +340,7 @@ def _read_usual_names(record, own):
     for theirs, ours in USUAL.items():
         if theirs in own or record.get(theirs) is None or record.get(ours) is not None:
             continue
-        if _all_fit([record[theirs]], parts_of_schema()[ours]):
+        if _all_fit([record[theirs]], schemas_of_keys()[ours]):
             record[ours] = record.pop(theirs)
 
 
@@ -417,7 +417,7 @@ def _check_near(key, record, warned):
 @lru_cache(1000)
 def _near(key):
     """The key of the format that differs by a letter or two, or None."""
-    names = [name for name in parts_of_schema() if len(name) > 3]
+    names = [name for name in schemas_of_keys() if len(name) > 3]
     close = get_close_matches(key.lower(), names, 1, 0.8)
     return close[0] if close and abs(len(close[0]) - len(key)) < 2 else None
 
@@ -434,7 +434,7 @@ def _merge(record, own):
         metadata[OWN] = [*metadata.get(OWN, ()), *own]
     group = metadata.get("group")
     if type(group) not in (str, int, type(None)):
-        title = parts_of_schema()["group"]["title"]
+        title = schemas_of_keys()["group"]["title"]
         raise ValueError(f"group must be {title}, but is {group!r}")
     return metadata if metadata or has_metadata else None
 
@@ -489,19 +489,21 @@ def jsonl_schema() -> dict[str, Any]:
 
 def check_values(record: Any) -> None:
     """ValueError where a value is not what the schema says."""
-    for key in record.keys() & parts_of_schema().keys():
-        schema = parts_of_schema()[key]
+    for key in record.keys() & schemas_of_keys().keys():
+        schema = schemas_of_keys()[key]
         if not _all_fit([record[key]], schema):
-            path, value = _find_fault(record[key], schema, key)
+            place, value = _find_fault(record[key], schema, key)
             shown = repr(value)
             shown = printable(shown if len(shown) <= 60 else f"{shown[:57]}...")
-            raise ValueError(f"{key} must be {schema['title']}, but {path} is {shown}")
+            raise ValueError(f"{key} must be {schema['title']}, but {place} is {shown}")
 
 
 @cache
-def parts_of_schema():
+def schemas_of_keys():
     """The schema of each key, with types of Python."""
-    return {k: _with_types(part) for k, part in jsonl_schema()["properties"].items()}
+    return {
+        k: _with_types(schema) for k, schema in jsonl_schema()["properties"].items()
+    }
 
 
 def _with_types(schema):
@@ -530,13 +532,13 @@ def _all_fit(values, schema):
     return fit and _all_fit(list(chain.from_iterable(lists)), schema["items"])
 
 
-def _find_fault(value, schema, path):
-    """The smallest part of a value that a schema refuses, as (path, part)."""
+def _find_fault(value, schema, place):
+    """The smallest part of a value that a schema refuses, with its place."""
     if list in schema["kinds"] and type(value) is list:
         for k, item in enumerate(value):
             if not _all_fit([item], schema["items"]):
-                return _find_fault(item, schema["items"], f"{path}[{k}]")
-    return path, value
+                return _find_fault(item, schema["items"], f"{place}[{k}]")
+    return place, value
 
 
 def check_context(passages: Any) -> Any:

@@ -278,18 +278,18 @@ class _Steps:
 
 
 def _text_of(content):
-    """The text of a message; other parts, such as images, read as their type."""
+    """The text of a message; other items, such as images, read as their type."""
     if content is None:
         return ""
     if isinstance(content, str):
         return content
-    parts = []
-    for part in content:
-        if part.get("text") is not None:
-            parts.append(part["text"])
+    texts = []
+    for item in content:
+        if item.get("text") is not None:
+            texts.append(item["text"])
         else:
-            parts.append(f"[{part['type']}]")
-    return "\n".join(parts)
+            texts.append(f"[{item['type']}]")
+    return "\n".join(texts)
 
 
 def _arguments_of(arguments):

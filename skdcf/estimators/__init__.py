@@ -1,4 +1,4 @@
-"""Layer 5, estimators: the scikit-learn face."""
+"""The filters, as estimators of scikit-learn."""
 
 from ._chance import refuse_without_hazards as refuse_without_hazards
 from ._filter import PROMISED as PROMISED

@@ -1,4 +1,4 @@
-"""A chance for each text, and the first claims of an answer. Neither is a promise."""
+"""The chance of each text and the first claims of an answer, neither of which is a promise."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ from ..graphs.ragged import ranges
 #: published code does, which loses the guarantee where scores are tied, or break ties by
 #: a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
-_LOOKED_AT = 20_000  # claims, which tell the direction of a score as well as a million
-_FEWEST = 20  # claims of either kind that tell it
-_LEAST = 0.3  # share of pairs in the right order; a score below is more than a bad one
+_LOOKED_AT = 20_000  # so many claims tell the direction of a score as well as a million
+_FEWEST = 20  # claims of either kind, without which nothing is said
+_LEAST = 0.3  # share of pairs in the right order, below which a score is more than bad
 
 
 @dataclass
 class View:
-    """Problems that came in by a door.
+    """The problems that a method was called with.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class View:
 
 
 def admit(estimator, X, *, reset, carry=True):
-    """X as a GraphBatch with the edges of a rule, and whether it was a table.
+    """X as a GraphBatch, with edges of the rule if there is one, and whether it was a table.
 
     Sets (``reset``) or compares the number and the names of the features. What is looked at
     several times carries its columns, which costs a tenth of a prediction or more.
@@ -192,7 +192,7 @@ def _compare_features(estimator, batch):
 
 
 def flat_labels(y, batch, is_table, values=None):
-    """Labels as a flat array, and the pair (false, true) of values that they had.
+    """Labels as a flat array, and the two values (false, true) that stood for them.
 
     ``values`` are those of fit, where there was a fit.
     """
@@ -221,7 +221,7 @@ def _is_per_problem(y):
 
 
 def with_names(view, guarantee):
-    """The problems as passed, with those columns of the scorer's that a guarantee names."""
+    """The problems as passed, with the columns of the scorer that a guarantee names."""
     passed = view.passed
     if view.scored is passed:
         return passed

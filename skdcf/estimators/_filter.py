@@ -24,7 +24,7 @@ from ..exceptions import CalibrationWarning, SearchWarning, SettingWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
-from ..graphs.problems import Groups, Problems, seen_of
+from ..graphs.problems import Groups, Problems, hashes_of
 from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
 from ..ops.hard import (
     path_risk,
@@ -75,7 +75,7 @@ Level: TypeAlias = float | None
 #: Filters that differ in one of these promise different things, or keep no promise at all:
 #: the number of true claims that they keep says nothing about which of them is better.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
-PLAIN = NoFalseClaim()  # guarantee=None stands for it
+PLAIN = NoFalseClaim()  # what guarantee=None stands for
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 
@@ -130,13 +130,13 @@ class ConformalFilter(Settings):
 
     def __sklearn_clone__(self) -> Any:
         clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
-        if "_accepted_by" in vars(self):  # for the processes of a search
+        if "_accepted_by" in vars(self):  # which processes of a search take along
             clone._accepted_by = self._accepted_by
         clone._is_clone = True
         return clone
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of parts by ``part__name``.
+        """Set parameters, nested ones as ``name__parameter``.
 
         A clone, as searches make them, remembers where what is promised has changed, since
         its `score` then compares what cannot be compared.
@@ -154,13 +154,13 @@ class ConformalFilter(Settings):
         before = {name: getattr(self, name) for name in PROMISED}
         super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
         if "_is_clone" in vars(self):
-            parts = {name.partition("__")[0] for name in params if "__" in name}
+            nested = {name.partition("__")[0] for name in params if "__" in name}
             names = vars(self).get("_promise_set", ())
             self._promise_set = tuple(
                 name
                 for name in PROMISED
                 if name in names
-                or name in parts
+                or name in nested
                 or (
                     getattr(self, name) is not before[name]
                     and getattr(self, name) != before[name]
@@ -169,11 +169,11 @@ class ConformalFilter(Settings):
         return self
 
     def _wanted_scorer(self, batch):
-        """The scorer to use; presets make it of parameters of their own."""
+        """The scorer to use, which presets make of their own parameters."""
         return self.scorer
 
     def _resolved(self):
-        """The guarantee; None stands for that of no false claim."""
+        """The guarantee in force, where None stands for that of no false claim."""
         return PLAIN if self.guarantee is None else self.guarantee
 
     def validate(self) -> None:
@@ -321,16 +321,18 @@ class ConformalFilter(Settings):
         """Make the calibration part of problems that come in by `calibrate`."""
         view = self._look(X, y=y, new=True)
         rows, _ = _fit.rows_that_count(view.passed, view.labels)
-        seen = seen_of(view.passed, groups)[rows]
+        hashes = hashes_of(view.passed, groups)[rows]
         view = view.take(rows)
         people = judged_by_people(view.passed)
-        if people is not None:  # verdicts of a model train, and nothing trains here
+        if (
+            people is not None
+        ):  # nothing trains here, and verdicts of a model do nothing else
             warn_of_verdicts(people)
             labels = without_verdicts_of_models(view.labels, view.passed, people)
             view = replace(view, labels=labels).take(np.flatnonzero(people))
-            seen = seen[people]
+            hashes = hashes[people]
             rows = rows[people]
-        aside = _fit.known_to_priors(self.scorer_, view.scored, seen.question)
+        aside = _fit.known_to_priors(self.scorer_, view.scored, hashes.question)
         if aside.all():
             raise ValueError(
                 f"all {len(aside)} problems have questions that the public prior in the "
@@ -340,16 +342,16 @@ class ConformalFilter(Settings):
         if aside.any():
             _fit.warn_of_known(aside)
             view = view.take(np.flatnonzero(~aside))
-            seen = seen[~aside]
+            hashes = hashes[~aside]
             rows = rows[~aside]
-        refuse_trained(view.passed, seen, self._trained)
+        refuse_trained(view.passed, hashes, self._trained)
         _fit.warn_of_labels([self], view)
-        return self._part(view, seen, rows)
+        return self._part(view, hashes, rows)
 
-    def _part(self, view, seen, rows):
+    def _part(self, view, hashes, rows):
         """Make the calibration part of problems: their scores, lowered for rounding.
 
-        Risks, steps and answers are those of the problems as they are; only at the end are
+        Risks, jumps and answers are those of the problems as they are; only at the end are
         scores lowered, so that everything before compares numbers that were not touched.
         """
         guarantee = self._resolved()
@@ -375,7 +377,7 @@ class ConformalFilter(Settings):
             risk = path_risk_of_errors(risk, labels, view.scored)
         else:
             risk = path_risk(risk, view.scored)
-        steps = guarantee.steps(risk, labels, offsets)
+        jumps = guarantee.jumps(risk, labels, offsets)
         named = with_names(view, guarantee)
         claims = guarantee.path_risks(risk, named)
         refuse_dependence(guarantee, named, claims)
@@ -388,14 +390,14 @@ class ConformalFilter(Settings):
             )
         resolution = resolution_of(self.scorer_, (view.passed, view.scored), confidence)
         if self.ties != "include":  # the published code compares scores as they are
-            position = lowered(steps.position, resolution, rounding)
-            steps = replace(steps, position=position)
+            position = lowered(jumps.position, resolution, rounding)
+            jumps = replace(jumps, position=position)
         return CalibrationPart(
-            steps=steps,
+            jumps=jumps,
             answers=lowered(answers, resolution, rounding),
             weights=claims.weights,
             groups=claims.groups,
-            seen=seen,
+            hashes=hashes,
             largest=largest,
             lowest=lowest,
             rows=rows,
@@ -403,7 +405,9 @@ class ConformalFilter(Settings):
 
     def _store(self, part, fewest):
         """Calibrate with the problems of a part that are chosen, and keep what came out."""
-        guarantee = deepcopy(self._resolved())  # the caller's own may change
+        guarantee = deepcopy(
+            self._resolved()
+        )  # since the caller may change the original
         level = self._level(None)
         chosen, left_over = part.choose(guarantee, level, fewest)
         self.left_over_: Any = part.rows[left_over]
@@ -416,18 +420,20 @@ class ConformalFilter(Settings):
             calibrating = np.union1d(chosen, answers)
         self.answer_scores_: NDArray[np.float64] = np.sort(part.answers[answers])
         self.largest_risks_: NDArray[np.float64] = np.sort(part.largest[answers])
-        self._calibrated = part.seen[calibrating].kept()
+        self._calibrated = part.hashes[calibrating].kept()
 
         if len(chosen) < len(part):
             part = part[chosen]
         if self.ties != "include":
             part = part.below_copies()
         claims = part.path_risks()
-        calibration = guarantee.calibrate(part.steps, claims)
+        calibration = guarantee.calibrate(part.jumps, claims)
         if part.lowest is not None:
             calibration.keep_lowest(part.lowest, claims)
         self._warn(calibration, level)
-        scores = calibration.scores  # sorted already, where there is nothing else
+        scores = (
+            calibration.scores
+        )  # which are sorted, where the calibration has no others
         self.nonconformity_scores_: NDArray[np.float64] = (
             np.sort(part.scores) if scores is None else scores
         )
@@ -455,7 +461,7 @@ class ConformalFilter(Settings):
         """
         view = self._look(X, y=y)
         return self._part(
-            view, seen_of(view.passed, False), np.arange(len(view.passed))
+            view, hashes_of(view.passed, False), np.arange(len(view.passed))
         ).scores
 
     def calibration_part(
@@ -478,7 +484,7 @@ class ConformalFilter(Settings):
             For `calibrate_parts`. It takes some 50 bytes per problem, and holds a few of
             the problems, by which scorers are compared.
         """
-        door = copy(self)  # the copy takes note of the origin
+        door = copy(self)  # a copy, since the origin is noted on it
         batch = self.check(X)
         part = door._labelled_part(batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)
@@ -520,7 +526,7 @@ class ConformalFilter(Settings):
             return self._store(part, fewest=True)
 
     def _take_scorer(self, scorer, trained):
-        """Take over what a fit leaves behind, apart from the calibration."""
+        """Take over the results of a fit, except for the calibration."""
         self.scorer_: Any = scorer
         self._trained = trained
         self._alpha_of_fit = self.alpha if scorer.uses_alpha else None
@@ -590,7 +596,7 @@ class ConformalFilter(Settings):
         return _online.confidence_so_far(self, view.passed, view.scored)
 
     def _confidence_alone(self, batch):
-        """Confidences of problems as passed; columns are computed with no others about."""
+        """Confidences of problems as passed, whose columns are computed for them alone."""
         return self._confidence(View(batch, self._scored(batch)))
 
     def _path_risks_alone(self, batch):
@@ -680,7 +686,7 @@ class ConformalFilter(Settings):
         """
         check_is_fitted(self)
         batch = self.check(X)
-        hashes = seen_of(batch, groups)
+        hashes = hashes_of(batch, groups)
         known = []
         for kept in (self._trained, self._calibrated):
             refuse_old_hashes(kept)
@@ -770,7 +776,7 @@ class ConformalFilter(Settings):
     def chance(
         self, X: Problems, masks: Any = None, *, alpha: Level = None
     ) -> NDArray[np.float64]:
-        """Chance of each text that something false is in it: an estimate, no promise.
+        """The chance that a text holds something false, for each text: an estimate, no promise.
 
         The promise is about all answers together, and this is about one of them. It comes
         from the hazards of the scorer, and how far it can be trusted, an evaluation says
@@ -984,7 +990,9 @@ class ConformalFilter(Settings):
         view = self._look(X, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
-        guarantee = self.calibration_.guarantee  # the caller's may have changed
+        guarantee = (
+            self.calibration_.guarantee
+        )  # the caller may have changed the original
         if not guarantee.shares_functions(self._resolved()):
             raise ValueError(
                 "guarantee has other functions for by or weight than at calibration: call "
@@ -1106,7 +1114,7 @@ class ConformalFilter(Settings):
         return threshold
 
     def with_alpha(self, alpha: float) -> Self:
-        """The same fitted filter with another alpha of its own; nothing is trained.
+        """The same fitted filter with another alpha, without any training.
 
         Parameters
         ----------
@@ -1164,12 +1172,12 @@ class ConformalFilter(Settings):
 
     @property
     def loss_curve_(self) -> list[float]:
-        """Training objective per step."""
+        """Training objective per iteration."""
         return self.scorer_.loss_curve_
 
     @property
     def n_iter_(self) -> int:
-        """Number of training steps."""
+        """Number of training iterations."""
         return len(self.loss_curve_)
 
     def __sklearn_tags__(self) -> Any:

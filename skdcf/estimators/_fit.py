@@ -24,8 +24,8 @@ from sklearn.utils import check_random_state
 from .._checks import warn
 from ..exceptions import LabelWarning, SettingWarning
 from ..features.columns import fit_columns, learns
-from ..graphs.hashes import Seen
-from ..graphs.problems import seen_of
+from ..graphs.hashes import Hashes
+from ..graphs.problems import hashes_of
 from ..graphs.sources import read_sources
 from ..scorers import Scorer, Task
 from ..scorers.making import as_scorer, does_learn, without_training
@@ -57,7 +57,7 @@ class _Fit:
     ----------
     view : View
         The problems, their labels, and the columns where these do not learn.
-    hashes : Seen
+    hashes : Hashes
         By which the problems, and their questions, are known again.
     places : ndarray of int
         Positions of these problems among those that the caller passed.
@@ -75,7 +75,7 @@ class _Fit:
     """
 
     view: View
-    hashes: Seen
+    hashes: Hashes
     places: NDArray[np.int64]
     scorer: Scorer | None = None
     learning: bool = True
@@ -111,7 +111,9 @@ class _Fit:
             questions = questions[~self.aside]
         no_groups = len(self.question_number) == self.question_number.max() + 1
         return Task(
-            alpha=max(filter.alpha, 1e-9),  # below, training could only overflow
+            alpha=max(
+                filter.alpha, 1e-9
+            ),  # smaller levels could only overflow in training
             groups=None if no_groups else self.question_number[rows],
             rng=rng,
             relaxation=filter.relaxation,
@@ -138,7 +140,7 @@ def fit_together(filters, X, y, groups):
     compare_origin(first, origin_of(first, batch, labelled=True), new=True)
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
 
-    hashes = seen_of(batch, groups)
+    hashes = hashes_of(batch, groups)
     places, reviewed = rows_that_count(batch, labels, to_train=True)
     view = View(passed=batch, scored=batch, is_table=is_table, labels=labels)
     if len(places) < len(hashes.question):
@@ -230,7 +232,7 @@ def _drop_known_before_split(fit):
 
 
 def _learn_columns(filter, fit, training_rows, calibration_rows):
-    """Learn columns from training problems; both sides without what a prior has seen.
+    """Learn columns from training problems, and drop on both sides what a prior has seen.
 
     Changes ``fit``: its columns and scorer are known then, and what was set aside. The two
     sides have lost these problems after they were sized, so that a rank may be lost.
@@ -286,7 +288,7 @@ def _share_split(filters, fit):
 
 
 def _untrained(filter, fit, n_held):
-    """A fit that trains nothing, where only all problems suffice to calibrate.
+    """A fit that trains nothing, if it takes all problems to calibrate.
 
     The same fit where nothing can stand in for the scorer, or a setting says how large
     calibration is or how to train.
@@ -348,7 +350,7 @@ def _fit_columns(filter, fit, train):
 
 def _fit_split(filters, fit):
     """Train on some problems and calibrate on others, or on all where nothing learns."""
-    first = filters[0]  # of those that share this split
+    first = filters[0]  # of the filters that share this split
     rng = np.random.RandomState(first._seed)
 
     split = fit.learning or first.calibration_size is not None or fit.people is not None
@@ -368,7 +370,7 @@ def _fit_split(filters, fit):
         # It may look at these problems, which calibrate where nothing was split off, but at
         # no label. None of them counts as trained.
         train = _unlabelled(fit.view.take(training_rows) if split else fit.view)
-        trained = Seen.unknown(0)
+        trained = Hashes.unknown(0)
     hashes_of_trained = trained.kept()
 
     # After the columns, which may have been learnt just now.
@@ -402,7 +404,7 @@ def _fit_split(filters, fit):
 
 
 def _divide(filter, fit, rng, *, split):
-    """Positions of what trains and of what calibrates, which was drawn blindly.
+    """Positions of the problems that train, and of those that calibrate and were drawn blindly.
 
     Questions are split, and all answers to one are on the same side. What was reviewed
     trains, unless its question calibrates.
@@ -441,7 +443,7 @@ def _warn_of_prior(filter, fit, calibration_rows):
 
 
 def _judged(view, rows):
-    """The rows of problems of which some claim was judged; others have nothing to teach."""
+    """The rows of problems of which some claim was judged, as others have nothing to teach."""
     train = view.take(rows)
     judged = judged_problems(train.passed, train.labels)
     empty = train.passed.sizes == 0

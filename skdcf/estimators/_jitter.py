@@ -14,8 +14,8 @@ from ..ops.hard import segment_sum
 from ._rounding import single_columns
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-SCALE = 1e-8  # of the noise: far above what thresholds are lowered by for rounding
-BITS = 10  # bits of a feature in the hash, counted from the problem's largest
+SCALE = 1e-8  # size of the noise, far above what rounding lowers thresholds by
+BITS = 10  # bits of a feature in the hash, counted from the largest one of the problem
 
 
 def jittered(risk, batch, seed, steady=False):
@@ -43,8 +43,8 @@ def jittered(risk, batch, seed, steady=False):
 def _hash_rows(batch, seed):
     rows = np.full(batch.n_claims, mix(seed + _ODD), dtype=np.uint64)
     if batch.features is not None:
-        steps, _, _ = _leading_bits(batch)
-        for column in steps.T:
+        units, _, _ = _leading_bits(batch)
+        for column in units.T:
             rows = mix(rows + np.ascontiguousarray(column).view(np.uint64))
     if batch.claims is not None:
         # A problem without texts must get the same hash beside problems that have some.
@@ -56,11 +56,11 @@ def _hash_rows(batch, seed):
 
 
 def _leading_bits(batch):
-    """Features in whole steps, such that errors of rounding do not reach the hash.
+    """Features as whole numbers, such that errors of rounding do not reach the hash.
 
-    A step is 2**-BITS of the power of two that is nearest to the largest feature of the
+    The unit is 2**-BITS of the power of two that is nearest to the largest feature of the
     problem. Round values, such as 1 or 0.5, thus lie far from where rounding goes the
-    other way, and so does the step itself. Returns the steps, and the numbers that were
+    other way, and so does the unit itself. Returns these numbers, and those that were
     rounded: of the features, and of the power of each problem.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..edges import chain_edges
 from ..features.columns import list_looking_ahead
 from ..graphs import GraphBatch, ReasoningGraph
-from ..graphs.hashes import Seen
-from ..graphs.problems import Groups, Problems
+from ..graphs.hashes import Hashes
+from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import offsets_of, ranges
 from ..ops.hard import path_risk, segment_max
 from ..scorers import (
@@ -30,7 +30,6 @@ from ..scorers import (
 )
 from ._door import confidence_of, with_names
 from ._jitter import jittered
-from ._origin import seen_of
 
 #: Claims of prefixes that are laid out at a time: an answer of 10,000 has 50 million.
 BLOCK = 2**19
@@ -89,7 +88,7 @@ def _prefixes(batch, chosen):
     shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
     metadata = None
-    if batch.metadata is not None:  # missing verdicts are looked at in whole problems
+    if batch.metadata is not None:  # missing verdicts are handled in whole problems
         answers = [_without_verdicts(entry) for entry in batch.metadata]
         metadata = [answers[i] for i in problem]
     columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
@@ -126,7 +125,7 @@ def scores_claims_alone(filter: Any) -> bool:
 
 
 def confidence_so_far(
-    filter: Any, passed: GraphBatch, seen: GraphBatch
+    filter: Any, passed: GraphBatch, scored: GraphBatch
 ) -> NDArray[Any]:
     """The confidence in each claim, of the claims of its problem up to it.
 
@@ -136,7 +135,7 @@ def confidence_so_far(
         With ``online=True``.
     passed : GraphBatch
         The problems as the caller passed them.
-    seen : GraphBatch
+    scored : GraphBatch
         The same as the scorer sees them.
 
     Returns
@@ -151,11 +150,11 @@ def confidence_so_far(
     """
     if scores_claims_alone(filter):
         refuse_late_parents(passed)
-        return confidence_of(filter.scorer_, seen)
+        return confidence_of(filter.scorer_, scored)
     confidence = np.empty(passed.n_claims)
-    for claims, parts in blocks_of_prefixes(passed):
-        of_parts = confidence_of(filter.scorer_, filter._scored(parts))
-        confidence[claims] = of_parts[parts.offsets[1:] - 1]
+    for claims, prefixes in blocks_of_prefixes(passed):
+        of_prefixes = confidence_of(filter.scorer_, filter._scored(prefixes))
+        confidence[claims] = of_prefixes[prefixes.offsets[1:] - 1]
     return confidence
 
 
@@ -164,11 +163,11 @@ def jittered_so_far(
 ) -> NDArray[np.float64]:
     """As `jittered`, with noise that is a hash of the claims up to each claim."""
     out = np.empty(batch.n_claims)
-    for claims, parts in blocks_of_prefixes(batch):
-        last = parts.offsets[1:] - 1
-        risk_of_parts = np.zeros(parts.n_claims)
-        risk_of_parts[last] = risk[claims]
-        out[claims] = jittered(risk_of_parts, parts, seed, steady)[last]
+    for claims, prefixes in blocks_of_prefixes(batch):
+        last = prefixes.offsets[1:] - 1
+        risk_of_prefixes = np.zeros(prefixes.n_claims)
+        risk_of_prefixes[last] = risk[claims]
+        out[claims] = jittered(risk_of_prefixes, prefixes, seed, steady)[last]
     return out
 
 
@@ -283,7 +282,7 @@ class _Answer:
             edges = self.edges
             before = self.path_risk
         graph = _graph_of(rows, edges if edges_known else None, self.about)
-        if v == 0:  # settings, level and number of problems are checked once
+        if v == 0:  # since settings, level and number of problems are checked once
             self.level = self.filter._at_level([graph], self.alpha)[2]
             before = []
 
@@ -310,8 +309,8 @@ def _graph_of(rows, edges, about):
 
 def largest_risks(
     filter: Any, X: Problems, groups: Groups = None
-) -> tuple[NDArray[np.float64], Seen]:
-    """The largest risk of each answer as it is at calibration, and what tells it again.
+) -> tuple[NDArray[np.float64], Hashes]:
+    """The largest risk of each answer as at calibration, and the hashes that tell it again.
 
     In use risks are raised where columns were computed in float32, and those that
     calibrated are not: who compares both needs the same on both sides.
@@ -329,13 +328,13 @@ def largest_risks(
     -------
     risks : ndarray of shape (n_problems,)
         -inf for an answer without claims.
-    seen : Seen
+    hashes : Hashes
         The hashes of the problems.
     """
     view = filter._look(X)
     confidence = filter._confidence(view)
     risk = filter._risk(confidence, view.passed, steady=True)
-    return segment_max(risk, view.passed.offsets), seen_of(view.passed, groups)
+    return segment_max(risk, view.passed.offsets), hashes_of(view.passed, groups)
 
 
 class Decision(NamedTuple):

@@ -24,11 +24,11 @@ from .._checks import warn
 from .._version import __version__
 from ..exceptions import GuaranteeWarning, LabelWarning
 from ..features.columns import learns, reads_edges
-from ..graphs.problems import seen_of
+from ..graphs.problems import hashes_of
 from ..graphs.sources import iterate_sources
 
 #: Whether these are there has to be as it was at calibration, problem by problem.
-PARTS = {
+PRESENT = {
     "edges": "edges (None is unknown, and () is known to be none)",
     "alternatives": "alternatives",
     "context": "contexts",
@@ -41,7 +41,7 @@ MADE = {
     "chosen_by": "the rule that chose the answer among several",
     "label_meaning": "what a label means",
 }
-_AS_SAMPLED = "none, as sampled"  # where no rule chose
+_AS_SAMPLED = "none, as sampled"  # the value where no rule chose
 _MOST = 0.9  # share of problems with edges that counts as nearly all
 _FEW = 0.05  # share of what is not as it should be above which there is a warning
 _NOTHING = "nothing false"
@@ -124,7 +124,7 @@ def needs_edges(filter):
 def origin_of(filter, batch, labelled):
     """List what is known of how problems were made, by name."""
     reads = needs_edges(filter)
-    has_several = batch.sizes > 1  # one claim needs no edges
+    has_several = batch.sizes > 1  # since one claim needs no edges
     origin: dict[str, list[Any]] = {
         "edges": _distinct(batch.edges_known[has_several]) if reads else []
     }
@@ -145,8 +145,10 @@ def origin_of(filter, batch, labelled):
             if texts is not None and n_claims
         ]
 
-    values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}  # as ordered sets
-    text_of: dict[int, str | None] = {}  # one dict often stands for a whole file
+    values: dict[str, dict[Any, Any]] = {
+        name: {} for name in MADE
+    }  # which serve as ordered sets
+    text_of: dict[int, str | None] = {}  # as one dict often stands for a whole file
     for row in [None] if batch.metadata is None else batch.metadata:
         row = row or {}
         for name in ("extraction", "written_by"):
@@ -169,7 +171,7 @@ def _distinct(flags):
 
 
 def join_origins(origins):
-    """One origin of those of several parts; None where nothing is known of any."""
+    """Join the origins of several parts; None where nothing is known of any."""
     joined: dict[str, dict[Any, Any]] = {}
     for origin in origins:
         for name, values in (origin or {}).items():
@@ -191,7 +193,7 @@ def compare_origin(filter, origin, *, new=False):
     """
     calibrated = getattr(filter, "origin_", None) or {}
     reason = reason_in_force(filter)
-    for name, text in PARTS.items():
+    for name, text in PRESENT.items():
         _compare_presence(name, text, origin.get(name, []), calibrated.get(name))
     _warn_of_edges(origin, calibrated)
     if not new:
@@ -204,7 +206,7 @@ def compare_origin(filter, origin, *, new=False):
             name, text, values, before=calibrated_values, reason=reason
         )
     if new:
-        kept = {name: origin.get(name, []) for name in (*PARTS, *MADE)}
+        kept = {name: origin.get(name, []) for name in (*PRESENT, *MADE)}
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
         for name in ("share_with_edges", "judged", "judges"):
             kept[name] = origin.get(name, [])
@@ -231,7 +233,7 @@ def _compare_presence(name, text, values, before):
 
 
 def _warn_of_edges(origin, calibrated):
-    """Warn where edges are said to be there or not, and another thing is likely."""
+    """Warn where the edges are probably not what they are said to be."""
     if not calibrated:
         return
     shares = calibrated.get("share_with_edges") or [0.0]
@@ -285,7 +287,7 @@ def _compare_values(name, text, values, *, before, reason):
         value for value in values if value is not None and value not in allowed
     ]
     if differing and reason is None:
-        now, then = _differing_parts(differing[0], first)
+        now, then = _differing_values(differing[0], first)
         raise ValueError(
             f"{name} ({text}) is {now}, and was {then} for those that "
             "came before. The promise is about problems that are made alike: fit or "
@@ -308,23 +310,23 @@ def _shown(value):
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _differing_parts(now, then):
-    """Two values as texts, of objects of JSON only the first part in which they differ."""
+def _differing_values(now, then):
+    """Two values as texts; of JSON objects only the first value in which they differ."""
     try:
-        parts_now, parts_then = json.loads(now), json.loads(then)
+        now_in, then_in = json.loads(now), json.loads(then)
     except (TypeError, ValueError):
         return _shown(now), _shown(then)
-    path = ""
-    while isinstance(parts_now, dict) and isinstance(parts_then, dict):
-        keys = [*parts_then, *(key for key in parts_now if key not in parts_then)]
-        differing = (k for k in keys if parts_now.get(k) != parts_then.get(k))
+    place = ""
+    while isinstance(now_in, dict) and isinstance(then_in, dict):
+        keys = [*then_in, *(key for key in now_in if key not in then_in)]
+        differing = (k for k in keys if now_in.get(k) != then_in.get(k))
         key = next(differing, None)
         if key is None:
             break
-        path = f"{path}.{key}".strip(".")
-        parts_now, parts_then = parts_now.get(key), parts_then.get(key)
-    named = f"{path} " if path else ""
-    return f"{named}{json.dumps(parts_now)}", f"{named}{json.dumps(parts_then)}"
+        place = f"{place}.{key}".strip(".")
+        now_in, then_in = now_in.get(key), then_in.get(key)
+    named = f"{place} " if place else ""
+    return f"{named}{json.dumps(now_in)}", f"{named}{json.dumps(then_in)}"
 
 
 def note_judges(filters, batch, labels):
@@ -389,12 +391,12 @@ def refuse_learning_steps(filter):
         frame = frame.f_back
 
 
-def refuse_trained(batch, seen, trained):
+def refuse_trained(batch, hashes, trained):
     """ValueError where a question trained the filter; a warning where that is doubtful."""
     refuse_old_hashes(trained)
-    same_question, doubtful = seen.among(trained)
-    same_content = np.isin(seen.content, trained["content"])
-    proven = same_question | (same_content & seen.asked)
+    same_question, doubtful = hashes.among(trained)
+    same_content = np.isin(hashes.content, trained["content"])
+    proven = same_question | (same_content & hashes.asked)
     if proven.any():
         raise ValueError(
             f"{batch.name_of(int(np.argmax(proven)))} and {int(proven.sum()) - 1} other "
@@ -439,7 +441,7 @@ def count_as_trained(filter, X, groups=None):
     """
     trained = filter._trained
     refuse_old_hashes(trained)
-    kept = seen_of(filter.check(X), groups).kept()
+    kept = hashes_of(filter.check(X), groups).kept()
     merged = {
         kind: np.union1d(trained[kind], kept[kind])
         for kind in ("question", "content", "name", "passage")
@@ -449,10 +451,10 @@ def count_as_trained(filter, X, groups=None):
     text = np.union1d(trained["text"], kept["text"])
     names_one = np.ones(len(text), dtype=bool)
     is_named = np.zeros(len(text), dtype=bool)
-    for seen in (trained, kept):
-        at = np.searchsorted(text, seen["text"])
-        names_one[at] &= seen["text_names_one"]
-        is_named[at] |= seen["text_is_named"]
+    for hashes in (trained, kept):
+        at = np.searchsorted(text, hashes["text"])
+        names_one[at] &= hashes["text_names_one"]
+        is_named[at] |= hashes["text_is_named"]
     merged |= {"text": text, "text_names_one": names_one, "text_is_named": is_named}
     merged["alone"] = np.array([trained["alone"].any() and kept["alone"].any()])
     filter._trained = merged

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import without_places
-from ..graphs.hashes import Seen
+from ..graphs.hashes import Hashes
 from ..guarantees import PathRisks
-from ..ops.conformal import Steps
+from ..ops.conformal import Jumps
 from ._origin import join_origins, refuse_old_hashes
 from ._rounding import below_copies, nearly_equal
 
 #: Names of what is compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
 LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
-MANY = 10_000  # problems of which all calibrate where each stands alone
+MANY = 10_000  # so many problems all calibrate where each stands alone
 N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
 
 
@@ -31,8 +31,8 @@ class CalibrationPart:
 
     Parameters
     ----------
-    steps : Steps
-        Where what the guarantee counts grows with the threshold; one step at the
+    jumps : Jumps
+        Where what the guarantee counts grows with the threshold; one jump at the
         nonconformity score of each problem if that is all there is to it.
     answers : ndarray of shape (n_problems,)
         Largest path risk of the problem, lowered likewise, +inf where all claims are true.
@@ -40,7 +40,7 @@ class CalibrationPart:
         Where the guarantee has weights.
     groups : list of length n_problems, optional
         Where it is made for groups.
-    seen : Seen, optional
+    hashes : Hashes, optional
         Hashes of the questions and of the content of the problems.
     made_as : tuple, optional
         Settings of the filter that scored them; None where nobody knows.
@@ -72,11 +72,11 @@ class CalibrationPart:
     199
     """
 
-    steps: Steps
+    jumps: Jumps
     answers: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
     groups: list[Any] | None = None
-    seen: Seen = field(default_factory=lambda: Seen.unknown(0))
+    hashes: Hashes = field(default_factory=lambda: Hashes.unknown(0))
     made_as: tuple[Any, ...] | None = None
     origin: dict[Any, Any] | None = None
     probes: tuple[Any, ...] = ()
@@ -87,17 +87,17 @@ class CalibrationPart:
     @property
     def scores(self) -> NDArray[np.float64]:
         """Nonconformity score of each problem."""
-        return self.steps.first()
+        return self.jumps.first()
 
     def __len__(self) -> int:
         """Number of problems."""
-        return self.steps.n
+        return self.jumps.n
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
         """The part for some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
-        names = ("steps", "answers", "weights", "seen", "largest", "lowest", "rows")
+        names = ("jumps", "answers", "weights", "hashes", "largest", "lowest", "rows")
         cut: dict[str, Any] = {}
         for name in names:
             values = getattr(self, name)
@@ -112,8 +112,8 @@ class CalibrationPart:
         CalibrationPart
             The part with lower scores.
         """
-        position = below_copies(self.steps.position)
-        return replace(self, steps=replace(self.steps, position=position))
+        position = below_copies(self.jumps.position)
+        return replace(self, jumps=replace(self.jumps, position=position))
 
     def path_risks(self) -> PathRisks:
         """Weights and groups, as a guarantee takes them.
@@ -164,18 +164,18 @@ class CalibrationPart:
         """
         groups = (self.groups or ()) if in_groups else ()
         overlap = any(isinstance(group, frozenset) for group in groups)
-        each_alone = (self.seen.question < 0).all()
+        each_alone = (self.hashes.question < 0).all()
         group_of = np.zeros(len(self), np.int64)
         if groups and not overlap:
             numbers: dict[Any, Any] = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
         elif each_alone and (len(self) >= MANY or not fewest):
-            rows = np.arange(len(self))  # no order is needed
+            rows = np.arange(len(self))  # so that no order is needed
             return rows, rows[:0]
 
-        order, order_of_questions = self.seen.orders()
+        order, order_of_questions = self.hashes.orders()
         ranks = order if ranks is None else ranks
-        rows = choose_one_each(self.seen.question, ranks, group_of)
+        rows = choose_one_each(self.hashes.question, ranks, group_of)
         if overlap or not fewest:
             return rows, rows[:0]
 
@@ -213,17 +213,17 @@ class CalibrationPart:
             raise ValueError("there are no calibration problems: no part was given")
         first = parts[0]
         for part in parts:
-            refuse_old_hashes(vars(part.seen))
+            refuse_old_hashes(vars(part.hashes))
             _refuse_other_settings(part.made_as, first.made_as)
         groups = None
         if first.groups is not None:
             groups = [group for part in parts for group in part.groups or ()]
         return cls(
-            steps=Steps.join([part.steps for part in parts]),
+            jumps=Jumps.join([part.jumps for part in parts]),
             answers=np.concatenate([part.answers for part in parts]),
             weights=_joined([part.weights for part in parts]),
             groups=groups,
-            seen=Seen.join([part.seen for part in parts]),
+            hashes=Hashes.join([part.hashes for part in parts]),
             made_as=first.made_as,
             origin=join_origins([part.origin for part in parts]),
             probes=tuple(probe for part in parts for probe in part.probes),
@@ -241,12 +241,12 @@ def _numbered(number, part):
 
 
 def _joined(columns):
-    """One column of those of all parts, or None where a part has none."""
+    """Join the columns of all parts, or give None where a part has none."""
     return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
 def choose_one_each(questions, order, group_of):
-    """One problem of each question in each group: the first in the order of a hash.
+    """Choose one problem of each question in each group, the first in the order of a hash.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def choose_one_each(questions, order, group_of):
 
 
 def probes_of(batch, path_risks_alone):
-    """Some problems of a part with their path risks, weights and groups."""
+    """Take some problems of a part, with their path risks, weights and groups."""
     n = len(batch)
     rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
     return ((batch[rows], path_risks_alone(batch[rows])),)
@@ -281,7 +281,7 @@ def refuse_part(part, filter):
         return
     _refuse_other_settings(part.made_as, part_settings(filter))
     for batch, risks_before in part.probes:
-        checked = filter.check(batch)  # where a rule gives it edges anew
+        checked = filter.check(batch)  # which gives it edges anew where there is a rule
         risks_now = filter._path_risks_alone(checked)
         same_edges = np.array_equal(checked.edges, batch.edges)
         if not same_edges or not nearly_equal(

@@ -12,7 +12,7 @@ from ..graphs.sources import SOURCES, iterate_sources, read_sources
 
 
 def judged_by_people(batch: GraphBatch) -> NDArray[np.bool_] | None:
-    """Which problems people judged, where a model judged others.
+    """Tell which problems people judged, if a model judged others.
 
     Of the answers that were drawn blindly, those that a person has begun: "judged wholly"
     would choose the short ones. An empty answer counts where the order had come to it.
@@ -46,7 +46,7 @@ def judged_by_people(batch: GraphBatch) -> NDArray[np.bool_] | None:
 def without_verdicts_of_models(
     labels: NDArray[np.int8], batch: GraphBatch, people: NDArray[np.bool_]
 ) -> NDArray[np.int8]:
-    """Labels, of which those in people's answers that no person gave are unknown.
+    """Labels, where those that no person gave to an answer judged by people are unknown.
 
     Parameters
     ----------

@@ -14,22 +14,18 @@ import numpy as np
 
 from ..graphs.ragged import ranges
 
-LARGEST = 512  # problems that are looked at
-SIZES = (
-    *8 * (1,),
-    7,
-    60,
-)  # problems in each batch; then a third of the problems, and the rest
-TOLERATED = (
-    1e-5  # relative to the largest confidence, or to 1: float32 differs by some 1e-6
-)
-MARGIN = 10.0  # by which the measured difference may be exceeded elsewhere
+LARGEST = 512  # so many problems are looked at
+# Problems in each batch; after these come a third of the problems, and the rest.
+SIZES = (*8 * (1,), 7, 60)
+# Relative to the largest confidence, or to 1; float32 differs by some 1e-6.
+TOLERATED = 1e-5
+MARGIN = 10.0  # factor by which other machines may exceed the measured difference
 SINGLE = 1e-5  # the resolution of scores that were computed in float32, or from such features
 COPIED = 1e-6  # the resolution of scores that several problems share
 
 
 def measured_rounding(confidence_alone, batch, confidence):
-    """How far confidences of the same claim may differ: the largest seen, ten times.
+    """How far confidences of the same claim may differ: ten times the largest difference seen.
 
     Parameters
     ----------
@@ -70,7 +66,7 @@ def measured_rounding(confidence_alone, batch, confidence):
 
 
 def _list_batches(n):
-    """Problems in batches of several sizes: a network may group its sums by the size."""
+    """Problems in batches of several sizes, since a network may group its sums by the size."""
     rows = np.unique(np.linspace(0, n - 1, min(n, LARGEST)).astype(int))
     bounds = np.cumsum([0, *SIZES, len(rows) // 3])
     parts = np.split(rows, bounds[1:])
@@ -128,13 +124,13 @@ def raised(risk, table):
 
 
 def single_columns(table):
-    """Tell which columns hold float32 numbers that are not all round, as 3 or 0.25."""
+    """Tell which columns hold float32 numbers, unless all are round, such as 3 or 0.25."""
     single, broken = _compare_single(table[:100_000])
     return single.all(axis=0) & broken.any(axis=0)
 
 
 def _compare_single(table):
-    """Which numbers float32 can hold, and which of these are not round."""
+    """Tell which numbers float32 can hold, and which of these are not round."""
     with np.errstate(over="ignore"):
         single = table == table.astype(np.float32)
         scaled = table * 1024
@@ -142,7 +138,7 @@ def _compare_single(table):
 
 
 def below_copies(scores):
-    """Scores, of which those that several problems share are lowered by a millionth.
+    """Lower the scores that several problems share by a millionth.
 
     Equal scores that are no round numbers come from copies, of which one may be computed
     elsewhere once more. How closely a column that was made before the filter repeats itself
@@ -150,7 +146,7 @@ def below_copies(scores):
     """
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
     size = 1 + np.abs(scores)
-    with np.errstate(invalid="ignore"):  # infinite scores
+    with np.errstate(invalid="ignore"):  # scores that are infinite
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
     copied = broken & (count[code] > 1)
     scores = scores.copy()
@@ -159,7 +155,7 @@ def below_copies(scores):
 
 
 def nearly_equal(now, before):
-    """Whether two arrays, or two that are missing, are the same but for rounding."""
+    """Whether two arrays are the same but for rounding; two that are missing are the same."""
     if now is None or before is None:
         return now is before
     finite = np.abs(before[np.isfinite(before)])

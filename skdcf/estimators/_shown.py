@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._checks import warn
 from ..exceptions import CalibrationWarning
-from ..graphs.problems import Groups, Problems, as_one, seen_of
+from ..graphs.problems import Groups, Problems, as_one, hashes_of
 from ..graphs.ragged import segment_ids
 from ..guarantees import NoFalseClaim, OneThreshold, PerGroup, problems_needed
 from ..ops.conformal import shown_rank
@@ -26,42 +26,44 @@ def shown_masks(
     _refuse_unproven(filter)
     claims, view = filter._claims(X)
     batch = view.passed
-    seen = seen_of(batch, groups)
-    refuse_trained(batch, seen, filter._trained)
-    known = known_to_priors(filter.scorer_, view.scored, seen.question)
+    hashes = hashes_of(batch, groups)
+    refuse_trained(batch, hashes, filter._trained)
+    known = known_to_priors(filter.scorer_, view.scored, hashes.question)
     if known.any():
         raise ValueError(
             f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "
             "problems have questions that the public prior in the scorer was learnt from. "
             "The promise needs new problems: leave them out"
         )
-    _refuse_calibrated(batch, seen, filter._calibrated)
+    _refuse_calibrated(batch, hashes, filter._calibrated)
 
     names = [None] * len(batch)
-    parts = {None: filter.calibration_}
+    calibrations = {None: filter.calibration_}
     if isinstance(filter.calibration_, PerGroup):
-        filter.calibration_.thresholds(claims, alpha)  # refuses groups that are unseen
+        filter.calibration_.thresholds(
+            claims, alpha
+        )  # which refuses groups that calibration has not seen
         names = [as_one(group) for group in claims.groups]
-        parts = dict(
+        calibrations = dict(
             zip(filter.calibration_.names, filter.calibration_.parts, strict=True)
         )
     group_of = np.array(
-        [list(parts).index(n) if n in parts else -1 for n in names], int
+        [list(calibrations).index(n) if n in calibrations else -1 for n in names], int
     )
-    rows = _one_answer_each(batch, seen, group_of, one_each)
+    rows = _one_answer_each(batch, hashes, group_of, one_each)
 
     lowest = segment_min(claims.path_risk, batch.offsets)
     thresholds = np.full(len(batch), -np.inf)
-    for number, part in enumerate(parts.values()):
+    for number, calibration in enumerate(calibrations.values()):
         members = rows[group_of[rows] == number]
-        rank = shown_rank(part.scores, lowest[members], alpha)
+        rank = shown_rank(calibration.scores, lowest[members], alpha)
         if rank:
-            thresholds[members] = part.scores[rank - 1]
+            thresholds[members] = calibration.scores[rank - 1]
         elif len(members):
-            _warn_of_few(part.n, len(members), alpha)
+            _warn_of_few(calibration.n, len(members), alpha)
 
     kept = claims.path_risk < thresholds[segment_ids(batch.offsets)]
-    kept &= ~np.isposinf(claims.path_risk)  # never kept, whatever the threshold
+    kept &= ~np.isposinf(claims.path_risk)  # of these none is ever kept
     return view.shaped(kept)
 
 
@@ -90,9 +92,9 @@ def _refuse_unproven(filter):
         )
 
 
-def _refuse_calibrated(batch, seen, calibrated):
-    same_question, _ = seen.among(calibrated)
-    same_question |= seen.asked & np.isin(seen.content, calibrated["content"])
+def _refuse_calibrated(batch, hashes, calibrated):
+    same_question, _ = hashes.among(calibrated)
+    same_question |= hashes.asked & np.isin(hashes.content, calibrated["content"])
     if same_question.any():
         raise ValueError(
             f"{batch.name_of(int(np.argmax(same_question)))} and "
@@ -101,15 +103,15 @@ def _refuse_calibrated(batch, seen, calibrated):
         )
 
 
-def _one_answer_each(batch, seen, group_of, one_each):
+def _one_answer_each(batch, hashes, group_of, one_each):
     """The problems that make up the batch: one answer to each question in each group."""
-    order, _ = seen.orders()
-    rows = choose_one_each(seen.question, order, group_of)
+    order, _ = hashes.orders()
+    rows = choose_one_each(hashes.question, order, group_of)
     if len(rows) == len(batch) or one_each:
         return rows
     second = np.setdiff1d(np.arange(len(batch)), rows)[0]
-    question = seen.question[second]
-    n_answers = int((seen.question == question).sum())
+    question = hashes.question[second]
+    n_answers = int((hashes.question == question).sum())
     raise ValueError(
         f"{batch.name_of(int(second))} is one of {n_answers} answers to the same question, "
         "and answers to one question are wrong together: pass one answer to each question, "

@@ -1,4 +1,4 @@
-"""One thread for small fits: threads that wait for each other cost more than they save."""
+"""One thread for small fits, since threads that wait for each other cost more than they save."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-SMALL = 200_000  # claims times features: below, threads only get in each other's way
+SMALL = 200_000  # claims times features; below, threads only get in each other's way
 
 _lock = Lock()
-_limits: list[Any] = []  # an entry per fit under way: the limit that the first has set
+_limits: list[
+    Any
+] = []  # the limit that the first fit has set, once for each fit under way
 
 
 @contextmanager
@@ -47,5 +49,5 @@ def few_threads(batch):
 
 @lru_cache(1)
 def _controller(n_modules):
-    """The controller of loaded libraries; found anew when modules were imported."""
+    """The controller of loaded libraries, made anew after modules were imported."""
     return ThreadpoolController()

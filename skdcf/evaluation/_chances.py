@@ -17,26 +17,26 @@ from ..graphs.ragged import flatten
 from ..metrics import mean_interval
 from ..ops.hard import segment_sum
 
-FEWEST = 20  # texts in a part, below which an interval says nothing
+FEWEST = 20  # texts in a bin, below which an interval says nothing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChanceReport(Table):
-    """Chances that were stated and shares that were seen; prints as a table.
+    """Chances that were stated and shares that were observed; prints as a table.
 
-    The texts are cut into parts of about equal size by the chance that is stated.
+    The texts are cut into bins of about equal size by the chance that is stated.
 
     Parameters
     ----------
-    stated : ndarray of shape (n_parts,)
-        Mean of the chances in each part.
-    seen : ndarray of shape (n_parts,)
-        Share of the questions in each part whose text holds a false claim, or one that
+    stated : ndarray of shape (n_bins,)
+        Mean of the chances in each bin.
+    observed : ndarray of shape (n_bins,)
+        Share of the questions in each bin whose text holds a false claim, or one that
         nobody judged; a mean over its answers where a question has several.
-    seen_interval : ndarray of shape (n_parts, 2)
+    observed_interval : ndarray of shape (n_bins, 2)
         95 % interval of it, over questions.
-    n_texts : ndarray of int, shape (n_parts,)
-        Texts in each part.
+    n_texts : ndarray of int, shape (n_bins,)
+        Texts in each bin.
     n_empty : int
         Problems of which nothing is kept. They have no chance, and do not enter.
     brier : float
@@ -46,14 +46,14 @@ class ChanceReport(Table):
     brier_error : float
         Standard error of the difference of the two, over questions.
     calibration_error : float
-        Mean distance of stated and seen over the parts.
+        Mean distance of stated and observed over the bins.
     calibration_error_expected : float
         What chances that are right would show there by the draw of the texts, about.
     """
 
     stated: np.ndarray
-    seen: np.ndarray
-    seen_interval: np.ndarray
+    observed: np.ndarray
+    observed_interval: np.ndarray
     n_texts: np.ndarray
     n_empty: int
     brier: float
@@ -62,11 +62,11 @@ class ChanceReport(Table):
     calibration_error: float
     calibration_error_expected: float
 
-    _fields = ("stated", "seen", "seen_interval", "n_texts")
+    _fields = ("stated", "observed", "observed_interval", "n_texts")
     _columns = {
         "chance stated": "{stated:.3f}",
-        "share seen": "{seen:.3f}",
-        "95 % interval": "{seen_interval_low:.3f} - {seen_interval_high:.3f}",
+        "share observed": "{observed:.3f}",
+        "95 % interval": "{observed_interval_low:.3f} - {observed_interval_high:.3f}",
         "texts": "{n_texts:d}",
     }
 
@@ -75,7 +75,7 @@ class ChanceReport(Table):
         if not n:
             return "no text is shown, so that no chance is stated"
         return (
-            f"something false in a text: stated and seen in {n} texts; squared error "
+            f"something false in a text: stated and observed in {n} texts; squared error "
             f"{self.brier:.3f}, {self.brier_constant:.3f} +- {self.brier_error:.3f} of the "
             f"best constant; mean distance {self.calibration_error:.3f}, about "
             f"{self.calibration_error_expected:.3f} if all is right"
@@ -88,7 +88,7 @@ class ChanceReport(Table):
         chance: NDArray[Any],
         *,
         groups: NDArray[Any] | None = None,
-        n_parts: int = 10,
+        n_bins: int = 10,
     ) -> ChanceReport:
         """Report on chances that are at hand, whatever stated them.
 
@@ -100,8 +100,8 @@ class ChanceReport(Table):
             What was stated; NaN where there is no text.
         groups : ndarray of shape (n_problems,), optional
             The question that each problem answers; None says that each is one of its own.
-        n_parts : int, default=10
-            Parts; fewer are made where they would have fewer than 20 texts.
+        n_bins : int, default=10
+            Number of bins; fewer are made where they would have fewer than 20 texts.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class ChanceReport(Table):
         >>> bool(report.brier < report.brier_constant - 3 * report.brier_error)
         True
         """
-        check_count("n_parts", n_parts, 1)
+        check_count("n_bins", n_bins, 1)
         wrong = np.asarray(wrong, dtype=np.float64)
         chance = np.asarray(chance, dtype=np.float64)
         questions = np.arange(len(chance)) if groups is None else np.asarray(groups)
@@ -141,10 +141,10 @@ class ChanceReport(Table):
             raise ValueError("a chance is below 0 or above 1, so that it is no chance")
 
         n = len(chance)
-        n_parts = max(1, min(n_parts, n // FEWEST)) if n else 0
+        n_bins = max(1, min(n_bins, n // FEWEST)) if n else 0
         order = np.argsort(chance, kind="stable")
-        parts = [_part(wrong[p], chance[p], questions[p]) for p in _cut(order, n_parts)]
-        stated, seen, low, high, n_texts = np.array(parts).reshape(-1, 5).T
+        bins = [_bin(wrong[b], chance[b], questions[b]) for b in _cut(order, n_bins)]
+        stated, observed, low, high, n_texts = np.array(bins).reshape(-1, 5).T
 
         constant = wrong.mean() if n else np.nan
         brier = _per_question((wrong - chance) ** 2, questions)
@@ -153,29 +153,31 @@ class ChanceReport(Table):
         m = len(difference)
         return cls(
             stated=stated,
-            seen=seen,
-            seen_interval=np.stack([low, high], axis=1),
+            observed=observed,
+            observed_interval=np.stack([low, high], axis=1),
             n_texts=n_texts.astype(int),
             n_empty=n_empty,
             brier=float(brier.mean()) if m else np.nan,
             brier_constant=float(brier_constant.mean()) if m else np.nan,
             brier_error=float(difference.std(ddof=1) / np.sqrt(m)) if m > 1 else np.nan,
-            calibration_error=float(abs(stated - seen) @ n_texts / n) if n else np.nan,
+            calibration_error=float(abs(stated - observed) @ n_texts / n)
+            if n
+            else np.nan,
             # The mean distance of a binomial share is .8 of its standard deviation.
             calibration_error_expected=float(
-                0.8 * np.sqrt(n_parts * constant * (1 - constant) / n)
+                0.8 * np.sqrt(n_bins * constant * (1 - constant) / n)
             )
             if n
             else np.nan,
         )
 
 
-def _cut(order, n_parts):
-    return np.array_split(order, n_parts) if n_parts else []
+def _cut(order, n_bins):
+    return np.array_split(order, n_bins) if n_bins else []
 
 
-def _part(wrong, chance, questions):
-    """Stated, seen, the ends of its interval, and how many texts there are."""
+def _bin(wrong, chance, questions):
+    """Stated, observed, the ends of its interval, and how many texts there are."""
     right = 1 - _per_question(wrong, questions)
     low, high = mean_interval(right, True, len(wrong))
     return chance.mean(), 1 - right.mean(), low, high, len(wrong)
@@ -195,7 +197,7 @@ def evaluate_chances(
     *,
     alpha: float | None = None,
     groups: Groups = None,
-    n_parts: int = 10,
+    n_bins: int = 10,
 ) -> ChanceReport:
     """Compare the chances that a filter states with what came out on test problems.
 
@@ -213,13 +215,13 @@ def evaluate_chances(
         Level of `predict`, without ``masks``; None is the filter's own.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `skdcf.metrics.evaluate_filter`.
-    n_parts : int, default=10
-        Parts into which the texts are cut by their chance, of at least 20 texts each.
+    n_bins : int, default=10
+        Bins into which the texts are cut by their chance, of at least 20 texts each.
 
     Returns
     -------
     ChanceReport
-        Numbers per part, which print as a table.
+        Numbers per bin, which print as a table.
 
     Raises
     ------
@@ -233,8 +235,8 @@ def evaluate_chances(
     >>> from skdcf.evaluation import evaluate_chances
     >>> graphs, y = make_reasoning_graphs(600, "felm", random_state=0, return_X_y=True)
     >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:300], y[:300])
-    >>> report = evaluate_chances(cf, graphs[300:], y[300:], n_parts=4)
-    >>> bool(abs(report.stated - report.seen).max() < 0.15)
+    >>> report = evaluate_chances(cf, graphs[300:], y[300:], n_bins=4)
+    >>> bool(abs(report.stated - report.observed).max() < 0.15)
     True
     """
     batch, labels = filter.check(X, y)
@@ -249,5 +251,5 @@ def evaluate_chances(
     labels, kept, offsets = flatten(batch.split(labels), masks)
     wrong = segment_sum(kept & (labels != 1), offsets) > 0
     return ChanceReport.from_predictions(
-        wrong, chance, groups=question_groups(batch, groups), n_parts=n_parts
+        wrong, chance, groups=question_groups(batch, groups), n_bins=n_bins
     )

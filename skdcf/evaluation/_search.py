@@ -114,15 +114,17 @@ class CalibratedSearch(BaseEstimator):
         questions = question_groups(batch, groups)
         rest, held_rows = self._divide(questions, filter)
         packed = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
-        seen, new = (
+        searched, new = (
             [_safe_indexing(d, part) for d in packed] for part in (rest, held_rows)
         )
         asked = (_taken(groups, rest), _taken(groups, held_rows))
         with warnings.catch_warnings():  # the thresholds meant are replaced below
             warnings.simplefilter("ignore", CalibrationWarning)
-            best, search = choose(self.search, seen[0], seen[1], questions[rest])
-            best.set_params(calibration_size=1).fit(*seen, asked[0])
-        count_as_trained(best, seen[0], asked[0])
+            best, search = choose(
+                self.search, searched[0], searched[1], questions[rest]
+            )
+            best.set_params(calibration_size=1).fit(*searched, asked[0])
+        count_as_trained(best, searched[0], asked[0])
         best.calibrate(*new, asked[1])
         self.best_estimator_ = best
         self.search_ = search
@@ -181,16 +183,16 @@ def check_search(search):
             "such as GridSearchCV(HardCF(...), {...})"
         )
     for key in sorted(set(_keys(search))):
-        path = key.split("__")
-        while path[0] in WRAPPERS and len(path) > 1:
-            path = path[1:]
-        if path[0] in PROMISED:
+        words = key.split("__")
+        while words[0] in WRAPPERS and len(words) > 1:
+            words = words[1:]
+        if words[0] in PROMISED:
             raise ValueError(
                 f"the search tries values of {key!r}, but filters that differ in "
-                f"{path[0]} do not promise the same, so that the one that keeps more true "
-                f"claims is not the better one: set {path[0]} in the filter"
+                f"{words[0]} do not promise the same, so that the one that keeps more true "
+                f"claims is not the better one: set {words[0]} in the filter"
             )
-        if path[0] == "calibration_size":
+        if words[0] == "calibration_size":
             raise ValueError(
                 f"the search tries values of {key!r}: set it in CalibratedSearch itself"
             )

@@ -27,7 +27,7 @@ from ._expression import NEVER, rewrite_plainly
 from ._text import LONG_WORD, find_quantities, read_claim, read_question
 from ._transformers import OptionalColumns
 
-_LONGEST = 200  # characters of an answer
+_LONGEST = 200  # characters of an answer that is read as a value
 # The last of these says where the final answer begins.
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
@@ -39,7 +39,7 @@ _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
 # A minus behind a value is an operation.
 _NUMERAL = re.compile(rf"(?:(?<![\d)\]}}] )(?<![\w)\]}}])-)?{NUMBER}")
 _PROSE_BEFORE = re.compile(r"(?:[a-z']{2,},? )+(?=-?\d)")
-_SEVERAL = re.compile(r"\d[^a-z]*[a-z]{2}.*\d")  # 3 hours 20 minutes
+_SEVERAL = re.compile(r"\d[^a-z]*[a-z]{2}.*\d")  # as in 3 hours 20 minutes
 _LETTER = re.compile("[a-z]")
 _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
@@ -87,13 +87,13 @@ def _find_last_mark(text):
 
 
 def _find_end(text):
-    """Where the brace that is open at the start of a text is closed."""
+    """Find where the brace that is open at the start of a text is closed."""
     depths = list(accumulate((sign == "{") - (sign == "}") for sign in text))
     return depths.index(-1) if -1 in depths else len(text)
 
 
 def normalise_answer(answer: str) -> float | str:
-    """An answer in the form in which it is compared with others.
+    """Bring an answer into the form in which it is compared with others.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def normalise_answer(answer: str) -> float | str:
     if choice := _CHOICE.match(text):
         return choice[1]
     plain = rewrite_plainly(text)
-    if NEVER in plain:  # stands for "<" and for ">"
+    if NEVER in plain:  # a relation such as "<" was there
         return _BLANK.sub("", text)
     text = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
     compact = _BLANK.sub("", text)
@@ -132,9 +132,9 @@ _AGREEMENT = list_names(
 # Share of right answers, and how many times as many true claims two other answers keep at
 # alpha 0.05.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
-_NEUTRAL = 0.5  # share of alternatives where there is nothing to compare
-_MOST_SENTENCES = 200  # those behind it are not read
-_REMEMBERED = 1024  # texts: alternatives to one answer are often those to another
+_NEUTRAL = 0.5  # share where there is nothing to compare
+_MOST_SENTENCES = 200  # of an alternative; later ones are not read
+_REMEMBERED = 1024  # texts, since alternatives to one answer are often those to another
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
 
@@ -231,7 +231,7 @@ class AgreementFeatures(OptionalColumns):
         conclude = self.answer or find_answer
         read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
         rows = []
-        assert batch.alternatives is not None  # as the check of the batch made sure
+        assert batch.alternatives is not None  # which the check of the batch made sure
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
             numbers_known = read_question(question).known
@@ -258,9 +258,9 @@ class AgreementWorth(NamedTuple):
     """An estimate of what other answers to a question are worth."""
 
     n_answers: int  # their labels say whether they are right
-    share_right: float  # the share of these without a false claim
-    interval: tuple[float, float]  # 95 %, for that share
-    factor: tuple[float, float]  # true claims kept at alpha 0.05, at its two ends
+    share_right: float  # the share of them without a false claim
+    interval: tuple[float, float]  # 95 % interval of that share
+    factor: tuple[float, float]  # true claims kept at alpha 0.05, for its two ends
 
     def __str__(self) -> str:
         low, high = self.factor
@@ -273,7 +273,7 @@ class AgreementWorth(NamedTuple):
 
 
 def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
-    """Estimate from labels that exist what other answers would be worth.
+    """Estimate what other answers would be worth, from labels that exist.
 
     Agreement with other answers is worth what majorities are: much where most answers are
     right, and nothing where most are wrong. So it can be told before anyone pays for
@@ -323,7 +323,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
 
 
 def _conclude(text, answer):
-    """The final answer in the form that is compared, or None."""
+    """The final answer of a text in the form that is compared, or None."""
     conclusion = answer(text)
     if not isinstance(conclusion, str | None):
         raise ValueError(
@@ -342,8 +342,8 @@ class _Reading:
         text, words = clean_words(text)
         self.results = find_results(split_clauses(text))
         self.numbers = frozenset(find_numbers(text) + find_quantities(words))
-        parts = _SENTENCE.split(text, maxsplit=_MOST_SENTENCES)[:_MOST_SENTENCES]
-        self.sentences = {frozenset(LONG_WORD.findall(part)) for part in parts}
+        pieces = _SENTENCE.split(text, maxsplit=_MOST_SENTENCES)[:_MOST_SENTENCES]
+        self.sentences = {frozenset(LONG_WORD.findall(piece)) for piece in pieces}
 
 
 def _compare_answers(own, answers):
@@ -369,7 +369,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Mean share of sets that hold a value, share that hold all, whether there is one."""
+    """Mean share of the sets that hold a value, share that hold all, whether there is a value."""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
@@ -404,7 +404,7 @@ _DENIES = list_names(
     "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
     "eliminated exclude excluded rule ruled unlikely instead neither nor"
 )
-_NAMED = 0.5  # share of an option's words from which on a claim is about it
+_NAMED = 0.5  # from this share of an option's words on, a claim is about the option
 
 
 class OptionFeatures(OptionalColumns):
@@ -494,5 +494,5 @@ def _compare_answer(claims, options, chosen):
 
 
 def _list_shares(options, words):
-    """Share of the words of each option that are there, by its letter."""
+    """Share of each option's words that a text holds, by the option's letter."""
     return {k: len(o & words) / max(len(o), 1) for k, o in options.items()}

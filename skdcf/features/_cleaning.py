@@ -33,12 +33,12 @@ IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
 def list_names(text):
-    """Names in a text, with blanks between them, as a tuple."""
+    """The names in a text of names with blanks between them, as a tuple."""
     return tuple(text.split())
 
 
-def _list_numbers(words, start, step=1):
-    return {word: start + step * i for i, word in enumerate(words.split())}
+def _list_numbers(words, start, difference=1):
+    return {word: start + difference * i for i, word in enumerate(words.split())}
 
 
 _ONES = _list_numbers("one two three four five six seven eight nine", 1)
@@ -47,16 +47,16 @@ _TEENS = _list_numbers(
     10,
 )
 _TENS = _list_numbers("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
-_PARTS = _list_numbers("third fourth fifth sixth seventh eighth", 3)
-_PARTS |= {word + "s": n for word, n in _PARTS.items()}
-_PARTS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
+_FRACTIONS = _list_numbers("third fourth fifth sixth seventh eighth", 3)
+_FRACTIONS |= {word + "s": n for word, n in _FRACTIONS.items()}
+_FRACTIONS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
 _SCALES = {"hundred": 100, "thousand": 1000}
-NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _PARTS).items()}
+NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _FRACTIONS).items()}
 _SCALED = NUMBER_WORDS.keys() - _SCALES  # "hundred" and "thousand" may follow these
 
 
 def clean(text: str) -> str:
-    """The text in lower case, without mark-up, a first "Step k:" and doubled blanks.
+    """The text in lower case, without mark-up, doubled blanks and "Step k:" at its beginning.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def clean(text: str) -> str:
 
 
 def clean_words(text: str) -> tuple[str, list[str]]:
-    """The clean text, and the words of it: what stands between its blanks.
+    """The clean text and its words, which are what stands between its blanks.
 
     Parameters
     ----------
@@ -167,7 +167,9 @@ def find_spelled_numbers(text: str) -> list[float]:
     words = _WORD.findall(text)
     if NUMBER_WORDS.keys().isdisjoint(words):
         return numbers
-    for word in words:  # twenty + five, three * hundred, or a number of its own
+    for (
+        word
+    ) in words:  # as in twenty + five and three * hundred; else a number of its own
         if word in _ONES and previous in _TENS:
             numbers[-1] += _ONES[word]
         elif word in _SCALES and previous in _SCALED and numbers:

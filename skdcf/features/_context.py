@@ -1,4 +1,4 @@
-"""How far the passages of an answer support a claim: no model, no label."""
+"""How far the passages of an answer support a claim, without a model or a label."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ._transformers import OptionalColumns
 
 _LONGEST = 2_000_000  # characters of one context: a few seconds, some 200 MB
 _REMEMBERED = 10_000  # characters; longer passages are not cached
-_MOST_WORDS = 1000  # those of a claim behind it are not read
-_MOST_SENTENCES = 10_000  # those of a passage behind it are not read
+_MOST_WORDS = 1000  # of a claim; later ones are not read
+_MOST_SENTENCES = 10_000  # of a passage; later ones are not read
 # A sentence ends at a full stop before a blank, at a blank line, or before a mark of a list.
 _END = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
@@ -29,7 +29,7 @@ _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 
 
 class ContextFeatures(OptionalColumns):
-    """How far the passages that an answer has to be supported by, ``context``, do that.
+    """How far the passages in ``context`` support the claims of an answer.
 
     Words are compared in lower case. Something is *found* if one of the passages holds
     it. Of runs of two and of three words one more is counted, which is not found: of two
@@ -125,7 +125,7 @@ class ContextFeatures(OptionalColumns):
                 )
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        assert batch.context is not None  # as the check of the batch made sure
+        assert batch.context is not None  # which the check of the batch made sure
         assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))
         bounds = list(pairwise(batch.offsets.tolist()))
@@ -142,13 +142,13 @@ class ContextFeatures(OptionalColumns):
 
 
 class _Passage:
-    """The contents of a passage."""
+    """What a passage holds: words, sentences, numbers."""
 
     __slots__ = ("numbers", "pairs", "sentences", "text", "triples", "words")
 
     def __init__(self, text):
         text = text.casefold()
-        sentences = [_split(part) for part in _END.split(text, _MOST_SENTENCES - 1)]
+        sentences = [_split(piece) for piece in _END.split(text, _MOST_SENTENCES - 1)]
         words = list(chain.from_iterable(sentences))
         self.sentences = [frozenset(sentence) for sentence in sentences]
         self.words = frozenset(words)
@@ -158,7 +158,7 @@ class _Passage:
         self.text = f" {' '.join(words)} "
 
     def find_longest_run(self, words, triples):
-        """Length of the longest run of at least three words that it holds, or 0."""
+        """Length of the longest run of at least three words that the passage holds, or 0."""
         longest = 0
         if self.triples.isdisjoint(triples):
             return longest
@@ -172,7 +172,7 @@ class _Passage:
         return longest
 
     def _slide(self, words):
-        """The longest run where every three words in a row stand in the passage."""
+        """The longest run of which all triples of words stand in the passage."""
         start = 0
         size = 3
         while start + size < len(words):
@@ -240,7 +240,7 @@ def _share_found(wanted, sets):
 
 
 class Support(NamedTuple):
-    """The sentence of a context that has most words in common with a claim."""
+    """The sentence of a context that has the most words in common with a claim."""
 
     passage: int  # number of the passage, from 0
     start: int  # the sentence is context[passage][start:stop]

@@ -1,4 +1,4 @@
-"""The arithmetic of a text: which of its equalities can be checked, and which hold.
+"""The arithmetic of a text: the equalities that can be checked, and those that hold.
 
 A text is cut into clauses at punctuation, and a clause into sides at the signs of
 equality. Of a side counts what touches the sign: in "so 3 * 5 = 15 eggs in all" that
@@ -20,7 +20,7 @@ from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_pla
 # while at a WORD a side is cut, as the words around "3 * 5" in "so 3 * 5 eggs" are.
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
-_MOST_SIDES = 200  # of a clause, and of a text; those behind it are not read
+_MOST_SIDES = 200  # of a clause, and of a text; later ones are not read
 _LONGEST_SIDE = 1000  # characters; what is longer is not read as arithmetic
 
 # A clause ends at punctuation, unless that stands inside a number or an ellipsis.
@@ -148,7 +148,7 @@ def _read_equalities(clauses):
         left = _UNREADABLE
         previous = first
         read = first
-        if first.strip() == name:  # a new sentence about the same thing
+        if first.strip() == name:  # a new sentence goes on about the same thing
             left = _drop_bare(read_side(last)[0])
             read = last
         elif _DIGIT.search(first):
@@ -192,8 +192,8 @@ def _measure_shared_ending(one, other):
     while n < limit and one[-1 - n] == other[-1 - n]:
         n += 1
     if n < len(one) and one[-1 - n] in _OPERATORS:
-        return 0  # 6 + x = 2, x = 2 - 6
-    unit = 0  # 3 * 5 miles, distance = 15 miles
+        return 0  # as in 6 + x = 2, x = 2 - 6
+    unit = 0  # as in 3 * 5 miles, distance = 15 miles
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
     # A word of a name ends in a letter. Up to three words of a unit may stand before the
@@ -205,7 +205,7 @@ def _measure_shared_ending(one, other):
 
 
 def _may_convert(one, other):
-    """Whether both sides may agree in other units: 2 * 30 minutes = 1 hour."""
+    """Whether both sides may agree in other units, as in 2 * 30 minutes = 1 hour."""
     words = _MEASURED.findall(f"{one} {other}")
     if "cents" in words or "cent" in words:
         return True  # the dollar sign was removed before
@@ -213,7 +213,7 @@ def _may_convert(one, other):
 
 
 def _drop_bare(items):
-    """The items if they calculate something, else nothing readable.
+    """The items if they calculate something, else a mark that nothing can be read.
 
     A mere number may be the value of a name, and names are used again for other things.
     """
@@ -271,7 +271,7 @@ def _read_tokens(side):
 
 
 def _append_prose(items, before, token, after):
-    """Words are an operator, a unit that is skipped, or an end of the expression."""
+    """Read words as an operator, as a unit that is skipped, or as an end of the expression."""
     words = token.split()
     glued = token[0] != " "
     has_value = _is_value(items)
@@ -281,16 +281,16 @@ def _append_prose(items, before, token, after):
             items.append(spoken)
             return
     if before == "/" and glued and len(token) > 1 and items[-1:] == ["/"]:
-        items.pop()  # km/h, 5/hour
+        items.pop()  # as in km/h, 5/hour
         return
-    share = has_value and words[0] == "of"  # 30% of the total
+    share = has_value and words[0] == "of"  # as in 30% of the total
     touches = glued and before[-1:].isdecimal()
     if share or _is_variable(words, touches) or not _CHANGING.isdisjoint(words):
         items += (UNKNOWN, WORD, UNKNOWN)
     elif not (has_value and len(words) <= 4 and _closes(after)):
         items.append(WORD)
     elif not after and (len(words) > 2 or is_bare(_cut_tail(items))):
-        items += (WORD, UNKNOWN)  # 3 hours = 3 * 60 minutes
+        items += (WORD, UNKNOWN)  # as in 3 hours = 3 * 60 minutes
 
 
 def _is_value(items):
@@ -299,9 +299,9 @@ def _is_value(items):
 
 
 def _is_variable(words, touches):
-    """Whether words are letters that stand for numbers: "2lw", "n"."""
+    """Whether words are letters that stand for numbers, as "2lw" and "n"."""
     if touches and words[0] not in _UNITS:
-        return True  # 2lw
+        return True  # as in 2lw
     return any([len(w) == 1 and w not in "ai" for w in words])
 
 
@@ -328,7 +328,7 @@ def _find_spoken_operator(items, words, glued, after):
 
 
 def _append_symbol(items, text, glued, after):
-    """Append what a sign means here: blanks and neighbours decide.
+    """Append what a sign means here, which blanks and neighbours decide.
 
     A bracket right behind a value multiplies, 3(4), and one after a blank is a remark.
     A minus between blanks is an "m", since it may be the mark of a list; before a word
@@ -341,12 +341,12 @@ def _append_symbol(items, text, glued, after):
         items.append("r" if text == "√" else "(")
     elif text in ")]}":
         if items[-2:] == ["(", WORD]:
-            del items[-2:]  # 3 (breakfast)
+            del items[-2:]  # as in 3 (breakfast)
         else:
             items.append(")")
     elif text == "-":
         if after[:1].isalpha() and len(after) > 1:
-            return  # 5-digit
+            return  # as in 5-digit
         items.append("m" if after[:1] == " " and (not glued or not items) else "-")
     elif text != "!" or _closes(after):
         items.append("C" if text == "∁" else text)

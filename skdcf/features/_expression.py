@@ -17,7 +17,7 @@ _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^":
 _PREFIX = {"-": "~", "m": "~"}
 _OPENING = frozenset("(r-m")
 _FREQUENT = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
-UNKNOWN = "unknown"  # stands in an expression for what cannot be read
+UNKNOWN = "unknown"  # takes the place of what cannot be read in an expression
 _SUMS = frozenset("+-m")
 _LARGEST = 1e300
 _EXACT = 2.0**53  # below it, whole numbers are exact in floating point
@@ -47,7 +47,9 @@ def _calculate(items):
     """The value by two stacks, one of numbers and one of symbols that wait for more."""
     if len(items) == 1 and isinstance(items[0], float):
         return items[0]
-    if len(items) == 3 and items[1] in _FREQUENT:  # by far the most frequent kind
+    if (
+        len(items) == 3 and items[1] in _FREQUENT
+    ):  # numbers are by far the most frequent
         a, sign, b = items
         are_floats = isinstance(a, float) and isinstance(b, float)
         return _FREQUENT[sign](a, b) if are_floats else None
@@ -86,7 +88,7 @@ def _apply_behind_value(item, values, waiting):
         return True
     if item not in _BINARY:
         raise ValueError
-    binding = _BINDING[item] + (item == "^")  # a ^ b ^ c is a ^ (b ^ c)
+    binding = _BINDING[item] + (item == "^")  # since a ^ b ^ c is a ^ (b ^ c)
     while waiting and waiting[-1] != "(" and _BINDING[waiting[-1]] >= binding:
         _apply(waiting.pop(), values)
     waiting.append(item)
@@ -169,7 +171,7 @@ def _agree(a, b):
 
 
 def _agree_as_list(left, right):
-    """Whether they agree where a minus is a bullet: "4 = 2 * 2 - 6 = 2 * 3"."""
+    """Whether both sides agree if a minus is a bullet, as in "4 = 2 * 2 - 6 = 2 * 3"."""
     if "m" not in left and "m" not in right:
         return False
     n = len(left) - left[::-1].index("m") if "m" in left else 0
@@ -203,7 +205,7 @@ def _explain_gap(a, b, left, right, rounded):
 
 
 def _is_percent_of_something(items):
-    """Whether percents are added to numbers: 50 + 10% may be 55."""
+    """Whether percents are added to numbers, since 50 + 10% may be 55."""
     n_numbers = sum(isinstance(item, float) for item in items)
     return 0 < items.count("%") < n_numbers and not _SUMS.isdisjoint(map(str, items))
 
@@ -213,7 +215,7 @@ def _is_decimal(item):
 
 
 def _find_last_place(value):
-    """Worth of one unit of the last written digit; 1 for whole numbers."""
+    """The value of one unit of the last written digit; 1 for whole numbers."""
     digits = repr(value).partition(".")[2]
     return 1.0 if digits == "0" or "e" in digits else 10.0 ** -len(digits)
 
@@ -240,11 +242,11 @@ _TYPOGRAPHIC = (
     | {"²": "^2", "³": "^3", "½": "(1/2)", "¼": "(1/4)", "¾": "(3/4)"}
 )
 _SIGN = re.compile(f"[{''.join(_TYPOGRAPHIC)}]")
-_TWO_PARTS = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
+_FRACTION = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
 _MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product
-_CLOCK = re.compile(r":(?<=\d:)(?=\d)")  # 11:30, and ratios
-_INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")  # (3 * 5 = 15)
+_CLOCK = re.compile(r":(?<=\d:)(?=\d)")  # as in 11:30, and in ratios
+_INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")  # as in (3 * 5 = 15)
 _DEEPEST = 3  # fractions within fractions
 # "(first day)" between numbers; not the argument of a function
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
@@ -271,7 +273,7 @@ def rewrite_plainly(text: str) -> str:
     if "\\" in text or "{" in text:
         text = _COMMAND.sub(lambda m: m[1] or _PLAIN.get(m[0], " "), text)
         for _ in range(_DEEPEST):
-            text, n = _TWO_PARTS.subn(_bracket_parts, text)
+            text, n = _FRACTION.subn(_bracket_both, text)
             if not n:
                 break
     if "sqrt" in text:
@@ -285,7 +287,7 @@ def rewrite_plainly(text: str) -> str:
     return text
 
 
-def _bracket_parts(match):
+def _bracket_both(match):
     sign = "/" if match[1] == "frac" else "∁"
     mixed = match.string[max(match.start() - 2, 0) : match.start()]
     unclear = NEVER if match[2].isdecimal() and _MIXED.search(mixed) else ""

@@ -1,4 +1,4 @@
-"""Columns that a model makes: a verifier of pairs of texts, or rewards of steps."""
+"""Columns that a model makes: a verifier of pairs of texts, or a model that rewards steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._transformers import GraphTransformer, check_known
 
 _WEB = ("http://", "https://")
 _N_PROBED = 8  # pairs that are asked for twice, in another order
-_TOLERANCE = 1e-3  # padding may change numbers by so much
+_TOLERANCE = 1e-3  # padding may change numbers by this much
 _LONGEST = 2**24  # bytes of a reply; what lies beyond is not read
 
 
@@ -34,7 +34,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 class _ModelColumn(GraphTransformer):
-    """One column of a model's numbers, which are kept: no text is asked for twice.
+    """One column of a model's numbers, which are kept, so that no text is sent twice.
 
     Copies that scikit-learn makes share what is kept, as they share the model.
     """
@@ -63,7 +63,7 @@ class _ModelColumn(GraphTransformer):
 
 @settings
 class PairFeature(_ModelColumn):
-    """Columns that a model computes from pairs of a text and a claim, as entailment.
+    """Columns that a model computes from pairs of a text and a claim, such as entailment.
 
     Parameters
     ----------
@@ -144,11 +144,11 @@ class PairFeature(_ModelColumn):
         answers_known = self._known()
         pairs = [pair for pair in to_ask if pair not in answers_known]
         for k in range(0, len(pairs), self.batch_size):
-            part = pairs[k : k + self.batch_size]
-            numbers = self._ask(part, batch, to_ask)
+            block = pairs[k : k + self.batch_size]
+            numbers = self._ask(block, batch, to_ask)
             if k == 0:
-                self._compare_orders(part[:_N_PROBED], batch, to_ask)
-            answers_known.update(zip(part, numbers, strict=True))
+                self._compare_orders(block[:_N_PROBED], batch, to_ask)
+            answers_known.update(zip(block, numbers, strict=True))
         combine = np.mean if self.over == "alternatives" else np.max
         best = [
             [max(answers_known[pair] for pair in pairs) for pairs in texts]
@@ -158,7 +158,7 @@ class PairFeature(_ModelColumn):
         return np.array(column, dtype=float).reshape(-1, 1)
 
     def _list_pairs(self, batch) -> Iterator[list[list[tuple[str, str]]]]:
-        """The pairs of each claim, those of each text that it is compared with."""
+        """For each claim its pairs, each of a text and the claim."""
         for graph in batch:
             for v, claim in enumerate(graph.claims or ()):
                 if self.over == "ancestors":
@@ -279,7 +279,7 @@ class StepReward(_ModelColumn):
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """The column: nothing says that a model reads steps in their order."""
+        """The column itself, since nothing says that a model reads steps in their order."""
         return frozenset((self.name,))
 
     def validate(self) -> None:
@@ -310,7 +310,7 @@ class StepReward(_ModelColumn):
         return np.concatenate(rows).reshape(-1, 1)
 
     def _ask(self, question, claims, name):
-        """One number per claim."""
+        """The number of each claim."""
         if isinstance(self.source, str):
             table = self._request(question, claims, name)
         else:

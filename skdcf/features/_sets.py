@@ -1,4 +1,4 @@
-"""Ready-made sets of features, and the columns they hold besides those of texts.
+"""Ready-made sets of features, and their columns other than those of texts.
 
 Some columns are brought by the data and taken by name. Others are what the dependency
 graph alone says about a claim, or of what kind a problem is: by a lexicon of topics, or
@@ -49,7 +49,7 @@ _PAPER = {
 def reasoning_features(
     *, metadata: Sequence[str] | Mapping[str, Sequence[str]] = ()
 ) -> GraphUnion:
-    """The recommended features: all that question, claims and edges say by themselves.
+    """The recommended features: all that question, claims and edges say without anything else.
 
     Twenty-nine columns: six of the graph (degrees, ancestors, depth, source, sink)
     and the 23 of `TextFeatures`. No model is called and no column of the data
@@ -112,7 +112,7 @@ def reasoning_features(
 
 
 def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> GraphUnion:
-    """The feature sets of the paper, and no other column.
+    """The features of the paper, and no other column.
 
     Parameters
     ----------
@@ -164,7 +164,9 @@ class _GivenColumns(GraphTransformer):
     """Columns of the input, under names of their own."""
 
     reads_edges = False
-    counts_claims = False  # whether ``claim_index`` is counted where the data lack it
+    counts_claims = (
+        False  # whether ``claim_index`` is counted where the data do not have it
+    )
 
     def _sources(self) -> Sequence[str]:
         """Names of the input columns that are taken."""
@@ -332,7 +334,7 @@ class GraphFeatures(GraphTransformer):
 
     def _check(self, batch: GraphBatch) -> None:
         if unknown := [name for name in self._own_names() if name not in METRICS]:
-            raise ValueError(f"unknown metrics {unknown}; known are {list(METRICS)}")
+            raise ValueError(f"there are no metrics {unknown}, only {list(METRICS)}")
         check_size(batch, self._own_names())
 
     def _own_columns(self, batch: GraphBatch) -> np.ndarray:
@@ -373,7 +375,7 @@ LEXICON = {
     r"histor|president|author|born|capital of|famous|world",
 }
 _PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
-_LONGEST = 20_000  # characters of a question that are searched
+_LONGEST = 20_000  # the first characters of a question are searched
 
 
 @settings
@@ -452,7 +454,7 @@ class DomainIndicators(_GivenColumns):
         names = self._own_names()
         if set(names) <= set(list_columns(batch)):
             return super()._own_columns(batch)
-        assert batch.problems is not None  # as the check of the batch made sure
+        assert batch.problems is not None  # which the check of the batch made sure
         texts = [clean(question)[:_LONGEST] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]
@@ -551,7 +553,7 @@ class MetadataIndicators(GraphTransformer):
         )
 
     def _read(self, batch, key):
-        """The value of each problem, or a ValueError."""
+        """The value of a key in the metadata of each problem, or a ValueError."""
         rows = [None] * len(batch) if batch.metadata is None else batch.metadata
         values = [(metadata or {}).get(key) for metadata in rows]
         for i, value in enumerate(values):

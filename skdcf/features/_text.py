@@ -22,13 +22,13 @@ from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
 from ._transformers import GraphTransformer
 
-_MOST_NUMBERS = 64  # distinct ones of a text; those behind it are not compared
-_HEAD = 4000  # characters; words behind it are not compared
-_REMEMBERED = 1000  # characters; what longer texts say is not cached
+_MOST_NUMBERS = 64  # different ones of a text; later ones are not compared
+_HEAD = 4000  # characters; later words are not compared
+_REMEMBERED = 1000  # characters; longer texts are not cached
 
 
 def _list_forms(words):
-    """The words as they stand in a text, with the punctuation that may follow."""
+    """The forms that the words have in a text, with the punctuation that may follow."""
     return frozenset(word + mark for word in words.split() for mark in ("", *",.:;"))
 
 
@@ -71,12 +71,12 @@ class ClaimText:
 
     @cached_property
     def results(self) -> frozenset[float]:
-        """Values of the right-hand sides of its equations."""
+        """Values of the right-hand sides of the equations."""
         return find_results(self._clauses)
 
     @cached_property
     def long_words(self) -> frozenset[str]:
-        """Its words of four letters or more."""
+        """Words of four letters or more."""
         return frozenset(LONG_WORD.findall(self._head))
 
 
@@ -101,7 +101,9 @@ class Question:
     def __init__(self, text):
         text = cleaning.clean(text or "")
         asked = cleaning.find_numbers(text) + cleaning.find_spelled_numbers(text)
-        self.asked = _drop_repeats(asked)[:63]  # each has one bit of a 64-bit number
+        self.asked = _drop_repeats(asked)[
+            :63
+        ]  # so that each has one bit of a 64-bit number
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
         self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}
@@ -110,7 +112,7 @@ class Question:
 
 
 def read_question(text: str | None) -> Question:
-    """The numbers of a question; of a short one they are remembered."""
+    """The numbers of a question, which are remembered if it is short."""
     return _ask_short(text) if len(text or "") <= _REMEMBERED else Question(text)
 
 
@@ -166,7 +168,7 @@ def compare_claim(claim, question, above, earlier):
 
 
 def _judge_numbers(claim, premises):
-    """Numbers that premises and checked equalities support; results that fail."""
+    """The numbers that premises and checked equalities support, and the results that fail."""
     if not claim.right and not claim.wrong:
         return premises, ()
     supported = set().union(premises, cleaning.IGNORED)
@@ -220,7 +222,7 @@ _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
     "underived_numbers arithmetic_wrong_above log_magnitude"
 )
-_MOST_PARENTS = 64  # further parents of a claim are not read
+_MOST_PARENTS = 64  # parents of a claim; further ones are not read
 
 
 class TextFeatures(GraphTransformer):

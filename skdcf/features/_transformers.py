@@ -1,4 +1,4 @@
-"""Transformers of graphs: the door between scikit-learn's pipelines and GraphBatch.
+"""Transformers of graphs, which work on a GraphBatch in pipelines of scikit-learn.
 
 A transformer takes problems and returns them with other feature columns; texts, edges
 and names of the problems pass through. What it adds depends on one problem at a time,
@@ -130,7 +130,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return self
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Look whether the columns can be made; nothing is learned.
+        """Check that the columns can be made; nothing is learned.
 
         Parameters
         ----------
@@ -173,10 +173,12 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         check_is_fitted(self)
         batch = as_batch(X)
         names = list_columns(batch)
-        seen = list(self.feature_names_in_)
-        if names != seen:
+        names_of_fit = list(self.feature_names_in_)
+        if names != names_of_fit:
             name = type(self).__name__
-            raise ValueError(f"{name} was fitted with the columns {seen}, not {names}")
+            raise ValueError(
+                f"{name} was fitted with the columns {names_of_fit}, not {names}"
+            )
         return self._add(batch)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -234,7 +236,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return batch.replace_features(columns, names)
 
     def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
-        """The columns, made block by block where each looks at one problem at a time."""
+        """The columns, block by block where each of them looks at one problem at a time."""
         if not self._own_names():
             return np.empty((batch.n_claims, 0))
         block = batch.offsets[:-1] // _BLOCK
@@ -247,7 +249,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
 @settings
 class OptionalColumns(GraphTransformer):
-    """Columns that compare claims with texts of a problem, which only some bring.
+    """Columns that compare claims with texts which only some problems bring.
 
     Subclasses name the columns and the ``field`` of the texts, and make the columns.
     """
@@ -280,7 +282,7 @@ class OptionalColumns(GraphTransformer):
 
 
 def check_known(batch: GraphBatch, field: str) -> None:
-    """Raise ValueError if the texts of a problem, of that name, are unknown."""
+    """Raise ValueError if the texts that a problem has under a name are unknown."""
     values = getattr(batch, field)
     for i, texts in enumerate([None] * len(batch) if values is None else values):
         if texts is None:

@@ -1,4 +1,4 @@
-"""The columns that a filter computes by itself: learnt once, applied at every door.
+"""The columns that a filter computes by itself: it learns them once and applies them at every door.
 
 Transformers of graphs (`GraphTransformer`, ours) take and return problems. Any other transformer
 of scikit-learn takes and returns the table with one row per claim. The steps of a Pipeline
@@ -128,7 +128,7 @@ def fit_columns(
     for position, step in enumerate(steps):
         if isinstance(step, GraphTransformer):
             step.fit(batch, labels)
-        elif not isinstance(step, FrozenEstimator):  # the caller has fitted that one
+        elif not isinstance(step, FrozenEstimator):  # which the caller has fitted
             _fit_table(step, batch, labels)
         if position + 1 < len(steps):
             batch = _apply(step, batch)
@@ -174,7 +174,7 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
 
 
 def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
-    """The same problems, which carry the columns that need not be computed again.
+    """The same problems, with columns that need not be computed again.
 
     Only transformers of this package that learn nothing, in front of all others, look at
     one problem at a time for certain. Slices of the batch carry their rows of the table.
@@ -196,15 +196,16 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     key = _digest(our_steps) if our_steps else None
     if key is None or key in (batch.tables or {}):
         return batch
-    seen = batch
+    batch_so_far = batch
     for step in our_steps:
-        seen = step.fit(seen).transform(seen)
-    assert seen.features is not None  # as these steps of the package have made columns
-    return batch.carry_table(key, seen.features, seen.feature_names)
+        batch_so_far = step.fit(batch_so_far).transform(batch_so_far)
+    # These steps are of the package, and have made columns.
+    assert batch_so_far.features is not None
+    return batch.carry_table(key, batch_so_far.features, batch_so_far.feature_names)
 
 
 def _count_own(steps):
-    """How many steps in front are ours and learn nothing."""
+    """Count the steps at the beginning that are ours and learn nothing."""
     return [*(_is_own(step) and not learns(step) for step in steps), False].index(False)
 
 
@@ -229,7 +230,7 @@ def _digest(steps):
 
 
 class _OwnPickler(Pickler):
-    """Pickles only values of this package, of numpy and of Python itself.
+    """A pickler of values of this package, of numpy and of Python itself only.
 
     A function or a class of a notebook is pickled by its name, and so is the class of an
     instance: a cell that runs again makes another of the same name, whose columns are others.
@@ -275,8 +276,12 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
             f"{step!r} needs columns, but the problems have none yet: put a transformer "
             "that makes some in front of it, such as reasoning_features()"
         )
-    parts = [step, *step.get_params().values()] if hasattr(step, "get_params") else []
-    if batch.feature_names and any(isinstance(p, ColumnTransformer) for p in parts):
+    transformers = (
+        [step, *step.get_params().values()] if hasattr(step, "get_params") else []
+    )
+    if batch.feature_names and any(
+        isinstance(p, ColumnTransformer) for p in transformers
+    ):
         try:
             from pandas import DataFrame
         except ModuleNotFoundError:
@@ -338,7 +343,10 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
     names = np.array(given, dtype=object)
     try:
         return [str(name) for name in step.get_feature_names_out(names)]
-    except (AttributeError, ValueError):  # the step, or one in it, names no columns
+    except (
+        AttributeError,
+        ValueError,
+    ):  # the step, or a step inside it, names no columns
         if n_columns == len(names):
             return names.tolist()
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]

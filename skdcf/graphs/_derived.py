@@ -7,9 +7,9 @@ stand first. Each property below follows from those above it:
 sizes, problem_of  the problem of each claim
 depth              the longest path to a claim from one without parents
 rank               any number that grows along edges, which is all that an order needs
-levels             edges by the rank of their child, for lists of ancestors
-steps              the same for sums and maxima over ancestors, which need no lists
-short_steps        fewer edges, where an ancestor may be counted once or twice
+layers             edges by the rank of their child, for lists of ancestors
+sweep              the same for sums and maxima over ancestors, which need no lists
+short_sweep        fewer edges, where an ancestor may be counted once or twice
 small_closure      ancestors of each claim in problems of at most 64 claims
 closure            and in large ones, by rows of bits
 =================  ==================================================================
@@ -30,7 +30,7 @@ from scipy.sparse.csgraph import breadth_first_order
 from .._checks import printable
 from . import ragged
 from .bit_rows import Lineage
-from .ragged import Level, Step, find_levels, find_steps, offsets_of, ranges
+from .ragged import Layer, Sweep, find_layers, find_sweep, offsets_of, ranges
 
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
 # the lists of all problems at once.
@@ -110,7 +110,7 @@ class OneName(Names):
 
 
 class Structure(Names):
-    """Depth, levels and ancestors of packed problems."""
+    """Depth, layers and ancestors of packed problems."""
 
     features: NDArray[np.float64] | None
     offsets: NDArray[np.int64]
@@ -180,23 +180,23 @@ class Structure(Names):
         return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
 
     @cached_property
-    def levels(self) -> list[Level]:
-        """Edges in an order that visits parents first, all of a level together."""
-        return find_levels(self.edges, self.rank)
+    def layers(self) -> list[Layer]:
+        """Edges in an order that visits parents first, all of a layer together."""
+        return find_layers(self.edges, self.rank)
 
     @cached_property
-    def steps(self) -> list[Step]:
-        """The same order for passing values on, with narrow levels edge by edge.
+    def sweep(self) -> Sweep:
+        """The same order for passing values on, with narrow layers edge by edge.
 
-        ``step.pass_on(ufunc, values)``, one after the other, joins to the value of each
+        ``edges.pass_on(ufunc, values)``, one after the other, joins to the value of each
         claim those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
         """
         # One pass takes 1.6 ms; a list of all ancestors alone would take 21 ms.
-        return find_steps(self.edges, self.rank[self.edges[:, 1]], self.offsets)
+        return find_sweep(self.edges, self.rank[self.edges[:, 1]], self.offsets)
 
     @cached_property
-    def short_steps(self) -> list[Step]:
-        """As `steps`, where it does no harm that an ancestor counts twice, or once.
+    def short_sweep(self) -> Sweep:
+        """As `sweep`, where it does no harm that an ancestor counts twice, or once.
 
         In large problems with many edges, those to an ancestor of another parent are
         passed over: of a complete graph hardly more than a chain is left. To find them
@@ -206,15 +206,15 @@ class Structure(Names):
         n_edges = np.diff(self.edge_offsets)
         dense = np.flatnonzero((self.sizes > SMALL) & (n_edges > DENSE * self.sizes))
         if not len(dense):
-            return self.steps
+            return self.sweep
         kept = ~np.isin(self.problem_of, dense)[self.edges[:, 1]]
         needed = [self.lineage(i).needed() + self.offsets[i] for i in dense.tolist()]
         edges = np.concatenate([self.edges[kept], *needed])
         edges = edges[np.argsort(edges[:, 1], kind="stable")]
-        return find_steps(edges, self.rank[edges[:, 1]], self.offsets)
+        return find_sweep(edges, self.rank[edges[:, 1]], self.offsets)
 
-    def steps_in(self, problems: NDArray[np.int64]) -> list[Step]:
-        """As `steps`, inside some problems only.
+    def sweep_of(self, problems: NDArray[np.int64]) -> Sweep:
+        """As `sweep`, inside some problems only.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class Structure(Names):
         Returns
         -------
         list
-            Steps to be passed one after the other.
+            Their edges, parents first.
         """
         n_edges = np.diff(self.edge_offsets)[problems]
         inside = ranges(self.edge_offsets[problems], n_edges)
@@ -232,8 +232,8 @@ class Structure(Names):
         small = (self.sizes[problems] <= SMALL).all()
         if small and (edges[:, 0] < edges[:, 1]).all():
             place = edges[:, 1] - np.repeat(self.offsets[problems], n_edges)
-            return find_steps(edges, place, self.offsets)
-        return find_steps(edges, self.rank[edges[:, 1]], self.offsets)
+            return find_sweep(edges, place, self.offsets)
+        return find_sweep(edges, self.rank[edges[:, 1]], self.offsets)
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -271,10 +271,10 @@ class Structure(Names):
     def small_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As `closure`, but claims of large problems stand there by themselves."""
         if not len(self.large):
-            return find_closure(self.levels, self.n_claims)
+            return find_closure(self.layers, self.n_claims)
         small = (self.sizes <= SMALL)[self.problem_of]
         edges = self.edges[small[self.edges[:, 1]]]
-        return find_closure(find_levels(edges, self.rank), self.n_claims)
+        return find_closure(find_layers(edges, self.rank), self.n_claims)
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
@@ -348,7 +348,7 @@ def sort_edges(edges, n_claims):
 def find_depth(edges, n_claims):
     """Longest path from a source to each claim, -1 on and behind a cycle.
 
-    Kahn's algorithm, one level at a time for all graphs: O(claims + edges).
+    Kahn's algorithm, one layer at a time for all graphs: O(claims + edges).
     """
     parent = edges[:, 0]
     child = edges[:, 1]
@@ -359,12 +359,12 @@ def find_depth(edges, n_claims):
     missing = np.bincount(child, minlength=n_claims)
     depth = np.full(n_claims, -1, dtype=np.int32)
     mark = np.empty(n_claims, dtype=np.int64)
-    level = 0
+    layer = 0
     ready = np.flatnonzero(missing == 0)
     while ready.size:
         if count[ready].sum() < ragged.NARROW and ready.size < ragged.NARROW:
-            level, ready = _walk(
-                level,
+            layer, ready = _walk(
+                layer,
                 ready,
                 depth=depth,
                 missing=missing,
@@ -373,20 +373,20 @@ def find_depth(edges, n_claims):
                 count=count,
             )
             continue
-        depth[ready] = level
+        depth[ready] = layer
         reached = children[ranges(first[ready], count[ready])]
         np.subtract.at(missing, reached, 1)
         reached = reached[missing[reached] == 0]
-        # A claim that two parents of this level reach stands here twice. The last to
+        # A claim that two parents of this layer reach stands here twice. The last to
         # write its position stays, so that each is kept once and nothing is sorted.
         position = np.arange(reached.size)
         mark[reached] = position
         ready = reached[mark[reached] == position]
-        level += 1
+        layer += 1
     return depth
 
 
-def _walk(level, ready, depth, missing, children, first, count):
+def _walk(layer, ready, depth, missing, children, first, count):
     """The same, claim by claim, as long as few are ready and they have few children."""
     ready = ready.tolist()
     while ready and len(ready) < ragged.NARROW:
@@ -396,14 +396,14 @@ def _walk(level, ready, depth, missing, children, first, count):
             reached += children[a : a + count[v]].tolist()
         if len(reached) >= ragged.NARROW:
             break
-        depth[ready] = level
+        depth[ready] = layer
         ready = []
         for v in reached:
             missing[v] -= 1
             if not missing[v]:
                 ready.append(v)
-        level += 1
-    return level, np.array(ready, dtype=np.int64)
+        layer += 1
+    return layer, np.array(ready, dtype=np.int64)
 
 
 def find_cycle(edges, depth):
@@ -432,30 +432,30 @@ def find_ancestors(edges, n_claims, v):
     return np.sort(reached[1:]).astype(np.int64)
 
 
-def find_closure(levels, n_claims):
+def find_closure(layers, n_claims):
     """Each claim with all its ancestors, as (indptr, indices).
 
     Row v is ``indices[indptr[v]:indptr[v + 1]]``, sorted, and contains v.
     The cost is the number of pairs times the number of direct parents.
 
-    A child's row is the union of its parents' rows, and the rows of a whole level are
+    A child's row is the union of its parents' rows, and the rows of a whole layer are
     united at once: a pair (owner, member) becomes the single number owner * n_claims +
     member, so that one sort of numbers brings each owner's members together, in order,
     with the same member of several parents side by side, where only its first is kept.
-    Rows are written one behind the other to ``pool``, level by level, and are put in
+    Rows are written one behind the other to ``pool``, layer by layer, and are put in
     the order of the claims at the end. A few claims, as of one answer, are sooner done as
     rows of a square.
     """
     if n_claims <= SMALL:
         square = np.eye(n_claims, dtype=bool)
-        for parents, children, starts in levels:
+        for parents, children, starts in layers:
             square[children] |= np.logical_or.reduceat(square[parents], starts)
         return offsets_of(square.sum(axis=1)), np.nonzero(square)[1]
     start = np.arange(n_claims)
     length = np.ones(n_claims, dtype=np.int64)
     pool = np.arange(n_claims)
     used = n_claims  # at first, each claim has itself
-    for parents, children, starts in levels:
+    for parents, children, starts in layers:
         degree = np.diff(starts, append=len(parents))
         inherited = pool[ranges(start[parents], length[parents])]
         owner = np.repeat(np.repeat(np.arange(len(children)), degree), length[parents])

@@ -162,12 +162,12 @@ class ReasoningGraph:
         self._set(**state[1])
 
     def __repr__(self) -> str:
-        parts = [f"n_claims={self.n_claims}", f"n_edges={_inputs.show_count(self)}"]
+        counts = [f"n_claims={self.n_claims}", f"n_edges={_inputs.show_count(self)}"]
         if self.features is not None:
-            parts.append(f"n_features={self.features.shape[1]}")
+            counts.append(f"n_features={self.features.shape[1]}")
         if self.id is not None:
-            parts.append(f"id={printable(repr(self.id))}")
-        return f"ReasoningGraph({', '.join(parts)})"
+            counts.append(f"id={printable(repr(self.id))}")
+        return f"ReasoningGraph({', '.join(counts)})"
 
     _repr_html_ = graph_html
 

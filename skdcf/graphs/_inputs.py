@@ -211,8 +211,8 @@ def check_edges(edges, offsets, names):
         if (depth < 0).any():
             cycle = find_cycle(pairs, depth)
             i = np.searchsorted(offsets, cycle[0], side="right") - 1
-            path = [v - offsets[i] for v in cycle]
-            raise ValueError(names.at(i) + cycle_message(path))
+            cycle_of_problem = [v - offsets[i] for v in cycle]
+            raise ValueError(names.at(i) + cycle_message(cycle_of_problem))
     return read_only(pairs), depth
 
 
@@ -290,5 +290,5 @@ def cycle_message(cycle):
     named = [str(v) for v in cycle]
     if len(named) > MOST:
         named[MOST - 1 :] = [f"... ({len(cycle):,} claims)"]
-    path = " -> ".join([*named, named[0]])
-    return f"the claims depend on each other in a cycle: {path}"
+    arrows = " -> ".join([*named, named[0]])
+    return f"the claims depend on each other in a cycle: {arrows}"

@@ -182,16 +182,16 @@ def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
     is_known = np.concatenate([names, texts]) >= 0
     links = (np.ones(is_known.sum()), (row[is_known], n + number[is_known]))
     size = n + len(nodes)
-    part = connected_components(coo_array(links, shape=(size, size)), False)[1][:n]
-    question = np.full(part.max(initial=0) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(question, part[texts >= 0], texts[texts >= 0])
-    question[part[names >= 0]] = np.iinfo(np.int64).max
-    np.minimum.at(question, part[names >= 0], names[names >= 0])
-    return np.where((names < 0) & (texts < 0), alone, question[part])
+    component = connected_components(coo_array(links, shape=(size, size)), False)[1][:n]
+    question = np.full(component.max(initial=0) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(question, component[texts >= 0], texts[texts >= 0])
+    question[component[names >= 0]] = np.iinfo(np.int64).max
+    np.minimum.at(question, component[names >= 0], names[names >= 0])
+    return np.where((names < 0) & (texts < 0), alone, question[component])
 
 
 @dataclass(frozen=True)
-class Seen:
+class Hashes:
     """Hashes by which problems are known again.
 
     A question may come in by a name at one door and by its text at another, so that both
@@ -231,7 +231,7 @@ class Seen:
         name: NDArray[Any],
         text: NDArray[Any],
         alone: bool,
-    ) -> Seen:
+    ) -> Hashes:
         """The hashes of problems of which questions, names and texts are known."""
         asked = np.zeros(len(question), dtype=bool)
         if batch.problems is not None:
@@ -247,7 +247,7 @@ class Seen:
         )
 
     @classmethod
-    def unknown(cls, n: int) -> Seen:
+    def unknown(cls, n: int) -> Hashes:
         """The hashes of n problems of which nothing is known."""
         none = np.full(n, -1)
         return cls(
@@ -261,7 +261,7 @@ class Seen:
         )
 
     @classmethod
-    def join(cls, parts: list[Seen]) -> Seen:
+    def join(cls, parts: list[Hashes]) -> Hashes:
         """The hashes of several parts, whose questions are joined as one call joins them."""
         whole = cls(
             **{
@@ -283,8 +283,8 @@ class Seen:
             question = join_questions(whole.name, text, alone)
         return replace(whole, question=question)
 
-    def __getitem__(self, rows: NDArray[Any]) -> Seen:
-        return Seen(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+    def __getitem__(self, rows: NDArray[Any]) -> Hashes:
+        return Hashes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Hashes by which answers are chosen, and by which questions are.

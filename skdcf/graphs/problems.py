@@ -13,7 +13,7 @@ from .._checks import check_groups, is_missing, without_places
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import show
-from .hashes import Seen, hash_question, join_questions, most_answers, question_hashes
+from .hashes import Hashes, hash_question, join_questions, most_answers, question_hashes
 
 #: The question of each problem; False says that each is a question of its own.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
@@ -187,7 +187,7 @@ def question_groups(
     return _tell_questions(batch, names, question_hashes(batch))
 
 
-def seen_of(batch: GraphBatch, groups: Groups = None) -> Seen:
+def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
     """Hashes by which problems are known again.
 
     Parameters
@@ -199,7 +199,7 @@ def seen_of(batch: GraphBatch, groups: Groups = None) -> Seen:
 
     Returns
     -------
-    Seen
+    Hashes
     """
     names = question_names(batch, groups)
     texts = question_hashes(batch)
@@ -209,7 +209,7 @@ def seen_of(batch: GraphBatch, groups: Groups = None) -> Seen:
         questions = names
     else:
         questions = _tell_questions(batch, names, texts)
-    return Seen.of(
+    return Hashes.of(
         batch, question=questions, name=names, text=texts, alone=groups is False
     )
 

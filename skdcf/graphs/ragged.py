@@ -3,9 +3,9 @@
 ``offsets`` has one entry more than there are segments; segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.
 
-Values are passed on parents first, by levels or edge by edge. The levels of a batch of
+Values are passed on parents first, by layers or edge by edge. The layers of a batch of
 small problems are few and wide, and one call of numpy serves a whole one. Those of a long
-chain are many and narrow: there a call costs more than the edges of the level do one by
+chain are many and narrow: there a call costs more than the edges of the layer do one by
 one. A chain without a second parent is one call again.
 """
 
@@ -92,7 +92,7 @@ def _joined(rows):
 
 
 NARROW = 16  # edges; below, one by one is faster than by calls of numpy
-_LONG = 64  # edges of a path that is worth calls of its own
+_LONG = 64  # edges of a chain that is worth calls of its own
 
 # For each function of numpy on arrays, the function of Python on two numbers.
 _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
@@ -103,7 +103,7 @@ _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
 }
 
 
-class Level(NamedTuple):
+class Layer(NamedTuple):
     """Edges that can be passed at once; children are distinct.
 
     The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
@@ -135,7 +135,7 @@ class Walk(NamedTuple):
         values[self.claims] = np.array(claim_values, dtype=values.dtype)
 
 
-class Path(NamedTuple):
+class Chain(NamedTuple):
     """Edges of which each begins where the last one ends, through ``claims``."""
 
     claims: np.ndarray
@@ -145,16 +145,15 @@ class Path(NamedTuple):
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
-Step = Level | Walk | Path
+#: Edges in an order in which values are passed on.
+Sweep = Sequence[Layer | Walk | Chain]
 
 
-def pass_all(
-    steps: Sequence[Any], ufunc: np.ufunc, values: NDArray[Any]
-) -> NDArray[Any]:
-    """Join the values of ancestors to those of all claims, step by step, in a copy."""
+def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+    """Join the values of ancestors to those of all claims, in a copy."""
     out = np.array(values)
-    for step in steps:
-        step.pass_on(ufunc, out)
+    for edges in sweep:
+        edges.pass_on(ufunc, out)
     return out
 
 
@@ -171,22 +170,22 @@ def sort_by_rank(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
     return *np.take(edges, order, axis=0).T, bounds
 
 
-def find_levels(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Edges by rank of their child, one `Level` each; ``rank`` grows along every edge."""
+def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
+    """Edges by rank of their child, one `Layer` each; ``rank`` grows along every edge."""
     if not len(edges):
         return []
     parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])
     cuts = pairwise(np.unique(bounds))
-    return [make_level(parent[a:b], child[a:b]) for a, b in cuts]
+    return [make_layer(parent[a:b], child[a:b]) for a, b in cuts]
 
 
-def find_steps(
+def find_sweep(
     edges: NDArray[Any], rank: NDArray[Any], offsets: NDArray[np.int64]
 ) -> Any:
-    """Levels, walks and paths that visit all edges, parents first.
+    """Layers, walks and chains that visit all edges, parents first.
 
     ``rank`` is that of the child of each edge, and grows along every path. Neighbouring
-    narrow levels are taken together. ``offsets`` are those of the problems' claims.
+    narrow layers are taken together. ``offsets`` are those of the problems' claims.
     """
     if not len(edges):
         return []
@@ -194,17 +193,17 @@ def find_steps(
     narrow = np.diff(bounds) < NARROW
     first = np.flatnonzero(~(narrow & np.append(False, narrow[:-1])))
     ends = np.append(bounds[first[1:]], bounds[-1:])
-    steps = []
+    sweep = []
     for a, b, thin in zip(bounds[first], ends, narrow[first], strict=True):
         if thin:
-            steps += _cut_narrow(parent[a:b], child[a:b], offsets)
+            sweep += _cut_narrow(parent[a:b], child[a:b], offsets)
         elif a < b:
-            steps.append(make_level(parent[a:b], child[a:b]))
-    return steps
+            sweep.append(make_layer(parent[a:b], child[a:b]))
+    return sweep
 
 
 def _cut_narrow(parents, children, offsets):
-    """Long paths, and walks along what is between them; one problem after the other."""
+    """Long chains, and walks along what is between them; one problem after the other."""
     if not len(parents):
         return []
     problem = np.searchsorted(offsets, children, side="right")
@@ -216,15 +215,15 @@ def _cut_narrow(parents, children, offsets):
     first = np.flatnonzero(long | np.append(True, long[:-1]))
     bounds = np.append(starts[first], len(parents))
     return [
-        (_make_path if path else _make_walk)(parents[a:b], children[a:b])
-        for a, b, path in zip(bounds[:-1], bounds[1:], long[first], strict=True)
+        (_make_chain if is_long else _make_walk)(parents[a:b], children[a:b])
+        for a, b, is_long in zip(bounds[:-1], bounds[1:], long[first], strict=True)
     ]
 
 
-def make_level(parents: Any, children: Any) -> Any:
-    """The level of edges that are sorted by child."""
+def make_layer(parents: Any, children: Any) -> Any:
+    """The layer of edges that are sorted by child."""
     new = np.flatnonzero(np.append(True, children[1:] != children[:-1]))
-    return Level(parents, children[new], new)
+    return Layer(parents, children[new], new)
 
 
 def _make_walk(parents, children):
@@ -232,5 +231,5 @@ def _make_walk(parents, children):
     return Walk(claims, *place.reshape(2, -1).tolist())
 
 
-def _make_path(parents, children):
-    return Path(np.append(parents[:1], children))
+def _make_chain(parents, children):
+    return Chain(np.append(parents[:1], children))

@@ -16,7 +16,7 @@ from scipy.special import betaincinv
 from ..graphs.problems import as_one, as_set
 from ..graphs.ragged import offsets_of, ranges, segment_ids
 from ..ops import conformal
-from ..ops.conformal import Steps, conformal_rank, conformal_threshold
+from ..ops.conformal import Jumps, conformal_rank, conformal_threshold
 from ..ops.hard import segment_min
 from ..ops.overlap import overlap_threshold
 
@@ -382,24 +382,24 @@ def _interval_among_shown(rank, n, n_shown):
 
 
 class Controlled(Calibration):
-    """Steps of any height, with weights where problems have them.
+    """Jumps of any height, with weights where problems have them.
 
     Parameters
     ----------
-    steps : Steps
+    jumps : Jumps
         Of the calibration problems.
     weights : ndarray of shape (n_problems,) or None
         Likelihood ratio of each problem; None where all weigh the same.
     guarantee : Guarantee
-        What the steps are those of.
+        What the jumps are those of.
     """
 
-    def __init__(self, steps: Steps, weights: Any, guarantee: Any) -> None:
-        self.position, self.sums = conformal.staircase(steps, weights)
-        self.n = steps.n
+    def __init__(self, jumps: Jumps, weights: Any, guarantee: Any) -> None:
+        self.position, self.sums = conformal.staircase(jumps, weights)
+        self.n = jumps.n
         self.guarantee = guarantee
         self.weighted = weights is not None
-        self.weight = float(steps.n if weights is None else weights.sum())
+        self.weight = float(jumps.n if weights is None else weights.sum())
         self.typical = 1.0 if weights is None else self.weight / max(self.n, 1)
 
     def levels(self, risks: PathRisks, keep_equal: Any = False) -> NDArray[Any]:
@@ -459,14 +459,14 @@ class Controlled(Calibration):
 
     def _order_statistic(self, own, weights, level):
         """The first step that cannot be taken at a level, shape (n_problems,)."""
-        n_steps = len(self.position)
+        n_jumps = len(self.position)
         low = np.full(len(weights), -1)
-        high = np.full(len(weights), n_steps + 1)
-        while (high - low > 1).any():  # low steps can be taken, high ones cannot
+        high = np.full(len(weights), n_jumps + 1)
+        while (high - low > 1).any():  # low jumps can be taken, high ones cannot
             middle = (low + high) // 2
-            sums = self.sums[np.clip(middle, 0, n_steps)]
+            sums = self.sums[np.clip(middle, 0, n_jumps)]
             fine = (middle < 0) | (self._level(own, sums, weights) <= level)
-            fine &= middle <= n_steps
+            fine &= middle <= n_jumps
             low = np.where(fine, middle, low)
             high = np.where(fine, high, middle)
         ends = np.concatenate([[-np.inf], self.position, [np.inf]])
@@ -489,22 +489,22 @@ class PerGroup(Calibration):
     ----------
     guarantee : Guarantee
         What is promised.
-    steps : Steps
+    jumps : Jumps
         Where, and by how much, the loss of each calibration problem grows.
     risks : PathRisks
         Groups, and weights, of the calibration problems.
     """
 
-    def __init__(self, guarantee: Any, steps: Steps, risks: PathRisks) -> None:
+    def __init__(self, guarantee: Any, jumps: Jumps, risks: PathRisks) -> None:
         places = rows_of_groups(risks.groups)
-        self.n = steps.n
+        self.n = jumps.n
         self.guarantee = guarantee
         self.names = list(places)
         self.parts = []
         for rows in places.values():
             weights = None if risks.weights is None else risks.weights[rows]
-            self.parts.append(guarantee.calibrate_one(steps[rows], weights))
-        self.pooled = guarantee.calibrate_one(steps, risks.weights)
+            self.parts.append(guarantee.calibrate_one(jumps[rows], weights))
+        self.pooled = guarantee.calibrate_one(jumps, risks.weights)
 
     def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
         self.lowest = lowest
@@ -613,17 +613,17 @@ class Overlapping(Calibration):
     ----------
     guarantee : NoFalseClaim
         What is promised.
-    steps : Steps
+    jumps : Jumps
         Where, and by how much, the loss of each calibration problem grows.
     risks : PathRisks
         Groups of the calibration problems, a frozenset for each.
     """
 
-    def __init__(self, guarantee: Any, steps: Steps, risks: PathRisks) -> None:
+    def __init__(self, guarantee: Any, jumps: Jumps, risks: PathRisks) -> None:
         groups = [as_set(group) for group in risks.groups or ()]
         self.names = sorted({name for group in groups for name in group}, key=str)
-        self.position = steps.position
-        self.n = steps.n
+        self.position = jumps.position
+        self.n = jumps.n
         self.guarantee = guarantee
         self.indicators = np.array([self._indicate(group) for group in groups])
 

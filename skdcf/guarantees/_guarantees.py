@@ -25,7 +25,7 @@ from ..graphs import GraphBatch
 from ..graphs.problems import as_set, read_groups, read_weights
 from ..graphs.ragged import segment_ids
 from ..ops import conformal
-from ..ops.conformal import Steps
+from ..ops.conformal import Jumps
 from ..ops.hard import allowing_scores, segment_sum
 from . import _calibration as kinds
 from ._calibration import Calibration, PathRisks, rows_of_groups
@@ -135,9 +135,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
             The loss of each problem.
         """
 
-    def steps(
+    def jumps(
         self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
-    ) -> Steps:
+    ) -> Jumps:
         """Where the loss of each problem grows with the threshold, and by how much.
 
         Parameters
@@ -151,10 +151,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        Steps
-            The steps of all problems.
+        Jumps
+            The jumps of all problems.
         """
-        return Steps.of_scores(self.scores(path_risk, labels, offsets))
+        return Jumps.of_scores(self.scores(path_risk, labels, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
         """The level that is meant by ``alpha``.
@@ -247,12 +247,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         every = *self.entries, self.weight
         return [f for f in every if isinstance(f, FunctionType)]
 
-    def calibrate(self, steps: Steps, risks: PathRisks) -> Calibration:
+    def calibrate(self, jumps: Jumps, risks: PathRisks) -> Calibration:
         """Calibrate on problems.
 
         Parameters
         ----------
-        steps : Steps
+        jumps : Jumps
             Of the calibration problems.
         risks : PathRisks
             Weights and groups of the same problems.
@@ -263,17 +263,17 @@ class Guarantee(Settings, metaclass=ABCMeta):
             What is known afterwards.
         """
         if risks.groups is None:
-            return self.calibrate_one(steps, risks.weights)
+            return self.calibrate_one(jumps, risks.weights)
         if any(isinstance(group, frozenset) for group in risks.groups):
-            return self._overlapping(steps, risks)
-        return kinds.PerGroup(self, steps, risks)
+            return self._overlapping(jumps, risks)
+        return kinds.PerGroup(self, jumps, risks)
 
-    def calibrate_one(self, steps: Steps, weights: NDArray[Any] | None) -> Calibration:
+    def calibrate_one(self, jumps: Jumps, weights: NDArray[Any] | None) -> Calibration:
         """The calibration of problems that are all of one group.
 
         Parameters
         ----------
-        steps : Steps
+        jumps : Jumps
             Where, and by how much, the loss of each calibration problem grows.
         weights : ndarray of shape (n_problems,) or None
             Likelihood ratio of each problem; None where all weigh the same.
@@ -283,9 +283,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Calibration
             What is known afterwards.
         """
-        return kinds.Controlled(steps, weights, self)
+        return kinds.Controlled(jumps, weights, self)
 
-    def _overlapping(self, steps, risks):
+    def _overlapping(self, jumps, risks):
         raise ValueError(
             f"by={self.by!r} gives groups that overlap, for which {type(self).__name__} "
             "has no thresholds: let each problem be in one group"
@@ -310,12 +310,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return 1.0
 
-    def leave_one_out(self, steps: Steps, risks: PathRisks) -> NDArray[np.float64]:
+    def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
         """Level of each claim when all other problems calibrate it.
 
         Parameters
         ----------
-        steps : Steps
+        jumps : Jumps
             Where, and by how much, the loss of each calibration problem grows.
         risks : PathRisks
             Of the same problems.
@@ -566,37 +566,37 @@ class NoFalseClaim(Guarantee):
     ) -> NDArray[Any]:
         return segment_sum(kept & (labels != 1), offsets) > self.max_false
 
-    def leave_one_out(self, steps: Steps, risks: PathRisks) -> NDArray[np.float64]:
+    def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
         if risks.weights is not None:
-            return super().leave_one_out(steps, risks)
+            return super().leave_one_out(jumps, risks)
         if risks.groups is not None:
-            return self._within_groups(steps, risks)
+            return self._within_groups(jumps, risks)
         problem = segment_ids(risks.offsets)
         return conformal.leave_one_out_alpha(
-            steps.position, risks.path_risk, problem, self.delta
+            jumps.position, risks.path_risk, problem, self.delta
         )
 
-    def _within_groups(self, steps, risks):
+    def _within_groups(self, jumps, risks):
         if any(isinstance(group, frozenset) for group in risks.groups):
-            return super().leave_one_out(steps, risks)
+            return super().leave_one_out(jumps, risks)
         out = np.empty(len(risks.path_risk))
         for rows in rows_of_groups(risks.groups).values():
             part = risks.take(rows)
-            out[risks.rows(rows)] = self.leave_one_out(steps[rows], part)
+            out[risks.rows(rows)] = self.leave_one_out(jumps[rows], part)
         return out
 
-    def calibrate_one(self, steps: Steps, weights: NDArray[Any] | None) -> Calibration:
+    def calibrate_one(self, jumps: Jumps, weights: NDArray[Any] | None) -> Calibration:
         if weights is not None:
-            return super().calibrate_one(steps, weights)
-        return kinds.OneThreshold(steps.position, self)
+            return super().calibrate_one(jumps, weights)
+        return kinds.OneThreshold(jumps.position, self)
 
-    def _overlapping(self, steps, risks):
+    def _overlapping(self, jumps, risks):
         if self.delta is not None or risks.weights is not None:
             raise ValueError(
                 f"by={self.by!r} gives groups that overlap, where neither delta nor weight "
                 "is known to hold: let each problem be in one group, or leave both at None"
             )
-        return kinds.Overlapping(self, steps, risks)
+        return kinds.Overlapping(self, jumps, risks)
 
     def describe(self, level: float) -> str:
         what = f"at most {self.max_false} of the kept claims are false"
@@ -675,11 +675,11 @@ def _smallest_share(by):
     return min(shares) / sum(shares)
 
 
-# For each loss: its steps, its bound for a new problem, and the loss of false among kept.
+# For each loss: its jumps, its bound for a new problem, and the loss of false among kept.
 LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
-    "count": (conformal.count_steps, conformal.count_up_to, lambda false, kept: false),
+    "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
     "share": (
-        conformal.share_steps,
+        conformal.share_jumps,
         lambda path_risk, offsets: 1.0,
         lambda false, kept: false / np.maximum(kept, 1),  # 0 where nothing is kept
     ),
@@ -745,11 +745,11 @@ class ExpectedFalse(Guarantee):
     def scores(
         self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
     ) -> NDArray[Any]:
-        return self.steps(path_risk, labels, offsets).first()
+        return self.jumps(path_risk, labels, offsets).first()
 
-    def steps(
+    def jumps(
         self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
-    ) -> Steps:
+    ) -> Jumps:
         return LOSSES[self.of][0](path_risk, labels, offsets)
 
     def loss(

@@ -186,20 +186,20 @@ class Explanation(Table):
         str
             HTML.
         """
-        parts = problem_html(self.graph, self.kept, self.labels, self.reasons)
+        html = problem_html(self.graph, self.kept, self.labels, self.reasons)
         left_out = _left_out(self.graph.n_claims - CLAIMS_LISTED)
         numbers = html_table(left_out, self._columns, self.rows()[:CLAIMS_LISTED])
-        parts += folded("All numbers", numbers)
+        html += folded("All numbers", numbers)
         causes = sorted({*self.decided_by[~self.kept].tolist()})
         if self.form is None or not causes:
-            return parts
+            return html
         tables = ""
         for v in causes[:TABLES]:
             (_, *numbers), *_ = self.contributions(v)._tables()
             tables += html_table(f"Confidence of claim {v + 1}", *numbers)
         if left_out := _left_out(len(causes) - TABLES):
             tables += f"<p>{left_out}</p>"
-        return parts + folded("Weight times value in the claims that decided", tables)
+        return html + folded("Weight times value in the claims that decided", tables)
 
     def _repr_html_(self) -> str:
         return card(self.body_html(), self._heading())
@@ -280,15 +280,17 @@ def explain(
     columns: dict[Any, Any] = {name: getattr(decision, name) for name in FROM_DECISION}
     columns["decided_by"] = _deciding_row(decision.path_risk, batch) - first
     columns["smallest_alpha"] = np.where(never, np.inf, levels)
-    parts: dict[Any, Any] = {
+    per_problem: dict[Any, Any] = {
         name: batch.split(values) for name, values in columns.items()
     }
-    parts["labels"] = [None] * len(batch) if labels is None else batch.split(labels)
+    per_problem["labels"] = (
+        [None] * len(batch) if labels is None else batch.split(labels)
+    )
     settings = {"alpha": guarantee.level(alpha, filter.alpha), "form": decision.form}
     settings["n_calibration"] = filter.n_calibration_
     out = [
         Explanation(
-            graph, **{name: part[i] for name, part in parts.items()}, **settings
+            graph, **{name: rows[i] for name, rows in per_problem.items()}, **settings
         )
         for i, graph in enumerate(batch)
     ]
@@ -381,8 +383,8 @@ class Contributions(Table):
         """The table without features that add nothing, and with the sum at its end."""
         ends = [("offset", self.offset)] if self.offset else []
         rows = [row for row in self.rows() if row["contribution"]] + [
-            {"feature": name, "value": np.nan, "weight": np.nan, "contribution": part}
-            for name, part in (*ends, ("total", self.total))
+            {"feature": name, "value": np.nan, "weight": np.nan, "contribution": share}
+            for name, share in (*ends, ("total", self.total))
         ]
         return [(self._heading(), self._columns, rows)]
 
@@ -499,14 +501,14 @@ def shap_values(
     True
     """
     filters = filter if isinstance(filter, Sequence) else [filter]
-    parts = []
+    values_of_each = []
     for fitted_filter in filters:
         batch = fitted_filter.columns(X)
         background_batch = (
             batch if background is None else fitted_filter.columns(background)
         )
-        parts.append(_shapley(fitted_filter.scorer_, batch, background_batch))
-    values = np.concatenate(parts)
+        values_of_each.append(_shapley(fitted_filter.scorer_, batch, background_batch))
+    values = np.concatenate(values_of_each)
     what = f"mean |SHAP| over {len(values)} values per feature"
     return ImportanceReport(_names_of(batch), np.abs(values), what, values)
 

@@ -187,9 +187,9 @@ def score_separation(
     splitter = kind(cv, test_size=TEST_SIZE, random_state=seed)
     separations = []
     true = []
-    for parts in splitter.split(np.empty(len(batch)), groups=groups):
-        train: NDArray = np.sort(parts[0])
-        test: NDArray = np.sort(parts[1])
+    for split in splitter.split(np.empty(len(batch)), groups=groups):
+        train: NDArray = np.sort(split[0])
+        test: NDArray = np.sort(split[1])
         seed = int(rng.randint(2**31 - 1))
         rows = np.isin(batch.problem_of, train)
         among = None if groups is None else np.asarray(groups)[train]

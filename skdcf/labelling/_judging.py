@@ -18,7 +18,7 @@ from ..metrics import coverage_interval
 from ..ops.conformal import conformal_threshold
 from .sources import LabelStore
 
-_LEVEL = 0.95
+_CONFIDENCE = 0.95
 _AT_WORK = timedelta(minutes=10)  # since the last judgement of somebody who is at it
 Asked = list[tuple[int, tuple[int, ...]]]
 
@@ -97,7 +97,7 @@ def _jackknife(kappa, without):
     if n < 2 or not np.isfinite(without).all():
         return np.nan, np.nan
     error = np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))
-    half = student.ppf((1 + _LEVEL) / 2, n - 1) * error
+    half = student.ppf((1 + _CONFIDENCE) / 2, n - 1) * error
     return float(max(kappa - half, -1.0)), float(min(kappa + half, 1.0))
 
 

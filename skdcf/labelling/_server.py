@@ -267,13 +267,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         if not self._admitted():
             return
-        path = urlsplit(self.path).path
+        route = urlsplit(self.path).path
         routes = {
             "/": self._page,
             "/problems": lambda: self._json(self.server.problems()),
             "/version": self._version,
         }
-        routes.get(path, lambda: self._send(404, "text/plain", b"not found"))()
+        routes.get(route, lambda: self._send(404, "text/plain", b"not found"))()
 
     def do_POST(self):
         if not self._admitted(changes=True):
@@ -282,12 +282,12 @@ class _Handler(BaseHTTPRequestHandler):
         by = self.server.annotator
         try:
             message = self._body()
-            path = urlsplit(self.path).path
-            if path == "/edges-known":
+            route = urlsplit(self.path).path
+            if route == "/edges-known":
                 store.state_edges_known(message["known"], by=by)
-            elif path == "/edges":
+            elif route == "/edges":
                 store.correct_edges(message["problem"], message["edges"], by=by)
-            elif path == "/note":
+            elif route == "/note":
                 store.note(message["problem"], message["claim"], message["note"], by=by)
             else:
                 store.label(
@@ -396,7 +396,7 @@ def _split_formulas(text):
         from latex2mathml.converter import convert
     except ImportError:
         return None
-    parts = []
+    pieces = []
     end = 0
     for match in _FORMULA.finditer(text or ""):
         try:
@@ -404,9 +404,9 @@ def _split_formulas(text):
             tree = _tree(root)
         except Exception:  # whatever a model wrote: it is shown as it stands
             continue
-        parts += [text[end : match.start()], tree]
+        pieces += [text[end : match.start()], tree]
         end = match.end()
-    return [*parts, text[end:]] if parts else None
+    return [*pieces, text[end:]] if pieces else None
 
 
 def _tree(element):

@@ -187,15 +187,19 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     for label, row in zip(labels.tolist(), iterate_sources(batch), strict=True):
         if label >= 0:
             counts[(row["kind"], str(row.get("by"))) if row else ("unknown", "")] += 1
-    parts = [part for kind in (*KINDS, "unknown") if (part := _count(kind, counts))]
+    counts_in_words = [
+        count for kind in (*KINDS, "unknown") if (count := _count(kind, counts))
+    ]
     if unknown := int(np.sum(labels < 0)):
-        parts.append(f"{unknown} not judged")
+        counts_in_words.append(f"{unknown} not judged")
     rows = [None] * len(batch) if batch.metadata is None else batch.metadata
     sizes = batch.sizes.tolist()
     unsure = sum(len(unsure_claims(*row)) for row in zip(rows, sizes, strict=True))
     if unsure:
-        parts.append(f"of {unsure} somebody was unsure, which counts as false")
-    return f"{len(labels)} claims: {', '.join(parts)}"
+        counts_in_words.append(
+            f"of {unsure} somebody was unsure, which counts as false"
+        )
+    return f"{len(labels)} claims: {', '.join(counts_in_words)}"
 
 
 def _count(kind, found):

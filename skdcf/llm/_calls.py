@@ -360,9 +360,9 @@ def schema_of(kind: Any, n: int | None = None) -> dict[str, Any]:
         return {"type": "array", "items": schema_of(get_args(kind)[0]), **size}
     if rows := get_args(kind):  # of a row, or a text alone, which is not asked for
         return schema_of(rows[0])
-    parts = {field.name: schema_of(field.type, n) for field in fields(kind)}
-    required = {"required": list(parts), "additionalProperties": False}
-    return {"type": "object", "properties": parts, **required}
+    properties = {field.name: schema_of(field.type, n) for field in fields(kind)}
+    required = {"required": list(properties), "additionalProperties": False}
+    return {"type": "object", "properties": properties, **required}
 
 
 def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, Any]:
@@ -439,7 +439,7 @@ def read_verdict(reply: Reply, shown: str = "") -> str:
         return read_object(text, Verdict).verdict
     except ValueError as error:
         conclusion = text.rpartition(_THOUGHT)[2].strip()
-        sentences = [part.strip() for part in SENTENCE.findall(conclusion)]
+        sentences = [sentence.strip() for sentence in SENTENCE.findall(conclusion)]
         verdict = read_prose(list(filter(None, sentences)), shown)
         is_draft = "<think>" in conclusion or reply.finish_reason == "length"
         if verdict is None or "{" in text or is_draft:

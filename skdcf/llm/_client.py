@@ -310,12 +310,14 @@ def as_client(client: Any) -> ChatClient:
 
 
 def _check_url(url):
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    split_url = urlsplit(url)
+    if split_url.scheme not in ("http", "https") or not split_url.hostname:
         raise ValueError(f"base_url {url!r} does not begin with http:// or https://")
-    named = [name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)]
+    named = [
+        name.lower() for name, _ in parse_qsl(split_url.query, keep_blank_values=True)
+    ]
     secret = any(word in name for name in named for word in _SECRET_WORDS)
-    if parts.username or parts.password or secret:
+    if split_url.username or split_url.password or secret:
         raise ValueError(
             "base_url holds a user name, a password or a key: keys belong into the "
             "environment, see key_variable and headers"

@@ -33,8 +33,8 @@ def texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, Sequence):
-        for part in value:
-            yield from texts_in(part)
+        for item in value:
+            yield from texts_in(item)
 
 
 def mend_backslashes(text: str, shown: str) -> str:

@@ -16,7 +16,7 @@ from . import _client as clients
 from . import _steps
 from ._calls import SENTENCE, CallError, Usage
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
-from ._session import gather_steps
+from ._session import gather_coroutines
 from ._steps import (
     Decompose,
     DeducedGraph,
@@ -140,7 +140,7 @@ def _whole(value):
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return (
-        [_whole(part) for part in value] if isinstance(value, list | tuple) else value
+        [_whole(item) for item in value] if isinstance(value, list | tuple) else value
     )
 
 
@@ -567,7 +567,9 @@ class ClaimExtractor(TransformerMixin, Settings):
             graph = graph.replace(alternatives=alternatives)
         if not (columns := self._columns()):
             return graph
-        tables = await gather_steps(*(call_step(s, chat, graph) for _, s in columns))
+        tables = await gather_coroutines(
+            *(call_step(s, chat, graph) for _, s in columns)
+        )
         arrays = []
         no_verdict = np.zeros(graph.n_claims, dtype=bool)
         no_odds = np.zeros(graph.n_claims, dtype=bool)
@@ -615,15 +617,15 @@ class ClaimExtractor(TransformerMixin, Settings):
         spent = Usage()
         done = []
         share = clients.share_of_limit(client, estimate)
-        first = self._first_part(client, answers, share)
+        first = self._count_first(client, answers, share)
         asks_later = share > 1 and first < len(answers)
-        for part in filter(None, (answers[:first], answers[first:])):
+        for some_answers in filter(None, (answers[:first], answers[first:])):
             if done:  # what the first ones needed says what the others will
-                estimate = self._estimated(client, part, part, done)
+                estimate = self._estimated(client, some_answers, some_answers, done)
             if not agreed and (done or not asks_later):
                 clients.check_budget(client, estimate, self.confirm, len(done))
             results, usage = await run(
-                client, part, self._extract, self.model, show=self.verbose
+                client, some_answers, self._extract, self.model, show=self.verbose
             )
             done += results
             spent += usage
@@ -634,7 +636,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         done = [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
         return _agreeing_on_odds(done)
 
-    def _first_part(self, client, answers, share):
+    def _count_first(self, client, answers, share):
         """How many answers come first, to learn from them what the others cost.
 
         Above the limit these are a few, unless they alone are above it; below it some more,

@@ -25,7 +25,7 @@ _LONGEST_GUESS = (
 )
 _PATIENCE = 600.0  # seconds without any success in which refusals are no attempts
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_PART = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
+_TIME = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
 #: "Try again in 1m2.5s", "Please retry after 9 seconds", "retryDelay": "39s".
 _IN_WORDS = re.compile(
     r"""(?ix) (?: (?:try\ again|retry|reset) \ (?:in|after) | retryDelay\W+ )
@@ -212,6 +212,6 @@ def _until(value):
 def _duration(text):
     """Seconds in a duration such as "1m2.5s" or "20 seconds"; None where it is none."""
     with suppress(ValueError):
-        parts = [float(n) * _SECONDS[unit] for n, unit in _PART.findall(text)]
-        return sum(parts) if parts else None
+        seconds = [float(n) * _SECONDS[unit] for n, unit in _TIME.findall(text)]
+        return sum(seconds) if seconds else None
     return None

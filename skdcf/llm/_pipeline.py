@@ -231,7 +231,7 @@ class Merge(Step):
 
     async def _refused(self, chat, claims, problem, dropped, text):
         """Sentences of a text that are not entailed, or add a number or a name."""
-        sentences = [part.strip() for part in calls.SENTENCE.findall(text)]
+        sentences = [sentence.strip() for sentence in calls.SENTENCE.findall(text)]
         n = len(sentences)
         allowed_text = " ".join([*claims, problem or ""])
         request = {"claims": list(claims), "sentences": number_texts(sentences)}

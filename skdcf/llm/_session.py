@@ -400,11 +400,11 @@ async def gather_all(session, items, work, model, show=False):
 
     n = min(len(items), 2 * session.engine.in_flight)  # so that no slot waits for work
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
-        await gather_steps(*(worker() for _ in range(n)))
+        await gather_coroutines(*(worker() for _ in range(n)))
     return results, session.usage
 
 
-async def gather_steps(*work):
+async def gather_coroutines(*work):
     """Results of several things at once; the first error ends the others."""
     tasks = [asyncio.ensure_future(w) for w in work]
     try:

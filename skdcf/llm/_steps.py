@@ -26,7 +26,7 @@ from . import _calls as calls
 from ._calls import UnreadableError, number_rows
 from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._decoding import texts_in
-from ._session import gather_steps
+from ._session import gather_coroutines
 
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
 #: How refusals begin, in the languages that models are asked in most.
@@ -161,7 +161,9 @@ def split_sentences(answer: str, problem: str | None = None) -> list[str]:
     ['Half of 7 is 3.5.', 'Twice that is 7.', 'So the answer is 7']
     """
     lines = (_BULLET.sub("", line).strip() for line in answer.splitlines())
-    return [part.strip() for line in lines for part in calls.SENTENCE.findall(line)]
+    return [
+        sentence.strip() for line in lines for sentence in calls.SENTENCE.findall(line)
+    ]
 
 
 class DeducedGraph(NamedTuple):
@@ -331,7 +333,7 @@ class SampleAnswers(Step):
             with suppress(UnreadableError):
                 return await self._one(chat, question, seed)
 
-        drawn = await gather_steps(*map(draw, range(1, self.n + 1)))
+        drawn = await gather_coroutines(*map(draw, range(1, self.n + 1)))
         texts = [text for text in drawn if text is not None]
         if len(texts) < self.n:
             chat.flag(f"only {len(texts)} of {self.n} other answers are of use")
@@ -430,7 +432,7 @@ class Frequency(Step):
             )
         alternatives = graph.alternatives if graph.n_claims else ()
         run = super()._run
-        votes = await gather_steps(
+        votes = await gather_coroutines(
             *(run(chat, graph, alternative) for alternative in alternatives)
         )
         return sum(votes, np.zeros(graph.n_claims))[:, None]
@@ -559,7 +561,7 @@ class Verify(Step):
     async def _run(self, chat, graph):
         n = graph.n_claims
         asked = [None] if self.per == "answer" else range(n)
-        verdicts = await gather_steps(
+        verdicts = await gather_coroutines(
             *(self._judge(chat, graph, v) for v in asked if n)
         )
         table = np.array(verdicts, dtype=float).reshape(n, 2)
@@ -614,8 +616,8 @@ def describe(step: Any) -> dict[str, Any]:
     """What a step is, for files: its class, prompt and settings, or its function."""
     if not isinstance(step, Step):
         name = getattr(step, "__qualname__", type(step).__name__)
-        path = f"{getattr(step, '__module__', None) or ''}.{name}"
-        return {"function": re.sub(r"^skdcf\.llm\.\w+", "skdcf.llm", path)}
+        full_name = f"{getattr(step, '__module__', None) or ''}.{name}"
+        return {"function": re.sub(r"^skdcf\.llm\.\w+", "skdcf.llm", full_name)}
     settings = step.get_params(deep=False) | {"prompt": step.wording().name}
     plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
     return {"step": type(step).__name__, **plain}
@@ -626,12 +628,12 @@ def rebuild(described: dict[str, Any]) -> Any:
     settings = dict(described)
     if settings.get("log_odds") == "missing":  # they were asked for, and did not come
         settings["log_odds"] = True
-    path = settings.get("function") or f"skdcf.llm.{settings.pop('step')}"
-    module, _, name = path.rpartition(".")
+    full_name = settings.get("function") or f"skdcf.llm.{settings.pop('step')}"
+    module, _, name = full_name.rpartition(".")
     is_ours = module in _OF_FUNCTIONS and getattr(import_module(module), name, None)
     if isinstance(is_ours, FunctionType):
         return (settings["column"], is_ours) if "column" in settings else is_ours
-    used = f"{path!r}"
+    used = f"{full_name!r}"
     if isinstance(is_ours, type) and issubclass(is_ours, Step):
         used = f"the prompt {settings.pop('prompt')!r}"
         step = is_ours(**settings)

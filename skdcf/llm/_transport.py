@@ -79,7 +79,7 @@ class Endpoint:
         url = settings["base_url"]
         self._extra = settings["extra"] or {}
         self._settings = settings
-        self._parts = urlsplit(url)
+        self._url = urlsplit(url)
         #: Endpoint and extras as they stand in the names of replies.
         self.identity = [url, self._extra] if self._extra else url
         #: For each model the first way in which each of its parameters is sent.
@@ -96,7 +96,7 @@ class Endpoint:
         variable = self._settings["key_variable"]
         headers = {name.lower(): self._read_key(v) for name, v in named.items()}
         key = os.environ.get(variable or "", "").strip()
-        if variable is not None and (key or not is_loopback(self._parts.hostname)):
+        if variable is not None and (key or not is_loopback(self._url.hostname)):
             headers = {"authorization": f"Bearer {self._read_key(variable)}", **headers}
         self._headers = {**headers, "content-type": "application/json"}
         sent = [value.removeprefix("Bearer ") for value in headers.values()]
@@ -191,13 +191,13 @@ class Endpoint:
                     f"the endpoint does not accept {name!r}; later calls leave it out",
                     SettingWarning,
                 )
-            _step_down(begin, name, len(ways[name]) - len(left[name]), message.lower())
+            _fall_back(begin, name, len(ways[name]) - len(left[name]), message.lower())
 
     async def _send(self, body):
         """Status, body and headers of one request."""
         self._client.cookies.clear()
-        path = self._parts.path.rstrip("/") + "/chat/completions"
-        url = self._parts._replace(path=path).geturl()
+        route = self._url.path.rstrip("/") + "/chat/completions"
+        url = self._url._replace(path=route).geturl()
         sent = json.dumps(body)
         stream = self._client.stream("POST", url, content=sent, headers=self._headers)
         begun = time.monotonic()
@@ -237,7 +237,7 @@ class Endpoint:
         if not value:
             raise EndpointError(
                 f"the environment variable {variable} is not set, and "
-                f"{self._parts.hostname} may ask for a key: set it, or pass "
+                f"{self._url.hostname} may ask for a key: set it, or pass "
                 "key_variable=None for none"
             )
         if not (value.isascii() and value.isprintable() and " " not in value):
@@ -251,10 +251,10 @@ async def _read(response):
     """A response as far as it is of use."""
     body = b""
     most = _MOST_BYTES if response.is_success else _MOST_OF_ERROR
-    # Of an error, a part will do.
+    # Of an error the beginning will do.
     with suppress(*() if response.is_success else (Exception,)):
-        async for part in response.aiter_bytes():
-            body += part
+        async for chunk in response.aiter_bytes():
+            body += chunk
             if len(body) > most:
                 break
     if response.is_success and len(body) > most:
@@ -284,7 +284,7 @@ def _refused(status, body, message, left):
     return None
 
 
-def _step_down(begin, name, way, message):
+def _fall_back(begin, name, way, message):
     """Send a parameter in its next way from now on, calls in flight or not."""
     following = 2 if name == "max_tokens" and "context" in message else way + 1
     begin[name] = max(begin[name], following)

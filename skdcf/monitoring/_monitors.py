@@ -267,8 +267,8 @@ class ExchangeabilityTest(BettingMonitor):
                 "X holds problems, and no filter is known that scores them: call "
                 "fit(filter) first, or pass path risks"
             )
-        risks, seen = largest_risks(self.filter_, batch, groups)
-        keys, calibrated_before = _keys(self.filter_, seen)
+        risks, hashes = largest_risks(self.filter_, batch, groups)
+        keys, calibrated_before = _keys(self.filter_, hashes)
         counted = []
         for row, key in enumerate(keys):
             if calibrated_before[row] or key in self.taken_:
@@ -279,8 +279,8 @@ class ExchangeabilityTest(BettingMonitor):
         self.n_repeated_ += len(risks) - len(counted)
         return risks[counted]
 
-    def _start(self, seen):
-        self.seen_ = seen
+    def _start(self, risks):
+        self.seen_ = risks
         self.taken_ = {}
         seed = check_random_state(self.random_state).randint(2**31)
         self.rng_ = check_random_state(seed)
@@ -444,8 +444,8 @@ class CoverageMonitor(BettingMonitor):
         names = [*map(as_one, part.groups or [None] * len(part))]
         places = {name: g for g, name in enumerate(self.groups_)}
         rows_of = [[] for _ in places]
-        keys, calibrated_before = _keys(filter, part.seen)
-        order = np.lexsort(part.seen.orders())
+        keys, calibrated_before = _keys(filter, part.hashes)
+        order = np.lexsort(part.hashes.orders())
         for row in order.tolist():
             g = places.get(names[row])
             key = keys[row]
@@ -608,11 +608,11 @@ def _urns(filter, level) -> dict[Any, tuple[int, int, float]]:
     """Number and rank of the scores of each group that can err, and the threshold."""
     calibration = filter.calibration_
     urns = {}
-    parts = {None: calibration}
+    calibrations = {None: calibration}
     if isinstance(calibration, PerGroup):
-        parts = dict(zip(calibration.names, calibration.parts, strict=True))
-    for name, part in parts.items():
-        law = part.coverage_law(level)
+        calibrations = dict(zip(calibration.names, calibration.parts, strict=True))
+    for name, group in calibrations.items():
+        law = group.coverage_law(level)
         if law is None or filter.ties == "include":
             raise ValueError(
                 f"how often a filter with {calibration.guarantee!r}, ties={filter.ties!r} "
@@ -621,29 +621,29 @@ def _urns(filter, level) -> dict[Any, tuple[int, int, float]]:
                 "that do not overlap, and that was calibrated on problems held out"
             )
         if law[1]:
-            urns[name] = part.n, law[1], part.threshold(level)
+            urns[name] = group.n, law[1], group.threshold(level)
     if not urns:
         raise ValueError("the filter keeps nothing at its alpha: nothing to watch")
     return urns
 
 
-def _keys(filter, seen) -> tuple[list, NDArray[np.bool_]]:
+def _keys(filter, hashes) -> tuple[list, NDArray[np.bool_]]:
     """Keys by which answers are known again, and whether each calibrated the filter.
 
     An answer without a question is known by its content, unless copies are usual: then
     some of those that calibrated are copies too.
     """
     calibrated = filter._calibrated
-    asked = seen.question >= 0
+    asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= filter.n_calibration_
-    calibrated_before = asked & np.isin(seen.question, calibrated["question"])
+    calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
     if (
         "text" in calibrated
     ):  # it may have had a name there, and have its text alone here
-        calibrated_before |= seen.among(calibrated)[0]
+        calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:
-        calibrated_before |= np.isin(seen.content, calibrated["content"])
-    pairs = zip(seen.question.tolist(), seen.content.tolist(), strict=True)
+        calibrated_before |= np.isin(hashes.content, calibrated["content"])
+    pairs = zip(hashes.question.tolist(), hashes.content.tolist(), strict=True)
     keys = [
         f"q{q}" if q >= 0 else content if contents_differ else None
         for q, content in pairs

@@ -47,7 +47,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
     >>> sum_ancestors(np.array([5, 7, 1, 2]), batch)
     array([ 5, 12,  6, 15])
     """
-    return pass_all(batch.steps, ufunc, values)
+    return pass_all(batch.sweep, ufunc, values)
 
 
 def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
@@ -63,13 +63,13 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     ndarray of int, shape (n_claims,)
         Row numbers; of equal values the one in the last row.
     """
-    steps = batch.short_steps
+    sweep = batch.short_sweep
     # Only a claim that no ancestor exceeds can be the answer, so that few have to be sorted.
-    highest = np.flatnonzero(~(values < pass_all(steps, np.maximum, values)))
+    highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
     order = highest[_sort(values[highest])]
     rank = np.full(len(values), -1)
     rank[order] = np.arange(len(order))
-    return order[pass_all(steps, np.maximum, rank)]
+    return order[pass_all(sweep, np.maximum, rank)]
 
 
 def _sort(values):

@@ -4,14 +4,14 @@ A nonconformity score is the largest safe threshold of a problem, so the filter 
 less cautious the larger the threshold: t_alpha is the k-th *smallest* of n scores,
 k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest.
 
-A loss of a problem is a staircase: it is 0 at the lowest threshold and takes a step up
-where the threshold passes the path risk of certain claims. With the steps of n
+A loss of a problem is a staircase: it is 0 at the lowest threshold and jumps up
+where the threshold passes the path risk of certain claims. With the jumps of n
 calibration problems, a claim with path risk R is kept at the level
 
-    (w own + sum of the heights of all steps at or below R) / (w + sum of weights),
+    (w own + sum of the heights of all jumps at or below R) / (w + sum of weights),
 
 where ``own`` bounds what the new problem could lose if the claim is kept, and w is its
-weight. With one step of height 1 per problem, no weights, and own = 1 that is split
+weight. With one jump of height 1 per problem, no weights, and own = 1 that is split
 conformal prediction; with others conformal risk control (Angelopoulos, Bates, Fisch,
 Lei, Schuster, ICLR 2024), and weighted conformal prediction (Tibshirani, Barber, Candès,
 Ramdas, NeurIPS 2019).
@@ -255,17 +255,17 @@ def leave_one_out_alpha(
 
 
 @dataclass(frozen=True)
-class Steps:
+class Jumps:
     """The thresholds at which the losses of n problems grow, and by how much they grow.
 
     Attributes
     ----------
-    position : ndarray of shape (n_steps,)
-        The threshold beyond which the step is taken; +inf for a step never taken.
-    problem : ndarray of int, shape (n_steps,), not decreasing
-    height : ndarray of shape (n_steps,)
+    position : ndarray of shape (n_jumps,)
+        The threshold beyond which the jump is taken; +inf for a jump never taken.
+    problem : ndarray of int, shape (n_jumps,), not decreasing
+    height : ndarray of shape (n_jumps,)
     n : int
-        Number of problems; some may have no step.
+        Number of problems; some may have no jump.
     """
 
     position: np.ndarray
@@ -275,55 +275,55 @@ class Steps:
 
     @classmethod
     def of_scores(cls, scores: NDArray[Any]) -> Self:
-        """Make one step of height 1 at the score of each problem."""
+        """Make one jump of height 1 at the score of each problem."""
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
     def __getitem__(self, rows: NDArray[Any]) -> Any:
-        """Take the steps of some problems, which are numbered anew."""
+        """Take the jumps of some problems, which are numbered anew."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
-        n_steps = np.diff(bounds)[rows]
-        chosen = ranges(bounds[:-1][rows], n_steps)
-        problem = np.repeat(np.arange(len(rows)), n_steps)
-        return Steps(self.position[chosen], problem, self.height[chosen], len(rows))
+        n_jumps = np.diff(bounds)[rows]
+        chosen = ranges(bounds[:-1][rows], n_jumps)
+        problem = np.repeat(np.arange(len(rows)), n_jumps)
+        return Jumps(self.position[chosen], problem, self.height[chosen], len(rows))
 
     @property
     def offsets(self) -> NDArray[Any]:
-        """Steps of problem i are ``offsets[i]:offsets[i + 1]``."""
+        """Jumps of problem i are ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
 
     @classmethod
     def join(cls, several: Any) -> Self:
-        """Join the steps of several sets of problems, one set after the other."""
-        starts = np.cumsum([0, *(steps.n for steps in several)])
+        """Join the jumps of several sets of problems, one set after the other."""
+        starts = np.cumsum([0, *(jumps.n for jumps in several)])
         pairs = list(zip(several, starts[:-1], strict=True))
         return cls(
-            np.concatenate([steps.position for steps in several]),
-            np.concatenate([steps.problem + start for steps, start in pairs]),
-            np.concatenate([steps.height for steps in several]),
+            np.concatenate([jumps.position for jumps in several]),
+            np.concatenate([jumps.problem + start for jumps, start in pairs]),
+            np.concatenate([jumps.height for jumps in several]),
             int(starts[-1]),
         )
 
     def first(self) -> Any:
-        """Position of the first step of each problem, shape (n,)."""
+        """Position of the first jump of each problem, shape (n,)."""
         if np.array_equal(self.problem, np.arange(self.n)):
             return self.position
         return segment_min(self.position, self.offsets)
 
 
-def count_steps(
+def count_jumps(
     path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
 ) -> Any:
-    """Make the `Steps` of the number of false claims that are kept."""
+    """Make the `Jumps` of the number of false claims that are kept."""
     rows = np.flatnonzero(labels != 1)
     problem = segment_ids(offsets)[rows]
-    return Steps(path_risk[rows], problem, np.ones(len(rows)), len(offsets) - 1)
+    return Jumps(path_risk[rows], problem, np.ones(len(rows)), len(offsets) - 1)
 
 
-def share_steps(
+def share_jumps(
     path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
 ) -> Any:
-    """Make the `Steps` of the largest share of false claims among those kept so far.
+    """Make the `Jumps` of the largest share of false claims among those kept so far.
 
     The share itself may fall again where a higher threshold keeps more true claims; its
     running maximum never falls, and is at least the share.
@@ -339,7 +339,7 @@ def share_steps(
     lower = np.append(0.0, top[:-1])[: len(top)]
     lower[np.append(True, of[1:] > of[:-1])[: len(of)]] = 0.0
     rises = top > lower
-    return Steps(risk[rises], of[rises], (top - lower)[rises], len(offsets) - 1)
+    return Jumps(risk[rises], of[rises], (top - lower)[rises], len(offsets) - 1)
 
 
 def _sort_within(path_risk, offsets):
@@ -369,22 +369,22 @@ def count_up_to(path_risk: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[
     return out
 
 
-def staircase(steps: Steps, weights: NDArray[Any] | None = None) -> Any:
-    """Join the steps of all calibration problems into one staircase.
+def staircase(jumps: Jumps, weights: NDArray[Any] | None = None) -> Any:
+    """Join the jumps of all calibration problems into one staircase.
 
     Parameters
     ----------
-    steps : Steps
+    jumps : Jumps
     weights : ndarray of shape (n,), optional
         Weights of the problems; 1 each without them.
 
     Returns
     -------
-    position : ndarray of shape (n_steps,), sorted
-    sums : ndarray of shape (n_steps + 1,)
-        ``sums[j]`` is the height after j steps, rounded once however many they are.
+    position : ndarray of shape (n_jumps,), sorted
+    sums : ndarray of shape (n_jumps + 1,)
+        ``sums[j]`` is the height after j jumps, rounded once however many they are.
     """
-    order = np.argsort(steps.position, kind="stable")
-    height = steps.height if weights is None else steps.height * weights[steps.problem]
+    order = np.argsort(jumps.position, kind="stable")
+    height = jumps.height if weights is None else jumps.height * weights[jumps.problem]
     sums = np.append(0.0, np.cumsum(height[order], dtype=np.longdouble))
-    return steps.position[order], sums.astype(np.float64)
+    return jumps.position[order], sums.astype(np.float64)

@@ -4,10 +4,10 @@ The numbers are those of networkx, from flat arrays. Two kinds of things are cou
 
 =========  ==========================================================================
 pair       (s, v) where claim s reaches claim v, or is it: a claim and an ancestor
-pair-step  (s, u -> v), an edge that s reaches; it leads from pair (s, u) to (s, v)
+link       (s, u -> v), an edge that s reaches; it leads from pair (s, u) to (s, v)
 =========  ==========================================================================
 
-Shortest paths from one claim s know nothing of those from another one. Pair-steps are
+Shortest paths from one claim s know nothing of those from another one. Links are
 therefore worked on in blocks of neighbouring claims s, so that memory stays bounded
 however many problems there are; only one very large problem can be too much.
 """
@@ -21,8 +21,8 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-MOST_STEPS = 50_000_000  # a problem may need: some ten seconds
-_BLOCK = 2_000_000  # steps worked on together: some 200 MB
+MOST_LINKS = 50_000_000  # of a problem: some ten seconds
+_BLOCK = 2_000_000  # links worked on together: some 200 MB
 
 
 def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
@@ -41,7 +41,7 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a problem is too large for one of the metrics: see `MOST_STEPS`.
+        If a problem is too large for one of the metrics: see `MOST_LINKS`.
     """
     check_size(batch, names)
     paths = {} if _PATHS.isdisjoint(names) else _measure_paths(batch, names)
@@ -64,17 +64,17 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     Raises
     ------
     ValueError
-        If a problem would take more than `MOST_STEPS`; the message names it.
+        If a problem would take more than `MOST_LINKS`; the message names it.
     """
     parent, child = batch.edges.T
     if "nx_clustering" in names:
-        _check_steps(batch, _count_parents(batch)[parent], "nx_clustering")
+        _check_links(batch, _count_parents(batch)[parent], "nx_clustering")
     if not _PATHS.isdisjoint(names):
         has_many_paths = ~batch.is_forest[batch.problem_of[child]]
         what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
         # Depth is at most the number of ancestors, and known at once.
-        _check_steps(batch, has_many_paths * (batch.depth[parent] + 1), what)
-        _check_steps(batch, has_many_paths * (count_ancestors(batch)[parent] + 1), what)
+        _check_links(batch, has_many_paths * (batch.depth[parent] + 1), what)
+        _check_links(batch, has_many_paths * (count_ancestors(batch)[parent] + 1), what)
 
 
 def _count_parents(batch):
@@ -143,16 +143,16 @@ PAPER_METRICS = tuple(METRICS)[:10]
 _PATHS = frozenset(("nx_betweenness", "nx_closeness"))
 
 
-def _check_steps(batch, n_steps, name):
-    """ValueError for a problem with too many steps; ``n_steps`` is one per edge."""
+def _check_links(batch, n_links, name):
+    """ValueError for a problem with too many links; ``n_links`` is one per edge."""
     problem = batch.problem_of[batch.edges[:, 1]]
-    total = np.bincount(problem, n_steps, minlength=len(batch))
-    if total.max(initial=0) > MOST_STEPS:
+    total = np.bincount(problem, n_links, minlength=len(batch))
+    if total.max(initial=0) > MOST_LINKS:
         i = int(total.argmax())
         raise ValueError(
             f"{batch.name_of(i)} is too large for {name}: its {batch.sizes[i]:,} claims "
-            f"and {np.diff(batch.edge_offsets)[i]:,} edges need {total[i]:,.0f} steps or "
-            f"more, and {MOST_STEPS:,} is the most. Choose metrics without it, as in "
+            f"and {np.diff(batch.edge_offsets)[i]:,} edges need {total[i]:,.0f} links or "
+            f"more, and {MOST_LINKS:,} is the most. Choose metrics without it, as in "
             'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"])'
         )
 
@@ -194,9 +194,9 @@ def _walk_paths(batch, with_between):
     distance = np.zeros(n_claims, dtype=np.int64)
     between = np.zeros(n_claims)
     for a, b in _cut_blocks(np.bincount(source, n_children, minlength=n_claims)):
-        source, target, *steps = _find_pairs(batch, a, b)
+        source, target, *links = _find_pairs(batch, a, b)
         length = np.where(source == target, 0, n_claims)
-        shorter, longer = steps
+        shorter, longer = links
         _shorten(length, shorter, longer, depth=batch.depth[target])
         np.add.at(distance, target, length)
         if with_between:
@@ -206,7 +206,7 @@ def _walk_paths(batch, with_between):
 
 
 def _find_pairs(batch, a, b):
-    """Pairs and steps of the claims s from a to b.
+    """Pairs and links of the claims s from a to b.
 
     Four arrays: s and v of each pair; of each step the pair (s, u) that it leaves and the
     pair (s, v) that it leads to, as positions in the list of pairs.
@@ -232,8 +232,8 @@ def _find_pairs(batch, a, b):
 
 def _shorten(distance, shorter, longer, depth):
     """Make of a bound of each pair the number of edges of its shortest path, in place."""
-    for steps in _group(depth[longer]):
-        np.minimum.at(distance, longer[steps], distance[shorter[steps]] + 1)
+    for links in _group(depth[longer]):
+        np.minimum.at(distance, longer[links], distance[shorter[links]] + 1)
 
 
 def _accumulate(distance, shorter, longer):
@@ -244,8 +244,8 @@ def _accumulate(distance, shorter, longer):
     rounds = _group(distance[longer])
     n_paths = (distance == 0).astype(np.float64)
     with np.errstate(over="ignore"):
-        for steps in rounds:
-            np.add.at(n_paths, longer[steps], n_paths[shorter[steps]])
+        for links in rounds:
+            np.add.at(n_paths, longer[links], n_paths[shorter[links]])
     if np.isinf(n_paths).any():
         raise ValueError(
             "a problem has more than 1e308 shortest paths between two claims, too many "
@@ -253,8 +253,8 @@ def _accumulate(distance, shorter, longer):
         )
     share = n_paths[shorter] / n_paths[longer]
     depend = np.zeros(len(distance))
-    for steps in rounds[::-1]:
-        np.add.at(depend, shorter[steps], share[steps] * (1 + depend[longer[steps]]))
+    for links in rounds[::-1]:
+        np.add.at(depend, shorter[links], share[links] * (1 + depend[longer[links]]))
     return depend * (distance > 0)
 
 

@@ -24,7 +24,7 @@ def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 
     One pass over the edges by depth: O(claims + edges).
     """
-    return pass_all(batch.steps, np.maximum, np.asarray(risk, dtype=np.float64))
+    return pass_all(batch.sweep, np.maximum, np.asarray(risk, dtype=np.float64))
 
 
 def path_risk_of_errors(
@@ -48,9 +48,9 @@ def path_risk_of_errors(
     """
     _, problem = _find_errors(labels, batch.offsets)
     problems = problem[np.flatnonzero(np.diff(problem, prepend=-1))]
-    steps_known = "steps" in vars(batch) or 2 * len(problems) > len(batch)
-    steps = batch.steps if steps_known else batch.steps_in(problems)
-    return pass_all(steps, np.maximum, np.asarray(risk, dtype=np.float64))
+    sweep_known = "sweep" in vars(batch) or 2 * len(problems) > len(batch)
+    sweep = batch.sweep if sweep_known else batch.sweep_of(problems)
+    return pass_all(sweep, np.maximum, np.asarray(risk, dtype=np.float64))
 
 
 def _find_errors(labels, offsets):

@@ -56,13 +56,15 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     if not len(cumulative_hazard):
         return cumulative_hazard
     # The maximum mends rounding, without which m rises along the edges anyway.
-    path = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
-    order = np.lexsort((batch.depth, path, batch.problem_of))
+    total_hazard = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
+    order = np.lexsort((batch.depth, total_hazard, batch.problem_of))
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)
     log_risk = hazard[order] - cumulative_hazard[order] - sum_before
     with np.errstate(divide="ignore"):
-        beside = np.log(q) + np.log(-np.expm1(-np.maximum(path - cumulative_hazard, 0)))
-    log_gain = np.logaddexp(-path, beside)
+        beside = np.log(q) + np.log(
+            -np.expm1(-np.maximum(total_hazard - cumulative_hazard, 0))
+        )
+    log_gain = np.logaddexp(-total_hazard, beside)
     if worth is not None:
         position = (
             np.arange(len(cumulative_hazard)) - batch.offsets[:-1][batch.problem_of]

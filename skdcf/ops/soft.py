@@ -100,7 +100,7 @@ def path_retention(
     return sigmoid((threshold - path_risk) / temperature)
 
 
-@with_vjp(lambda ans, s, k, rho: lambda g: g * neural_sort_step(s, k, rho)[1])
+@with_vjp(lambda ans, s, k, rho: lambda g: g * neural_sort_and_gradient(s, k, rho)[1])
 def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
     """Compute the k-th smallest score through one row of NeuralSort.
 
@@ -125,10 +125,10 @@ def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
     Grover et al., Stochastic optimization of sorting networks via continuous
     relaxations, ICLR 2019, equation 4.
     """
-    return neural_sort_step(scores, k, strength)[0]
+    return neural_sort_and_gradient(scores, k, strength)[0]
 
 
-def neural_sort_step(scores: NDArray[Any], k: int, strength: float) -> Any:
+def neural_sort_and_gradient(scores: NDArray[Any], k: int, strength: float) -> Any:
     """Compute `neural_sort` and its gradient, shape (n,), from one sort.
 
     With l_j the logits of the row p, the gradient is ``p + sum_j p_j (s_j - answer)
@@ -193,9 +193,9 @@ def quantile_root(
 ) -> float:
     """Compute `smooth_quantile` by Newton's method, held between two bounds.
 
-    Bisection takes over where a step leaves the bounds or is no shorter than half the one
-    before, as where all scores are many temperatures away. The error of a Newton step
-    is below the square of its length over the temperature, hence the tolerance. Scores
+    Bisection takes over where a move leaves the bounds or is no shorter than half the one
+    before, as where all scores are many temperatures away. The error of a move of
+    Newton is below the square of its length over the temperature, hence the tolerance. Scores
     below t enter with what their sigmoids lack of 1: the sum then keeps its digits where
     a whole count lies between two far scores, and only their tails decide.
     """
@@ -215,12 +215,12 @@ def quantile_root(
         if slope == 0 == excess:
             return float(scores[x < 0].max() + scores[x >= 0].min()) / 2
         low, high = (low, t) if excess > 0 else (t, high)
-        step = -temperature * excess / slope if slope > 1e-290 else math.inf
-        if abs(step) <= 1e-8 * temperature:
-            return t + step
-        newton = low < t + step < high and abs(step) < last / 2
-        last = abs(step) if newton else (high - low) / 2
-        t = t + step if newton else (low + high) / 2
+        move = -temperature * excess / slope if slope > 1e-290 else math.inf
+        if abs(move) <= 1e-8 * temperature:
+            return t + move
+        newton = low < t + move < high and abs(move) < last / 2
+        last = abs(move) if newton else (high - low) / 2
+        t = t + move if newton else (low + high) / 2
     return t
 
 

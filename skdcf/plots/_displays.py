@@ -436,9 +436,9 @@ class ChanceDisplay(Display):
         for i, (name, report) in enumerate(by_name(self.report).items()):
             style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
             style |= {"linestyle": "none"}
-            bars = abs(report.seen_interval.T - report.seen)
+            bars = abs(report.observed_interval.T - report.observed)
             named = printable(str(name)) or "texts that are shown"
-            ax.errorbar(report.stated, report.seen, yerr=bars, label=named, **style)
+            ax.errorbar(report.stated, report.observed, yerr=bars, label=named, **style)
         ax.set(xlim=(0, 1), ylim=(0, 1))
         ax.set_xlabel("chance of something false that is stated")
         ax.set_ylabel(PANELS["false among shown"][1])

@@ -201,9 +201,9 @@ def _size(layout, lines, title):
 def _widest(lines):
     """Width of the widest line, in points."""
     font = import_extra("matplotlib.font_manager", "plot").FontProperties(size=FONT)
-    text_path = import_extra("matplotlib.textpath", "plot").text_to_path
+    to_curves = import_extra("matplotlib.textpath", "plot").text_to_path
     return HINTED * max(
-        text_path.get_text_width_height_descent(line, font, ismath=False)[0]
+        to_curves.get_text_width_height_descent(line, font, ismath=False)[0]
         for wrapped, why in lines
         for line in (*wrapped, *why)
     )
@@ -255,13 +255,13 @@ class AxesPen:
         patch = self.patches.FancyBboxPatch(corner, side, side, boxstyle=box)
         self._add(patch, fill, outline, width, ls=(0, (3, 1.4)))
 
-    def path(self, curve, *paint):
+    def curve(self, pieces, *paint):
         """A line of (letter, points), letters as in SVG."""
-        path = self.patches.Path
-        kinds = {"M": path.MOVETO, "L": path.LINETO, "C": path.CURVE4}
-        points = [point for _, piece in curve for point in piece]
-        codes = [kinds[letter] for letter, piece in curve for _ in piece]
-        self._add(self.patches.PathPatch(path(points, codes)), *paint)
+        kind = self.patches.Path
+        kinds = {"M": kind.MOVETO, "L": kind.LINETO, "C": kind.CURVE4}
+        points = [point for _, piece in pieces for point in piece]
+        codes = [kinds[letter] for letter, piece in pieces for _ in piece]
+        self._add(self.patches.PathPatch(kind(points, codes)), *paint)
 
     def write(self, place, text, size, colour):
         """A short text in the middle of a place."""

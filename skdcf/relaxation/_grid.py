@@ -15,7 +15,7 @@ from ..ops import soft_grid
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
 from ..ops.soft import neural_sort
-from ._grid_step import GridStep
+from ._grid_loss import GridLoss
 from ._path import Relaxation
 
 # Columns of the paper's tables, of which some rows stand below.
@@ -30,7 +30,7 @@ _TABLED = (
 
 @settings
 class GridRelaxation(Relaxation):
-    """Relax filtering on a grid of thresholds, step by step, as the paper does.
+    """Relax filtering on a grid of thresholds, rule by rule, as the paper does.
 
     Each problem has the grid {min risk - margin, all risks, max risk + margin}. The
     defaults train well from a warm start; `from_paper` has the published settings, which
@@ -161,8 +161,8 @@ class GridRelaxation(Relaxation):
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
-    def value_and_grad(self, plan: Any, alpha: float) -> GridStep:
-        return GridStep(self, plan, alpha)
+    def value_and_grad(self, plan: Any, alpha: float) -> GridLoss:
+        return GridLoss(self, plan, alpha)
 
     def state(self, risk: NDArray[Any], plan: Any) -> Any:
         """Compute the thresholds of all problems, and log q of all cells."""

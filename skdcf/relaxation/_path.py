@@ -2,7 +2,7 @@
 
 The latter has a soft maximum over ancestors, a soft order statistic and a sigmoid.
 
-`PathStep` is its loss with the gradient by hand, where maximum and minimum are hard.
+`PathLoss` is its loss with the gradient by hand, where maximum and minimum are hard.
 
 =====  ==========================================================================
 r_v    risk of claim v
@@ -151,7 +151,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Returns
         -------
         callable or None
-            ``step(risk, calibration=None, prediction=None)`` returns the loss and its
+            ``f(risk, calibration=None, prediction=None)`` returns the loss and its
             gradient, shape (n_claims,). It may use its memory again and again, so that
             one is for one run and thread.
         """
@@ -415,8 +415,8 @@ class PathRelaxation(Relaxation):
         """
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
-    def value_and_grad(self, plan: Any, alpha: float) -> PathStep | None:
-        return None if self.max_temperature else PathStep(self, plan, alpha)
+    def value_and_grad(self, plan: Any, alpha: float) -> PathLoss | None:
+        return None if self.max_temperature else PathLoss(self, plan, alpha)
 
     def state(self, risk: NDArray[Any], plan: Any) -> NDArray[Any]:
         """Compute the soft path risk, shape (n_claims,)."""
@@ -437,7 +437,7 @@ class PathRelaxation(Relaxation):
         return soft.path_retention(state, threshold, self.keep_temperature)
 
 
-class PathStep:
+class PathLoss:
     """Loss and gradient for one plan and level.
 
     It remembers the last threshold, from which the next search for a root starts.

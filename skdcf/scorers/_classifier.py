@@ -124,7 +124,7 @@ class ClassifierScorer(Scorer):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but a classifier that is there as plain arrays."""
+        """The state without a classifier whose plain arrays say the same."""
         state = super().__getstate__()
         if state.get("table_") is not None:
             state = {k: v for k, v in state.items() if k != "estimator_"}
@@ -182,7 +182,7 @@ class ClassifierScorer(Scorer):
         return contributions[:, :-1].astype(np.float64)
 
     def _informative(self, batch):
-        """The features, with 0 in columns of rounding errors, lest these be scaled up."""
+        """The features, with 0 in columns of mere rounding errors, which scaling would blow up."""
         if not len(self._noise):
             return batch.features
         X = batch.features.copy()
@@ -198,7 +198,7 @@ def _is_linear(estimator):
 
 
 def _targets(label, labels, batch):
-    """What a classifier learns of each claim, and where it is known."""
+    """The label that a classifier learns for each claim, and where it is known."""
     target = labels == 1
     judged = labels >= 0
     if label == "coherent":  # one known error above is enough to know

@@ -23,14 +23,18 @@ from ._prior import PublicPrior, blend
 from ._scorer import Scorer, Task, folds, need_features
 from ._tables import as_table, design, join
 
-N_FOLDS = 3  # for the own hazards that a public prior is weighed against
-MOST_KEPT = 1000  # claims up to which a gain is looked at
+N_FOLDS = 3  # folds for the own hazards that a public prior is weighed against
+MOST_KEPT = 1000  # a gain is checked for up to so many claims
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
 # many of the others, and the trees of all folds together are the forest.
-OF_A_PART: dict[str, Any] = {"trees": 15, "share": 0.75}
-DOUBTED = 5  # claims below an error that count as false beside those that were judged
-DOUBT = 0.05  # a forest that saw no error nearby says 0, which is too much to say
-MOST_CLAIMS = 15_000  # of one tree; more would only take longer
+OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
+DOUBTED = (
+    5  # claims below an error that are added as false ones to those that were judged
+)
+DOUBT = (
+    0.05  # least hazard: a forest that saw no error nearby says 0, which is too sure
+)
+MOST_CLAIMS = 15_000  # claims of one tree; more would only take longer
 
 #: From numbers of kept claims, an array, to what they are worth together.
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -42,7 +46,7 @@ POWERS = {"claims": 1.0, "answers": 0.0}
 
 
 def worth_of(gain: Gain) -> Worth:
-    """Return the function of a power, of a name, or the function itself.
+    """Return the function that a power or a name stands for, or the function itself.
 
     A gain has to grow with every claim, and the less the more there are. Otherwise no
     common price per claim exists, and kept sets would not be nested in alpha.
@@ -71,9 +75,9 @@ def worth_of(gain: Gain) -> Worth:
             f"gain is {gain!r}, but must be a power from 0 to 1, one of {list(POWERS)}, or "
             "a function of the number of kept claims, such as numpy.sqrt"
         )
-    steps = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
-    grows = np.isfinite(steps).all() and (steps > 0).all()
-    if not (grows and (np.diff(steps) <= 1e-9 * steps[:-1]).all()):
+    gains = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
+    grows = np.isfinite(gains).all() and (gains > 0).all()
+    if not (grows and (np.diff(gains) <= 1e-9 * gains[:-1]).all()):
         raise ValueError(
             "gain must grow with every claim that is kept, and be concave: no claim may be "
             "worth more than the one before it"
@@ -82,7 +86,7 @@ def worth_of(gain: Gain) -> Worth:
 
 
 def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
-    """Fit four classifiers to claims all of whose ancestors are true, in one table.
+    """Fit four classifiers to claims all of whose ancestors are true, and put them in one table.
 
     Two of them see the claim alone, the others also the means of its problem and its size.
     """
@@ -110,8 +114,8 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
         LogisticRegression(C=c, solver="newton-cholesky") for c in (0.1, 0.03)
     )
     features = X[:, :n_features]
-    seen = (linear, features), (wide, X), (boosted, features), (forest, X)
-    tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in seen]
+    inputs = (linear, features), (wide, X), (boosted, features), (forest, X)
+    tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in inputs]
     return join([table for table in tables if table is not None], X.shape[1])
 
 
@@ -260,14 +264,14 @@ class NeymanPearsonScorer(Scorer):
         self._count(evidence)
         log_odds = np.empty(batch.n_claims)
         unseen = np.empty(batch.n_claims)
-        parts = [clone(self) for _ in range(int(fold_of.max()) + 1)]
+        members = [clone(self) for _ in range(int(fold_of.max()) + 1)]
         rng = check_random_state(self._seed(tasks[0]))
-        of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(parts))]
-        for part, rows in zip(parts, of_fold, strict=True):
+        of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(members))]
+        for member, rows in zip(members, of_fold, strict=True):
             evidence_of_others = evidence.take(~rows)
             seed = rng.randint(2**31 - 1)
-            part._learn(evidence_of_others, batch.n_features, seed, **OF_A_PART)
-            log_odds[rows] = part._log_odds(evidence.X[rows])
+            member._learn(evidence_of_others, batch.n_features, seed, **OF_A_FOLD)
+            log_odds[rows] = member._log_odds(evidence.X[rows])
         if self.prior_ is not None:  # own hazards, out of fold, against public ones
             public = self.prior_.hazards(batch)
             at_risk = evidence.at_risk
@@ -276,10 +280,10 @@ class NeymanPearsonScorer(Scorer):
                 log_odds[at_risk], public[:, at_risk], false, self.prior_.weights_
             )
         mixed = self._mixed(log_odds, batch)
-        for fold, (part, rows) in enumerate(zip(parts, of_fold, strict=True)):
-            unseen[rows] = part._price(mixed[rows], batch[fold_of == fold])
+        for fold, (member, rows) in enumerate(zip(members, of_fold, strict=True)):
+            unseen[rows] = member._price(mixed[rows], batch[fold_of == fold])
         self.frailty_ = fit_frailty(mixed, labels, batch, unseen)
-        tables = [part.table_ for part in parts if part.table_ is not None]
+        tables = [member.table_ for member in members if member.table_ is not None]
         self.table_ = join(tables, evidence.X.shape[1]) if tables else None
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
 
@@ -298,7 +302,7 @@ class NeymanPearsonScorer(Scorer):
         return _Evidence(self._standardizer(table), labels, at_risk, after_error)
 
     def _count(self, evidence):
-        """Learn overall shares."""
+        """Learn how often claims are false overall."""
         labels = evidence.labels
         self._chance = _share(labels[evidence.at_risk] == 0)
         # Where few claims below an error were judged, they are taken for false: to count
@@ -353,7 +357,7 @@ class NeymanPearsonScorer(Scorer):
         return self._price(self.hazard(batch), batch)
 
     def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Chance of each answer that something false is kept.
+        """Chance that something false is kept, for each answer.
 
         Parameters
         ----------

@@ -26,13 +26,13 @@ from ..training.preparing import Standardizer
 from ._scorer import Scorer, Task
 from ._tables import HazardTable, design
 
-FORMAT = "skdcf public prior 3"  # counts up as well when a column changes its meaning
+FORMAT = "skdcf public prior 3"  # also raised when a column changes its meaning
 BLOCK = 128  # claims at once, whose places in all trees stay in the cache
-TELL = 10  # problems that are enough to say how far they are from the sources
+TELL = 10  # so many problems can say how far they are from the sources
 # The weight of one's own log odds is pulled to the first, those of all sources together to
 # the second. A mean of unsure classifiers is less sure than it could be: the sum is above 1.
 PULL = 0.6, 1.0
-STRENGTH = 30.0  # the pull's: some 100 claims of one's own move the weights little
+STRENGTH = 30.0  # of this pull: some 100 claims of one's own move the weights little
 
 
 @settings
@@ -176,7 +176,7 @@ class PublicPrior(Scorer):
 
     @property
     def card_(self) -> dict[str, Any]:
-        """What the prior was learnt from and tried on, and where it fails."""
+        """Say what the prior was learnt from and tried on, and where it fails."""
         return json.loads(self._card)
 
     def columns_read(self) -> tuple[str, ...] | None:
@@ -215,7 +215,7 @@ class PublicPrior(Scorer):
         return np.isin(asked, record["questions_"]) & usable
 
     def distance(self, batch: GraphBatch) -> float:
-        """How far the problems are from those that the prior was learnt from.
+        """Measure how far the problems are from those that the prior was learnt from.
 
         Mean over the columns of the distance between their mean and the centre of the
         sources, in deviations.
@@ -254,7 +254,7 @@ class PublicPrior(Scorer):
         return f"the problems are {distance:.3f} deviations from its sources, {bound}"
 
     def warn_of(self, apart: GraphBatch, questions: NDArray | None) -> None:
-        """Warn of problems that are too far, or that it may have been learnt from.
+        """Warn of problems that are too far away, or that the prior may have been learnt from.
 
         Parameters
         ----------
@@ -312,11 +312,11 @@ class PublicPrior(Scorer):
         """
         out = np.empty((len(self.linear_), len(X)))
         for start in range(0, len(X), BLOCK):
-            part = slice(start, start + BLOCK)
-            units = self.units_(X[part, None])
+            block = slice(start, start + BLOCK)
+            units = self.units_(X[block, None])
             _, trees = self.table_.read(units.reshape(len(units), -1))
             linear = np.einsum("isj,sj->si", units, self.linear_[:, :-1])
-            out[:, part] = (linear + self.linear_[:, -1:] + trees) / 2
+            out[:, block] = (linear + self.linear_[:, -1:] + trees) / 2
         return out
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
@@ -324,7 +324,7 @@ class PublicPrior(Scorer):
         return -log_price(self.hazard(batch), batch, q)
 
     def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Chance of each answer that something false is kept.
+        """Chance that something false is kept, for each answer.
 
         Parameters
         ----------
@@ -365,8 +365,8 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     n = 2 * len(record["columns"]) + 1
     table = object.__new__(HazardTable)
     bare = {"weights": np.zeros(n * n_sources), "doubt": np.zeros(n_sources)}
-    steps = np.array(trees["down"])  # to the left child, 0 at a leaf
-    trees["down"] = _array(steps + np.arange(len(steps)))
+    to_left = np.array(trees["down"])  # to the left child, 0 at a leaf
+    trees["down"] = _array(to_left + np.arange(len(to_left)))
     table.__setstate__(trees | bare | {"offset": 0.0, "n_hazards": n_sources})
     return {
         "columns_": tuple(record["columns"]),
@@ -378,12 +378,12 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
         "questions_": _array(record["questions"]),
         "farthest_": float(record["farthest"]),
         "true_after_error_": float(record["true_after_error"]),
-        "_card": json.dumps(record["card"]),  # in one piece, which is saved fast
+        "_card": json.dumps(record["card"]),  # in one piece, so that saving is fast
     }
 
 
 def digest(record: dict[str, Any]) -> str:
-    """SHA-256 of what stands in a file, but for the digest itself."""
+    """SHA-256 of all that stands in a file except the digest itself."""
     content = {key: value for key, value in record.items() if key != "sha256"}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -393,13 +393,15 @@ def _arrays(record):
 
 
 def _array(values):
-    """Numbers of a file, where null is infinity, which JSON has no number for."""
+    """Numbers of a file, where null stands for infinity, for which JSON has no number."""
     array = np.array(values)
     if array.dtype.kind != "i" or not array.size:
         array = np.nan_to_num(array.astype(np.float64), nan=np.inf)
     elif np.abs(array).max() < 2**31:
-        array = array.astype(np.int32)  # half as much for the cache
-    array.setflags(write=False)  # all who read the file share them
+        array = array.astype(
+            np.int32
+        )  # half the size, so that more of it fits into the cache
+    array.setflags(write=False)  # all that read the file share these arrays
     return array
 
 

@@ -1,4 +1,4 @@
-"""The protocol of scorers, the task a filter gives them, and those that learn nothing."""
+"""The protocol of scorers, the task that a filter gives them, and scorers that learn nothing."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LinearForm:
         return cls(weights, float(offset), -bound, bound)
 
     def values(self, features: NDArray) -> NDArray[np.float64]:
-        """The features as they count.
+        """The features, clipped to their bounds.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Task:
 
 
 class Scorer(Settings, metaclass=ABCMeta):
-    """Gives every claim a confidence, higher meaning more trustworthy.
+    """A scorer gives every claim a confidence; higher means more trustworthy.
 
     A scorer of your own needs `confidence`, and `fit` if it learns. One that says how likely
     an error is has a method ``chance(batch, kept)``, which returns for each problem the
@@ -461,7 +461,9 @@ def column_of(feature, batch):
         names = batch.feature_names or ()
         if feature not in names:
             names_there = list(names) or "none, as the features are not named"
-            raise ValueError(f"no feature {feature!r}; there are {names_there}")
+            raise ValueError(
+                f"there is no feature {feature!r}; there are {names_there}"
+            )
         return names.index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):
         raise ValueError(f"feature is {feature!r}: a name or a column number")
@@ -471,7 +473,7 @@ def column_of(feature, batch):
 
 
 def _medians(values, owner, n):
-    """Lower and upper median of the values of each owner, NaN for none."""
+    """Lower and upper median of the values of each owner, NaN where it has none."""
     ordered = values[np.lexsort((values, owner))]
     count = np.bincount(owner, minlength=n)
     start = offsets_of(count)[:-1]

@@ -1,7 +1,7 @@
 """Fitted forests, boosters and logistic regressions as plain arrays.
 
-All trees stand in one table of nodes, level by level, the right child beside the left.
-A leaf points at itself, so that one step takes every tree one level down:
+All trees stand in one table of nodes, layer by layer, the right child beside the left.
+A leaf points at itself, so that every tree goes one layer down at once:
 ``node = down[node] + (x > threshold[node])``. These arrays are what calibrates, predicts
 and is saved.
 """
@@ -37,7 +37,7 @@ class HazardTable:
         The column that a node reads, the largest value that goes left, its left child,
         and what a leaf adds to the log odds, or to the chance that its forest gives.
     root, depth, forest : ndarray of shape (n_trees,)
-        First node and number of levels below it, the deepest tree first; number of the
+        First node and number of layers below it, the deepest tree first; number of the
         forest that a tree belongs to, or -1 for one that adds to the log odds.
     doubt : ndarray of shape (n_forests,)
         Share of the overall chance of an error in that of each forest.
@@ -61,7 +61,7 @@ class HazardTable:
     standardizer: Standardizer | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what a file holds, or raise ValueError where it leads out of the table."""
+        """Take the state that a file holds, or raise ValueError where it leads out of the table."""
         self.__dict__.update(state)
         try:
             good = all(self._checks())
@@ -112,10 +112,9 @@ class HazardTable:
         X = np.ascontiguousarray(X, dtype=np.float64)
         out = np.zeros((1 + len(self.doubt), len(X)))
         out[0] = X @ self.weights + self.offset
-        levels = np.arange(self.depth.max(initial=0))
-        deeper = np.searchsorted(
-            -self.depth, -levels
-        ).tolist()  # trees with more levels
+        layers = np.arange(self.depth.max(initial=0))
+        # How many trees, the deepest of which stand first, reach below each layer.
+        deeper = np.searchsorted(-self.depth, -layers).tolist()
         for start in range(0, len(X) * bool(len(self.root)), BLOCK):
             block = X[start : start + BLOCK]
             rows = np.arange(len(block)) * X.shape[1]
@@ -158,7 +157,7 @@ def design(batch):
 
 
 def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
-    """One table of several; columns that some of them do not read count for nothing."""
+    """Join several tables; a column that a table does not read has no weight in it."""
     nodes = np.cumsum([0] + [len(table.down) for table in tables])
     forests = np.cumsum([0] + [len(table.doubt) for table in tables])
     shifted = [
@@ -284,7 +283,7 @@ def _xgboosted(estimator):
         number = np.array(tree["split_conditions"], dtype=np.float32)
         # A category that equals the condition goes right, which here is left of it.
         threshold = _largest_left(np.nextafter(number, np.float32(-np.inf)))
-        value = number.astype(np.float64)  # where it is a leaf
+        value = number.astype(np.float64)  # of a leaf
         nodes.append((*(np.array(tree[name]) for name in names), threshold, value))
 
     margin = partial(estimator.predict, output_margin=True)
@@ -292,7 +291,7 @@ def _xgboosted(estimator):
 
 
 def _with_offset(estimator, nodes, decide):
-    """The table of a booster; what it starts from is what its trees do not explain."""
+    """The table of a booster; its offset is what the trees do not explain."""
     n = estimator.n_features_in_
     table = _trees(n, nodes)
     zero = np.zeros((1, n))
@@ -310,7 +309,7 @@ def _largest_left(threshold):
 
 
 def _trees(n_columns, trees):
-    """Trees that add to the log odds, from left, right, feature, threshold, value."""
+    """Make a table of trees, each of them (left, right, feature, threshold, value)."""
     sizes = np.array([len(tree[0]) for tree in trees], dtype=np.int64)
     first = np.cumsum(sizes) - sizes
     tree_of = np.repeat(np.arange(len(trees)), sizes)
@@ -319,17 +318,17 @@ def _trees(n_columns, trees):
     columns = zip(*trees, strict=True) if trees else [[empty]] * 5
     left, right, feature, threshold, value = map(np.concatenate, columns)
     inner = left >= 0
-    levels = [first]
-    while len(levels[-1]):
-        parent = levels[-1][inner[levels[-1]]]
+    layers = [first]
+    while len(layers[-1]):
+        parent = layers[-1][inner[layers[-1]]]
         children = np.stack([left[parent], right[parent]], axis=1) + shift[parent, None]
-        levels.append(children.ravel())
-    order = np.concatenate(levels)
+        layers.append(children.ravel())
+    order = np.concatenate(layers)
     position = np.empty(len(left), dtype=np.int64)
     position[order] = np.arange(len(order))
     depth = np.zeros(len(trees), dtype=np.int32)
-    for d, level in enumerate(levels[:-1]):
-        depth[tree_of[level]] = d
+    for d, layer in enumerate(layers[:-1]):
+        depth[tree_of[layer]] = d
     below = position[np.where(inner, left + shift, np.arange(len(left)))]
     deepest = np.argsort(-depth, kind="stable")
     return HazardTable(

@@ -101,7 +101,7 @@ NAMED: dict[str, Callable[[], Scorer]] = {
 
 
 def without_training(scorer: Scorer, batch: GraphBatch, alpha: float) -> Scorer | None:
-    """What takes the place of "auto" where so few problems are there that all calibrate.
+    """The scorer in place of "auto" where there are so few problems that all calibrate.
 
     Returns
     -------

@@ -244,7 +244,7 @@ class Service:
         """
         begin = perf_counter()
         request = self._request(scope, receive)
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        route = scope["path"].removeprefix(scope.get("root_path", ""))
 
         async def send_on(message: Any) -> None:
             try:
@@ -254,36 +254,36 @@ class Service:
 
         status = _GONE
         with suppress(self._gone):
-            status = await self._reply(request, path, send_on)
+            status = await self._reply(request, route, send_on)
         seconds = perf_counter() - begin
-        route = path if any(path == known for _, known in self._routes) else "other"
-        self._counts.add(route, status, seconds)
-        line = {"route": route, "status": status, "seconds": round(seconds, 6)}
+        named = route if any(route == known for _, known in self._routes) else "other"
+        self._counts.add(named, status, seconds)
+        line = {"route": named, "status": status, "seconds": round(seconds, 6)}
         _LOG.info("request", line)
 
-    async def _reply(self, request: Any, path: str, send: Any) -> int:
+    async def _reply(self, request: Any, route: str, send: Any) -> int:
         """Answer a request; the status of the reply."""
         has_begun = False
         status = 200
         try:
-            work, kind = self._admit(request, path)
+            work, kind = self._admit(request, route)
             if kind == _LINES:
                 reply: Any = None
                 async for line in self._decide_lines(request):
                     if not has_begun:  # what was wrong before has a status of its own
                         await send(_STARTED)
                         has_begun = True
-                    await send(_part(line))
+                    await send(_chunk(line))
             else:
                 reply = await work(request)
         except self._gone:
             raise
         except Exception as error:
-            status, message = _fault(path, error)
+            status, message = _fault(route, error)
             reply = {"error": message}
         if has_begun:
             if status != 200:
-                await send(_part(reply))
+                await send(_chunk(reply))
             await send({"type": "http.response.body", "body": b""})
         else:
             is_text = isinstance(reply, str)
@@ -293,21 +293,21 @@ class Service:
             await response(request.scope, request.receive, send)
         return status
 
-    def _admit(self, request: Any, path: str) -> tuple[Any, str]:
+    def _admit(self, request: Any, route: str) -> tuple[Any, str]:
         """What does the work, and the kind of content; or the request is refused."""
         headers = request.headers
         method = "GET" if request.method == "HEAD" else request.method
-        work = self._routes.get((method, path))
+        work = self._routes.get((method, route))
         host = headers.get("host", "").rpartition(":")
         is_local = self._token is not None or is_loopback(
             (host[0] or host[2]).strip("[]")
         )
         authorization = headers.get("authorization", "").encode("utf-8")
         good = secrets.compare_digest(authorization, f"Bearer {self._token}".encode())
-        good |= self._token is None or path in _OPEN
+        good |= self._token is None or route in _OPEN
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        has_kind = kind == _JSON or (kind == _LINES and path == "/v1/filter")
-        is_known = any(path == known for _, known in self._routes)
+        has_kind = kind == _JSON or (kind == _LINES and route == "/v1/filter")
+        is_known = any(route == known for _, known in self._routes)
         for wrong, status, message in (
             ("origin" in headers, 403, "pages of a browser are not answered"),
             (not is_local, 403, "without a token only this machine is answered"),
@@ -534,7 +534,7 @@ def describe_routes() -> dict[str, Any]:
     return described
 
 
-def _fault(path: str, error: Exception) -> tuple[int, str]:
+def _fault(route: str, error: Exception) -> tuple[int, str]:
     """Status and message of what went wrong."""
     if isinstance(error, RefusedError):
         return error.status, str(error)
@@ -544,10 +544,10 @@ def _fault(path: str, error: Exception) -> tuple[int, str]:
     told = getattr(error, "strerror", None) or type(error).__name__
     if isinstance(error, sqlite3.Error):
         told = str(error)
-    _LOG.error("%s: %s", path, told)
+    _LOG.error("%s: %s", route, told)
     return 500, "the service failed; its log says where"
 
 
-def _part(line: Any) -> dict[str, Any]:
+def _chunk(line: Any) -> dict[str, Any]:
     body = _encoded(line).encode() + b"\n"
     return {"type": "http.response.body", "body": body, "more_body": True}

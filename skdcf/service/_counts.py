@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-#: Upper ends of the steps of a histogram, in seconds.
-_STEPS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0]
-_STEPS += [10.0, 30.0, 60.0, 120.0, 300.0, 600.0]
+#: Upper ends of the bins of a histogram, in seconds.
+_BIN_ENDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0]
+_BIN_ENDS += [10.0, 30.0, 60.0, 120.0, 300.0, 600.0]
 
 
 class Counts:
@@ -19,7 +19,7 @@ class Counts:
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
-        self._steps: dict[str, Counter[int]] = {}
+        self._bins: dict[str, Counter[int]] = {}
         self._seconds: dict[str, float] = {}
 
     def add(self, route: str, status: int, seconds: float) -> None:
@@ -32,8 +32,8 @@ class Counts:
         seconds : float
         """
         self._requests[route, status] += 1
-        steps = self._steps.setdefault(route, Counter())
-        steps[bisect_left(_STEPS, seconds)] += 1
+        bins = self._bins.setdefault(route, Counter())
+        bins[bisect_left(_BIN_ENDS, seconds)] += 1
         self._seconds[route] = self._seconds.get(route, 0.0) + seconds
 
     def lines(self) -> Iterator[str]:
@@ -47,10 +47,10 @@ class Counts:
         for (route, status), count in sorted(self._requests.items()):
             yield line_of("requests_total", count, route=route, status=str(status))
         yield "# TYPE skdcf_request_seconds histogram"
-        for route, steps in sorted(self._steps.items()):
+        for route, bins in sorted(self._bins.items()):
             count = 0
-            for k, end in enumerate([*map(str, _STEPS), "+Inf"]):
-                count += steps[k]
+            for k, end in enumerate([*map(str, _BIN_ENDS), "+Inf"]):
+                count += bins[k]
                 yield line_of("request_seconds_bucket", count, route=route, le=end)
             yield line_of("request_seconds_sum", self._seconds[route], route=route)
             yield line_of("request_seconds_count", count, route=route)

@@ -286,12 +286,12 @@ def _steps_in_messages(
 ) -> list[dict[str, Any]]:
     """Texts and columns of steps that were sent as messages."""
     messages: list[Any] = []
-    for part in (head, *sent):
-        if not isinstance(part["messages"], list):
+    for body in (head, *sent):
+        if not isinstance(body["messages"], list):
             raise ValueError(
-                f'"messages" is {part["messages"]!r:.40}, but must be a list of messages'
+                f'"messages" is {body["messages"]!r:.40}, but must be a list of messages'
             )
-        messages += part["messages"]
+        messages += body["messages"]
     run = {"task": "open", "messages": messages}
     try:
         record = read_run(run, "chain", head.get("alternatives"))

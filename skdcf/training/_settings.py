@@ -1,7 +1,7 @@
 """How a differentiable model is trained, as values, and the optimisers behind them.
 
 L-BFGS and Adam take ``fun(x) -> (value, gradient)`` of flat parameters and call
-``seen(step, x, value)`` after each step; `seen` may end the run by returning True. Both
+``callback(iteration, x, value)`` after each one; it may end the run by returning True. Both
 give back the last parameters at which all was finite, and whether it was so to the end.
 """
 
@@ -25,7 +25,7 @@ class LBFGS(Settings):
     Parameters
     ----------
     max_iter : int, default=30
-        Steps at most.
+        Iterations at most.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class LBFGS(Settings):
     max_iter: int = 30
 
     def n_validation(self, n: int) -> int:
-        """Say how many of n training problems choose the best step: none.
+        """Say how many of n training problems choose the best iteration: none.
 
         Parameters
         ----------
@@ -55,7 +55,7 @@ class LBFGS(Settings):
         return 0
 
     def minimize(
-        self, fun: Callable[..., Any], x: NDArray[Any], seen: Callable[..., Any]
+        self, fun: Callable[..., Any], x: NDArray[Any], callback: Callable[..., Any]
     ) -> tuple[Any, ...]:
         """Minimise a function of flat parameters.
 
@@ -65,9 +65,9 @@ class LBFGS(Settings):
             ``fun(x) -> (value, gradient)``.
         x : ndarray of shape (n_params,)
             Where to start.
-        seen : callable
-            ``seen(step, x, value)`` is called after each step, and ends the run by
-            returning True.
+        callback : callable
+            ``callback(iteration, x, value)`` is called after each iteration, and ends the
+            run by returning True.
 
         Returns
         -------
@@ -76,7 +76,7 @@ class LBFGS(Settings):
         finite : bool
             Whether they were so to the end.
         """
-        return lbfgs(fun, x, self.max_iter, seen)
+        return lbfgs(fun, x, self.max_iter, callback)
 
 
 @settings
@@ -86,7 +86,7 @@ class Adam(Settings):
     Parameters
     ----------
     learning_rate : float, default=0.015
-        Length of the first steps.
+        How far the first iterations move a parameter.
     max_iter : int, default=100
         Epochs at most.
     patience : int, default=10
@@ -142,41 +142,34 @@ class Adam(Settings):
         return holdout_count("validation_size", self.validation_size, n)
 
     def minimize(
-        self, fun: Callable[..., Any], x: NDArray[Any], seen: Callable[..., Any]
+        self, fun: Callable[..., Any], x: NDArray[Any], callback: Callable[..., Any]
     ) -> tuple[Any, ...]:
         """Minimise a function of flat parameters; see `LBFGS.minimize`.
 
         Parameters
         ----------
-        fun : callable
-            From flat parameters to value and gradient.
-        x : ndarray of shape (n,)
-            Parameters to start from.
-        seen : callable
-            ``seen(step, x, value)``, called after each step; True ends the run. As
-            there.
+        fun, x, callback
+            As there.
 
         Returns
         -------
-        x : ndarray of shape (n_params,)
-            Flat parameters, and whether all was finite to the end.
-        finite : bool
-            Flat parameters, and whether all was finite to the end.
+        x, finite
+            As there.
         """
         mean = np.zeros_like(x)
         square = np.zeros_like(x)
         last = x
-        for step in range(self.max_iter):
+        for iteration in range(self.max_iter):
             value, gradient = fun(x)
             if not (np.isfinite(value) and np.isfinite(gradient).all()):
                 return last, False
             last = x
             mean = 0.9 * mean + 0.1 * gradient
             square = 0.999 * square + 0.001 * gradient**2
-            unbiased = mean / (1 - 0.9 ** (step + 1))
-            scale = np.sqrt(square / (1 - 0.999 ** (step + 1))) + 1e-8
+            unbiased = mean / (1 - 0.9 ** (iteration + 1))
+            scale = np.sqrt(square / (1 - 0.999 ** (iteration + 1))) + 1e-8
             x = x - self.learning_rate * unbiased / scale
-            if seen(step, x, float(value)):
+            if callback(iteration, x, float(value)):
                 break
         return x, True
 
@@ -252,7 +245,7 @@ class _NotFiniteError(Exception):
     pass
 
 
-def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
+def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
     """Minimise by L-BFGS; ``tolerance`` bounds the largest entry of the gradient.
 
     Its line search asks for curvature (Wolfe), which a loss that is smooth in pieces does not
@@ -266,8 +259,8 @@ def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
     x : ndarray of shape (n,)
         Parameters to start from.
     max_iter : int
-    seen : callable
-        ``seen(step, x, value)``, called after each step; True ends the run.
+    callback : callable
+        ``callback(iteration, x, value)``, called after each one; True ends the run.
     tolerance : float
 
     Returns
@@ -276,7 +269,7 @@ def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
     finite : bool
     """
     last = x
-    step = 0
+    iteration = 0
 
     def checked(point):
         value, gradient = fun(point)
@@ -284,15 +277,15 @@ def lbfgs(fun, x, max_iter, seen, tolerance=1e-6):
             raise _NotFiniteError
         return value, gradient
 
-    def callback(intermediate_result):
-        nonlocal last, step
+    def report(intermediate_result):
+        nonlocal last, iteration
         last = intermediate_result.x.copy()
-        if seen(step, last, float(intermediate_result.fun)):
+        if callback(iteration, last, float(intermediate_result.fun)):
             raise StopIteration
-        step += 1
+        iteration += 1
 
     options = {"maxiter": max_iter, "gtol": tolerance, "ftol": 1e-10}
-    how = {"method": "L-BFGS-B", "callback": callback, "options": options}
+    how = {"method": "L-BFGS-B", "callback": report, "options": options}
     try:
         minimize(checked, x, jac=True, **how)
     except _NotFiniteError:

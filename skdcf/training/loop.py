@@ -47,9 +47,9 @@ class TrainingResult:
         to unit variance. Confidence is ``model(params, standardizer(X)) / scale``.
     standardizer : Standardizer
     loss_curve : list of float
-        Training loss per step.
+        Training loss per iteration.
     validation_curve : list of float
-        Soft retention of the validation problems per step; empty without them.
+        Soft retention of the validation problems per iteration; empty without them.
     converged : bool
         False where a loss or gradient was not finite; params are the last good ones.
     message : str
@@ -66,7 +66,7 @@ class TrainingResult:
 
     @property
     def n_iter(self) -> int:
-        """The number of steps."""
+        """The number of iterations."""
         return len(self.loss_curve)
 
     def confidence(self, model: Any, features: NDArray[Any]) -> Any:
@@ -106,7 +106,7 @@ def train(
     rng : RandomState or Generator, optional
         Initial parameters, validation problems and halves.
     verbose : int
-        Print loss and retention of every step if positive.
+        Print loss and retention of every iteration if positive.
 
     Returns
     -------
@@ -195,7 +195,7 @@ class _Run:
     def _minimise(self, alpha, result):
         objective = Objective(
             forward=forward(self.model, self.unflatten, self.X),
-            step=loss_step(self.relaxation, self.plan, alpha),
+            risk_loss=risk_loss(self.relaxation, self.plan, alpha),
             loss=LOSSES[self.training.loss],
             unit_variance=self.training.unit_variance,
             mu=self.training.shrinkage / (alpha * self.plan.n_problems) ** 2,
@@ -208,7 +208,7 @@ class _Run:
         if not finite:
             result.converged = False
             result.message = (
-                f"loss or gradient was not finite after {result.n_iter} steps: the "
+                f"loss or gradient was not finite after {result.n_iter} iterations: the "
                 "last parameters before that are kept"
             )
 
@@ -248,14 +248,16 @@ class _Watch:
         if run.validation is not None:
             self.validation = run.retention(*run.validation, alpha)
 
-    def __call__(self, step, x, value):
-        """Record a step, and say whether to stop."""
+    def __call__(self, iteration, x, value):
+        """Record an iteration, and say whether to stop."""
         params = self.run.unflatten(x)
         curve = self.result.validation_curve
         self.result.loss_curve.append(value)
         if self.run.verbose:
             retention = self.retention(params)
-            print(f"step {step + 1}: loss {value:.4f}, retention {retention:.3f}")
+            print(
+                f"iteration {iteration + 1}: loss {value:.4f}, retention {retention:.3f}"
+            )
         if self.validation is None:
             return False
         curve.append(self.validation(params))
@@ -367,20 +369,20 @@ def own(thing: Any, name: str, stands_for: Any) -> Any:
     writer = next((c for c in kind.__mro__ if name in vars(c)), None)
     if writer is None:
         return None
-    for part in stands_for:
-        if getattr(kind, part) is not getattr(writer, part, None):
+    for method in stands_for:
+        if getattr(kind, method) is not getattr(writer, method, None):
             return None
     return getattr(thing, name)
 
 
-def loss_step(relaxation: Any, plan: Any, alpha: float) -> Any:
+def risk_loss(relaxation: Any, plan: Any, alpha: float) -> Any:
     """Make a function of risk and halves that gives loss and gradient."""
     offered = own(relaxation, "value_and_grad", PROCEDURE)
-    step = offered and offered(plan, alpha)
-    if step is None:
+    by_hand = offered and offered(plan, alpha)
+    if by_hand is None:
         traced = value_and_grad(relaxation.loss)
         return lambda risk, *halves: traced(risk, plan, alpha, *halves)
-    return step
+    return by_hand
 
 
 def forward(model: Any, unflatten: Callable[[Any], Any], X: Any) -> Any:
@@ -422,8 +424,8 @@ class Objective:
     ----------
     forward : callable
         From `forward`.
-    step : callable
-        From `loss_step`.
+    risk_loss : callable
+        From `risk_loss`.
     loss : pair of callables
         One of `LOSSES`.
     unit_variance : bool
@@ -435,7 +437,7 @@ class Objective:
     """
 
     forward: Any
-    step: Any
+    risk_loss: Any
     loss: Any
     unit_variance: bool
     mu: float
@@ -449,7 +451,7 @@ class Objective:
         unit, deviation = standardised(scores)
         f, slope = self.loss
         risk = -unit if self.unit_variance else -scores
-        loss, g_risk = self.step(risk, calibration, prediction)
+        loss, g_risk = self.risk_loss(risk, calibration, prediction)
         value = f(loss)
         g = -slope(loss) * g_risk
         pull = self.mu / len(scores)

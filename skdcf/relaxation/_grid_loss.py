@@ -19,8 +19,8 @@ a value per cell. Backwards, a bar is the derivative of L::
 The first threshold of a problem is its least and the last its greatest, and V never falls
 in t, so that these two hold minimum and maximum of both.
 
-Each step on thresholds returns its value and its vjp: a function that takes the derivative
-of the loss in that value and returns those in what the step was given. ``grid`` is a
+Each function of thresholds returns its value and its vjp, which takes the derivative of the
+loss in that value and returns those in what the function was given. ``grid`` is a
 `skdcf.ops.segments.Segments` with one segment per problem.
 """
 
@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 
 from ..ops.conformal import conformal_rank
 from ..ops.segments import Segments
-from ..ops.soft import log1mexp, neural_sort_step
+from ..ops.soft import log1mexp, neural_sort_and_gradient
 from ..ops.soft_grid import LARGEST, block_product
 
 
-class GridStep:
+class GridLoss:
     """Loss and gradient for one plan and level, in buffers that are used again.
 
     Parameters
@@ -81,8 +81,8 @@ class GridStep:
         true, log_valid, slope = self._sums(self._log_q(r, t))
         share = self.plan.false_share
         tau = relaxation.violation_temperature
-        V, valid_back = violation_step(log_valid, share, tau)
-        scores, scores_back = soft_supremum_step(
+        V, valid_back = violation_and_vjp(log_valid, share, tau)
+        scores, scores_back = soft_supremum_and_vjp(
             t,
             V,
             grid,
@@ -90,7 +90,7 @@ class GridStep:
             weight=relaxation.violation_weight,
         )
         bound, in_scores = self._bound(scores, calibration)
-        w, weights_back = gated_weights_step(
+        w, weights_back = gated_weights_and_vjp(
             t,
             bound,
             grid,
@@ -147,7 +147,7 @@ class GridStep:
             place = self.plan.problems_back[calibration]
         k = max(conformal_rank(len(place), self.alpha), 1)
         strength = self.relaxation.quantile_strength
-        bound, gradient = neural_sort_step(scores[place], k, strength)
+        bound, gradient = neural_sort_and_gradient(scores[place], k, strength)
         return bound, np.bincount(place, gradient, len(scores))
 
     def _share(self, prediction):
@@ -191,21 +191,21 @@ class GridStep:
         return g_r[plan.claims_back]
 
 
-def violation_step(log_valid, share, temperature):
+def violation_and_vjp(log_valid, share, temperature):
     """V, shape (n_thresholds,), of sums of log(1 - q): ``1 - exp(share sum / tau_s)``."""
     scale = share / temperature
     log_safe = log_valid * scale
     return -np.expm1(log_safe), lambda g: -g * np.exp(log_safe) * scale
 
 
-def soft_supremum_step(thresholds, violations, grid, sharpness, weight):
+def soft_supremum_and_vjp(thresholds, violations, grid, sharpness, weight):
     """Scores, shape (n_problems,), as `skdcf.ops.soft_grid.soft_supremum`.
 
     The derivatives of the logits sum to 0 in each problem, which leaves the ends with
     the same amount, of opposite signs.
     """
-    t, t_back = _minmax_step(thresholds, grid)
-    v, v_back = _minmax_step(violations, grid)
+    t, t_back = _minmax_and_vjp(thresholds, grid)
+    v, v_back = _minmax_and_vjp(violations, grid)
     w = grid.softmax(sharpness * (t - weight * v))
     scores = grid.reduce(np.add, w * thresholds)
 
@@ -217,7 +217,7 @@ def soft_supremum_step(thresholds, violations, grid, sharpness, weight):
     return scores, back
 
 
-def _minmax_step(values, grid):
+def _minmax_and_vjp(values, grid):
     """Scale each segment to [0, 1]; its ends hold minimum and maximum."""
     low = values[grid.first]
     width = values[grid.last] - low
@@ -236,7 +236,7 @@ def _minmax_step(values, grid):
     return scaled, back
 
 
-def gated_weights_step(thresholds, bound, grid, sharpness, temperature, shift):
+def gated_weights_and_vjp(thresholds, bound, grid, sharpness, temperature, shift):
     """w, shape (n_thresholds,), as `skdcf.ops.soft_grid.gated_weights`."""
     y = (bound - shift - thresholds) / temperature
     small = np.exp(-np.abs(y))

@@ -31,15 +31,15 @@ VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUN
 
 
 class CallError(RuntimeError):
-    """A call of a model that brought no usable reply, however often it was tried."""
+    """Error: a call of a model brought no usable reply, however often it was tried."""
 
 
 class EndpointError(CallError):
-    """No call can succeed: a wrong key, an unknown model, an endpoint that is down."""
+    """Error: no call can succeed, as with a wrong key or an endpoint that is down."""
 
 
 class UnreadableError(CallError):
-    """The endpoint answers, but not with what was asked for.
+    """Error: the endpoint answers, but not with what was asked for.
 
     ``text`` is the last reply.
     """
@@ -58,7 +58,7 @@ class RefusedError(PassingError):
 
 
 class Prompt(NamedTuple):
-    """What a model is told.
+    """A prompt, which tells a model what to do.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model said.
+    """A reply of a model.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Reply:
 
 @dataclass
 class Usage:
-    """What was spent.
+    """Numbers of calls and tokens that were spent.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class Usage:
         Parameters
         ----------
         reply : Reply
-            What a model said.
+            A reply of a model.
         cached : bool, default=False
             Whether it came from the cache.
         """
@@ -245,7 +245,7 @@ class Usage:
         ) / 1e6
 
     def needed(self) -> np.ndarray:
-        """Calls, tokens of prompts and of replies, from the cache or not.
+        """Numbers of calls, of tokens and of replies from the cache, in a line.
 
         Returns
         -------
@@ -264,12 +264,15 @@ class Usage:
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 _FENCE = re.compile(r"```[a-zA-Z]*\n?")
 _TRAILING_COMMA = re.compile(r",\s*(?=[}\]])")
-_LONGEST = 400_000  # characters of a reply that are read
-_MOST_STARTS = 200  # places where an object may begin
-_THOUGHT = "</think>"  # ends what some servers leave in the reply
-SHORT = 300  # characters of a server's message that are shown
-_REFUSED = (429, 529)  # a limit, or too much load: it holds for all calls
-_PASSING = (408, 409, 425)  # and all from 500 on
+_LONGEST = 400_000  # so many characters of a reply are read
+_MOST_STARTS = 200  # so many places of a reply are tried as the beginning of an object
+_THOUGHT = "</think>"  # ends the thoughts that some servers leave in the reply
+SHORT = 300  # so many characters of a server's message are shown
+_REFUSED = (
+    429,
+    529,
+)  # statuses of a limit or of too much load, which hold for all calls
+_PASSING = (408, 409, 425)  # statuses of faults that may pass; so may all from 500 on
 _HOPELESS = (401, 402, 403, 404)
 _FINISHED = ("stop", "length", "content_filter")
 _KINDS = {str: "string", int: "integer", float: "number"}
@@ -319,11 +322,11 @@ def read_object(text, kind):
     if name == "verdicts" and isinstance(rows := fields[name], list):
         verdicts = [{"verdict": r} if isinstance(r, str | bool) else r for r in rows]
         fields = {name: list(map(_plain_row, verdicts))}
-    try:  # control characters and half ones fit into no file
+    try:  # since no file can hold control characters and half ones
         raw = clean_json(json.dumps(fields, ensure_ascii=False))
         return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
     except ValueError as error:
-        faults: Any = error  # of pydantic, which lists what is wrong
+        faults: Any = error  # an error of pydantic, which lists what is wrong
         first, *more_errors = faults.errors(include_url=False, include_input=False)
     more_problems = f", and {len(more_errors)} more" if more_errors else ""
     raise ValueError(
@@ -358,7 +361,7 @@ def schema_of(kind: Any, n: int | None = None) -> dict[str, Any]:
     if get_origin(kind) is list:
         size = {} if n is None else {"minItems": n, "maxItems": n}
         return {"type": "array", "items": schema_of(get_args(kind)[0]), **size}
-    if rows := get_args(kind):  # of a row, or a text alone, which is not asked for
+    if rows := get_args(kind):  # a row, or a text alone, which is not asked for
         return schema_of(rows[0])
     properties = {field.name: schema_of(field.type, n) for field in fields(kind)}
     required = {"required": list(properties), "additionalProperties": False}
@@ -414,7 +417,7 @@ def _plain_row(row):
         return row
     if isinstance(word := row.get("verdict"), str | bool):
         row["verdict"] = plain_word(str(word))
-    for name in ("why", "span"):  # nothing is read from them that could be wrong
+    for name in ("why", "span"):  # which are left out where they are no text
         if not isinstance(row.get(name, ""), str):
             del row[name]
     return row
@@ -456,7 +459,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
     if any(row.claim is None for row in rows):
         if len(rows) != n or any(row.claim is not None for row in rows):
             raise ValueError(
-                f"rows lack the number of their claim, and are not {n} in all"
+                f"rows do not say which claim they are about, and there are not {n} of them"
             )
         for v, row in enumerate(rows, 1):
             row.claim = v

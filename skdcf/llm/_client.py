@@ -1,4 +1,4 @@
-"""Where models are, as a value that holds no key, and what all steps that ask them share."""
+"""The client, which says where models are and holds no key, and what all steps share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
 #: What the parameters that all steps have may be.
 COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
-_LOCK = threading.Lock()  # while an engine is made
+_LOCK = threading.Lock()  # held while an engine is made
 _SECRET_WORDS = ("key", "token", "secret", "password", "sig", "auth")
 _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprobs"}
 
@@ -136,7 +136,7 @@ class ChatClient(Settings):
         "prices": [tuple, list, None],
         "confirm_above": [_AMOUNT, None],
     }
-    _engine = cast(Any, None)  # and the settings that it was made with
+    _engine = cast(Any, None)  # with the settings that it was made with
 
     base_url: str | None = None
     _: KW_ONLY
@@ -186,7 +186,7 @@ class ChatClient(Settings):
         return unit, limit if self.confirm_above is None else self.confirm_above
 
     def _submit(self, items, work, model, *, show=False, dry=False):
-        """Begin ``work(chat, item)`` for each item; a future of results and usage.
+        """Begin ``work(chat, item)`` for each item, and return a future of results and usage.
 
         With ``show`` the progress is shown, and with ``dry`` the cache alone answers.
         """
@@ -206,7 +206,7 @@ class ChatClient(Settings):
                 pass
             return future.result()
         finally:
-            future.cancel()  # where the wait was interrupted, as by Ctrl-C
+            future.cancel()  # if the wait was interrupted, as by Ctrl-C
 
     def spent(self) -> calls.Usage:
         """What all runs have cost since the connections were opened.
@@ -284,7 +284,7 @@ def finish(work: Any) -> Any:
 
 
 def as_client(client: Any) -> ChatClient:
-    """What the caller gave for a client, as a ChatClient.
+    """A ChatClient of whatever the caller passed for a client.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def _check_url(url):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Calls and tokens that a run will need, about.
+    """About how many calls and tokens a run will need.
 
     Parameters
     ----------
@@ -402,8 +402,8 @@ class Step(Settings):
 
     _prompt_name: ClassVar[str] = ""
     _reply: ClassVar[Any]
-    _written: ClassVar[int] = 37  # tokens that a reply has for each claim
-    per = "answer"  # what has a call of its own: answer, claim or alternative
+    _written: ClassVar[int] = 37  # so many tokens has a reply for each claim
+    per = "answer"  # each of these has a call of its own: answer, claim or alternative
     _parameter_constraints = COMMON
 
     prompt: str | Path | None = None
@@ -432,7 +432,7 @@ class Step(Settings):
         return await chat.ask(self.wording(), question, read, schema=schema)
 
     def _expect(self, shared, answer, n_claims, n_others):
-        """About the calls, tokens of prompts and of replies on a problem.
+        """Estimate calls, tokens of prompts and tokens of replies for a problem.
 
         Its sizes are the tokens of what all calls show and of the answer, and the numbers
         of claims and of other answers.

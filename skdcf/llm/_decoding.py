@@ -21,8 +21,12 @@ _PIECE = re.compile(
     r"""(?s)'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[{}\[\]()]|,(?=\s*[}\])])|\b[A-Z]\w+"""
 )
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
-_BRACKETS = {"(": "[", ")": "]", ",": ""}  # of tuples, and a comma before the end
-_MOST_PIECES = 20_000  # strings and brackets of one literal
+_BRACKETS = {
+    "(": "[",
+    ")": "]",
+    ",": "",
+}  # a tuple becomes a list, and a comma before its end goes
+_MOST_PIECES = 20_000  # so many strings and brackets of one literal are read
 
 
 def texts_in(value: Any) -> Iterator[str]:
@@ -63,7 +67,7 @@ def mend_backslashes(text: str, shown: str) -> str:
     commands = set(_COMMAND.findall(shown))
 
     def mend(match):
-        if match[1] == "/":  # the same with a backslash and without one
+        if match[1] == "/":  # which means the same with a backslash and without one
             return "/"
         return match[0] if _is_escape(match[1], commands) else "\\" + match[0]
 
@@ -107,14 +111,14 @@ def join_stream(body: bytes) -> dict[str, Any]:
             reason = choice.get("finish_reason") or joined.get("finish_reason")
             joined["finish_reason"] = reason
     if joined.get("finish_reason") is None:
-        raise ValueError("a stream without its end")
+        raise ValueError("the stream of the reply has no end")
     choice = {"message": {"content": text}, "logprobs": {"content": logprobs}}
     choice["finish_reason"] = joined["finish_reason"]
     return {"choices": [choice], "usage": joined["usage"]}
 
 
 def read_literal(text: str, start: int) -> tuple[dict[str, Any], int]:
-    """The dictionary of Python that begins at a place, as JSON would give it, and its end.
+    """Read the dictionary of Python that begins at a place, as JSON would, and find its end.
 
     ValueError where there is none.
     """
@@ -130,7 +134,9 @@ def read_literal(text: str, start: int) -> tuple[dict[str, Any], int]:
     try:
         return json.loads("".join(written)), end
     except RecursionError as error:
-        raise ValueError("it is no literal of Python") from error
+        raise ValueError(
+            "what begins like a dictionary is no literal of Python"
+        ) from error
 
 
 def _as_json(piece):

@@ -27,7 +27,7 @@ from ._steps import (
 )
 
 _MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
-_MOST_OUTSIDE = 0.2  # share of an answer that may be in no claim without a flag
+_MOST_OUTSIDE = 0.2  # this share of an answer may be in no claim without a flag
 
 
 class Answer(NamedTuple):
@@ -60,7 +60,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Extraction:
-    """What became of one answer.
+    """The extraction of one answer, and how it went.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Extraction:
 
 
 def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
-    """What the caller gave, as answers; ValueError names what is none.
+    """Read what the caller passed as answers; ValueError names an item that is none.
 
     With ``ask``, an answer may be missing, and an item may be a question alone.
     """
@@ -89,7 +89,7 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
 
 
 def _read_answer(i, item, ask):
-    """All that could be wrong is found before the first call."""
+    """Read the items, so that all that could be wrong is found before the first call."""
     names = Answer._fields
     if isinstance(item, str) and ask:
         item = {"problem": item}
@@ -113,7 +113,7 @@ def _read_answer(i, item, ask):
 
 
 def _checked(ask, group, answer, id, context, **others):
-    """An answer whose parts are what they have to be."""
+    """Make an answer, of which every value is what it has to be."""
     context = (context,) if isinstance(context, str) else context
     graph = ReasoningGraph(None, (), claims=(), context=context, **others)
     if not isinstance(id, str | int | None) or isinstance(id, bool):
@@ -203,11 +203,13 @@ def _stated(graph):
     return answer, stated
 
 
-_FIRST = 20  # answers from which the cost of the others is learnt
-_FEW = 5  # and from which it is, before somebody is asked
-_UNDERRATED = 20  # times that an estimate may be too low without being looked at again
-_TOKENS_OF_ANSWER = 300  # where the model writes it, about
-_TOKENS_OF_CLAIM = 40  # of the answer, about
+_FIRST = 20  # so many answers tell what the others cost
+_FEW = 5  # so many tell it before somebody is asked to agree
+_UNDERRATED = (
+    20  # an estimate may be so many times too low before it is looked at again
+)
+_TOKENS_OF_ANSWER = 300  # about so many, where the model writes the answer
+_TOKENS_OF_CLAIM = 40  # about so many tokens of the answer make a claim
 
 
 @dataclass(eq=False, repr=False)
@@ -448,7 +450,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return GraphBatch.from_graphs(enriched)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
-        """About what a run will cost; nothing is called.
+        """Estimate what a run will cost; nothing is called.
 
         Parameters
         ----------
@@ -476,7 +478,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return [name for names, _ in self._columns() for name in names]
 
     def steps(self) -> dict[str, Any]:
-        """All steps by name, defaults spelt out.
+        """List all steps by name, also those that are defaults.
 
         Returns
         -------
@@ -489,7 +491,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return {name: step for name, step in named.items() if step is not None}
 
     def describe(self) -> dict[str, Any]:
-        """With which models and prompts graphs are made, and no address.
+        """Describe the models and prompts with which graphs are made, without addresses.
 
         Returns
         -------

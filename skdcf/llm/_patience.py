@@ -20,9 +20,7 @@ from ._calls import EndpointError, PassingError, RefusedError
 
 #: Seconds that a server may ask for before a call is given up.
 LONGEST_WAIT = 120.0
-_LONGEST_GUESS = (
-    60.0  # seconds that are waited where a server only says when all is free
-)
+_LONGEST_GUESS = 60.0  # wait so many seconds where a server only says when all is free
 _PATIENCE = 600.0  # seconds without any success in which refusals are no attempts
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
@@ -36,7 +34,7 @@ T = TypeVar("T")
 
 
 class Slots:
-    """Calls in flight: at most so many, and half as many after one of several took too long."""
+    """Limit the calls in flight, and halve the limit after one of several took too long."""
 
     def __init__(self, most: int):
         self.most = most
@@ -76,7 +74,9 @@ class Slots:
         await self.__aexit__()
         try:
             await self.__aenter__()
-        except BaseException:  # it is cancelled, and gives back a place that it has not
+        except (
+            BaseException
+        ):  # the call is cancelled, and will give back a place that it does not have
             self._n_busy += 1
             self._n_to_close += 1
             raise
@@ -94,7 +94,7 @@ class RateLimit:
     def __init__(self, back_off: Callable[[int], float]):
         self._back_off = back_off
         self._resume = 0.0
-        self._n_refused = 0  # in a row
+        self._n_refused = 0  # so often in a row
         self._refused_since = 0.0
         self._succeeded = -math.inf
         self._first = asyncio.Lock()

@@ -134,7 +134,7 @@ class MergedText(NamedTuple):
 
 
 def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
-    """The claims as they stand, one after the other: no model, nothing added.
+    """Join the claims as they stand, one after the other, without a model.
 
     The only text for which a filter's promise holds.
 
@@ -251,7 +251,7 @@ class Merge(Step):
 
 
 async def _at_once(function, *arguments):
-    """What a function returns."""
+    """The text that a function of the caller returns."""
     return function(*arguments)
 
 
@@ -599,11 +599,11 @@ class ConformalFactualityPipeline(Settings):
             One per problem, in their order.
         """
         items = self._read(problems, answers, alpha)
-        beside = asyncio.to_thread  # other tasks go on while the filter decides
+        beside = asyncio.to_thread  # so that other tasks go on while the filter decides
         return await self._answering(items, alpha, ChatClient._later, beside)
 
     def _read(self, problems, answers, alpha):
-        """All that could be wrong is found before the first call."""
+        """Read the items, so that all that could be wrong is found before the first call."""
         check_is_fitted(self, "filter_")
         self.extractor.validate()
         if alpha is not None:
@@ -623,7 +623,9 @@ class ConformalFactualityPipeline(Settings):
         if not hasattr(filter, "origin_"):
             return extraction
         for value in map(_read_json, filter.origin_.get("extraction", ())):
-            if with_log_odds(value, True) == extraction:  # missing ones may miss again
+            if (
+                with_log_odds(value, True) == extraction
+            ):  # where log odds are missing, they may miss again
                 extraction = value
         expected = []
         for item in items:
@@ -639,7 +641,7 @@ class ConformalFactualityPipeline(Settings):
             )
         batch = GraphBatch.from_graphs(expected)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they come when the claims are there
+            warnings.simplefilter("ignore")  # warnings come when the claims are there
             compare_origin(filter, origin_of(filter, batch, labelled=False))
         return extraction
 

@@ -32,19 +32,21 @@ from ._decoding import mend_backslashes, texts_in
 from ._patience import Slots
 
 _MOST_ASKS = 3
-_WARMER = 0.3  # by which the temperature rises with each asking, up to 1
-_WARMEST = 1.0  # unless the first call was warmer
-_MOST_CHARACTERS = 6  # of a prompt for each token that its server counts
-_FEWEST_TOKENS = 256  # below it a server counts nothing, or only what it had not cached
+_WARMER = 0.3  # the temperature rises by this with each asking, up to 1
+_WARMEST = 1.0  # the highest temperature, unless the first call was warmer
+_MOST_CHARACTERS = 6  # so many of a prompt make a token that its server counts
+_FEWEST_TOKENS = (
+    256  # below this, a server may have counted only what it had not cached
+)
 CUT_PROMPT = (
     "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
     "the length of its context"
 )
-_SHOWN_BACK = 4000  # characters of a reply that could not be read
+_SHOWN_BACK = 4000  # so many characters of a reply that could not be read
 _LOG = logging.getLogger("skdcf.llm")
 
 
-_BUSY_SECONDS = 60  # for which another program may hold the file of the cache
+_BUSY_SECONDS = 60  # another program may hold the file of the cache for so long
 _TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
 prompt TEXT NOT NULL, time REAL NOT NULL)"""
@@ -96,7 +98,7 @@ class ReplyCache:
         self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def purge(self, seconds: float) -> int:
-        """Remove replies that are older, from the disk as well; how many there were."""
+        """Remove older replies, from the disk as well, and count them."""
         query = "DELETE FROM replies WHERE time <= ?"
         count = self._db.execute(query, (time.time() - seconds,)).rowcount
         self._db.execute("VACUUM")
@@ -125,8 +127,10 @@ class Engine:
         self.in_flight = in_flight
         self.slots = Slots(in_flight)
         self.transport.slots = self.slots
-        self.conversations: dict[str, _Conversation] = {}  # by the digest of their call
-        self.usage = Usage()  # of all runs
+        self.conversations: dict[
+            str, _Conversation
+        ] = {}  # each by the digest of its call
+        self.usage = Usage()  # sum over all runs
         self._warned = set()
         self.process = os.getpid()
         self._loop = asyncio.new_event_loop()
@@ -144,7 +148,7 @@ class Engine:
             warn(text, SettingWarning)
 
     def submit(self, work):
-        """Start work in the loop; a future of `concurrent.futures`."""
+        """Start work in the loop, and return a future of `concurrent.futures`."""
         if threading.current_thread() is self._thread:
             work.close()
             raise ValueError("a client's function cannot wait for the same client")
@@ -180,7 +184,7 @@ class Session:
         self._dry = dry
         self._known = {} if engine.cache is None else engine.cache
         self.usage = Usage()
-        self._errors = []  # of the calls since the last one that succeeded
+        self._errors = []  # errors since the last call that succeeded
 
     async def ask(self, call, read, again, *, usage, allowance):
         """What ``read`` makes of the reply to a call, from the cache where it is known.
@@ -194,7 +198,9 @@ class Session:
         key = call.key(engine.transport.identity)
         stored = self._known.get(key)
         if stored is not None:
-            with suppress(ValueError, TypeError):  # unreadable: it is asked for again
+            with suppress(
+                ValueError, TypeError
+            ):  # a reply that cannot be read is asked for again
                 reply = Reply(**json.loads(stored[0]))
                 value = read(reply)
                 usage.add(reply, cached=True)
@@ -217,7 +223,7 @@ class Session:
             conversation.n_waiting -= 1
             if not conversation.n_waiting:
                 del engine.conversations[key]
-                conversation.task.cancel()  # does nothing to one that has ended
+                conversation.task.cancel()  # which does nothing to a task that has ended
             if conversation.task.done() or not conversation.n_waiting:
                 usage += conversation.usage
                 conversation.usage = Usage()
@@ -290,7 +296,7 @@ class Allowance:
     n_begun: int = 0
 
     def take(self) -> None:
-        """Count a call; CallError where there is none left."""
+        """Count a call; CallError if no more are allowed."""
         if self.most is not None and self.n_begun >= self.most:
             raise CallError(
                 f"{self.n_begun} calls were made for it, and no problem may have more: raise "
@@ -350,8 +356,8 @@ class Chat:
 
 
 def _vary(call, first, number):
-    """A call that is made again, with other chances: some models see no complaint."""
-    if call.seed != first.seed:  # whoever made it has varied it
+    """The call once more, with another seed or temperature, as some models ignore a complaint."""
+    if call.seed != first.seed:  # as whoever made the call has varied it
         return call
     seed = None if call.seed is None else call.seed + number
     warmest = max(call.temperature, _WARMEST)

@@ -52,7 +52,7 @@ _NO_ODDS = (
     "judge_log_odds is missing: ask for none (log_odds=False, or --no-log-odds), or use an "
     "endpoint that has them"
 )
-_LONGEST_REFUSAL = 400  # characters; what goes on for longer says something
+_LONGEST_REFUSAL = 400  # characters; a longer text says something
 REPAIRED = "graph repaired: edges to later claims, unknown ones and loops left out"
 CHAINED = "graph unreadable: every claim builds on the one before it"
 CUT_OFF = "the answer was cut off at the greatest length of a reply"
@@ -62,7 +62,10 @@ _RATED = (
 )
 #: The largest value of each rating; the smallest is 0.
 _RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
-_OF_FUNCTIONS = "skdcf.edges", "skdcf.llm"  # whose functions a description may name
+_OF_FUNCTIONS = (
+    "skdcf.edges",
+    "skdcf.llm",
+)  # modules whose functions a description may name
 
 
 class Claim(str):
@@ -130,7 +133,7 @@ class Decompose(Step):
 
 
 def _halves(answer):
-    """An answer in two, at the end of the line or sentence that is nearest its middle."""
+    """Cut an answer in two at the end of the line or sentence that is nearest its middle."""
     text = answer.strip()
     ends = [m.end() for m in calls.SENTENCE.finditer(text)][:-1]
     middle = min(ends, key=lambda end: abs(2 * end - len(text)), default=None)
@@ -574,7 +577,7 @@ class Verify(Step):
         return table[:, : len(self.names)]
 
     async def _judge(self, chat, graph, v):
-        """Verdict and log odds of one claim, or of all."""
+        """Ask for verdict and log odds of one claim, or of all."""
         n = graph.n_claims
         kind = self._reply if v is None else calls.Verdict
         question = self._question(graph, v)
@@ -626,7 +629,9 @@ def describe(step: Any) -> dict[str, Any]:
 def rebuild(described: dict[str, Any]) -> Any:
     """Inverse of `describe`, for what is in this package; ValueError otherwise."""
     settings = dict(described)
-    if settings.get("log_odds") == "missing":  # they were asked for, and did not come
+    if (
+        settings.get("log_odds") == "missing"
+    ):  # log odds were asked for, and did not come
         settings["log_odds"] = True
     full_name = settings.get("function") or f"skdcf.llm.{settings.pop('step')}"
     module, _, name = full_name.rpartition(".")

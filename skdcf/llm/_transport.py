@@ -28,8 +28,8 @@ from ._patience import LONGEST_WAIT, RateLimit, read_wait
 
 #: What llama.cpp says of a reply that its own parser cannot read.
 _MALFORMED = "produced output that does not match the expected"
-_MOST_BYTES = 32 * 2**20  # of one reply
-_MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
+_MOST_BYTES = 32 * 2**20  # bytes of one reply
+_MOST_OF_ERROR = 64 * 2**10  # so many bytes of an error are read
 #: What not every model takes, and words by which a refusal speaks of it.
 _OPTIONAL = {
     "system": ("system role", "system message", "role 'system'", 'role "system"'),
@@ -39,7 +39,7 @@ _OPTIONAL = {
     "temperature": ("temperature",),
     "seed": ("seed",),
 }
-_SHORTEST_SECRET = 8  # letters; "none" and the like, for servers without keys, are none
+_SHORTEST_SECRET = 8  # letters of a key; shorter ones, such as "none", stand for no key
 
 
 class FunctionTransport:
@@ -52,12 +52,14 @@ class FunctionTransport:
         module = getattr(function, "__module__", "")
         named: Mapping[str, inspect.Parameter] = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
-        with suppress(ValueError):  # of a function that is not written in Python
+        with suppress(
+            ValueError
+        ):  # which a function that is not written in Python may raise
             named = inspect.signature(function).parameters
         self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
 
     async def complete(self, call, usage):
-        """What the function returns: a text or a Reply, at once or to be awaited."""
+        """Call the function, which returns a text or a Reply, at once or to be awaited."""
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
         out = self._function(_messages_of(call), **options)
@@ -69,7 +71,7 @@ class FunctionTransport:
         return Reply(out) if isinstance(out, str) else out
 
     async def close(self):
-        """Nothing to close."""
+        """Do nothing, as there is nothing to close."""
 
 
 class Endpoint:
@@ -87,7 +89,7 @@ class Endpoint:
         #: What was left out with a warning, since the endpoint refuses it.
         self.warned_of = set()
         self._limit = RateLimit(lambda n: _back_off(n))
-        self.slots: Any = None  # of the engine, which bounds all calls
+        self.slots: Any = None  # slots of the engine, which bounds all calls
         self._client: Any = None
 
     def _connect(self):
@@ -127,7 +129,7 @@ class Endpoint:
         return True
 
     def mask(self, text):
-        """A text without keys, also where JSON escapes letters of them."""
+        """Mask the keys in a text, also where JSON escapes letters of them."""
         plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
         plain = re.sub(r'\\(["\\/])', r"\1", plain)
         masked = self._secrets.sub("***", plain)
@@ -194,7 +196,7 @@ class Endpoint:
             _fall_back(begin, name, len(ways[name]) - len(left[name]), message.lower())
 
     async def _send(self, body):
-        """Status, body and headers of one request."""
+        """Send one request, and return status, body and headers."""
         self._client.cookies.clear()
         route = self._url.path.rstrip("/") + "/chat/completions"
         url = self._url._replace(path=route).geturl()
@@ -204,7 +206,7 @@ class Endpoint:
         try:
             async with asyncio.timeout(self._settings["timeout"]), stream as response:
                 return await _read(response)
-        except Exception as error:  # of whichever HTTP library the client uses
+        except Exception as error:  # from whichever HTTP library the client uses
             problem = f"{type(error).__name__} ({str(error)[: calls.SHORT]})"
             is_slow = isinstance(error, TimeoutError)
         # Outside of "except": the client's errors hold the request with its key.
@@ -276,7 +278,7 @@ def _refused(status, body, message, left):
     with suppress(*calls.ODD):
         named = json.loads(body)["error"]["param"]
         message = named.lower() if isinstance(named, str) and named else message
-    if status >= 500:  # may pass, but for what a template of the server says
+    if status >= 500:  # which may pass, unless a template of the server says it
         left &= {"system"}
     for name, words in _OPTIONAL.items():
         if name in left and any(word in message for word in words):

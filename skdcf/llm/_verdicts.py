@@ -12,8 +12,8 @@ import numpy as np
 if TYPE_CHECKING:
     from ._calls import Reply
 
-_CERTAIN = 14.0  # log odds beyond which probabilities are rounding
-_AROUND = " .!*_`'\""  # what stands around a word
+_CERTAIN = 14.0  # beyond these log odds, probabilities are mere rounding
+_AROUND = " .!*_`'\""  # characters that may stand around a word
 #: Pairs of words that say true and false.
 _PAIRS = (
     ("true", "false"),
@@ -94,7 +94,7 @@ def read_prose(sentences: Sequence[str], shown: str) -> str | None:
 
 
 def _agreed(words):
-    """The one verdict that words say; None where they differ."""
+    """The verdict that all of several words say; None where they differ."""
     verdicts = {plain_word(word) for word in words}
     return verdicts.pop() if len(verdicts) == 1 else None
 

@@ -134,10 +134,14 @@ class GridRelaxation(Relaxation):
             "validation": {None: _VALIDATION},
         }
         if dataset not in tables:
-            raise ValueError(f"dataset is {dataset!r}: it is one of {list(tables)}")
+            raise ValueError(
+                f"dataset is {dataset!r}, but must be one of {list(tables)}"
+            )
         rows = tables[dataset]
         if alpha not in rows:
-            raise ValueError(f"no row for alpha = {alpha!r}; there are {list(rows)}")
+            raise ValueError(
+                f"the paper has no settings for alpha = {alpha!r}, only for {list(rows)}"
+            )
         return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
 
     def validate(self) -> None:

@@ -189,7 +189,7 @@ def test_conformal_factuality_counts(data_home, subset, expected):
     ],
 )
 def test_felm_counts(data_home, domains, expected):
-    data = fetch_felm(domains, data_home=data_home)
+    data = fetch_felm(domains=domains, data_home=data_home)
     assert counts(data) == expected
     assert data.graphs.features is None
 
@@ -1053,7 +1053,7 @@ def test_a_file_known_by_its_git_blob(place, monkeypatch):
     blob = hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
     source = Source("http://127.0.0.1:9/none", blob)
     monkeypatch.setitem(SOURCES, "mr_ben/logic.json", source)
-    data = fetch_mr_ben("logic", data_home=home, download_if_missing=False)
+    data = fetch_mr_ben(subjects="logic", data_home=home, download_if_missing=False)
     about = {"model": "a", "subject": "logic", "topic": "s", "group": text_code("Why?")}
     assert data.metadata == [about]
     (home / "mr_ben/logic.json").write_bytes(content + b" ")

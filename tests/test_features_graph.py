@@ -314,7 +314,7 @@ def test_paper_features_unknown_name():
 def test_lexicon(question, topic):
     for text in (question, question.upper(), question.replace(" ", "\n\n")):
         graph = ReasoningGraph(None, [], claims=["a", "b"], problem=text)
-        flags = DomainIndicators([topic]).fit_transform([graph]).features
+        flags = DomainIndicators(domains=[topic]).fit_transform([graph]).features
         np.testing.assert_array_equal(flags, [[1.0], [1.0]])
     plain = graph.replace(problem="Was it raining?")
     assert not DomainIndicators().fit_transform([plain]).features.any()

@@ -539,6 +539,17 @@ def test_passage_notes_seconds_and_guideline(tmp_path, browser):
         LabelServer(store, "ann", meaning="nice")
 
 
+def test_labels_that_came_with_the_problems_are_shown_only_if_asked_for(
+    graphs, tmp_path
+):
+    labels = [np.arange(graph.n_claims) % 2 for graph in graphs]
+    store = LabelStore(graphs, tmp_path / "known.journal", labels)
+    for show, expected in ((False, [None] * 3), (True, [y.tolist() for y in labels])):
+        with LabelServer(store, "ann", show_known=show) as server:
+            rows = server.problems()["problems"]
+        assert [row["known"] for row in rows] == expected
+
+
 def test_mathematics_is_drawn_and_stays_harmless(tmp_path, browser):
     pytest.importorskip("latex2mathml")
     claims = [

@@ -30,6 +30,7 @@ from skdcf.llm import (
     EndpointError,
     Reply,
     SampleAnswers,
+    Usage,
 )
 from skdcf.llm import _transport as transport_module
 
@@ -710,3 +711,22 @@ def test_a_cache_that_another_program_is_making_is_waited_for(tmp_path):
     assert len(calls) == 1  # the second one comes from the cache
     client.close()
     other.close()
+
+
+def test_what_comes_from_the_cache_is_counted_apart_and_costs_nothing():
+    usage = Usage()
+    reply = Reply("yes", prompt_tokens=10, completion_tokens=3)
+    usage.add(reply)
+    usage.add(reply, cached=True)
+    usage.add(reply, cached=True)
+    expected = Usage(
+        calls=1,
+        cached=2,
+        prompt_tokens=10,
+        completion_tokens=3,
+        cached_prompt_tokens=20,
+        cached_completion_tokens=6,
+    )
+    assert usage == expected
+    assert usage.cost((1e6, 1e6)) == 13
+    assert usage.needed().tolist() == [3, 30, 9]

@@ -131,7 +131,9 @@ def test_mistakes_of_the_reviewer_cost_no_more_than_is_printed(reviewed):
             review.told(check.problem, check.claim, word(int(passes)))
         new_errors.append(int((holds_false(review.masks(), y) & ~before).sum()))
         bounds.append(0.1 * n_false_asked)
-        share = float(review.describe(0.1).split("adds at most ")[1].split(" ")[0])
+        share = float(
+            review.describe(error_rate=0.1).split("adds at most ")[1].split(" ")[0]
+        )
         assert share * len(graphs) == pytest.approx(0.1 * n_false_asked, rel=0.35)
     error = np.std(new_errors, ddof=1) / np.sqrt(30)
     assert np.mean(new_errors) <= np.mean(bounds) + 3 * error

@@ -245,7 +245,7 @@ class Usage:
         ) / 1e6
 
     def needed(self) -> np.ndarray:
-        """Numbers of calls, of tokens and of replies from the cache, in a line.
+        """Count calls, tokens of prompts and tokens of replies, with those from the cache.
 
         Returns
         -------

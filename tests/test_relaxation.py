@@ -333,9 +333,9 @@ def test_settings_of_the_paper(data_home):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("math", 0.2), r"alpha = 0.2; there are \[0.03"),
+        (("math", 0.2), r"alpha = 0.2, only for \[0.03"),
         (("nq", 0.05), "dataset is 'nq'"),
-        (("validation", 0.05), "alpha = 0.05; there are \\[None"),
+        (("validation", 0.05), "alpha = 0.05, only for \\[None"),
     ],
 )
 def test_settings_that_are_not_in_the_paper(args, message):

@@ -1,4 +1,4 @@
-"""Layer 0: what is checked in many places, in one wording.
+"""Checks that many places need, in one wording.
 
 All of these raise ValueError with the name of what is wrong, the value and the bound.
 """
@@ -19,7 +19,7 @@ _BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
 
 
 def import_extra(module: str, extra: str) -> Any:
-    """Import a module of a package that only an extra installs; where it is not there, say so."""
+    """Import a module of a package that only an extra installs, or say how to install it."""
     package = module.partition(".")[0]
     try:
         return import_module(module)
@@ -175,7 +175,7 @@ def warn(message, category):
 
 
 def versions():
-    """The versions by which it is told whether something was made by another one."""
+    """The versions that tell whether another one made a file or a pickle."""
     import sklearn
 
     from ._version import __version__

@@ -1,4 +1,4 @@
-"""Layer 0: problems as drawings, and as HTML around them.
+"""Problems as drawings, and as HTML around them.
 
 A layered drawing: every claim stands in a row below all its parents, and no row is too
 wide. An edge that passes a row gets a place of its own there, as if it were a claim, so
@@ -24,18 +24,18 @@ import numpy as np
 from ._html import card, escape, folded
 
 RADIUS = 12
-SPACING = 40  # between two claims of a row
+SPACING = 40  # space between two claims of a row
 MARGIN = 20
-TALL, LOW = 50, 37  # between two rows: in small drawings, and at least
-HEIGHT = 950  # large drawings try to keep to it
-CLEAR = 4  # between a claim and where edges may turn
+TALL, LOW = 50, 37  # space between two rows in small drawings, and at least
+HEIGHT = 950  # height that large drawings try to keep to
+CLEAR = 4  # space between a claim and where edges may turn
 WIDEST = 8  # claims in one row
 TURNS = 12
-CLAIM, TRUNK = 0.5, 0.22  # half of the width that each needs
+CLAIM, TRUNK = 0.5, 0.22  # half of the width that a claim and a trunk need
 
 
 class Layout:
-    """Places of the claims and courses of the edges.
+    """A layout: places of the claims and courses of the edges.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def _rows(n_claims, edges, widest):
 
 
 def _with_trunks(row, edges):
-    """Rows of claims and trunks, links between adjacent rows, and what edges pass."""
+    """Make rows of claims and trunks, links between adjacent rows, and the course of each edge."""
     passed = []
     trunk = {}
     for parent, child in edges:
@@ -151,7 +151,7 @@ def _with_trunks(row, edges):
 
 
 def _turns(rows, links, turn):
-    """Rows in turn, down or up, with the links to each item from the row before it."""
+    """Yield the rows in turn, down or up, with the links to each item from the row before it."""
     down = turn % 2 == 0
     return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
 
@@ -165,7 +165,7 @@ def _wanted(at, links):
 
 
 def _ordered(rows, links, n_items):
-    """Rows in an order with few crossings: each item at the mean of its neighbours."""
+    """Order the rows with few crossings: each item lies at the mean of its neighbours."""
     place = np.empty(n_items)
     fewest = np.inf
     for row in rows:
@@ -193,7 +193,9 @@ def _crossings(place, links, rows):
 
 def _places(rows, links, half):
     """The x of each item: near its neighbours, in the order of its row."""
-    from scipy.optimize import isotonic_regression  # half a second, for drawings only
+    from scipy.optimize import (
+        isotonic_regression,
+    )  # takes half a second, for drawings only
 
     x = np.zeros(len(half))
     gap = np.zeros(len(half))
@@ -232,7 +234,7 @@ MARKS = {1: "", 0: "false", -1: "not judged"}  # drawn at the corner of a claim
 
 
 class Shown(NamedTuple):
-    """Look and mark of one claim."""
+    """Choose look and mark of one claim."""
 
     look: Look
     mark: str
@@ -245,7 +247,7 @@ class Shown(NamedTuple):
 
 
 def shown_of(n_claims, kept, labels):
-    """Look and mark of each claim.
+    """Choose look and mark of each claim.
 
     Parameters
     ----------
@@ -308,7 +310,7 @@ def draw_claim(pen, place, number, shown):
 
 
 class SvgPen:
-    """Collects SVG elements without scripts, styles or names.
+    """A pen that collects SVG elements without scripts, styles or names.
 
     Everything is an attribute, because pages that strip styles keep those, and nothing is
     referred to by a name, because two drawings may stand in one page.
@@ -353,7 +355,7 @@ class SvgPen:
         )
 
     def element(self, width, height, attributes):
-        """All that was drawn, as one SVG element."""
+        """Put all that was drawn into one SVG element."""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" {attributes}>'
@@ -395,7 +397,7 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     return pen.element(layout.width, layout.height, label)
 
 
-CLAIMS_DRAWN = 150  # in one problem; more make no readable drawing
+CLAIMS_DRAWN = 150  # claims in one problem; more make no readable drawing
 CLAIMS_LISTED = 400
 PROBLEMS_LISTED = 5
 

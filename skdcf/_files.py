@@ -1,4 +1,4 @@
-"""Layer 0: files that are there as a whole or not at all, and JSON Lines as objects.
+"""Files that are there as a whole or not at all, and JSON Lines as objects.
 
 This is the only place that reads JSON Lines.
 """
@@ -83,7 +83,7 @@ def write_text(path, lines):
         The same path.
     """
     with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
-        if str(path).endswith(".gz"):  # without a name and a time inside
+        if str(path).endswith(".gz"):  # which holds no name and no time
             file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
         file.writelines(f"{line}\n".encode() for line in lines)
     return Path(path)
@@ -97,7 +97,7 @@ def _new_draft(path):
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR
         lock = os.open(draft, flags, 0o600 if old else 0o666)
         if fcntl is not None:
-            with contextlib.suppress(OSError):  # a file system without locks
+            with contextlib.suppress(OSError):  # some file systems have no locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if not os.fstat(lock).st_nlink:  # another process took it for abandoned
                 os.close(lock)
@@ -217,7 +217,7 @@ def follow_journal(path, take, start):
     return start + len(whole)
 
 
-_APPENDING = threading.Lock()  # half a line is taken back before another one follows
+_APPENDING = threading.Lock()  # half a line is removed before another one follows
 
 
 def append_journal(path, entry, *, sync=True):
@@ -306,7 +306,7 @@ def is_plain(path):
 @contextlib.contextmanager
 def _opened(path, start):
     """The lines of a file, or of a stream that somebody else opened and will close."""
-    path = getattr(path, "buffer", path)  # standard input is text
+    path = getattr(path, "buffer", path)  # standard input was opened as text
     with contextlib.ExitStack() as stack:
         file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
         if isinstance(file, io.TextIOBase):

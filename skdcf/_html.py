@@ -1,4 +1,4 @@
-"""Layer 0: tables, as text and in HTML, and all that pages are made of.
+"""Tables as text and in HTML, and all that pages are made of.
 
 Reports print as tables, in a terminal and in a notebook. Every text that comes from
 outside is escaped here, and nowhere else.
@@ -90,7 +90,7 @@ font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
 
 
 def escape(text):
-    """Any text as harmless HTML: no markup, no attribute, nothing that is not seen."""
+    """Any text as harmless HTML, without markup, attributes or hidden characters."""
     return escape_markup(printable(text, "\n\t"), quote=True)
 
 
@@ -239,9 +239,8 @@ _MINUS_ZERO = re.compile(r"-(0(?:\.0+)?)(?![\d.])")
 
 def _cell(form, row):
     text = printable(form(row) if callable(form) else form.format_map(row))
-    text = _MINUS_ZERO.sub(
-        r"\1", text.replace(" +- nan", "")
-    )  # no error of one question
+    # One question has no standard error.
+    text = _MINUS_ZERO.sub(r"\1", text.replace(" +- nan", ""))
     unknown = not _is_text(form) and text.strip().startswith(("nan", "+nan"))
     return "-" if unknown else text
 

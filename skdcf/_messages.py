@@ -1,4 +1,4 @@
-"""Layer 0: what a message of the package says to a reader who does not write Python.
+"""Messages of the package in words for readers who do not write Python.
 
 Messages say what to do in Python. ``messages.toml`` has the same words for the program, and
 for who sends requests to the service.

@@ -1,4 +1,4 @@
-"""Layer 0: parameters of estimators, declared as scikit-learn declares its own."""
+"""Parameters of estimators, declared as scikit-learn declares its own."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -10,9 +10,9 @@ from sklearn.utils import _param_validation
 from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 
-if TYPE_CHECKING:  # a base that checkers know, so that they check constructors as well
+if TYPE_CHECKING:  # type checkers know this base, and so check constructors as well
     MYPY = False
-    if MYPY:  # reads no code of scikit-learn, and takes its classes for anything
+    if MYPY:  # which does not read scikit-learn and takes its classes for anything
         Known = object
     else:
         from sklearn.base import BaseEstimator as Known
@@ -86,7 +86,7 @@ class Settings(BaseEstimator):
             cls.learns: bool | None = None  # type: ignore[attr-defined, misc]
 
     @classmethod
-    @cache  # it reads signatures, for every clone and every check
+    @cache  # scikit-learn reads signatures for every clone and every check
     def _get_param_names(cls):
         return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
 

@@ -24,8 +24,8 @@ from .metrics import coverage_band, evaluate_filter
 
 __all__ = ["write_report"]
 
-_MISSED = 20  # answers with a false claim that was kept
-_CLAIMS = 4000  # the answers shown in each of two lists may have so many
+_MISSED = 20  # most answers in the list of those that keep a false claim
+_CLAIMS = 4000  # most claims in each of the two lists of answers
 
 
 def write_report(
@@ -165,7 +165,7 @@ def _drawing(kind, report):
 
 
 def _chances(filter, batch, labels, groups):
-    """How far the chance of a single text can be trusted."""
+    """Say how far the chance of a single text can be trusted."""
     title = "The chance of a single text"
     if not hasattr(filter.scorer_, "chance"):
         reason = "the scorer orders claims, and does not say how likely an error is"
@@ -195,7 +195,7 @@ def _texts(filter, batch):
 
 
 def _more_labels(filter):
-    """How far the coverage of one filter may be from its mean, with more calibration."""
+    """Say how far the coverage of one filter may be from its mean, with more calibration."""
     rows = []
     for factor in (1, 2, 4, 10):
         n = factor * filter.n_calibration_

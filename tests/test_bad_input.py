@@ -62,7 +62,7 @@ def problems():
         (([["a"]], []), "not a table of numbers"),
         (([["1.5"]], []), "not a table of numbers: they are of type <U3"),
         (([[1.0 + 2.0j]], []), "not a table of numbers: they are of type complex128"),
-        (([[1.0, 2j, None]], []), "not a table of numbers: one is 2j"),
+        (([[1.0, 2j, None]], []), "not a table of numbers: one of them is 2j"),
         ((np.zeros((1, 1), "datetime64[s]"), []), "they are of type datetime64[s]"),
         (([[0.0], [None]], []), "claim 1, feature 0 is nan"),
         (([[0.0], [pd.NA]], []), "claim 1, feature 0 is nan"),
@@ -88,12 +88,12 @@ def test_bad_graph(arguments, message):
         ({"claims": ["a"]}, "1 claim texts but 3 rows of features"),
         ({"feature_names": ["a", "b"]}, "2 feature names but 1 features"),
         ({"feature_names": ["a", "a"]}, "more than once: ['a']"),
-        ({"feature_names": {"a"}}, "feature_names is a set: a list expected"),
+        ({"feature_names": {"a"}}, "feature_names is a set: a list is expected"),
         ({"feature_names": frozenset("a")}, "feature_names is a frozenset: a list"),
         ({"feature_names": {"a": 1}.keys()}, "feature_names is a dict_keys: a list"),
         ({"feature_names": {1: "a"}.values()}, "feature_names is a dict_values: a"),
-        ({"feature_names": "a"}, "feature_names is one text: a list expected"),
-        ({"feature_names": 3}, "feature_names is a int: a list expected"),
+        ({"feature_names": "a"}, "feature_names is one text: a list is expected"),
+        ({"feature_names": 3}, "feature_names is a int: a list is expected"),
     ],
 )
 def test_bad_graph_fields(fields, message):
@@ -149,16 +149,16 @@ def test_bad_flat_arrays(features, offsets, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": ["a", 3, "c"]}, 'problem 1 ("q"), claim 0 is 3: a str expected'),
+        ({"claims": ["a", 3, "c"]}, 'problem 1 ("q"), claim 0 is 3: a str is expected'),
         ({"claims": ["a", "b", None]}, 'problem 1 ("q"), claim 1 is None: a str'),
         ({"claims": ["a", "b", pd.NA]}, 'problem 1 ("q"), claim 1 is <NA>'),
-        ({"claims": "abc"}, "claims is one text: a list expected"),
-        ({"claims": {"a", "b", "c"}}, "claims is a set: a list expected"),
+        ({"claims": "abc"}, "claims is one text: a list is expected"),
+        ({"claims": {"a", "b", "c"}}, "claims is a set: a list is expected"),
         ({"claims": ["a"]}, "1 claims, but the offsets say 3"),
         ({"problems": ["Why?", 3]}, 'problem 1 ("q"): the question is 3: a str or'),
         ({"problems": [np.nan, "?"]}, 'problem 0 ("p"): the question is nan'),
-        ({"problems": "ab"}, "problems is one text: a list expected"),
-        ({"ids": {"p", "q"}}, "ids is a set: a list expected"),
+        ({"problems": "ab"}, "problems is one text: a list is expected"),
+        ({"ids": {"p", "q"}}, "ids is a set: a list is expected"),
     ],
 )
 def test_bad_flat_texts(fields, message):
@@ -173,7 +173,9 @@ def test_texts_of_some_problems():
     assert [graph.claims for graph in batch] == [None, ("b", "c")]
     assert [graph.problem for graph in batch] == ["Why?", None]
     assert GraphBatch.from_arrays(ONE, [0, 3], claims=[None] * 3).claims is None
-    with pytest.raises(ValueError, match="problem 0, claim 0 is None: a str expected"):
+    with pytest.raises(
+        ValueError, match="problem 0, claim 0 is None: a str is expected"
+    ):
         GraphBatch.from_arrays(None, [0, 1, 3], claims=[None, "b", "c"])
 
 
@@ -189,7 +191,7 @@ def test_masks_without_masked_entries_pass():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": "abc"}, 'problem "a": claims is one text: a list expected'),
+        ({"claims": "abc"}, 'problem "a": claims is one text: a list is expected'),
         ({"claims": ["x", None]}, 'problem "a": claim 1 is None: a str'),
         ({"claims": ["x", float("nan")]}, 'problem "a": claim 1 is nan'),
         (
@@ -424,7 +426,7 @@ def test_alpha_outside(problems, alpha):
     ("filter", "message"),
     [
         (HardCF("c"), "no feature 'c'; there are ['a', 'b']"),
-        (HardCF(2), "feature 2 but only 2 features"),
+        (HardCF(2), "there is no feature 2, as there are only 2"),
         (HardCF(1.5), "scorer is 1.5, but must be None, one of ['auto', 'linear'"),
         (HardCF(True), "scorer is True, but must be None"),
         (HardCF(GaussianNB), "scorer is <class"),
@@ -432,7 +434,7 @@ def test_alpha_outside(problems, alpha):
         (HardCF(StandardScaler()), "a classifier with decision_function or predict"),
         (SingleFeatureCF("a", beta_mix=2), "'beta_mix' parameter of FrequencyScorer"),
         (SingleFeatureCF("a", over="parents"), "'over' parameter of FrequencyScorer"),
-        (SingleFeatureCF(1.5), "feature is 1.5: a name or a column number"),
+        (SingleFeatureCF(1.5), "feature is 1.5, but must be a name or a column number"),
         (HardCF(calibration_size=20), "at least 1 sample must be left to train on"),
         (HardCF(lambda b: np.zeros(3)), "returned shape (3,) for 60 claims"),
         (

@@ -51,7 +51,7 @@ def test_no_claims():
 
 def test_unknown_metric_is_named():
     batch = GraphBatch.from_arrays([[1.0]], [0, 1])
-    with pytest.raises(ValueError, match=r"nx_degree.*known are.*nx_in_degree"):
+    with pytest.raises(ValueError, match=r"nx_degree.*only.*nx_in_degree"):
         GraphFeatures(["nx_degree"]).fit(batch)
 
 

@@ -124,7 +124,7 @@ def test_two_thousand_claims():
 @pytest.mark.parametrize("name", ["nx_betweenness", "nx_closeness", "nx_clustering"])
 def test_too_large_problems_are_named(name):
     large = GraphBatch.from_graphs([chain(3), complete(700)])
-    steps = r"700 claims and 244,650 edges need 5\d,\d{3},\d{3} steps"
+    steps = r"700 claims and 244,650 edges need 5\d,\d{3},\d{3} operations"
     message = f"problem 1 is too large for {name}: its {steps}.*Choose metrics without"
     with pytest.raises(ValueError, match=message):
         GraphFeatures(["nx_in_degree", name]).fit_transform(large)
@@ -134,7 +134,7 @@ def test_too_large_problems_are_named(name):
 def test_size_is_known_before_ancestors_are_listed():
     edges = [(v - 1, v) for v in range(1, 20_000)]
     long = GraphBatch.from_graphs([graph_of(20_000, [*edges, (0, 2)])])
-    with pytest.raises(ValueError, match=r"199,990,001 steps"):
+    with pytest.raises(ValueError, match=r"199,990,001 operations"):
         GraphFeatures().fit_transform(long)
     assert not {"ancestors", "closure"} & set(long.__dict__)
 

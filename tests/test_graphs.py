@@ -285,7 +285,7 @@ def test_metadata_goes_where_its_problem_goes():
     assert graphs[1] == graphs[1].replace(metadata=None)
     bare = GraphBatch.from_arrays([[1.0]], [0, 1], metadata=[{"a": 1}])
     assert bare.replace_metadata(None)[0].metadata is None
-    with pytest.raises(ValueError, match="metadata is 3: a dict expected"):
+    with pytest.raises(ValueError, match="metadata is 3: a dict is expected"):
         ReasoningGraph([[1.0]], [], metadata=3)
     with pytest.raises(ValueError, match="2 metadata, but the offsets say 1"):
         bare.replace_metadata([{}, {}])

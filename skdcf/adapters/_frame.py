@@ -275,7 +275,7 @@ def _eager(frame):
 
 
 def _check_named(frame, named):
-    """The columns that the caller names are there."""
+    """Check that the columns that the caller names are there."""
     for key, name in named.items():
         needed = key == "problem" or name not in (None, key)
         if needed and name not in frame.columns:
@@ -286,7 +286,7 @@ def _floats(frame, name):
     """A column as an array of floats."""
     try:
         return frame[name].cast(_narwhals().Float64).to_numpy()
-    except Exception as error:  # every library has its own
+    except Exception as error:  # every library raises errors of its own
         raise ValueError(f"column {name!r} holds no numbers: {error}") from error
 
 
@@ -311,7 +311,7 @@ def _of_problems(batch):
     metadata = () if batch.metadata is None else batch.metadata
     metadata = [plain(dict(row or {})) for row in metadata]
     groups = [row.pop("group", None) for row in metadata]
-    if len(set(map(type, groups)) - {type(None)}) > 1:  # a column has one type
+    if len(set(map(type, groups)) - {type(None)}) > 1:  # since a column has one type
         groups = [group if group is None else str(group) for group in groups]
     texts = {"alternatives": batch.alternatives, "context": batch.context}
     texts["metadata"] = metadata if any(metadata) else None

@@ -82,7 +82,7 @@ def read_score(value, name, place):
     if is_missing(value):
         return math.nan
     if np.ndim(value) == 0 and hasattr(value, "item"):
-        value = value.item()  # a tensor's
+        value = value.item()  # as a tensor does
     if not _frame.is_number(value):
         raise ValueError(f"{place}: {name!r} is {value!r}, but must be a number")
     try:
@@ -343,7 +343,7 @@ def _lists(result):
     """Claims, prompts and samples out of what UQLM returns, or out of a part of it."""
     table = getattr(result, "data", result)
     if isinstance(table, dict):
-        table = table.get("data", table)  # UQResult.to_dict()
+        table = table.get("data", table)  # which UQResult.to_dict() gives
         if "claims_data" not in table:
             raise ValueError(
                 f"the result holds no 'claims_data', only {list(table)}: claims are "
@@ -502,7 +502,7 @@ def _unjudged(texts, v):
 
 
 def _value(row, keys, where=None):
-    """The first of several parts that is there; without ``where`` there may be none."""
+    """The value of the first key that is there; without ``where`` there may be none."""
     for key in keys:
         if key in row:
             return row[key]
@@ -522,7 +522,7 @@ def _label(row, meaning, where):
 
 
 def _key(verdict):
-    """One way to write each verdict: 1, 1.0 and "1" are the same."""
+    """Write each verdict in one way, since 1, 1.0 and "1" are the same."""
     if is_missing(verdict):
         return ""
     return f"{verdict:g}" if _frame.is_number(verdict) else str(verdict).strip().lower()

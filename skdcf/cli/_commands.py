@@ -36,14 +36,14 @@ from ..ops.hard import path_risk
 from ..scorers import ClassifierScorer, PublicPrior
 from . import _files as files
 
-RESULT = "filtered"  # the key of the metadata under which the result stands
+RESULT = "filtered"  # the result stands under this key of the metadata
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
-_CHUNK = 500  # problems in memory at a time
+_CHUNK = 500  # problems that are in memory at a time
 _NOT_PROMISED = (
     "nothing is promised of this text: the filter keeps nothing of the answer, and these are "
     "its safest claims"
 )
-_SHOWN = 20  # faults of lines
+_SHOWN = 20  # kinds of faults that are printed
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
@@ -162,7 +162,7 @@ def _save(filter, data, options):
 
 
 def _describe_prior(selection, verbose):
-    """Say where hazards that were learnt on public labels enter; all of it if asked."""
+    """Say where hazards that were learnt on public labels enter, and on request all about them."""
     if not selection.n_folds:
         yield f"scorer: {selection.prior}"
         return
@@ -176,14 +176,14 @@ def _describe_prior(selection, verbose):
 
 
 def _levels_to_choose(filter, data):
-    """What a reader would meet at several levels, as lines of a table."""
+    """Describe what a reader would meet at several levels, as lines of a table."""
     calibration = filter.calibration_
     levels = sorted({*_LEVELS, filter.alpha})
     graphs, labels = _calibrating(filter, data)
     if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # the table says it
+        warnings.simplefilter("ignore", CalibrationWarning)  # since the table says so
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
     yield "alpha   shown   false among shown      true claims kept per answer"
     for level, kept, error in zip(
@@ -213,12 +213,12 @@ def _calibrating(filter, data):
 
 
 def _checks_to_spend(filter, data):
-    """What a person's checks would add, as a sentence, before anybody checks."""
+    """Say in a sentence what a person's checks would add, before anybody checks."""
     graphs, labels = _calibrating(filter, data)
     if not len(labels):
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # the table says it
+        warnings.simplefilter("ignore", CalibrationWarning)  # since the table says so
         curve = labelling.review_curve(filter, graphs, labels)
     none, one, two, three = curve
     yield (
@@ -487,7 +487,7 @@ def check(options):
 
 def _usual_names(options):
     """Keys of the file that are read as keys of the format, since other tools name them so."""
-    if options.problems == files.STANDARD:  # it is read once
+    if options.problems == files.STANDARD:  # since it can be read only once
         return {}
     keys = {
         key
@@ -508,7 +508,9 @@ def _summary(data):
     words = {"true": 1, "false": 0, "unknown": -1}
     try:
         questions = files.count_questions(graphs)
-    except ValueError as error:  # one text may be an instruction, or a question
+    except (
+        ValueError
+    ) as error:  # the text that many share may be an instruction, or a question
         questions = reworded(error, "program")
     return {
         "problems": len(graphs),
@@ -617,7 +619,7 @@ def _promised(n, options):
 
 
 def _kept(n, data, options):
-    """True claims kept per answer with so many labels, over draws of them."""
+    """Measure how many true claims are kept per answer with so many labels, over random draws."""
     size = len(data.graphs)
     kept = []
     if 5 * n > 4 * size:
@@ -634,7 +636,7 @@ def _kept(n, data, options):
             train, test = ((graphs[p], [data.labels[i] for i in p]) for p in split)
             try:
                 model = clone(filter).fit(*train, groups[split[0]])
-            except ValueError:  # too few to train anything
+            except ValueError:  # where the labels are too few to train anything
                 return {}
             evaluated = metrics.evaluate_filter(model, *test, [options.alpha])
             kept.append([evaluated.retention[0], evaluated.false_kept[0]])

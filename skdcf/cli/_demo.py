@@ -14,7 +14,7 @@ from ..reporting import write_report
 from ._files import show_claims
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
-_MOST = 200  # test problems of which every one is worth calibrating on, too
+_MOST = 200  # test problems; fewer would be better used to calibrate as well
 PLAIN, LEARNT = "HardCF", "CoherentConformalFilter"
 
 
@@ -31,7 +31,9 @@ SOURCES = {
 
 def demo(options):
     """Fit three filters on one half of the problems, and show the other half."""
-    warnings.simplefilter("ignore", CalibrationWarning)  # the table shows abstention
+    warnings.simplefilter(
+        "ignore", CalibrationWarning
+    )  # since the table shows abstention
     problems: Any = SOURCES[options.data](options.n_problems, options.seed)
     graphs = problems.graphs
     labels = problems.labels

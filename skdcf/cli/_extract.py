@@ -78,7 +78,7 @@ def answer(options):
         inform(f"skdcf answer: there is no answer: {error}")
         return NO_ANSWER
     failures = [f for f in filtered.flags if f.startswith("extraction failed")]
-    if failures:  # nothing was looked at, so that nothing was found doubtful, either
+    if failures:  # where nothing was looked at, nothing was found doubtful, either
         inform(f"skdcf answer: the answer was not filtered: {failures[0]}")
         return NO_ANSWER
     if options.json:
@@ -214,7 +214,7 @@ def _answer_reader(options):
     def read(record):
         answer, problem = read_answer(record)
         metadata = dict(problem.metadata or {})
-        if "answer" in metadata.get(records.OWN, ()):  # the extractor writes it there
+        if "answer" in metadata.get(records.OWN, ()):  # where the extractor writes it
             del metadata["answer"]
             metadata[records.OWN] = [k for k in metadata[records.OWN] if k != "answer"]
         return {

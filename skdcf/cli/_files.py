@@ -20,20 +20,18 @@ from ..graphs import question_groups
 from ..graphs.problems import GROUP
 
 STANDARD = "-"
-NAMES = (
-    "names_in_log"  # the key of the metadata for what a log calls keys of the format
-)
+NAMES = "names_in_log"  # the key of the metadata for values under keys that the format has, too
 _ANSWER = "answer"
-_CALLED_ANSWER = ("response",)  # what RAGAS and others call it
+_CALLED_ANSWER = ("response",)  # as RAGAS and others call the context
 
 
 def source(path):
-    """Give what problems are read from: a path, or standard input for "-"."""
+    """Give the source that problems are read from: a path, or standard input for "-"."""
     return sys.stdin.buffer if path == STANDARD else Path(path)
 
 
 def check_folder(path):
-    """Raise before long work that the folder of the output is not there."""
+    """Raise an error, before long work, if the folder of the output is not there."""
     folder = Path(path or "").absolute().parent
     if path and path != STANDARD and not folder.is_dir():
         raise ValueError(f"{path} cannot be written: there is no folder {folder}")
@@ -142,7 +140,7 @@ def _with_group(problem, by):
     """The problem with its question as ``--group-by`` tells it."""
     graph = problem.graph
     metadata = problem.metadata or {}
-    if by == "none":  # a copy of an answer in another file stays the same one
+    if by == "none":  # so that a copy of an answer in another file stays the same one
         content = [graph.problem, graph.context, graph.claims, graph.id]
         if graph.claims is None:
             content.append(graph.features.tolist())
@@ -229,7 +227,7 @@ def clock(work):
     """Show, where somebody watches, for how long the work has gone on."""
 
     def tick():
-        while not bar.disable:  # as it is at the end, and where nobody watches
+        while not bar.disable:  # as at the end, or where nobody watches
             bar.refresh()
             time.sleep(0.5)
 

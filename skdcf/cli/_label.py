@@ -127,7 +127,9 @@ def _review(options):
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
     error_rate = options.error_rate or 0.0
-    review.describe(error_rate)  # refuses an impossible one before anything is asked
+    review.describe(
+        error_rate
+    )  # which refuses an impossible level before anything is asked
     masks_before = review.masks()
     budget = len(rows) if options.budget is None else options.budget
     order = labelling.BudgetOrder(review, budget)
@@ -246,7 +248,7 @@ def _level(filter, options):
 
 
 def _meaning_of_filter(options, filter, graphs):
-    """What a label says: what it said when the filter was calibrated, where that is known."""
+    """Find what a label means, which is what it meant at calibration if that is known."""
     meanings = {meaning for meaning in filter.origin_.get("label_meaning", ())} - {None}
     if len(meanings) != 1:
         return _meaning(options, graphs)
@@ -329,7 +331,7 @@ def _wait():
     ends = signal.SIGINT, signal.SIGTERM
     handlers = {n: signal.signal(n, lambda *_: done.set()) for n in ends}
     try:
-        while not done.wait(0.5):  # on Windows, waiting for good sees no signal
+        while not done.wait(0.5):  # on Windows, an endless wait sees no signal
             pass
     finally:
         for number, handler in handlers.items():
@@ -358,7 +360,7 @@ def _import(store, path, by):
 
 
 def _drawn(store, by, options):
-    """What the file says of how each problem came to be judged; None where nothing."""
+    """Read from the file how each problem came to be judged; None where it does not say."""
     order = labelling.RandomOrder(options.seed)
     passed = order.passed_over(store, by)
     if passed and not options.filter:

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         something was wrong with the command line or the data; 130 after an interruption.
     """
     # As in files: a pipe on Windows has letters of one region only.
-    with suppress(AttributeError):  # a stream that somebody put in its place
+    with suppress(AttributeError):  # somebody put another stream in its place
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     try:
         options = make_parser().parse_args(argv)
@@ -150,7 +150,7 @@ def _interrupted_later():
     """Hold Ctrl-C back while modules are imported, some of which would hide it."""
     asked = []
     if threading.current_thread() is not threading.main_thread():
-        yield  # no signal arrives here
+        yield  # signals arrive only in the main thread
         return
     handler = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
     try:

@@ -20,7 +20,7 @@ from ._extract import make_client, read_config
 from ._files import inform
 
 _LOG = logging.getLogger("skdcf.service")
-_HEAD = 30.0  # seconds for what stands before the body of a first request
+_HEAD = 30.0  # seconds for the headers of a first request
 
 
 def serve(options: Any) -> None:
@@ -74,7 +74,7 @@ def serve(options: Any) -> None:
 
 
 def _client(options: Any) -> Any:
-    """Where models are asked, or None without an address."""
+    """The client that asks models, or None without an address."""
     if options.base_url is not None:
         import openai  # noqa: F401  it is missed here, and not by the first request
 
@@ -127,7 +127,7 @@ def _loading_anew(app: Service, paths: dict[str, Path]) -> Iterator[None]:
     def begin(*_: Any) -> None:
         threading.Thread(target=load_anew, daemon=True).start()
 
-    if not hasattr(signal, "SIGHUP"):  # as on Windows
+    if not hasattr(signal, "SIGHUP"):  # such as Windows
         yield
         return
     before = signal.signal(signal.SIGHUP, begin)

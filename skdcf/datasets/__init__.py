@@ -1,4 +1,4 @@
-"""Data: real sets to download, made-up ones to draw, and files to exchange."""
+"""Data sets to download and to draw, and files to exchange."""
 
 from ..graphs import labels_from_first_error
 from ._agents import fetch_agent_process_bench

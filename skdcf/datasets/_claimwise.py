@@ -148,7 +148,7 @@ def fetch_conformal_factuality(
     arXiv:2402.10978.
     """
     check_choice("subset", subset, _SUBSETS)
-    file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"  # but it is one object
+    file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"  # but it is one object of JSON
     of = "conformal_factuality"
     records = rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options)
     parse = partial(_parse_scored, scores=_SCORES, label="annotation")
@@ -449,7 +449,7 @@ def fetch_perl(
 
 
 def _parse_perl(record, label):
-    """Only question, steps, premise links and step errors are read."""
+    """Read question, steps, premise links and step errors of a record, and nothing else."""
     steps = record["steps"]
     return {
         "problem": record["question"],

@@ -102,7 +102,9 @@ def _parse_answer(record, passages, verdicts):
         text.removeprefix(f"{question}:").strip()
         for text in passages[record["subset"]].get(repr(question), ())
     ]
-    context = [text for text in texts if text]  # a few hold the question alone
+    context = [
+        text for text in texts if text
+    ]  # since a few passages hold the question alone
     if not context:
         raise ValueError(f"no passage belongs to the question {question!r}")
     said = [claim["annotation"] for claim in claims]
@@ -111,7 +113,7 @@ def _parse_answer(record, passages, verdicts):
         "claims": [claim["subclaim"].strip() for claim in claims],
         "context": context,
         "features": [[float(claim[_SCORE])] for claim in claims],
-        "n_features": 1,  # one answer has no claims
+        "n_features": 1,  # since one answer has no claims
         "feature_names": [_SCORE],
         "labels": read_words("annotation", said, verdicts),
         "metadata": {

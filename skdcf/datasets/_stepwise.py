@@ -445,7 +445,9 @@ def _cut(solution, marks):
     ends = []
     for mark, following in pairwise(marks):
         line_end = solution.find("\n", mark.end())
-        if not mark.end() <= line_end < following.start():  # both on one line
+        if (
+            not mark.end() <= line_end < following.start()
+        ):  # where both stand on one line
             word = re.compile(r"\S+").match(solution, mark.end())
             word_end = word.end() if word else mark.end()
             line_end = min(word_end, following.start())

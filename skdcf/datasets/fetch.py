@@ -45,7 +45,7 @@ def _read_sources():
 
 
 def _address(url, name):
-    """Where a file lies: below an address, or where its name is a part of another name."""
+    """The address of a file, which ends with its name or has it inside."""
     if "{stem}" in url:
         return url.format(stem=Path(name).stem)
     return f"{url}/{name}"
@@ -150,7 +150,7 @@ def _download(source, path, n_retries, delay):
     sha256 = source.checksum if len(source.checksum) == 64 else None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if sha256 is None:  # a file that is there would be taken for the right one
+        if sha256 is None:  # else the file would be taken for the right one
             path.unlink(missing_ok=True)
         fetch_file(
             source.url,
@@ -176,7 +176,7 @@ def _download(source, path, n_retries, delay):
 
 
 def read(name: str, options: Any) -> Any:
-    """The content of a published file: of JSON Lines a list with one object per line."""
+    """The content of a published file; of JSON Lines a list with one object per line."""
     path = local_file(name, **options)
     if path.suffix != ".jsonl" or name.startswith(_ONE_OBJECT):
         return json.loads(path.read_text("utf-8"))
@@ -295,7 +295,7 @@ def _pick(record, fields):
 
 
 def read_words(name: str, said: Any, words: Any, place: Any = "claim {}") -> Any:
-    """The meanings of what was said, or ValueError that names the first without one."""
+    """The labels that words in a file stand for; ValueError names the first unknown word."""
     for v, word in enumerate(said):
         check_choice(f"{place.format(v)}: {name}", word, words)
     return [words[word] for word in said]

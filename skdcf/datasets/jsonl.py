@@ -27,8 +27,8 @@ from . import records
 from .records import Problem
 
 _END = object()
-_LOOKED_AT = 10_000  # lines after the first that is broken
-_SHOWN = 5  # faults of a file in one message
+_LOOKED_AT = 10_000  # lines that are read after the first broken one
+_SHOWN = 5  # faults of a file that one message names
 
 #: Lists with one entry per problem, in the order of the fields of `Problem`.
 _COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")

@@ -117,11 +117,11 @@ def _of_parts(role, parts):
 
 
 def _messages_of_spans(spans):
-    """The messages of the span that has most of them, the last of several."""
+    """The messages of the span that has the most; of several such spans, the last."""
     longest = []
     for span in spans:
         attributes = span.get("attributes") or {}
-        if isinstance(attributes, list):  # as OTLP writes them
+        if isinstance(attributes, list):  # which is how OTLP writes them
             attributes = {
                 entry["key"]: entry["value"].get("stringValue") for entry in attributes
             }

@@ -27,7 +27,7 @@ from ..graphs.per_problem import LabelList
 from ..graphs.sources import UNSURE
 
 VERSION = 1
-_LONGEST = 10_000_000  # characters of all passages of a context
+_LONGEST = 10_000_000  # characters of all passages of a context together
 _TYPES: dict[str, set[type]] = {
     "array": {list},
     "object": {dict},
@@ -58,7 +58,7 @@ USUAL = {
     "retrieved_contexts": "context",
     "user_input": "problem",
 }
-_WORDS_OF_PASSAGE = 8  # on average; claims and keywords are shorter
+_WORDS_OF_PASSAGE = 8  # words on average; claims and keywords are shorter
 #: Two names of one thing, of which a line has one.
 _SAME = {"question": "problem", "parents": "edges"}
 
@@ -511,7 +511,7 @@ def _with_types(schema):
     kinds = [kinds] if isinstance(kinds, str) else kinds
     values = [float, *map(type, schema["enum"])] if "enum" in schema else []
     types_of_kinds = [_TYPES[kind] for kind in kinds]
-    allowed = set(values).union(*types_of_kinds)  # 1.0 is 1 in JSON
+    allowed = set(values).union(*types_of_kinds)  # since 1.0 is 1 in JSON
     out = schema | {"kinds": allowed}
     return out | ({"items": _with_types(schema["items"])} if "items" in schema else {})
 

@@ -31,7 +31,7 @@ _COLUMNS = (
 _NO_CONTENT = "(no content)"
 #: Shorter arguments occur in observations by chance.
 _SHORTEST_ARGUMENT = 3
-_MOST_STEPS = 2000  # of which each is compared with all before it
+_MOST_STEPS = 2000  # steps, each of which is compared with all before it
 _AGREEMENT = "answer_agreement"
 _THOUGHT = re.compile(r"(?s)<think>.*?</think>")
 _ANSWER = re.compile(r"(?s)<answer>(.*?)(?:</answer>|\Z)")
@@ -163,7 +163,7 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _agreement(text, alternatives):
-    """How far a step without calls says what other runs ended with.
+    """How much of a step without calls agrees with what other runs ended with.
 
     The mean share of words of the shorter of both texts that the longer has, too.
     """
@@ -176,7 +176,7 @@ def _agreement(text, alternatives):
 
 
 def _words_of_answer(text):
-    """The words of the final answer, where it is marked, else of all but the thoughts."""
+    """The words of the final answer if it is marked, else of all text but the thoughts."""
     text = _THOUGHT.sub("", text)
     marked = _ANSWER.findall(text)
     return set(_WORD.findall((marked[-1] if marked else text).casefold()))
@@ -201,7 +201,7 @@ def _labels_of(labels, positions):
 
 
 class _Steps:
-    """The steps of a run, read message by message: nothing looks ahead."""
+    """The steps of a run, read message by message, so that nothing looks ahead."""
 
     def __init__(self):
         self.question = None

@@ -323,7 +323,7 @@ def _n_held(filter, question_number):
 
 
 def _take_over(filters, first):
-    """Give the other filters what all levels share, which stands on the first one."""
+    """Copy what all levels share from the first filter to the others."""
     of_door = ("n_features_in_", "feature_names_in_", "_label_values", "_seed")
     names = (*of_door, "features_", "_columns_out")
     shared = {name: vars(first)[name] for name in names if name in vars(first)}

@@ -19,7 +19,7 @@ from ._rounding import below_copies, nearly_equal
 #: Names of what is compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
 LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
-MANY = 10_000  # so many problems all calibrate where each stands alone
+MANY = 10_000  # problems; from here on all calibrate where each stands alone
 N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
 
 

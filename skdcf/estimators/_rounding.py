@@ -14,7 +14,7 @@ import numpy as np
 
 from ..graphs.ragged import ranges
 
-LARGEST = 512  # so many problems are looked at
+LARGEST = 512  # problems that are scored again
 # Problems in each batch; after these come a third of the problems, and the rest.
 SIZES = (*8 * (1,), 7, 60)
 # Relative to the largest confidence, or to 1; float32 differs by some 1e-6.

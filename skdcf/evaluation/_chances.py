@@ -1,4 +1,4 @@
-"""Whether the chance that is stated of a text is the share of such texts that are wrong."""
+"""A test whether the chance stated for texts is the share of them that are wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..graphs.ragged import flatten
 from ..metrics import mean_interval
 from ..ops.hard import segment_sum
 
-FEWEST = 20  # texts in a bin, below which an interval says nothing
+FEWEST = 20  # texts in a bin; with fewer an interval says nothing
 
 
 @dataclass(frozen=True, eq=False, repr=False)

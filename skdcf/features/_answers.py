@@ -317,7 +317,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
         )
     n_right = sum(right)
     ends = betaincinv(n_right + 0.5, len(right) - n_right + 0.5, (0.025, 0.975))
-    interval = tuple(ends.tolist())  # Jeffreys'
+    interval = tuple(ends.tolist())  # Jeffreys' interval
     factor = tuple(np.interp(interval, *np.array(_MEASURED).T).tolist())
     return AgreementWorth(len(right), float(np.mean(right)), interval, factor)
 

@@ -1,4 +1,4 @@
-"""Layer 1, data: reasoning graphs, alone and packed.
+"""Reasoning graphs, alone and packed.
 
 What other rooms need besides stands in the modules ``labels`` and ``problems``.
 """

@@ -200,13 +200,13 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | new)
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but columns that were computed: where it goes, they are computed again."""
+        """The state for pickles, without computed columns, which are computed again."""
         return self.__dict__ | {"tables": None}
 
     def carry_table(
         self, key: bytes, features: NDArray[Any], feature_names: tuple[str, ...] | None
     ) -> GraphBatch:
-        """The same problems, which carry other columns besides; so do slices of them.
+        """The same problems, which carry other columns as well, and so do slices of them.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # as scikit-learn indexes whatever has a shape
+            key = key[0]  # scikit-learn indexes whatever has a shape in this way
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
             return self._unpack(range(len(self))[key])
         return self._trusted(**_take(self, _positions(self, key)))
@@ -314,7 +314,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         a, b = self.offsets[i : i + 2].tolist()
         c, d = self.edge_offsets[i : i + 2].tolist()
         texts = None if self.claims is None else tuple(self.claims[a:b])
-        if texts and texts[0] is None:  # so are the others of this problem
+        if texts and texts[0] is None:  # as are the others of this problem
             texts = None
         columns = {single: getattr(self, name) for name, single in _ROWS.items()}
         rows = {name: None if c is None else c[i] for name, c in columns.items()}
@@ -392,7 +392,7 @@ def _find_difference(graph, first):
 
 
 def _advise(found):
-    """How to make a graph of a dictionary or a text, for a message; else nothing."""
+    """Advise, for a message, how to make a graph of a dictionary or a text; else say nothing."""
     if isinstance(found, Mapping):
         return ": ReasoningGraph.from_dict makes one of a dictionary"
     if isinstance(found, str):
@@ -425,7 +425,9 @@ def _take(batch, rows):
         fields[name] = None if column is None else column[rows]
     tables = (batch.tables or {}).items()
     fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
-    if "depth" in batch.__dict__:  # worked out already, and the same in any batch
+    if (
+        "depth" in batch.__dict__
+    ):  # which are worked out already, and the same in any batch
         fields["depth"] = batch.depth[claims]
     return fields
 
@@ -435,7 +437,9 @@ def _positions(batch, key):
     if not isinstance(key, slice):
         key = np.asarray(key)
         if key.size == 0 and key.dtype != bool:
-            key = key.astype(np.int64)  # numpy makes floats of an empty list
+            key = key.astype(
+                np.int64
+            )  # of an empty list numpy makes an array of floats
         if key.dtype.kind not in "iub" or key.ndim != 1:
             raise IndexError(
                 "index a GraphBatch by a number, a slice, a 1-D array of whole "

@@ -35,8 +35,8 @@ from .ragged import Layer, Sweep, find_layers, find_sweep, offsets_of, ranges
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
 # the lists of all problems at once.
 SMALL = 64
-MOST_PAIRS = 50_000_000  # pairs of claim and ancestor in one problem: 0.4 GB
-DENSE = 8  # edges a claim; above, few are needed where an ancestor may count twice
+MOST_PAIRS = 50_000_000  # pairs of claim and ancestor in one problem, which take 0.4 GB
+DENSE = 8  # edges per claim; above, few are needed where an ancestor may count twice
 
 
 class Names:
@@ -454,7 +454,7 @@ def find_closure(layers, n_claims):
     start = np.arange(n_claims)
     length = np.ones(n_claims, dtype=np.int64)
     pool = np.arange(n_claims)
-    used = n_claims  # at first, each claim has itself
+    used = n_claims  # at first, each claim has itself alone
     for parents, children, starts in layers:
         degree = np.diff(starts, append=len(parents))
         inherited = pool[ranges(start[parents], length[parents])]

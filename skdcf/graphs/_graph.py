@@ -23,7 +23,7 @@ from .sources import cut_metadata
 
 _LISTS = ("claims", "alternatives", "context", "feature_names")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
-_OF_GRAPH = _FIELDS[3:]  # they belong to the graph as a whole
+_OF_GRAPH = _FIELDS[3:]  # these belong to the graph as a whole
 
 
 class ReasoningGraph:
@@ -156,7 +156,7 @@ class ReasoningGraph:
         self.__setattr__(name)
 
     def __setstate__(self, state: Any) -> None:
-        for name in ("features", "edges"):  # pickling forgets what is read-only
+        for name in ("features", "edges"):  # pickling forgets that arrays are read-only
             if state[1][name] is not None:
                 state[1][name] = read_only(state[1][name])
         self._set(**state[1])
@@ -174,7 +174,10 @@ class ReasoningGraph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
-        aside = {"metadata": None, "claims": None}  # no claims, no texts
+        aside = {
+            "metadata": None,
+            "claims": None,
+        }  # a graph without claims has no texts
         ours = self.to_dict() | aside
         theirs = other.to_dict() | aside
         return ours == theirs and (self.claims or ()) == (other.claims or ())
@@ -442,6 +445,6 @@ class ReasoningGraph:
 
 
 def _count_claims(features, claims):
-    """How many claims features or, without them, texts are given for, or None."""
+    """The number of claims by the features, or without them by the texts, or None."""
     rows, name = (claims, "claims") if features is None else (features, "features")
     return None if rows is None else len(check_list(name, rows))

@@ -72,7 +72,7 @@ def _as_float(value):
     if is_missing(value):
         return np.nan
     if isinstance(value, (str, bytes, complex, np.complexfloating)):
-        raise TypeError(f"one is {show(value)}")
+        raise TypeError(f"one of them is {show(value)}")
     return float(value)
 
 
@@ -90,11 +90,11 @@ def check_names(names, features, where=""):
 
 
 def in_order(values, name, where=""):
-    """A list of several values, or ValueError where no order can be relied on."""
+    """Several values as a list, or ValueError if their order cannot be relied on."""
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
         is_text = isinstance(values, (str, bytes))
         kind = "one text" if is_text else f"a {type(values).__name__}"
-        raise ValueError(f"{where}{name} is {kind}: a list expected, with an order")
+        raise ValueError(f"{where}{name} is {kind}: a list is expected, with an order")
     return list(values)
 
 
@@ -106,24 +106,26 @@ def check_texts(texts, name, where):
     for k, text in enumerate(texts):
         if not isinstance(text, str):
             singular = name.removesuffix("s")
-            raise ValueError(f"{where}{singular} {k} is {show(text)}: a str expected")
+            raise ValueError(
+                f"{where}{singular} {k} is {show(text)}: a str is expected"
+            )
     return texts
 
 
 def check_field(name, value, n_claims, where):
-    """The question, metadata or several texts of one problem as kept, or ValueError."""
+    """Question, metadata or texts of one problem in the form in which they are kept."""
     if value is None:
         return None
     if name in ("problem", "problems"):
         if not isinstance(value, str):
             raise ValueError(
-                f"{where}the question is {show(value)}: a str or None expected"
+                f"{where}the question is {show(value)}: a str or None is expected"
             )
         return value
     if name != "metadata":
         return check_texts(value, name, where)
     if not isinstance(value, Mapping):
-        raise ValueError(f"{where}metadata is {show(value)}: a dict expected")
+        raise ValueError(f"{where}metadata is {show(value)}: a dict is expected")
     missing = value.get(NO_VERDICT, [])
     listed = isinstance(missing, (list, tuple))
     if not listed or any(type(v) is not int or not 0 <= v < n_claims for v in missing):
@@ -162,7 +164,9 @@ def check_flat_claims(claims, names, needed):
     wrong = np.flatnonzero(has_texts[problem_of] & ~is_text)
     if wrong.size:
         value = claims[wrong[0]]
-        raise ValueError(f"{names.locate(wrong[0])} is {show(value)}: a str expected")
+        raise ValueError(
+            f"{names.locate(wrong[0])} is {show(value)}: a str is expected"
+        )
     return claims if has_texts.any() else None
 
 
@@ -221,12 +225,12 @@ def _edge_array(edges, names):
     try:
         packed = isinstance(edges, np.ndarray)
         pairs = edges if packed else np.array([tuple(e) for e in edges])
-    except (TypeError, ValueError):  # an entry that is no pair, or of another length
+    except (TypeError, ValueError):  # an entry is no pair, or of another length
         pairs = np.zeros(1)
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu":
-        return pairs.astype(np.int64)  # a copy: what was passed may change later
+        return pairs.astype(np.int64)  # a copy, since what was passed may change later
     raise ValueError(
         f"{names.at()}edges must be pairs of whole numbers (parent, child), got "
         f"{show(edges)}"
@@ -270,8 +274,8 @@ def check_offsets(offsets):
     return offsets
 
 
-LONGEST = 80  # characters that a message shows of one value
-MOST = 10  # claims that a message names of one cycle
+LONGEST = 80  # characters of a value that a message shows
+MOST = 10  # claims of a cycle that a message names
 
 
 def show(value):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 8192  # ancestors, a multiple of 8
+BLOCK = 8192  # ancestors in a block, a multiple of 8
 _ROWS = 1024  # claims worked on together when bits are read
 
 
@@ -45,7 +45,7 @@ class Lineage:
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
     def reversed(self) -> Any:
-        """The same claims, each with what builds on it in the place of its parents."""
+        """The same claims with all edges reversed."""
         number = np.argsort(self.rank)
         edges = number[np.stack(self.ends[::-1], axis=1)]
         return Lineage(edges, self.n_claims - 1 - self.rank)
@@ -80,7 +80,7 @@ class Lineage:
             sources = np.arange(start, stop)
             _set_bits(rows, sources - start, sources - start)
             inside = (start <= parent) & (parent < stop)
-            direct = inside & root[parent]  # nothing but their own bits
+            direct = inside & root[parent]  # these have only their own bits
             roots.append(np.stack([parent[direct], child[direct]]))
             _set_bits(rows, child[direct] - start, parent[direct] - start)
             rest = np.flatnonzero(inside & ~direct)
@@ -184,7 +184,7 @@ def _set_bits(rows, row, bit):
 
 
 def _tabulate(values, n_bytes):
-    """Sums of all sets of eight neighbours: 256 for each byte, one after the other."""
+    """The sums of all sets of eight neighbours, 256 for each byte."""
     padded = np.zeros(8 * n_bytes, dtype=values.dtype)
     padded[: len(values)] = values
     table = np.zeros((n_bytes, 256), dtype=values.dtype)

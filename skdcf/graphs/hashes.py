@@ -1,4 +1,4 @@
-"""What a question, a problem or a text is called by its content.
+"""Hashes by which a question, a problem or a text is known by its content.
 
 Every hash of the package that tells whether two things are the same stands here. Most are kept
 somewhere: in filters, in the public prior, in label files, in metadata. So none may change its
@@ -29,7 +29,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ._batch import GraphBatch
 
-BLOCK = 10_000  # problems whose numbers are hashed together
+BLOCK = 10_000  # problems that are hashed together
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -48,15 +48,15 @@ def hash_text(text: str) -> int:
 def hash_question(kind: str, value: Any) -> int:
     """The first 63 bits of the SHA-256 of a value; ``kind`` says what it is the value of."""
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # as data frames read whole numbers beside missing ones
+        value = int(value)  # as data frames read whole numbers if others are missing
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # 7 of a table is "7" of a file
+        value = str(value)  # so that 7 in a table is "7" in a file
     content = repr((kind, value)).encode("utf-8", "surrogatepass")
     return _first_63_bits(content)
 
 
 def text_code(text: str) -> int:
-    """A number for a text, white space and case aside: the same in every data set."""
+    """A number for a text without regard to white space and case, the same in every data set."""
     cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
     return _first_63_bits(cleaned)
 
@@ -66,7 +66,7 @@ def _first_63_bits(content):
 
 
 def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
-    """A number per problem for the text of its question, white space and case aside.
+    """A number for each problem's question without regard to white space and case.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     for column, kind in ((batch.context, "context"), (batch.problems, "question")):
         hash_of: dict[
             Any, Any
-        ] = {}  # of each distinct text: passages often serve many problems
+        ] = {}  # each distinct text once, since passages often serve many problems
         for i, text in enumerate(() if column is None else column):
             if not text:
                 continue
@@ -139,7 +139,8 @@ def _add_numbers(hashes, batch, problems, mixed, odd):
     position = np.arange(first, last) - batch.offsets[home]
     rows = mixed[position]
     for column, factor in enumerate(odd):
-        bits = (batch.features[first:last, column] + 0.0).view(np.uint64)  # no -0.0
+        # Adding 0.0 makes 0.0 of -0.0.
+        bits = (batch.features[first:last, column] + 0.0).view(np.uint64)
         rows += (bits ^ (bits >> np.uint64(29))) * factor
     np.add.at(hashes, home, mix(rows))
     edges = batch.edges[slice(*batch.edge_offsets[[problems.start, problems.stop]])]
@@ -150,7 +151,7 @@ def _add_numbers(hashes, batch, problems, mixed, odd):
 
 
 def problem_digest(graph: Any) -> str:
-    """Letters for what is judged: judgements follow their problem through files."""
+    """Letters that stand for what is judged, so that judgements follow it through files."""
     content = json.dumps([graph.id, graph.problem, graph.claims])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -318,7 +319,7 @@ class Hashes:
             return mix(answer + salt), mix(question + salt)
 
     def kept(self) -> dict[str, NDArray[Any]]:
-        """What is kept to know the problems again: hashes sorted, each once.
+        """The hashes to keep, sorted and each once, so that the problems are known again.
 
         Of a text it is also kept whether it names one question: whether all its answers have
         at most one name between them, and are not so many that it may be an instruction.
@@ -407,6 +408,6 @@ def _sum_of_smallest(hashes):
 
 
 def _sort_distinct(values):
-    """Values sorted, each once; `numpy.unique` takes several times as long."""
+    """The distinct values, sorted; `numpy.unique` takes several times as long."""
     values = np.sort(values)
     return values[np.append(values[:1] == values[:1], values[1:] != values[:-1])]

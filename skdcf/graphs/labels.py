@@ -12,8 +12,8 @@ from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import NO_LISTS, has_masked, show
 
-_NUMBERS = "biuf"  # kinds of numpy's types: booleans, integers, floats
-LABELS = (0, 1)  # false, and true
+_NUMBERS = "biuf"  # numpy's letters for booleans, integers and floats
+LABELS = (0, 1)  # the labels of false and true
 #: Words that people and programs use for labels. Of no other word is the meaning guessed.
 WORDS = {
     1: "1 true t yes y correct right ok valid accurate supported support entailed "
@@ -256,7 +256,7 @@ def _meaning_of(found):
 
 
 def _flat_labels(y, batch):
-    """Labels of all claims, not looked at yet, in one array of numbers or objects."""
+    """Labels of all claims, unchecked, in one array of numbers or objects."""
     _check_sequence(y)
     if _is_plain(y):
         if len(y) != batch.n_claims:
@@ -324,7 +324,7 @@ def _column(values):
             if column.dtype.kind in _NUMBERS:
                 return column
             return np.ravel(np.array(values, dtype=object))
-        except ValueError:  # a list in the place of a label
+        except ValueError:  # where a list stands in the place of a label
             pass
     entries = list(np.ravel(values) if isinstance(values, np.ndarray) else values)
     return np.fromiter(entries, dtype=object, count=len(entries))

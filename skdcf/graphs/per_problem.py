@@ -40,7 +40,7 @@ class LabelList(list[Any]):
 
 
 class ProblemArrays(np.ndarray):
-    """What a filter says of problems: an array of arrays, of which metrics ask too much."""
+    """What a filter says of problems, an array of arrays that no metric of scikit-learn takes."""
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Refuse what metrics of scikit-learn do first, which is to look for classes."""

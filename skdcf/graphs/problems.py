@@ -48,7 +48,7 @@ def as_batch(X: Any) -> GraphBatch:
     """
     packed = pack_graphs(X)
     if packed is not None:
-        return packed  # even an empty batch, whose columns are known
+        return packed  # also a batch without problems, whose columns are known
     if not _is_table(X):
         many = isinstance(X, (list, tuple))
         kind = f"a list of {type(X[0]).__name__}" if many else f"a {type(X).__name__}"
@@ -84,7 +84,7 @@ def _advise(X):
 
 
 def pack_graphs(X: Any) -> Any:
-    """X packed where it holds reasoning graphs; None where it may be a table.
+    """X as a batch if it holds reasoning graphs; None if it may be a table.
 
     ValueError if X is an empty list or a single graph.
     """
@@ -92,7 +92,7 @@ def pack_graphs(X: Any) -> Any:
         return X
     if isinstance(X, ReasoningGraph):
         raise ValueError("X is a single ReasoningGraph: pass a list of them, [graph]")
-    if getattr(X, "ndim", None) == 1:  # an array, or a Series of pandas or polars
+    if getattr(X, "ndim", None) == 1:  # X is an array, or a Series of pandas or polars
         X = list(X)
     if not isinstance(X, (list, tuple)):
         return None
@@ -284,7 +284,7 @@ def _check_shared(texts, keys, batch):
 
 
 SEVERAL = (list, set, frozenset)
-EXTREME = 1e100  # bounds a weight, either way
+EXTREME = 1e100  # the largest weight, and one over the smallest
 
 
 def read_groups(by: Any, batch: GraphBatch) -> Any:
@@ -352,7 +352,7 @@ def _find_column(by, batch):
 
 
 def _constant(batch, name):
-    """A feature that is the same for all claims of a problem, one value each."""
+    """The values of a feature that is the same for all claims of a problem."""
     column = batch.features[:, batch.feature_names.index(name)]
     empty = np.flatnonzero(batch.sizes == 0)
     if len(empty):

@@ -1,4 +1,4 @@
-"""Ragged arrays, and passing values on along the edges: the vocabulary of all above.
+"""Ragged arrays, and how values are passed on along edges: what all other rooms rest on.
 
 ``offsets`` has one entry more than there are segments; segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.
@@ -91,7 +91,7 @@ def _joined(rows):
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-NARROW = 16  # edges; below, one by one is faster than by calls of numpy
+NARROW = 16  # edges; fewer are faster one by one than by calls of numpy
 _LONG = 64  # edges of a chain that is worth calls of its own
 
 # For each function of numpy on arrays, the function of Python on two numbers.

@@ -1,4 +1,4 @@
-"""Who said that a claim is true: kept in the metadata of a problem, one entry a claim."""
+"""Who said that a claim is true, kept in the metadata of a problem, one entry a claim."""
 
 from collections.abc import Iterator, Mapping
 from itertools import compress
@@ -18,7 +18,7 @@ UNSURE = "unsure_claims"
 
 
 def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
-    """Metadata of the claims where ``mask`` is true: what concerns one claim moves along.
+    """The metadata for the claims where ``mask`` is true.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Promises of a filter, and for whom: values for ``guarantee=`` of every filter.
+"""Promises of a filter and for whom they hold, as values for ``guarantee=``.
 
 `NoFalseClaim` and `ExpectedFalse` say what is promised; their ``by`` and ``weight`` for
 whom. A guarantee of your own derives from `Guarantee`.

@@ -20,7 +20,7 @@ from ..ops.conformal import Jumps, conformal_rank, conformal_threshold
 from ..ops.hard import segment_min
 from ..ops.overlap import overlap_threshold
 
-_ROUNDED = 1e-12  # of a mean of losses: more than its rounding, less than anybody sees
+_ROUNDED = 1e-12  # above the rounding of a mean of losses, and less than anybody sees
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class PathRisks:
 
 
 class Calibration(metaclass=ABCMeta):
-    """All that is known once calibration problems were seen.
+    """The result of a calibration: levels, thresholds, and what is promised.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def thresholds(self, risks: PathRisks, level: float) -> np.ndarray | float:
-        """Claims with a smaller path risk are kept.
+        """Threshold of each problem; claims with a smaller path risk are kept.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def shortage(self, level: float) -> str | None:
-        """Why nothing can be kept at a level, and what it takes; None where it can.
+        """Say why nothing can be kept at a level and what it takes; None if something can.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class OneThreshold(Calibration):
         rate = rank / ((self.n + 1) * share)
         if (
             n_false < rank
-        ):  # everything is kept, and all errors of calibration are known
+        ):  # then everything is kept, and all errors of calibration are known
             rate = n_false / (self.n * share)
         low, high = _interval_among_shown(
             rank=n_false, n=self.n, n_shown=round(share * self.n)
@@ -369,7 +369,7 @@ class OneThreshold(Calibration):
 
 @lru_cache
 def _interval_among_shown(rank, n, n_shown):
-    """Where the share of false texts among shown ones is, for nine of ten calibrations.
+    """The interval of the share of false texts among shown ones, in nine of ten calibrations.
 
     The share of all answers that are wrong follows Beta(k, n + 1 - k), that of those shown
     about Beta(shown + 1/2, not shown + 1/2); the quotient is taken over a grid of both.
@@ -458,7 +458,7 @@ class Controlled(Calibration):
         return min(level / share, 1.0), np.nan, np.nan
 
     def _order_statistic(self, own, weights, level):
-        """The first step that cannot be taken at a level, shape (n_problems,)."""
+        """The first jump that cannot be taken at a level, shape (n_problems,)."""
         n_jumps = len(self.position)
         low = np.full(len(weights), -1)
         high = np.full(len(weights), n_jumps + 1)
@@ -532,12 +532,13 @@ class PerGroup(Calibration):
         return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
 
     def _mean(self, values):
-        """The mean over all answers of what is known of each group."""
+        """The mean over all answers of a number that each group has."""
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
     def levels(self, risks: PathRisks, keep_equal: Any = False) -> NDArray[Any]:
-        out = np.full(len(risks.path_risk), np.inf)  # where no alpha keeps the claim
+        # Infinite where no alpha keeps the claim.
+        out = np.full(len(risks.path_risk), np.inf)
         for part, rows in self._divided(risks):
             if part is not None:
                 out[risks.rows(rows)] = part.levels(risks.take(rows), keep_equal)
@@ -631,7 +632,7 @@ class Overlapping(Calibration):
         return np.array([name in groups for name in self.names], dtype=bool)
 
     def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
-        self.lowest = lowest  # in the order of the indicators
+        self.lowest = lowest  # groups in the order of the indicators
 
     def shown(self, level: Any) -> float:
         if self.lowest is None or not self.n:

@@ -179,7 +179,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return check_alpha(own if alpha is None else alpha)
 
     def for_level(self, alpha: float) -> Guarantee:
-        """The same promise where alpha alone is to say the level.
+        """The same promise, with the level that alpha alone says.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @property
     def entries(self) -> list[Any]:
-        """The entries of by: those of a list, or the one that it is."""
+        """The entries of by as a list, also if there is one only."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
     def shares_functions(self, guarantee: Guarantee) -> bool:
@@ -383,11 +383,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
         )
 
     def _asked(self, n, level):
-        """The level that n problems are too few for, and the least that they suffice for."""
+        """The level for which n problems are too few, and the least for which they suffice."""
         return f"alpha = {level:g}", f"alpha >= {1 / (n + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
-        """The number of calibration problems, in each group, that it takes to keep any.
+        """The number of calibration problems in each group without which nothing is kept.
 
         Parameters
         ----------
@@ -440,8 +440,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return count if needed > 0.6 * n else max(count, needed)
 
 
-LARGEST = 512  # problems that are looked at
-TOLERATED = 1e-5  # as a share of the largest weight
+LARGEST = 512  # problems that are looked at again
+TOLERATED = 1e-5  # tolerance as a share of the largest weight
 
 
 def refuse_dependence(guarantee, batch, risks):
@@ -681,7 +681,9 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
     "share": (
         conformal.share_jumps,
         lambda path_risk, offsets: 1.0,
-        lambda false, kept: false / np.maximum(kept, 1),  # 0 where nothing is kept
+        lambda false, kept: (
+            false / np.maximum(kept, 1)
+        ),  # the share is 0 where nothing is kept
     ),
 }
 

@@ -205,7 +205,7 @@ def score_separation(
             [fitted_filter.confidence(batch[test])[judged] for fitted_filter in row]
             for row in fitted
         ]
-        separations.append(np.array(scores))  # filters, levels, claims
+        separations.append(np.array(scores))  # shape (filters, levels, claims)
     pooled = np.concatenate(separations, axis=2).swapaxes(0, 1)
     scores = [_pooled(table) for table in pooled]
     return SeparationReport(

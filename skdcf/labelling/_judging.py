@@ -19,7 +19,8 @@ from ..ops.conformal import conformal_threshold
 from .sources import LabelStore
 
 _CONFIDENCE = 0.95
-_AT_WORK = timedelta(minutes=10)  # since the last judgement of somebody who is at it
+# Since the last judgement of somebody who still works.
+_AT_WORK = timedelta(minutes=10)
 Asked = list[tuple[int, tuple[int, ...]]]
 
 
@@ -336,7 +337,7 @@ def next_to_label(
 
 def _to_judge(labels, risk, score, threshold):
     """Unknown claims whose path risk holds the score at or below the threshold."""
-    lowered = risk - (risk[labels != 1].min() - score)  # as the score was, by rounding
+    lowered = risk - (risk[labels != 1].min() - score)  # as rounding lowered the score
     rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())
 

@@ -43,7 +43,7 @@ class Check(NamedTuple):
 
 
 class ReviewOrder:
-    """Which claim a person checks next, and what is kept then.
+    """An order that says which claim a person checks next, and what is kept then.
 
     A filter keeps some claims. A person checks others, in any number: what is found true is
     kept as well, if all that it builds on is kept. The promise of the filter stays as it is,
@@ -102,7 +102,7 @@ class ReviewOrder:
         self._batch = decision.batch
         self._path_risk = decision.path_risk
         self._kept_by_filter = decision.kept.copy()
-        self._verdict = np.full(len(decision.kept), np.nan)  # as in _CHECKED
+        self._verdict = np.full(len(decision.kept), np.nan)  # as _CHECKED has them
         self._kept = decision.kept.copy()
         self.verdicts_: dict[tuple[int, int], str] = {}
         self._parents: dict[int, list[int]] = defaultdict(list)

@@ -264,10 +264,10 @@ class Usage:
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 _FENCE = re.compile(r"```[a-zA-Z]*\n?")
 _TRAILING_COMMA = re.compile(r",\s*(?=[}\]])")
-_LONGEST = 400_000  # so many characters of a reply are read
-_MOST_STARTS = 200  # so many places of a reply are tried as the beginning of an object
+_LONGEST = 400_000  # characters of a reply that are read
+_MOST_STARTS = 200  # places of a reply that are tried as the beginning of an object
 _THOUGHT = "</think>"  # ends the thoughts that some servers leave in the reply
-SHORT = 300  # so many characters of a server's message are shown
+SHORT = 300  # characters of a server's message that are shown
 _REFUSED = (
     429,
     529,

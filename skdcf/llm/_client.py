@@ -402,7 +402,7 @@ class Step(Settings):
 
     _prompt_name: ClassVar[str] = ""
     _reply: ClassVar[Any]
-    _written: ClassVar[int] = 37  # so many tokens has a reply for each claim
+    _written: ClassVar[int] = 37  # tokens of a reply for each claim
     per = "answer"  # each of these has a call of its own: answer, claim or alternative
     _parameter_constraints = COMMON
 

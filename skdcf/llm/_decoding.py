@@ -26,7 +26,7 @@ _BRACKETS = {
     ")": "]",
     ",": "",
 }  # a tuple becomes a list, and a comma before its end goes
-_MOST_PIECES = 20_000  # so many strings and brackets of one literal are read
+_MOST_PIECES = 20_000  # strings and brackets of one literal that are read
 
 
 def texts_in(value: Any) -> Iterator[str]:

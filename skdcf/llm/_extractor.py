@@ -203,13 +203,11 @@ def _stated(graph):
     return answer, stated
 
 
-_FIRST = 20  # so many answers tell what the others cost
-_FEW = 5  # so many tell it before somebody is asked to agree
-_UNDERRATED = (
-    20  # an estimate may be so many times too low before it is looked at again
-)
-_TOKENS_OF_ANSWER = 300  # about so many, where the model writes the answer
-_TOKENS_OF_CLAIM = 40  # about so many tokens of the answer make a claim
+_FIRST = 20  # answers that tell what the others cost
+_FEW = 5  # answers that tell it before somebody is asked to agree
+_UNDERRATED = 20  # times that an estimate may be too low before it is made again
+_TOKENS_OF_ANSWER = 300  # a guess, where the model writes the answer
+_TOKENS_OF_CLAIM = 40  # a guess of the tokens of an answer for each claim
 
 
 @dataclass(eq=False, repr=False)

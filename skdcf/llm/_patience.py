@@ -20,7 +20,9 @@ from ._calls import EndpointError, PassingError, RefusedError
 
 #: Seconds that a server may ask for before a call is given up.
 LONGEST_WAIT = 120.0
-_LONGEST_GUESS = 60.0  # wait so many seconds where a server only says when all is free
+_LONGEST_GUESS = (
+    60.0  # longest wait in seconds where a server only says when all is free
+)
 _PATIENCE = 600.0  # seconds without any success in which refusals are no attempts
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
@@ -94,7 +96,7 @@ class RateLimit:
     def __init__(self, back_off: Callable[[int], float]):
         self._back_off = back_off
         self._resume = 0.0
-        self._n_refused = 0  # so often in a row
+        self._n_refused = 0  # refusals in a row
         self._refused_since = 0.0
         self._succeeded = -math.inf
         self._first = asyncio.Lock()

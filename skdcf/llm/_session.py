@@ -34,7 +34,7 @@ from ._patience import Slots
 _MOST_ASKS = 3
 _WARMER = 0.3  # the temperature rises by this with each asking, up to 1
 _WARMEST = 1.0  # the highest temperature, unless the first call was warmer
-_MOST_CHARACTERS = 6  # so many of a prompt make a token that its server counts
+_MOST_CHARACTERS = 6  # characters of a prompt for each token that its server counts
 _FEWEST_TOKENS = (
     256  # below this, a server may have counted only what it had not cached
 )
@@ -42,11 +42,11 @@ CUT_PROMPT = (
     "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
     "the length of its context"
 )
-_SHOWN_BACK = 4000  # so many characters of a reply that could not be read
+_SHOWN_BACK = 4000  # characters that are shown of a reply that could not be read
 _LOG = logging.getLogger("skdcf.llm")
 
 
-_BUSY_SECONDS = 60  # another program may hold the file of the cache for so long
+_BUSY_SECONDS = 60  # longest time that another program may hold the file of the cache
 _TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
 prompt TEXT NOT NULL, time REAL NOT NULL)"""

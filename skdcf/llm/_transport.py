@@ -29,7 +29,7 @@ from ._patience import LONGEST_WAIT, RateLimit, read_wait
 #: What llama.cpp says of a reply that its own parser cannot read.
 _MALFORMED = "produced output that does not match the expected"
 _MOST_BYTES = 32 * 2**20  # bytes of one reply
-_MOST_OF_ERROR = 64 * 2**10  # so many bytes of an error are read
+_MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
 #: What not every model takes, and words by which a refusal speaks of it.
 _OPTIONAL = {
     "system": ("system role", "system message", "role 'system'", 'role "system"'),

@@ -1,4 +1,4 @@
-"""A filter in use: does the guarantee still hold, what follows change, who needs review.
+"""Monitors of a filter in use: whether its guarantee still holds, and what needs review.
 
 `CoverageMonitor` watches the coverage by judged answers, `ExchangeabilityTest` the path
 risks without labels. `SlidingCalibration` follows what changes. `release` chooses whole

@@ -1,4 +1,4 @@
-"""The monitors.
+"""Monitors: whether problems and coverage are still what they were.
 
 The bets against a null hypothesis, problem by problem, are those of Shafer and Vovk
 (2019):
@@ -32,10 +32,10 @@ from ..graphs import Labels, Problems
 from ..graphs.problems import as_one, pack_graphs
 from ..guarantees import PerGroup
 
-PACE = 100.0  # problems until the waiting wealth has fallen to 63 %
+PACE = 100.0  # problems after which the waiting wealth has fallen to 63 %
 
 
-LARGEST = 700.0  # exp of it is still a number
+LARGEST = 700.0  # the exponential of it is still finite
 
 
 def waiting(t):
@@ -286,7 +286,7 @@ class ExchangeabilityTest(BettingMonitor):
         self.rng_ = check_random_state(seed)
 
     def _p_values(self, values, uniform):
-        """Ranks among all problems before, ties broken at random."""
+        """Rank the values among all problems before, with ties broken at random."""
         earlier = np.tri(len(values), k=-1, dtype=bool)
         below = np.searchsorted(self.seen_, values, side="left")
         equal = np.searchsorted(self.seen_, values, side="right") - below
@@ -519,7 +519,7 @@ class CoverageMonitor(BettingMonitor):
         self.calibration_ = scores_now
         self.counts_ = np.zeros((n, 2), dtype=np.int64)
         self.group_wealth_ = np.zeros(n)
-        self.states_ = [None] * n  # log wealth
+        self.states_ = [None] * n  # its logarithm
 
     def _take(self, g, errors):
         """Bet on problems of group ``g``, some of them errors."""
@@ -639,7 +639,7 @@ def _keys(filter, hashes) -> tuple[list, NDArray[np.bool_]]:
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
     if (
         "text" in calibrated
-    ):  # it may have had a name there, and have its text alone here
+    ):  # its question may have had a name there, and have its text alone here
         calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:
         calibrated_before |= np.isin(hashes.content, calibrated["content"])

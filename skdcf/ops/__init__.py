@@ -1,1 +1,1 @@
-"""Layer 2, mathematics: pure functions on flat arrays."""
+"""Mathematics, as pure functions on flat arrays."""

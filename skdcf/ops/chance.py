@@ -40,7 +40,7 @@ def chance_of_error(
     batch: GraphBatch,
     frailty: NDArray[Any] | None = None,
 ) -> NDArray[np.float64]:
-    """Chance of each answer that something false is kept; 0 where nothing is.
+    """Chance that something false is kept, for each answer; 0 where nothing is kept.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def fit_frailty(
     batch: GraphBatch,
     confidence: NDArray[Any],
 ) -> NDArray[np.float64]:
-    """Frailty, intercept and slope, from hazards that have not seen the answers.
+    """Fit frailty, intercept and slope to hazards that have not seen the answers.
 
     Parameters
     ----------

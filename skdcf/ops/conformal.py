@@ -30,7 +30,7 @@ from scipy.special import betainccinv
 from ..graphs.ragged import ranges, segment_ids
 from .hard import segment_min
 
-MOST = 2**53  # problems; where more are needed, it is this number that is told
+MOST = 2**53  # problems; where more are needed, messages say this number
 DIGITS = 12  # A level that is no quotient of whole numbers is known to so many digits.
 
 
@@ -112,7 +112,7 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     return k
 
 
-@lru_cache  # a comparison asks for few levels, and for each in every split
+@lru_cache  # as a comparison asks for few levels, and for each in every split
 def problems_needed(alpha, delta=None):
     """Compute the smallest number of calibration problems that can keep anything."""
     return bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
@@ -136,7 +136,7 @@ def whole_count(n: int, alpha: float) -> int:
     int
         About 0.3 n where n is too small for that: more than 0.6 n would be needed.
     """
-    if alpha * n < 1:  # two ranks would take more than there are
+    if alpha * n < 1:  # as two ranks would take more problems than there are
         return max(1, round(0.3 * n))
     count = _fewest(max(2, round(0.4 * alpha * n)), n, alpha)
     return count if count <= 0.6 * n else max(1, round(0.3 * n))

@@ -21,8 +21,8 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-MOST_LINKS = 50_000_000  # of a problem: some ten seconds
-_BLOCK = 2_000_000  # links worked on together: some 200 MB
+MOST_LINKS = 50_000_000  # links of one problem, which take some ten seconds
+_BLOCK = 2_000_000  # links worked on together, which take some 200 MB
 
 
 def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
@@ -86,7 +86,7 @@ def _count_children(batch):
 
 
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
-    """networkx's power iteration; each graph stops where networkx stops."""
+    """Page rank by networkx's power iteration, which stops for each graph where networkx does."""
     (parent, child), home = batch.edges.T, batch.problem_of
     n_children = _count_children(batch)
     size = batch.sizes[home]
@@ -106,12 +106,12 @@ def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
 
 
 def _cluster(batch):
-    """Triangles through a claim; in an acyclic graph at most half the pairs close."""
+    """Clustering by triangles through a claim; in an acyclic graph at most half the pairs close."""
     parent, child = batch.edges.T
     n_parents = _count_parents(batch)
     first = offsets_of(n_parents)[:-1]
     width = np.int64(batch.n_claims)
-    key = child * width + parent  # sorted, because the edges are
+    key = child * width + parent  # which is sorted, because the edges are
     triangles = np.zeros(batch.n_claims, dtype=np.int64)
     for a, b in _cut_blocks(n_parents[parent]):
         n_above = n_parents[parent[a:b]]
@@ -151,7 +151,7 @@ def _check_links(batch, n_links, name):
         i = int(total.argmax())
         raise ValueError(
             f"{batch.name_of(i)} is too large for {name}: its {batch.sizes[i]:,} claims "
-            f"and {np.diff(batch.edge_offsets)[i]:,} edges need {total[i]:,.0f} links or "
+            f"and {np.diff(batch.edge_offsets)[i]:,} edges need {total[i]:,.0f} operations or "
             f"more, and {MOST_LINKS:,} is the most. Choose metrics without it, as in "
             'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"])'
         )
@@ -217,7 +217,7 @@ def _find_pairs(batch, a, b):
     low, high = batch.offsets[[i, j]]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]
-    inside = (a <= source) & (source < b)  # this may be a part of a large problem
+    inside = (a <= source) & (source < b)  # the claims may be some of a large problem
     source = source[inside]
     target = target[inside]
     n_pairs = np.bincount(target - low, minlength=high - low)
@@ -231,7 +231,7 @@ def _find_pairs(batch, a, b):
 
 
 def _shorten(distance, shorter, longer, depth):
-    """Make of a bound of each pair the number of edges of its shortest path, in place."""
+    """Lower a bound of each pair to the number of edges of its shortest path, in place."""
     for links in _group(depth[longer]):
         np.minimum.at(distance, longer[links], distance[shorter[links]] + 1)
 

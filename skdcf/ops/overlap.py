@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-AT_BOUND = 1e-9  # from a bound: far above what the solver leaves, far below any step
-LOWERED = 1e-9  # by which thresholds are lowered for its rounding
+# Distance from a bound: far above what the solver leaves, and far below any jump.
+AT_BOUND = 1e-9
+LOWERED = 1e-9  # thresholds are lowered by this for the solver's rounding
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -49,7 +50,7 @@ def unsquash(values: NDArray[Any]) -> NDArray[Any]:
 def overlap_threshold(
     scores: NDArray[Any], indicators: Any, x: NDArray[Any], alpha: float
 ) -> float:
-    """t(x) for a new problem in the groups ``x``.
+    """The threshold t(x) of a new problem in the groups ``x``.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def overlap_threshold(
     dual = linprog(
         -values, A_eq=phi.T, b_eq=(1 - alpha) * new, bounds=bounds, options=OPTIONS
     )
-    if dual.status == 2:  # no weights balance those of the new problem
+    if dual.status == 2:  # then no weights balance those of the new problem
         return -np.inf
     if dual.status != 0:
         raise RuntimeError(f"the solver of linear programs failed: {dual.message}")
@@ -95,7 +96,7 @@ def overlap_threshold(
         bounds=(None, None),
         options=OPTIONS,
     )
-    if face.status == 3:  # however large
+    if face.status == 3:  # every threshold is safe, however large
         return np.inf
     # Scores that nearly tie may leave a face which the solver takes for empty. Any solution
     # of the regression will do then: it is at most the largest, so that less is kept.

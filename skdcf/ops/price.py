@@ -27,14 +27,14 @@ from ..graphs import GraphBatch
 from .ancestors import sum_ancestors
 from .hard import path_risk
 
-CERTAIN = 30.0  # largest log odds of a hazard: 1e-13 from certainty
+CERTAIN = 30.0  # largest log odds of a hazard, 1e-13 from certainty
 # Pieces and rounds up to which all curves are worked on at once. What is larger is done
 # one by one, as the number of rounds is that of the pieces of the largest curve.
 _TOGETHER = 64
 
 
 def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -> Any:
-    """Log of the risk that one more kept claim costs.
+    """Compute the log of the risk that one more kept claim costs.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
 
 
 def _sum_before(values, offsets):
-    """Sum of those before each value in its segment; other segments do not enter."""
+    """Sum the values before each one in its segment; other segments do not enter."""
     out = np.zeros(len(values))
     large = np.diff(offsets) > _TOGETHER
     for a, b in zip(offsets[:-1][large], offsets[1:][large], strict=True):
@@ -140,7 +140,7 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
 
 
 def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
-    """The rest of the work of `minorant_slopes`, piece by piece, on a stack."""
+    """Do the rest of the work of `minorant_slopes`, segment by segment, on a stack."""
     stack = []
     last = None
     for piece in zip(at, segment[at], log_rise, log_run, strict=True):

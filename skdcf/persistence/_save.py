@@ -197,13 +197,13 @@ def zipped(parts):
 
 
 def unzipped(content):
-    """The parts of an uncompressed zip archive by name."""
+    """The members of an uncompressed zip archive by name."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def read(content):
-    """(what the file says about itself, all of its other parts by name).
+    """Read what the file says about itself, and all of its other members by name.
 
     Raises
     ------
@@ -260,8 +260,11 @@ def _check_sums(sums, parts):
 
 
 PACKAGE = __name__.partition(".")[0]
-_INSIDE = ("cli", "estimators", "ops")  # users import from elsewhere
-_OUTWARD = ("skdcf.labelling.", "skdcf.llm.")  # these open connections and paths
+_INSIDE = ("cli", "estimators", "ops")  # rooms that users do not import from
+_OUTWARD = (
+    "skdcf.labelling.",
+    "skdcf.llm.",
+)  # rooms whose classes open connections and files
 
 #: Classes and harmless functions, beside what skops trusts by itself.
 _KNOWN = (

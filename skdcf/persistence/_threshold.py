@@ -20,7 +20,7 @@ FORMAT = "skdcf threshold 1"
 
 @dataclass(frozen=True)
 class CalibratedThreshold:
-    """All that filtering needs where the path risks are already known.
+    """A threshold, which is all that filtering needs if the path risks are known.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def save_threshold(
     """
     value = _of_filter(filter, alpha)
     record = asdict(value)
-    if math.isinf(value.threshold):  # JSON has no number for it
+    if math.isinf(value.threshold):  # since JSON has no number for infinity
         record["threshold"] = str(value.threshold)
     text = json.dumps({"format": FORMAT, "skdcf": __version__, **record}, indent=1)
     return write_text(path, [text])

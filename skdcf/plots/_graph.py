@@ -15,12 +15,12 @@ from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
 # In points, as in the drawing itself.
-WIDE = 74  # characters of a line of text
+WIDE = 74  # characters in a line of text
 LINE, PAD = 12.0, 7.0
 FONT = 9.0
-HINTED = 1.05  # letters on whole pixels are a little wider
+HINTED = 1.05  # factor, since letters on whole pixels are a little wider
 LEGEND = 34.0
-GAP = 16.0  # between the drawing and the texts
+GAP = 16.0  # space between the drawing and the texts
 LEAST = 230.0  # width
 
 
@@ -174,7 +174,7 @@ TITLE = 22.0
 
 
 def _lines(graph, shown, reasons):
-    """Lines of text for each claim, and how many of them are a reason."""
+    """The lines of text for each claim, and how many of them give a reason."""
     if graph.claims is None and not reasons:
         return []
     out = []
@@ -276,7 +276,7 @@ class AxesPen:
 
 
 def _write(pen, lines, shown, left):
-    """Each claim once more, with what it says."""
+    """List each claim with its text."""
     top = PAD
     style = {"va": "top", "linespacing": 1.15}
     rows = zip(lines, _row_heights(lines), strict=True)

@@ -24,7 +24,7 @@ from ._scorer import Scorer, Task, folds, need_features
 from ._tables import as_table, design, join
 
 N_FOLDS = 3  # folds for the own hazards that a public prior is weighed against
-MOST_KEPT = 1000  # a gain is checked for up to so many claims
+MOST_KEPT = 1000  # largest number of claims for which a gain is checked
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
 # many of the others, and the trees of all folds together are the forest.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}

@@ -28,7 +28,7 @@ from ._tables import HazardTable, design
 
 FORMAT = "skdcf public prior 3"  # also raised when a column changes its meaning
 BLOCK = 128  # claims at once, whose places in all trees stay in the cache
-TELL = 10  # so many problems can say how far they are from the sources
+TELL = 10  # fewest problems that can say how far they are from the sources
 # The weight of one's own log odds is pulled to the first, those of all sources together to
 # the second. A mean of unsure classifiers is less sure than it could be: the sum is above 1.
 PULL = 0.6, 1.0

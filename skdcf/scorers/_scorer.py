@@ -466,9 +466,13 @@ def column_of(feature, batch):
             )
         return names.index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):
-        raise ValueError(f"feature is {feature!r}: a name or a column number")
+        raise ValueError(
+            f"feature is {feature!r}, but must be a name or a column number"
+        )
     if not -batch.n_features <= feature < batch.n_features:
-        raise ValueError(f"feature {feature} but only {batch.n_features} features")
+        raise ValueError(
+            f"there is no feature {feature}, as there are only {batch.n_features}"
+        )
     return int(feature)
 
 

@@ -21,7 +21,7 @@ from ..llm import (
 )
 from ._requests import RefusedError
 
-_MOST_ANSWERS = 100  # that are made at a time
+_MOST_ANSWERS = 100  # answers that are made at a time
 _KEYS = {"question", "answer", "context", "alternatives", "group", "metadata"}
 _LOG = logging.getLogger("skdcf.service")
 
@@ -60,7 +60,7 @@ class Answers:
         self.budget = budget
         self.n_made = 0
         self._day = datetime.now(UTC).date()
-        self._spent_before = 0.0  # this day
+        self._spent_before = 0.0  # what this day has cost
 
     def pipeline(self, name: str, filter: Any) -> ConformalFactualityPipeline:
         """The way from a question to what this filter keeps.
@@ -144,12 +144,12 @@ class Answers:
     def _refuse_above_bounds(self) -> None:
         """RefusedError where too many answers are made, or the budget is spent."""
         if self.n_made >= _MOST_ANSWERS:
-            raise RefusedError(503, "too many answers are made: come again later")
+            raise RefusedError(503, "too many answers are being made: try again later")
         if self.budget is not None and self.spent_today() >= self.budget:
             raise RefusedError(429, "the budget of this day (UTC) is spent")
 
     def spent(self) -> Usage:
-        """What the models were asked since the service began.
+        """Say what the models were asked since the service began.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class Answers:
         return self.client.spent()
 
     def spent_today(self) -> float:
-        """What this day has cost so far, in tokens or by the prices of the client.
+        """Compute what this day has cost so far, in tokens or by the prices of the client.
 
         Returns
         -------

@@ -33,11 +33,14 @@ from ._runs import Runs
 from ._served import Served, Writing
 
 _JSON, _LINES = "application/json", "application/x-ndjson"
-_MOST_WAITING = 4000  # requests that are there; one more is asked to come again later
+_MOST_WAITING = 4000  # requests at a time; one more is asked to come again later
 _MOST_STREAMS = 1000
-_OPEN = "/health", "/ready"  # to whoever asks, since they say no more than yes or no
+_OPEN = (
+    "/health",
+    "/ready",
+)  # routes that answer everybody, since they say no more than yes or no
 _SPENT = "calls", "prompt_tokens", "completion_tokens"
-_GONE = 499  # what others call the status of a request whose client went away
+_GONE = 499  # the usual status of a request whose client went away
 _STARTED = {
     "type": "http.response.start",
     "status": 200,
@@ -178,7 +181,7 @@ class Service:
         self._counts = Counts()
         self._n_waiting = 0
         self._n_streams = 0
-        self._lock = threading.Lock()  # while labels are taken in
+        self._lock = threading.Lock()  # held while labels are taken in
         self.served: dict[str, Served] = {}
         self.replace(filters)
         self._routes = {
@@ -270,7 +273,7 @@ class Service:
             if kind == _LINES:
                 reply: Any = None
                 async for line in self._decide_lines(request):
-                    if not has_begun:  # what was wrong before has a status of its own
+                    if not has_begun:  # an error before this has a status of its own
                         await send(_STARTED)
                         has_begun = True
                     await send(_chunk(line))
@@ -419,7 +422,7 @@ class Service:
         texts: Any = None,
         name: str | None = None,
     ) -> dict[str, Any]:
-        """Mask, text and id of an answer, once the journal holds them."""
+        """Give mask, text and id of an answer, once the journal holds them."""
         name = name or secrets.token_hex(12)
         self._journal.add(served.entry(name, graph, kept, level))
         claims = graph.claims if texts is None else texts
@@ -485,7 +488,7 @@ class Service:
         return {"said": "saved" if entry else "these labels were known", "alarm": alarm}
 
     async def _health(self, _: Any) -> dict[str, Any]:
-        """What runs here; behind a token only that it does, since nobody has to show it."""
+        """Say what runs here, or only that it does where requests need a token."""
         reply: dict[str, Any] = {"status": "ok"}
         if self._token is None:
             filters = {name: served.describe() for name, served in self.served.items()}

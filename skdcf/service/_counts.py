@@ -15,7 +15,7 @@ _BIN_ENDS += [10.0, 30.0, 60.0, 120.0, 300.0, 600.0]
 
 
 class Counts:
-    """Requests by route and status, and how long those of each route took."""
+    """Counts of requests by route and status, and of the seconds that they took."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[str, int]] = Counter()
@@ -75,7 +75,7 @@ def line_of(name: str, value: float, **labels: str) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes each record of a log as an object of JSON, on one line."""
+    """A formatter that writes each record of a log as an object of JSON, on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Write a record.

@@ -1,4 +1,4 @@
-"""What the service remembers: answers that were given and their labels, and open runs.
+"""The journal of the service: answers that were given, their labels, and open runs.
 
 A table of SQLite in a folder, or in memory, where the oldest answers are forgotten. Of
 answers it holds no text. A run that is open is there with its texts, so that a restart
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from ._requests import RefusedError
 
-_MOST_IN_MEMORY = 10_000  # answers
+_MOST_IN_MEMORY = 10_000  # answers that are kept in memory
 _TABLES = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
 CREATE TABLE IF NOT EXISTS answers (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
 mask TEXT NOT NULL, filter TEXT NOT NULL, alpha REAL NOT NULL, question TEXT,
@@ -85,7 +85,7 @@ class Journal:
         path = ":memory:"
         if folder is not None:
             path = os.path.join(folder, "journal.sqlite")
-            Path(path).touch(0o600)  # SQLite's other files follow it
+            Path(path).touch(0o600)  # SQLite gives its other files the same mode
         self._lock = threading.RLock()
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None
@@ -282,7 +282,7 @@ class Journal:
         return names
 
     def _remove_run(self, name: str) -> bool:
-        """Remove a run with its steps; whether there was one."""
+        """Remove a run with its steps, and say whether there was one."""
         removed = self._db.execute("DELETE FROM runs WHERE id = ?", (name,))
         self._db.execute("DELETE FROM steps WHERE run = ?", (name,))
         return removed.rowcount > 0

@@ -8,16 +8,18 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
-_LONGEST = 8 * 2**20  # bytes of a request
+_LONGEST = 8 * 2**20  # bytes of one request
 _BODY = 30.0  # seconds for a whole body, and for the first line of a stream
-_IDLE = 600.0  # seconds between two lines
-_MOST_BODIES = 4000  # on their way at a time, and the bytes of all of them together
+_IDLE = 600.0  # seconds that may pass between two lines
+_MOST_BODIES = (
+    4000  # bodies that may be on their way at a time, and the bytes of all together
+)
 _MOST_BYTES = 2**28
-_decoded = json.JSONDecoder(parse_constant=int).decode  # int refuses NaN
+_decoded = json.JSONDecoder(parse_constant=int).decode  # since int refuses NaN
 
 
 class RefusedError(ValueError):
-    """What is answered instead: a status and a sentence.
+    """A refusal: a status and a sentence that are answered instead.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ class Bodies:
     """
 
     def __init__(self) -> None:
-        self._n_bytes: dict[asyncio.Timeout, int] = {}  # oldest first
+        self._n_bytes: dict[asyncio.Timeout, int] = {}  # the oldest stands first
         self._total = 0
 
     async def read(self, request: Any) -> bytes:
@@ -73,7 +75,7 @@ class Bodies:
                     503, "too many requests are on their way: come again later"
                 ) from error
             raise RefusedError(
-                408, f"the request has to be there within {_BODY:g} seconds"
+                408, f"the whole request has to arrive within {_BODY:g} seconds"
             ) from error
 
     def _count(self, deadline: asyncio.Timeout, n_bytes: int) -> None:
@@ -112,7 +114,9 @@ async def read_lines(request: Any) -> AsyncIterator[dict[str, Any]]:
                 while not is_over and b"\n" not in chunk:
                     chunk = await anext(chunks, b"")
                     is_over = not chunk
-                    rest += chunk or b"\n"  # the end ends the last line, too
+                    rest += (
+                        chunk or b"\n"
+                    )  # the end of the body ends the last line, too
         except TimeoutError as error:
             raise RefusedError(408, f"no line came for {patience:g} seconds") from error
         *lines, rest = rest.split(b"\n")

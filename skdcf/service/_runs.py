@@ -18,8 +18,8 @@ from ._requests import RefusedError
 from ._served import Served, Writing
 
 _MOST_RUNS = 10_000
-_LONGEST = 8 * 2**20  # characters of the texts of a run, as of a request
-_MOST_TEXT = 2**28  # characters of all open runs
+_LONGEST = 8 * 2**20  # characters of the texts of a run, as many as of a request
+_MOST_TEXT = 2**28  # characters of all open runs together
 _LONGEST_PAUSE = 7 * 24 * 3600.0  # seconds without a step, in which a person may decide
 
 
@@ -152,7 +152,9 @@ class Runs:
                     409,
                     f"step {number} comes too early: the next one is step {n_steps}",
                 )
-            if number < n_steps:  # perhaps its reply was lost
+            if (
+                number < n_steps
+            ):  # the step is sent again, perhaps since its reply was lost
                 if step != run.steps[number]:
                     raise RefusedError(
                         409, f"step {number} was decided about, and was another one"
@@ -259,7 +261,7 @@ class Runs:
 
 
 def _begin(served: Served, head: dict[str, Any]) -> Writing:
-    """What decides about the steps of a run, before the first."""
+    """Begin a decision about the steps of a run, before the first one."""
     known = {key: value for key, value in head.items() if key != "messages"}
     if "messages" in head:
         known = read_beginning(head) | known

@@ -23,9 +23,9 @@ from ._journal import Entry
 from ._questions import Questions
 from ._requests import RefusedError
 
-_MOST_CLAIMS = 2_000  # of an answer: others wait while it is decided about
+_MOST_CLAIMS = 2_000  # claims of an answer, since others wait while it is decided about
 _TOGETHER = 32  # answers that are decided about in one go
-_LARGE = 2**14  # bytes of a request for which others do not wait
+_LARGE = 2**14  # bytes; a larger request is decided about in a thread of its own
 _QUICK = 0.02  # seconds that other requests may well wait
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
 
@@ -84,12 +84,14 @@ class Served:
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
         self.questions = Questions(filter, key)
-        self.pipeline: Any = None  # to it from a question, where models are asked
+        self.pipeline: Any = (
+            None  # the way from a question to this filter, where models are asked
+        )
         self.claims = Counter(kept=0, dropped=0)
         origin = getattr(filter, "origin_", None) or {}
         self._knows_extraction = None not in (origin.get("extraction") or [None])
         self._knows_writer = None not in (origin.get("written_by") or [None])
-        self._pace = 1.0  # seconds for each of the answers that were decided last
+        self._pace = 1.0  # seconds for each of the last answers
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn = asyncio.Lock()
         self._waiting: list[Asked] = []
@@ -153,8 +155,10 @@ class Served:
             self._waiting = []
         self._waiting.append(asked)
         async with self._turn:
-            while not asked.is_decided:  # nobody has decided about it with others
-                await asyncio.sleep(0)  # for those that come at the same time
+            while not asked.is_decided:  # the answer was not decided about with others
+                await asyncio.sleep(
+                    0
+                )  # so that answers that come at the same time join
                 group = self._waiting[:_TOGETHER]
                 begin = perf_counter()
                 # Together they take less time; a thread would add its own.
@@ -255,7 +259,7 @@ class Served:
         mask = np.array([bit == "1" for bit in entry.mask], dtype=bool)
         labels = np.array(json.loads(entry.labels or "[]"))
         lost = self.guarantee.loss(labels, mask, np.array([0, len(mask)]))
-        with suppress(ValueError):  # errors without a known law are not watched
+        with suppress(ValueError):  # errors that follow no known law are not watched
             self.monitor.update_errors(lost > 0, shown=[mask.any()])
 
     def describe(self) -> dict[str, Any]:
@@ -359,7 +363,7 @@ class Writing:
         """
         check_size(len(self.mask) + 1)
         if self.has_stopped:
-            keep = False  # it builds on a claim that was dropped
+            keep = False  # as it builds on a claim that was dropped
         else:
             self._coming.append(claim)
             try:

@@ -1,4 +1,4 @@
-"""Training through soft calibration: its settings. What trains is `skdcf.training.loop`.
+"""Settings of training through soft calibration, which `skdcf.training.loop` does.
 
 The settings load no autograd, so that a filter that holds some predicts without it.
 """

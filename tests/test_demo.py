@@ -11,7 +11,7 @@ from skdcf.cli import main
 @pytest.mark.parametrize("source", ["words", "math", "felm"])
 def test_demo_prints_tables_and_writes_a_report(source, tmp_path, capsys):
     out = str(tmp_path / "out")
-    arguments = ["--data", source, "--n-problems", "400", "--output", out]
+    arguments = ["--data", source, "--n-problems", "240", "--output", out]
     assert main(["demo", *arguments]) == 0
     text = capsys.readouterr().out
     for name in ("IndependentFactuality", "HardCF", "CoherentConformalFilter"):

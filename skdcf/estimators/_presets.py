@@ -64,7 +64,7 @@ class CoherentConformalFilter(ConformalFilter):
     random_state : int, RandomState or None, default=None
         Seeds splits and initial parameters; training is reproducible to the bit.
     verbose : int, default=0
-        Whether to print loss and retention of every training step, or the weights that
+        Whether to print loss and retention of every iteration, or the weights that
         "auto" chose.
 
     Attributes
@@ -73,9 +73,9 @@ class CoherentConformalFilter(ConformalFilter):
         Weights of a linear model, per unit of the features as passed. Features more
         than 3 deviations from their mean count as if they were 3. Not for "auto".
     loss_curve_ : list of float
-        Training objective per step; of the linear member with "auto".
+        Training objective per iteration; of the linear member with "auto".
     n_iter_ : int
-        Number of steps.
+        Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted; +inf for a problem without a false claim.
     answer_scores_ : ndarray of shape (n_calibration,)

@@ -174,7 +174,7 @@ class Structure(Names):
         Where parents stand first, the place in the problem will do for the depth. In a
         large problem it may have many more values: a star has two depths.
         """
-        # The depth takes 7.3 ms, and the place .7 ms.
+        # The depth takes 7.3 ms, the place in the problem .7 ms.
         if len(self.large) or (self.edges[:, 0] > self.edges[:, 1]).any():
             return self.depth
         return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
@@ -191,7 +191,7 @@ class Structure(Names):
         ``edges.pass_on(ufunc, values)``, one after the other, joins to the value of each
         claim those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
         """
-        # One pass takes 1.6 ms; a list of all ancestors alone would take 21 ms.
+        # Passing values on takes 1.6 ms, where a list of all ancestors would take 29 ms.
         return find_sweep(self.edges, self.rank[self.edges[:, 1]], self.offsets)
 
     @cached_property
@@ -200,9 +200,10 @@ class Structure(Names):
 
         In large problems with many edges, those to an ancestor of another parent are
         passed over: of a complete graph hardly more than a chain is left. To find them
-        costs more than one pass, so that this pays where many follow.
+        costs more than passing values on once, so that this pays where it is done often.
         """
-        # A complete graph of 600 claims: .13 ms a pass for .87, after 19 ms for this.
+        # Of a complete graph of 600 claims, values are passed on in .13 ms and not in .87,
+        # after the 19 ms that this takes.
         n_edges = np.diff(self.edge_offsets)
         dense = np.flatnonzero((self.sizes > SMALL) & (n_edges > DENSE * self.sizes))
         if not len(dense):
@@ -226,6 +227,7 @@ class Structure(Names):
         list
             Their edges, parents first.
         """
+        # Of every twentieth problem this takes .9 ms, and the sweep of all 3.7 ms.
         n_edges = np.diff(self.edge_offsets)[problems]
         inside = ranges(self.edge_offsets[problems], n_edges)
         edges = np.take(self.edges, inside, axis=0)
@@ -270,6 +272,7 @@ class Structure(Names):
     @cached_property
     def small_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As `closure`, but claims of large problems stand there by themselves."""
+        # All small problems at once take 29 ms; one after the other would take seconds.
         if not len(self.large):
             return find_closure(self.layers, self.n_claims)
         small = (self.sizes <= SMALL)[self.problem_of]
@@ -284,6 +287,7 @@ class Structure(Names):
     @cached_property
     def is_forest(self) -> NDArray[np.bool_]:
         """Whether each claim of a problem has one parent at most, shape (n_graphs,)."""
+        # This takes 1 ms, and spares such problems the search for other paths.
         has_second_parent = self.edges[1:, 1] == self.edges[:-1, 1]
         problem = self.problem_of[self.edges[1:, 1][has_second_parent]]
         return np.bincount(problem, minlength=len(self.sizes)) == 0

@@ -283,11 +283,11 @@ class MixtureScorer(Scorer):
 
     @property
     def loss_curve_(self) -> list[float]:
-        """Training objective per step of the first member that has one."""
+        """Training objective per iteration of the first member that has one."""
         for member in self.members_.values():
             if hasattr(member, "loss_curve_"):
                 return member.loss_curve_
-        raise AttributeError("loss_curve_: no member is trained step by step")
+        raise AttributeError("loss_curve_: no member is trained by iterations")
 
     def _members(self):
         """The fitted members, or those that a fit may come to have."""

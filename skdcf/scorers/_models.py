@@ -4,8 +4,8 @@ A differentiable model has two methods. ``init(n_features, rng)`` draws paramete
 array, or lists, tuples and dicts of arrays. ``model(params, X)`` turns rows of
 standardised features into confidences, without state and with operations that autograd
 follows (operators, or functions of ``autograd.numpy``). A constant added to all
-confidences changes nothing, so no intercept is needed. `ConformalScorer` makes a scorer
-of a model.
+confidences changes nothing, so no intercept is needed, and one does no harm.
+`ConformalScorer` makes a scorer of a model.
 
 A third method is optional and saves time: ``vjp(params, X, gradient)`` takes the
 derivative of a loss in the confidences, shape (n_claims,), to that in the parameters.
@@ -53,7 +53,7 @@ class LinearScorer(Settings):
     spread: float = 1.0
 
     def init(self, n_features: int, rng: Any) -> Any:
-        """Random weights.
+        """Draw random weights.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class MLPScorer(Settings):
     Parameters
     ----------
     hidden_layer_sizes : tuple of int, default=(8,)
-        Units of each hidden layer. Few: training sets of this kind are small.
+        Units of each hidden layer. There are few, as training sets of this kind are small.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class MLPScorer(Settings):
     hidden_layer_sizes: int | tuple[int, ...] = (8,)
 
     def init(self, n_features: int, rng: Any) -> Any:
-        """Random weights and biases.
+        """Draw random weights and biases.
 
         Parameters
         ----------
@@ -141,6 +141,7 @@ class MLPScorer(Settings):
             If a layer has no units.
         """
         hidden = self.hidden_layer_sizes
+        # An int is an Integral, which type checkers do not know.
         hidden = (hidden,) if isinstance(hidden, (int, Integral)) else tuple(hidden)
         if not all(isinstance(n, Integral) and n > 0 for n in hidden):
             raise ValueError(
@@ -191,9 +192,10 @@ class ConformalScorer(Scorer):
     standardizer_ : Standardizer
         Of the training problems.
     scale_ : float
-        Deviation of the scores over the training claims, by which they are divided.
+        Deviation of the scores over the claims that were trained on (those of validation
+        problems are none of them), by which confidences are divided.
     loss_curve_ : list of float
-        Training objective per step.
+        Training objective per iteration.
 
     References
     ----------
@@ -247,6 +249,7 @@ class ConformalScorer(Scorer):
         return [clone(self)._adopt(training_result) for training_result in results]
 
     def _train(self, batch, labels, tasks):
+        # Imported here, since only training loads autograd.
         from ..relaxation import PathRelaxation
         from ..training import SoftTraining
         from ..training.loop import train
@@ -269,7 +272,7 @@ class ConformalScorer(Scorer):
         return LinearScorer() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
-        # A second copy: the scorers of several levels share the one that was trained.
+        # `train` had one copy for all levels. Each level's scorer has one of its own.
         self.model_ = self._fresh_model()
         self.params_ = result.params
         self.scale_ = result.scale
@@ -282,6 +285,7 @@ class ConformalScorer(Scorer):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Weights of a linear model, per unit of the features as passed."""
+        # A subclass may compute something else.
         if type(self.model_) is not LinearScorer:
             raise AttributeError("coef_: the model is not linear")
         return self.standardizer_.raw_weights(self.params_) / self.scale_
@@ -290,6 +294,7 @@ class ConformalScorer(Scorer):
         if type(self.model_) is not LinearScorer:
             return None
         weights = self.coef_
+        # Of a constant column the scale is infinite, and so are the bounds; its weight is 0.
         mean = self.standardizer_.mean
         reach = self.standardizer_.clip * self.standardizer_.scale
         return LinearForm(

@@ -31,7 +31,7 @@ class LinearForm:
     weights : ndarray of shape (n_features,)
         Per unit of the features as passed.
     offset : float
-        Confidence where all features are 0.
+        Confidence where all features are 0, if the bounds let them be 0.
     low, high : ndarray of shape (n_features,)
         Values outside are clipped to these; infinite where there is no bound.
     """

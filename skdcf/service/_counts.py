@@ -37,7 +37,7 @@ class Counts:
         self._seconds[route] = self._seconds.get(route, 0.0) + seconds
 
     def lines(self) -> Iterator[str]:
-        """Lines for a monitor that asks.
+        """Write the counts as lines for a monitor.
 
         Yields
         ------

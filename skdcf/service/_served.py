@@ -155,7 +155,9 @@ class Served:
             self._waiting = []
         self._waiting.append(asked)
         async with self._turn:
-            while not asked.is_decided:  # the answer was not decided about with others
+            while (
+                not asked.is_decided
+            ):  # unless it was decided about together with another one
                 await asyncio.sleep(
                     0
                 )  # so that answers that come at the same time join

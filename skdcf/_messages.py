@@ -37,6 +37,24 @@ def reworded(message: object, door: Literal["program", "client"]) -> str:
     return text
 
 
+def renumbered(message: object, n_before: int) -> str:
+    """A message about some problems of a file, with their numbers in the whole file.
+
+    Parameters
+    ----------
+    message : str or Exception
+    n_before : int
+        Number of problems that come before these in the file.
+
+    Returns
+    -------
+    str
+    """
+    return _PROBLEM.sub(
+        lambda match: f"problem {int(match[1]) + n_before}", str(message)
+    )
+
+
 @cache
 def _patterns(door):
     """Each wording of Python as a pattern, with the words that take its place."""

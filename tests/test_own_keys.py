@@ -315,3 +315,38 @@ def test_of_two_single_values_none_is_chosen_silently(tmp_path, capsys):
         main(["fit", "a.jsonl", "-o", "m", "--alpha", "0.1", "--alpha", "0.2"])
     assert ended.value.code == 2
     assert "--alpha stands there twice" in capsys.readouterr().err
+
+
+def columns(n, **keys):
+    record = {"claims": ["a is b."] * n, "edges": [], "labels": [1] * n}
+    if n:
+        record |= {"features": [[0.5, 0.1]] * n, "feature_names": ["p", "q"]}
+    return record | keys
+
+
+def test_an_answer_without_claims_has_the_columns_of_the_others(tmp_path, capsys):
+    path = write_lines(tmp_path / "log.jsonl", [columns(0), columns(2), columns(0)])
+    batch = read_jsonl(path).graphs
+    assert batch.features.shape == (2, 2)
+    assert batch[2].features.shape == (0, 2)
+    assert batch.feature_names == ("p", "q")
+    assert main(["check", str(path)]) == 0
+    capsys.readouterr()
+
+
+def test_an_error_of_filter_names_the_problem_of_the_file(tmp_path, capsys):
+    labelled = [
+        columns(2, features=[[i / 40, 0], [i / 80, 0]], problem=f"q {i}")
+        for i in range(40)
+    ]
+    judged = write_lines(tmp_path / "judged.jsonl", labelled)
+    model = str(tmp_path / "m.skops")
+    assert (
+        main(["fit", str(judged), "-o", model, "--scorer", "p", "--alpha", "0.2"]) == 0
+    )
+    new = [columns(1, problem=f"new {i}") for i in range(503)]
+    new[502]["feature_names"] = ["p", "r"]
+    path = write_lines(tmp_path / "new.jsonl", new)
+    capsys.readouterr()
+    assert main(["filter", model, str(path), "-o", str(tmp_path / "kept.jsonl")]) == 2
+    assert "problem 503" in capsys.readouterr().err

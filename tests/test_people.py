@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
 from skdcf.cli import main
 from skdcf.datasets import write_jsonl
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.labelling import next_to_label
 from skdcf.scorers import ClassifierScorer
@@ -171,7 +173,7 @@ def test_what_does_not_fit_is_said():
     judged, judged_labels, _ = draw(rng, 30, MODEL)
     X, y = [*people, *judged], [*people_labels, *judged_labels]
     with pytest.raises(
-        ValueError, match=r"calibration_size is 0\.5, but people judged 20"
+        ValueError, match=r"people judged 20 .* Leave calibration_size out of"
     ):
         HardCF(ClassifierScorer(), calibration_size=0.5).fit(X, y)
     with pytest.warns(LabelWarning, match="nothing here learns"):
@@ -221,6 +223,28 @@ def test_the_command_takes_two_files(tmp_path, capsys):
     assert "45 answers calibrated" in said and "judge model" not in said
     cf = load(model)
     assert cf.seen(plain)[1].all() and not cf.seen(plain)[0].any()
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+def test_a_search_and_a_comparison_say_what_to_pass_them():
+    rng = np.random.default_rng(0)
+    graphs, labels, _ = draw(rng, 30, HUMAN)
+    more, verdicts, _ = draw(rng, 60, MODEL)
+    search = GridSearchCV(HardCF(0, alpha=0.3), {"random_state": [0]}, cv=2)
+    wanted = "hold out answers themselves: pass them the answers that people judged"
+    with pytest.raises(ValueError, match=wanted):
+        CalibratedSearch(search, calibration_size=0.5, random_state=0).fit(
+            graphs + more, labels + verdicts
+        )
+    with pytest.raises(ValueError, match=wanted):
+        compare_filters(
+            {"a": search},
+            graphs + more,
+            labels + verdicts,
+            alphas=[0.3],
+            cv=2,
+        )
 
 
 @pytest.mark.parametrize(("n_unjudged", "n_calibrate"), [(0, 25), (10, 20)])

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from .. import evaluation, inspection, labelling, load, metrics, reporting, save
 from .._checks import printable
 from .._files import iter_objects
-from .._messages import reworded
+from .._messages import renumbered, reworded
 from ..datasets import jsonl, records
 from ..estimators import CoherentConformalFilter, refuse_without_hazards
 from ..exceptions import CalibrationWarning, LabelWarning
@@ -313,9 +313,14 @@ def _filtered(filter, rows, alpha, options, counts):
     """Decide about each `Line` of ``rows``, and yield it."""
     # None shows progress where somebody watches, and is silent in a pipe.
     with tqdm(unit=" problems", disable=None) as bar:
+        n_before = 0
         while chunk := list(islice(rows, _CHUNK)):
-            graphs = GraphBatch.from_graphs([row.problem.graph for row in chunk])
-            masks = filter.predict(graphs, alpha)
+            try:
+                graphs = GraphBatch.from_graphs([row.problem.graph for row in chunk])
+                masks = filter.predict(graphs, alpha)
+            except ValueError as error:
+                raise ValueError(renumbered(error, n_before)) from error
+            n_before += len(chunk)
             if options.at_least_one:
                 chunk, masks = _at_least_one(filter, chunk, graphs, masks, counts)
             yield from decided(filter, chunk, graphs, masks=masks, counts=counts)

@@ -251,9 +251,11 @@ def _refuse_size(filter, people):
     """ValueError where a size is asked for, and who judged decides what calibrates."""
     if filter.calibration_size is not None:
         raise ValueError(
-            f"calibration_size is {filter.calibration_size!r}, but people judged "
-            f"{int(people.sum())} of these answers and a model others: all of people's "
-            "calibrate, and the model's train. Leave calibration_size out"
+            f"people judged {int(people.sum())} of these answers and a model others: all of "
+            "people's calibrate, and the model's train, so that no number of them can be "
+            "held out. Leave calibration_size out of the filter. CalibratedSearch and "
+            "compare_filters hold out answers themselves: pass them the answers that people "
+            "judged, or those that the model judged"
         )
 
 

@@ -344,7 +344,9 @@ def _pack(graphs):
     """Fields of a `GraphBatch`, from a list of graphs."""
     if not graphs:
         raise ValueError("no problems: X is empty, at least one is needed")
-    first = graphs[0]
+    # An answer without claims has no row that would say which columns it has.
+    first = next((g for g in graphs if getattr(g, "n_claims", 0)), graphs[0])
+    graphs = [_with_columns(graph, first) for graph in graphs]
     for i, graph in enumerate(graphs):
         if reason := _find_difference(graph, first):
             names = Names({i: getattr(graph, "id", None)}, None)
@@ -372,6 +374,17 @@ def _pack(graphs):
         values = np.fromiter((getattr(g, single) for g in graphs), object, len(graphs))
         fields[name] = None if all(value is None for value in values) else values
     return fields
+
+
+def _with_columns(graph, first):
+    """The graph, with the columns of the first one if it has no claim and no columns."""
+    is_empty = isinstance(graph, ReasoningGraph) and not graph.n_claims
+    if not is_empty or graph.features is not None:
+        return graph
+    if getattr(first, "features", None) is None:
+        return graph
+    table = np.empty((0, first.features.shape[1]))
+    return graph.replace(features=table, feature_names=first.feature_names)
 
 
 def _find_difference(graph, first):

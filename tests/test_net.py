@@ -1,12 +1,13 @@
 """Each of these changes of the code passed all tests once: a test for each."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from skdcf import GraphBatch, HardCF
+from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import claim_level, whole_count
@@ -339,3 +340,134 @@ def test_a_bound_on_the_count_is_used_up_by_one_claim():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that .049 keeps nothing
             assert cf.predict(new, alpha=level)[0].sum() == n_kept
+
+
+@pytest.mark.parametrize(("n", "keeps"), [(8, False), (9, True)])
+def test_a_mean_loss_keeps_nothing_before_a_new_answer_may_lose_all(n, keeps):
+    """Of n answers none is wrong before the first step, and the new one counts as lost."""
+    X = one_claim_each(np.linspace(0.1, 0.9, n))
+    cf = HardCF(0, guarantee=ExpectedFalse("share", 0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nothing can be kept
+        cf.fit(X, [[0]] * n)
+        assert (cf.threshold_ > -np.inf) == keeps
+        assert cf.predict(one_claim_each([0.99]))[0].all() == keeps
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.02, 0.1, 0.3])
+@pytest.mark.parametrize("share_false", [0.25, 0.9])
+def test_the_share_of_wrong_texts_by_draws_of_its_law(alpha, share_false):
+    """Where nearly all claims are false, few texts are shown."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(60)
+    y = (scores > share_false).astype(int)[:, None].tolist()
+    cf = HardCF(0, alpha=0.3).fit(one_claim_each(scores), y)
+    n = cf.n_calibration_
+    rank = int(np.floor(alpha * (n + 1)))
+    if not rank:
+        assert cf.calibration_.false_among_shown(alpha) is None
+        return
+    n_false = int(np.isfinite(cf.nonconformity_scores_[:rank]).sum())
+    n_shown = round(n * cf.calibration_.shown(alpha))
+    wrong = rng.beta(n_false, n + 1 - n_false, size=10**6)
+    shown = rng.beta(n_shown + 0.5, n - n_shown + 0.5, size=10**6)
+    expected = np.minimum(np.quantile(wrong / shown, [0.05, 0.95]), 1)
+    bounds = cf.calibration_.false_among_shown(alpha)[1:]
+    np.testing.assert_allclose(bounds, expected, rtol=0.01)
+
+
+def test_a_group_that_looks_at_the_others_is_refused_where_few_problems_show_it():
+    """The first problems are of the same group alone as among all."""
+    scores = np.append([0.1, 0.1], np.linspace(0, 1, 58))
+    y = (np.arange(60) % 3 > 0).astype(int)[:, None].tolist()
+    above = NoFalseClaim(by=lambda batch: batch.features[:, 0] > batch.features.mean())
+    with pytest.raises(ValueError, match="has to be a function of each problem alone"):
+        HardCF(0, alpha=0.2, guarantee=above).fit(one_claim_each(scores), y)
+
+
+def test_a_look_at_problems_leaves_nothing_on_a_filter_before_its_fit():
+    cf = HardCF(0)
+    before = dict(vars(cf))
+    cf.check(one_claim_each([0.1, 0.9]))
+    assert vars(cf) == before
+
+
+def test_answers_of_one_claim_that_people_judged_calibrate_alone():
+    rng = np.random.default_rng(0)
+    sources = [
+        {"label_sources": [{"kind": kind, "by": "a", "when": None, "version": None}]}
+        for kind in ("human", "model")
+    ]
+    metadata = [sources[0] | {"drawn": "random"}] * 40 + [sources[1]] * 50
+    X = one_claim_each(rng.random(90), metadata=metadata)
+    y = (rng.random((90, 1)) < 0.6).astype(int).tolist()
+    cf = HardCF(Learning(), alpha=0.2, random_state=0).fit(X, y)
+    trained, calibrated = cf.seen(X)
+    assert calibrated.tolist() == [True] * 40 + [False] * 50
+    assert trained.tolist() == [False] * 40 + [True] * 50
+
+
+def test_a_bad_score_that_does_not_rank_backwards_is_not_warned_of():
+    """Of pairs of a true and a false claim .37 are in order: little, and surely so."""
+    rng = np.random.default_rng(0)
+    y = rng.random(2000) < 0.6
+    trust = rng.normal(size=2000) - 0.45 * y
+    in_order = np.mean(trust[y][:, None] > trust[~y])
+    assert 0.33 < in_order < 0.41
+    HardCF(0, alpha=0.2).fit(trust[:, None], y)  # a warning would be an error here
+
+
+def test_answers_without_claims_are_none_that_nobody_judged():
+    """One claim of all is unknown, and a quarter of the answers hold no claim."""
+    rng = np.random.default_rng(0)
+    sizes = np.where(np.arange(80) % 4, 2, 0)
+    offsets = np.append(0, np.cumsum(sizes))
+    X = GraphBatch.from_arrays(rng.random((offsets[-1], 1)), offsets, NO_EDGES)
+    labels = (rng.random(offsets[-1]) < 0.7).astype(int)
+    labels[0] = -1
+    HardCF(0, alpha=0.1).fit(X, labels)  # a warning would be an error here
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_the_level_that_a_message_names_is_the_smallest_that_keeps_anything(n):
+    X = one_claim_each(np.linspace(0.1, 0.9, n))
+    cf = HardCF(0, alpha=0.05, guarantee=NoFalseClaim(delta=0.1))
+    with pytest.warns(CalibrationWarning, match="alpha >= ") as record:
+        cf.fit(X, [[0]] * n)
+    level = float(re.search(r"alpha >= ([\d.]+\d)", str(record[0].message))[1])
+    assert cf.calibration_.shortage(level - 1e-4) is not None
+    assert cf.calibration_.shortage(level + 1e-4) is None
+
+
+def test_a_rule_reads_its_edges_in_the_whole_answer_while_it_is_written():
+    """Every claim builds on the first one, which the last two claims do not show."""
+
+    def on_the_first(texts, question):
+        return [(0, i) for i in range(1, len(texts))]
+
+    rng = np.random.default_rng(0)
+    answers = [
+        ReasoningGraph(rng.random((4, 1)), (), claims=[f"{i} {j}" for j in range(4)])
+        for i in range(80)
+    ]
+    y = (rng.random((80, 4)) < 0.8).astype(int)
+    cf = HardCF(0, alpha=0.3, edges=on_the_first, online=True).fit(
+        answers[:60], [*y[:60]]
+    )
+    masks = cf.predict(answers[60:])
+    for answer, mask in zip(answers[60:], masks, strict=True):
+        rows = zip(answer.claims, answer.features.tolist(), strict=True)
+        claims = [{"text": text, "features": row} for text, row in rows]
+        assert list(cf.stream(claims)) == mask.tolist()
+    alone = HardCF(0, alpha=0.3, edges="none", online=True).fit(answers[:60], [*y[:60]])
+    assert any(
+        (a != b).any() for a, b in zip(masks, alone.predict(answers[60:]), strict=True)
+    )
+
+
+def test_a_fit_that_fails_leaves_nothing_behind():
+    cf = HardCF(Odd(), alpha=0.2)
+    before = dict(vars(cf))
+    with pytest.raises(ValueError, match="finite"):
+        cf.fit(one_claim_each([0.1, 0.95, 0.3]), [[0]] * 3)
+    assert vars(cf) == before

@@ -1,5 +1,6 @@
 """Where the tests find data, and how they behave the same on every machine."""
 
+import gc
 import hashlib
 import json
 import os
@@ -20,6 +21,16 @@ collect_ignore = ["typing"]
 # The machine that runs the tests may be slow, and a failure has to come back.
 settings.register_profile("skdcf", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("skdcf")
+
+
+def pytest_collection():
+    """What 6,000 tests consist of is not looked through for garbage again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):

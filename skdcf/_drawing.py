@@ -193,9 +193,8 @@ def _crossings(place, links, rows):
 
 def _places(rows, links, half):
     """The x of each item: near its neighbours, in the order of its row."""
-    from scipy.optimize import (
-        isotonic_regression,
-    )  # takes half a second, for drawings only
+    # This import takes half a second, and only drawings need it.
+    from scipy.optimize import isotonic_regression
 
     x = np.zeros(len(half))
     gap = np.zeros(len(half))

@@ -62,6 +62,7 @@ def test_counts(runs, subset, steps, wrong, right, false_below_false):
     assert (data.graphs.claims is None) is (subset != "hotpotqa")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("subset", ["hotpotqa", "tau2", "bfcl"])
 def test_verdicts_against_the_records(runs, data_home, subset):
     """Every verdict of every judge stands at its step, as a column and as a label."""

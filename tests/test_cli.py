@@ -466,6 +466,7 @@ def test_plan_counts_what_calibration_needs(capsys):
     assert "nothing is kept before 29 answers" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_plan_measures_what_doublings_buy(files, capsys):
     args = files / "old.jsonl", "--scorer", "logistic", "--alpha", 0.2, "--json"
     assert run("plan", *args) == 0

@@ -132,6 +132,7 @@ def test_it_learns_what_the_graph_needs():
     assert kept["conformal"] > kept["paper"]
 
 
+@pytest.mark.long
 def test_grid_search_over_the_relaxation(data):
     graphs, y = data
     grid = {

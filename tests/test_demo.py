@@ -8,6 +8,7 @@ import pytest
 from skdcf.cli import main
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", ["words", "math", "felm"])
 def test_demo_prints_tables_and_writes_a_report(source, tmp_path, capsys):
     out = str(tmp_path / "out")

@@ -16,6 +16,7 @@ BLOCK = re.compile(
 )
 
 
+@pytest.mark.long
 def test_commands_of_the_guide(checkout, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of(checkout, "command_line")

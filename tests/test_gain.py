@@ -48,6 +48,7 @@ def test_answers_empty_fewer_and_cost_little():
     assert answers.retention > 0.8 * claims.retention
 
 
+@pytest.mark.long
 def test_weights_follow_the_gain():
     X, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     members = {"a": ClassifierScorer(), "b": NeymanPearsonScorer()}

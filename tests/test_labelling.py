@@ -414,6 +414,7 @@ def scored(risks, y, alpha):
     return HardCF(0, alpha=alpha).fit(graphs, y), graphs
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:in .* no claim was judged")
 def test_what_moves_the_threshold_is_found_by_brute_force():
     """For each problem: all ways to judge its unknown claims, each calibrated anew."""

@@ -63,6 +63,7 @@ def encode(steps, style):
     return '{"claims": [' + ", ".join(f'"{string}"' for string in strings) + "]}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("style", "most_spoiled"), [("doubled", 0), ("single", 7), ("all single", 29)]
 )

@@ -106,6 +106,7 @@ def test_ablation_with_ties_dropped():
     np.testing.assert_array_equal(report.retention[1], expected.retention[0])
 
 
+@pytest.mark.long
 def test_a_report_of_groups_and_of_fewer_answers(filter, tmp_path):
     pages = {}
     for name, options in {

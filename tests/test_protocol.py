@@ -184,6 +184,7 @@ def retention_of_hard_filters(edges):
     return report.retention
 
 
+@pytest.mark.long
 def test_comparisons_of_scorers(cls):
     filters = {name: cls(scorer, random_state=0) for name, scorer in CHEAP.items()}
     report = compare_filters(filters, GRAPHS, Y, [0.2, 0.3], cv=2, random_state=0)

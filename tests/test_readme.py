@@ -15,6 +15,7 @@ def test_every_block_is_found():
     assert len(SNIPPETS) == TEXT.count("```python") >= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(len(SNIPPETS)))
 def test_snippet_runs(number):
     exec(compile(SNIPPETS[number], f"{README.name}[{number}]", "exec"), {})

@@ -31,9 +31,8 @@ SOURCES = {
 
 def demo(options):
     """Fit three filters on one half of the problems, and show the other half."""
-    warnings.simplefilter(
-        "ignore", CalibrationWarning
-    )  # since the table shows abstention
+    # The table shows abstention.
+    warnings.simplefilter("ignore", CalibrationWarning)
     problems: Any = SOURCES[options.data](options.n_problems, options.seed)
     graphs = problems.graphs
     labels = problems.labels

@@ -127,9 +127,8 @@ def _review(options):
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
     error_rate = options.error_rate or 0.0
-    review.describe(
-        error_rate
-    )  # which refuses an impossible level before anything is asked
+    # This refuses an impossible level before anything is asked.
+    review.describe(error_rate)
     masks_before = review.masks()
     budget = len(rows) if options.budget is None else options.budget
     order = labelling.BudgetOrder(review, budget)

@@ -102,9 +102,8 @@ def _parse_answer(record, passages, verdicts):
         text.removeprefix(f"{question}:").strip()
         for text in passages[record["subset"]].get(repr(question), ())
     ]
-    context = [
-        text for text in texts if text
-    ]  # since a few passages hold the question alone
+    # A few passages hold the question alone.
+    context = [text for text in texts if text]
     if not context:
         raise ValueError(f"no passage belongs to the question {question!r}")
     said = [claim["annotation"] for claim in claims]

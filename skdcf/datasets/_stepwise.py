@@ -445,9 +445,8 @@ def _cut(solution, marks):
     ends = []
     for mark, following in pairwise(marks):
         line_end = solution.find("\n", mark.end())
-        if (
-            not mark.end() <= line_end < following.start()
-        ):  # where both stand on one line
+        # This happens where both stand on one line.
+        if not mark.end() <= line_end < following.start():
             word = re.compile(r"\S+").match(solution, mark.end())
             word_end = word.end() if word else mark.end()
             line_end = min(word_end, following.start())

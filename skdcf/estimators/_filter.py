@@ -324,9 +324,8 @@ class ConformalFilter(Settings):
         hashes = hashes_of(view.passed, groups)[rows]
         view = view.take(rows)
         people = judged_by_people(view.passed)
-        if (
-            people is not None
-        ):  # nothing trains here, and verdicts of a model do nothing else
+        # Nothing trains here, and verdicts of a model do nothing else.
+        if people is not None:
             warn_of_verdicts(people)
             labels = without_verdicts_of_models(view.labels, view.passed, people)
             view = replace(view, labels=labels).take(np.flatnonzero(people))
@@ -405,9 +404,8 @@ class ConformalFilter(Settings):
 
     def _store(self, part, fewest):
         """Calibrate with the problems of a part that are chosen, and keep what came out."""
-        guarantee = deepcopy(
-            self._resolved()
-        )  # since the caller may change the original
+        # A copy, since the caller may change the original.
+        guarantee = deepcopy(self._resolved())
         level = self._level(None)
         chosen, left_over = part.choose(guarantee, level, fewest)
         self.left_over_: Any = part.rows[left_over]
@@ -431,9 +429,8 @@ class ConformalFilter(Settings):
         if part.lowest is not None:
             calibration.keep_lowest(part.lowest, claims)
         self._warn(calibration, level)
-        scores = (
-            calibration.scores
-        )  # which are sorted, where the calibration has no others
+        # They are sorted, where the calibration has no others.
+        scores = calibration.scores
         self.nonconformity_scores_: NDArray[np.float64] = (
             np.sort(part.scores) if scores is None else scores
         )
@@ -990,9 +987,8 @@ class ConformalFilter(Settings):
         view = self._look(X, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
-        guarantee = (
-            self.calibration_.guarantee
-        )  # the caller may have changed the original
+        # The caller may have changed the original.
+        guarantee = self.calibration_.guarantee
         if not guarantee.shares_functions(self._resolved()):
             raise ValueError(
                 "guarantee has other functions for by or weight than at calibration: call "

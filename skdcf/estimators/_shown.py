@@ -40,9 +40,8 @@ def shown_masks(
     names = [None] * len(batch)
     calibrations = {None: filter.calibration_}
     if isinstance(filter.calibration_, PerGroup):
-        filter.calibration_.thresholds(
-            claims, alpha
-        )  # which refuses groups that calibration has not seen
+        # This refuses groups that calibration has not seen.
+        filter.calibration_.thresholds(claims, alpha)
         names = [as_one(group) for group in claims.groups]
         calibrations = dict(
             zip(filter.calibration_.names, filter.calibration_.parts, strict=True)

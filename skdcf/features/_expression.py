@@ -47,9 +47,8 @@ def _calculate(items):
     """The value by two stacks, one of numbers and one of symbols that wait for more."""
     if len(items) == 1 and isinstance(items[0], float):
         return items[0]
-    if (
-        len(items) == 3 and items[1] in _FREQUENT
-    ):  # numbers are by far the most frequent
+    # Numbers are by far the most frequent.
+    if len(items) == 3 and items[1] in _FREQUENT:
         a, sign, b = items
         are_floats = isinstance(a, float) and isinstance(b, float)
         return _FREQUENT[sign](a, b) if are_floats else None

@@ -336,9 +336,8 @@ class StepReward(_ModelColumn):
                     f"{name}: the claim {printable(claim[:60])!r} contains the separator "
                     f"{self.separator!r}, so that rewards could not be told apart"
                 )
-        assert isinstance(
-            self.source, str
-        )  # a function of the caller's has no such address
+        # A function of the caller's has no such address.
+        assert isinstance(self.source, str)
         steps = "".join(claim + self.separator for claim in claims)
         messages = (("user", question), ("assistant", steps))
         body = {

@@ -101,9 +101,8 @@ class Question:
     def __init__(self, text):
         text = cleaning.clean(text or "")
         asked = cleaning.find_numbers(text) + cleaning.find_spelled_numbers(text)
-        self.asked = _drop_repeats(asked)[
-            :63
-        ]  # so that each has one bit of a 64-bit number
+        # At most 63, so that each has one bit of a 64-bit number.
+        self.asked = _drop_repeats(asked)[:63]
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
         self.bit_of |= {q: 1 << k for k, q in enumerate(self.asked)}

@@ -346,7 +346,8 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
     except (
         AttributeError,
         ValueError,
-    ):  # the step, or a step inside it, names no columns
+    ):
+        # The step, or a step inside it, names no columns.
         if n_columns == len(names):
             return names.tolist()
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]

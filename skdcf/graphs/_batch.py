@@ -438,9 +438,8 @@ def _take(batch, rows):
         fields[name] = None if column is None else column[rows]
     tables = (batch.tables or {}).items()
     fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
-    if (
-        "depth" in batch.__dict__
-    ):  # which are worked out already, and the same in any batch
+    # These are worked out already, and the same in any batch.
+    if "depth" in batch.__dict__:
         fields["depth"] = batch.depth[claims]
     return fields
 
@@ -450,9 +449,8 @@ def _positions(batch, key):
     if not isinstance(key, slice):
         key = np.asarray(key)
         if key.size == 0 and key.dtype != bool:
-            key = key.astype(
-                np.int64
-            )  # of an empty list numpy makes an array of floats
+            # Of an empty list numpy makes an array of floats.
+            key = key.astype(np.int64)
         if key.dtype.kind not in "iub" or key.ndim != 1:
             raise IndexError(
                 "index a GraphBatch by a number, a slice, a 1-D array of whole "

@@ -353,9 +353,8 @@ class OneThreshold(Calibration):
         assert self.scores is not None
         n_false = int(np.isfinite(self.scores[:rank]).sum())
         rate = rank / ((self.n + 1) * share)
-        if (
-            n_false < rank
-        ):  # then everything is kept, and all errors of calibration are known
+        # Everything is kept then, and all errors of calibration are known.
+        if n_false < rank:
             rate = n_false / (self.n * share)
         low, high = _interval_among_shown(
             rank=n_false, n=self.n, n_shown=round(share * self.n)

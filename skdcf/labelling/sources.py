@@ -293,10 +293,8 @@ class LabelStore:
 
     def follow(self) -> None:
         """Take in what other people have judged meanwhile, each with a program of their own."""
-        with (
-            self._lock,
-            suppress(FileNotFoundError),
-        ):  # the next judgement makes it anew
+        # The next judgement makes it anew.
+        with self._lock, suppress(FileNotFoundError):
             self._end = follow_journal(self.path, self._apply, self._end)
 
     def _apply(self, event):
@@ -714,9 +712,8 @@ def _with_unsure(graph, words):
     """The graph whose metadata list the claims that somebody is unsure of."""
     metadata = dict(graph.metadata or {})
     before = unsure_claims(metadata, graph.n_claims)
-    unsure = [
-        v for v in before if words[v] is None
-    ]  # nobody said anything else of them
+    # Nobody said anything else of these.
+    unsure = [v for v in before if words[v] is None]
     unsure += [v for v, word in enumerate(words) if word == "unsure"]
     metadata.pop(UNSURE, None)
     if unsure:

@@ -268,10 +268,11 @@ _LONGEST = 400_000  # characters of a reply that are read
 _MOST_STARTS = 200  # places of a reply that are tried as the beginning of an object
 _THOUGHT = "</think>"  # ends the thoughts that some servers leave in the reply
 SHORT = 300  # characters of a server's message that are shown
+# Statuses of a limit or of too much load, which hold for all calls.
 _REFUSED = (
     429,
     529,
-)  # statuses of a limit or of too much load, which hold for all calls
+)
 _PASSING = (408, 409, 425)  # statuses of faults that may pass; so may all from 500 on
 _HOPELESS = (401, 402, 403, 404)
 _FINISHED = ("stop", "length", "content_filter")

@@ -76,9 +76,8 @@ class Slots:
         await self.__aexit__()
         try:
             await self.__aenter__()
-        except (
-            BaseException
-        ):  # the call is cancelled, and will give back a place that it does not have
+        except BaseException:
+            # The call is cancelled, and will give back a place that it does not have.
             self._n_busy += 1
             self._n_to_close += 1
             raise

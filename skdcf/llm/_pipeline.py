@@ -623,9 +623,8 @@ class ConformalFactualityPipeline(Settings):
         if not hasattr(filter, "origin_"):
             return extraction
         for value in map(_read_json, filter.origin_.get("extraction", ())):
-            if (
-                with_log_odds(value, True) == extraction
-            ):  # where log odds are missing, they may miss again
+            # Where log odds are missing, they may be missing again.
+            if with_log_odds(value, True) == extraction:
                 extraction = value
         expected = []
         for item in items:

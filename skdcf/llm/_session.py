@@ -198,9 +198,8 @@ class Session:
         key = call.key(engine.transport.identity)
         stored = self._known.get(key)
         if stored is not None:
-            with suppress(
-                ValueError, TypeError
-            ):  # a reply that cannot be read is asked for again
+            # A reply that cannot be read is asked for again.
+            with suppress(ValueError, TypeError):
                 reply = Reply(**json.loads(stored[0]))
                 value = read(reply)
                 usage.add(reply, cached=True)

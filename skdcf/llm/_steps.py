@@ -62,10 +62,11 @@ _RATED = (
 )
 #: The largest value of each rating; the smallest is 0.
 _RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
+# Modules whose functions a description may name.
 _OF_FUNCTIONS = (
     "skdcf.edges",
     "skdcf.llm",
-)  # modules whose functions a description may name
+)
 
 
 class Claim(str):
@@ -629,9 +630,8 @@ def describe(step: Any) -> dict[str, Any]:
 def rebuild(described: dict[str, Any]) -> Any:
     """Inverse of `describe`, for what is in this package; ValueError otherwise."""
     settings = dict(described)
-    if (
-        settings.get("log_odds") == "missing"
-    ):  # log odds were asked for, and did not come
+    # Log odds were asked for, and did not come.
+    if settings.get("log_odds") == "missing":
         settings["log_odds"] = True
     full_name = settings.get("function") or f"skdcf.llm.{settings.pop('step')}"
     module, _, name = full_name.rpartition(".")

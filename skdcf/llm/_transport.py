@@ -52,9 +52,8 @@ class FunctionTransport:
         module = getattr(function, "__module__", "")
         named: Mapping[str, inspect.Parameter] = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
-        with suppress(
-            ValueError
-        ):  # which a function that is not written in Python may raise
+        # A function that is not written in Python may raise this.
+        with suppress(ValueError):
             named = inspect.signature(function).parameters
         self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
 
@@ -183,9 +182,8 @@ class Endpoint:
             if (name := _refused(status, body, message.lower(), several_ways)) is None:
                 fault = calls.fault_of(status, message, read_wait(headers, message))
                 if 300 <= status < 400 and self._limit.has_succeeded:
-                    raise PassingError(
-                        *fault.args
-                    )  # a gateway on its way to another server
+                    # A gateway answers so on its way to another server.
+                    raise PassingError(*fault.args)
                 raise fault
             if begin[name] == 0 and name in ("temperature", "seed", "logprobs"):
                 self.warned_of.add(name)

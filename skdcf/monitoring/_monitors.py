@@ -637,9 +637,8 @@ def _keys(filter, hashes) -> tuple[list, NDArray[np.bool_]]:
     asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= filter.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
-    if (
-        "text" in calibrated
-    ):  # its question may have had a name there, and have its text alone here
+    # The question may have had a name there, and have its text alone here.
+    if "text" in calibrated:
         calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:
         calibrated_before |= np.isin(hashes.content, calibrated["content"])

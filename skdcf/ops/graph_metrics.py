@@ -167,9 +167,8 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 def _measure_paths(batch, names):
     """Closeness, and betweenness, which is wrong where ``names`` do not ask for it."""
-    has_many_paths = (
-        ~batch.is_forest
-    )  # problems with more than one path between two claims
+    # Problems with more than one path between two claims.
+    has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
     # Where there is one path, it counts all pairs that it lies between.
     distance = n_above * (n_above + 1) // 2

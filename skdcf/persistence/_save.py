@@ -261,10 +261,11 @@ def _check_sums(sums, parts):
 
 PACKAGE = __name__.partition(".")[0]
 _INSIDE = ("cli", "estimators", "ops")  # rooms that users do not import from
+# Rooms whose classes open connections and files.
 _OUTWARD = (
     "skdcf.labelling.",
     "skdcf.llm.",
-)  # rooms whose classes open connections and files
+)
 
 #: Classes and harmless functions, beside what skops trusts by itself.
 _KNOWN = (

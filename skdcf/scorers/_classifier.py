@@ -19,10 +19,11 @@ from . import _scorer
 from ._scorer import LinearForm, Scorer, Task
 from ._tables import as_table
 
+# The methods that say how sure a classifier is.
 SURE = (
     "predict_proba",
     "decision_function",
-)  # the methods that say how sure a classifier is
+)
 
 
 @settings

@@ -398,9 +398,8 @@ def _array(values):
     if array.dtype.kind != "i" or not array.size:
         array = np.nan_to_num(array.astype(np.float64), nan=np.inf)
     elif np.abs(array).max() < 2**31:
-        array = array.astype(
-            np.int32
-        )  # half the size, so that more of it fits into the cache
+        # Half the size, so that more of it fits into the cache.
+        array = array.astype(np.int32)
     array.setflags(write=False)  # all that read the file share these arrays
     return array
 

@@ -35,10 +35,11 @@ from ._served import Served, Writing
 _JSON, _LINES = "application/json", "application/x-ndjson"
 _MOST_WAITING = 4000  # requests at a time; one more is asked to come again later
 _MOST_STREAMS = 1000
+# Routes that answer everybody, since they say no more than yes or no.
 _OPEN = (
     "/health",
     "/ready",
-)  # routes that answer everybody, since they say no more than yes or no
+)
 _SPENT = "calls", "prompt_tokens", "completion_tokens"
 _GONE = 499  # the usual status of a request whose client went away
 _STARTED = {
@@ -223,9 +224,8 @@ class Service:
                 new.pipeline = self._answers.pipeline(name, filter)
             old = self.served.get(name)
             if old is not None and old.digest == new.digest:
-                old.calibrated = (
-                    new.calibrated
-                )  # the same one, which has counted already
+                # It is the same one, which has counted already.
+                old.calibrated = new.calibrated
                 new = old
             served[name] = new
         with self._lock:

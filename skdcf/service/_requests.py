@@ -114,9 +114,8 @@ async def read_lines(request: Any) -> AsyncIterator[dict[str, Any]]:
                 while not is_over and b"\n" not in chunk:
                     chunk = await anext(chunks, b"")
                     is_over = not chunk
-                    rest += (
-                        chunk or b"\n"
-                    )  # the end of the body ends the last line, too
+                    # The end of the body ends the last line, too.
+                    rest += chunk or b"\n"
         except TimeoutError as error:
             raise RefusedError(408, f"no line came for {patience:g} seconds") from error
         *lines, rest = rest.split(b"\n")

@@ -152,9 +152,8 @@ class Runs:
                     409,
                     f"step {number} comes too early: the next one is step {n_steps}",
                 )
-            if (
-                number < n_steps
-            ):  # the step is sent again, perhaps since its reply was lost
+            # The step is sent again, perhaps since its reply was lost.
+            if number < n_steps:
                 if step != run.steps[number]:
                     raise RefusedError(
                         409, f"step {number} was decided about, and was another one"

@@ -155,12 +155,10 @@ class Served:
             self._waiting = []
         self._waiting.append(asked)
         async with self._turn:
-            while (
-                not asked.is_decided
-            ):  # unless it was decided about together with another one
-                await asyncio.sleep(
-                    0
-                )  # so that answers that come at the same time join
+            # It may have been decided about together with another one.
+            while not asked.is_decided:
+                # Answers that come at the same time join here.
+                await asyncio.sleep(0)
                 group = self._waiting[:_TOGETHER]
                 begin = perf_counter()
                 # Together they take less time; a thread would add its own.

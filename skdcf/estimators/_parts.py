@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,11 @@ class CalibrationPart:
         """Nonconformity score of each problem."""
         return self.jumps.first()
 
+    @cached_property
+    def _orders(self):
+        """Of answers and of questions; all levels share them that calibrate with this part."""
+        return self.hashes.orders()
+
     def __len__(self) -> int:
         """Number of problems."""
         return self.jumps.n
@@ -173,7 +179,7 @@ class CalibrationPart:
             rows = np.arange(len(self))  # so that no order is needed
             return rows, rows[:0]
 
-        order, order_of_questions = self.hashes.orders()
+        order, order_of_questions = self._orders
         ranks = order if ranks is None else ranks
         rows = choose_one_each(self.hashes.question, ranks, group_of)
         if overlap or not fewest:

@@ -136,7 +136,7 @@ class FrailScorer(NeymanPearsonScorer):
 class FrailMixture(MixtureScorer):
     """The default mixture with that member."""
 
-    def _fresh_members(self, public_prior=None):
-        members = super()._fresh_members(public_prior)
+    def _fresh_members(self, public_prior=None, training=None):
+        members = super()._fresh_members(public_prior, training)
         frail = FrailScorer(gain=self.gain)
         return members | {"neyman-pearson": clone(frail)}

@@ -713,6 +713,18 @@ def test_a_claim_does_not_decide_its_own_label(tail):
     assert out.labels[0].tolist() == [0]
 
 
+def test_what_a_model_is_unsure_of_is_not_called_true():
+    """As where a person is unsure: the label is 0, and the metadata tell which claims."""
+    graph = ReasoningGraph(None, [], claims=["1 + 1 = 2", "It rains.", "2 = 3"])
+    words = enumerate(("true", "unsure", "false"), start=1)
+    rows = [{"claim": number, "verdict": word} for number, word in words]
+    out = judge_labels([graph], "m", lambda messages: json.dumps({"verdicts": rows}))
+    assert out.labels[0].tolist() == [1, 0, 0]
+    metadata = out.graphs[0].metadata
+    assert metadata["unsure_claims"] == [1]
+    assert [source["by"] for source in metadata["label_sources"]] == ["m"] * 3
+
+
 def test_a_broken_verdict_after_a_quote_is_no_verdict():
     graph = ReasoningGraph(None, [], claims=[QUOTE])
     bad = f'The claim is {QUOTE}. {{"verdicts": [{{"claim": 1, "verdict": "fal'

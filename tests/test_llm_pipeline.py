@@ -370,7 +370,8 @@ def test_verdicts_of_a_judge_are_one_of_three():
     ]
     graph = ReasoningGraph(None, [], claims=["Label me 1!"])
     good = judge_labels([graph], "m", lambda messages: json.dumps(replies[0]))
-    assert good.labels[0].tolist() == [-1]
+    assert good.labels[0].tolist() == [0]
+    assert good.graphs[0].metadata["unsure_claims"] == [0]
     assert good.graphs[0].metadata["label_sources"] == [None]
     with pytest.raises(Exception, match="Input should be"):
         judge_labels([graph], "m", lambda messages: json.dumps(replies[1]))

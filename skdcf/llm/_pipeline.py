@@ -22,6 +22,7 @@ from .._parameters import HasMethods, Settings
 from ..estimators import Filter, compare_origin, origin_of, reason_in_force
 from ..graphs import GraphBatch, Labels, ReasoningGraph
 from ..graphs.per_problem import LabelList
+from ..graphs.sources import UNSURE
 from ..inspection import explain
 from ..labelling.sources import LabelSource, set_label_sources
 from . import _calls as calls
@@ -85,7 +86,10 @@ def judge_labels(
     -------
     Bunch
         ``graphs`` (GraphBatch, with the source of each label in its metadata) and
-        ``labels`` (list of int arrays: 1 true, 0 false, -1 where the model is unsure).
+        ``labels`` (list of int arrays: 1 true, 0 false or unsure). The metadata list the
+        claims of which the model was unsure (``unsure_claims``); with -1 as their label
+        `~skdcf.labelling.agreement` counts no false alarm for them, and leaves them out of
+        kappa.
 
     Raises
     ------
@@ -104,15 +108,21 @@ def judge_labels(
     """
     step = _Label(prompt)
     graphs = list(graphs)
-    labels = step.apply(graphs, model=model, client=client)
+    verdicts = step.apply(graphs, model=model, client=client)
     source = LabelSource.now("model", model, step.wording().name)
     marked = []
-    for graph, row in zip(graphs, labels, strict=True):
+    labels = LabelList()
+    for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
-        graph = graph.replace(metadata={**meant, **(graph.metadata or {})})
-        sources = [source if label >= 0 else None for label in row]
-        marked.append(set_label_sources(graph, sources))
-    return Bunch(graphs=GraphBatch.from_graphs(marked), labels=LabelList(labels))
+        metadata = {**meant, **(graph.metadata or {})}
+        # The model looked at these and could not call them true, as people sometimes cannot.
+        unsure = np.flatnonzero(row < 0).tolist()
+        metadata.pop(UNSURE, None)
+        if unsure:
+            metadata[UNSURE] = unsure
+        marked.append(set_label_sources(graph.replace(metadata=metadata), source))
+        labels.append(np.maximum(row, 0))
+    return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)
 
 
 class MergedText(NamedTuple):

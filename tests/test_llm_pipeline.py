@@ -372,7 +372,7 @@ def test_verdicts_of_a_judge_are_one_of_three():
     good = judge_labels([graph], "m", lambda messages: json.dumps(replies[0]))
     assert good.labels[0].tolist() == [0]
     assert good.graphs[0].metadata["unsure_claims"] == [0]
-    assert good.graphs[0].metadata["label_sources"] == [None]
+    assert good.graphs[0].metadata["label_sources"][0]["by"] == "m"
     with pytest.raises(Exception, match="Input should be"):
         judge_labels([graph], "m", lambda messages: json.dumps(replies[1]))
     empty = ReasoningGraph(None, [], claims=[])

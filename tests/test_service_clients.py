@@ -330,7 +330,8 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
     mask = fitted.predict([GRAPHS[200]])[0].tolist()
     clients = []
     try:
-        with Serving(model) as serving:
+        patience = "import skdcf.service._requests as door\ndoor._BODY = 15.0\n"
+        with Serving(model, before=patience) as serving:
             for _ in range(4100):
                 clients.append(connected(serving.port))
                 clients[-1].sendall(head)
@@ -341,7 +342,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
                 status, reply = serving.ask("POST", "/v1/filter", json.loads(GOOD))
                 assert status == 200 and json.loads(reply)["mask"] == mask
                 assert time.monotonic() - begin < 5
-            time.sleep(31)  # the deadline of all of them
+            # Each is told at its deadline.
             assert all(client.recv(100).startswith(b"HTTP/1.1") for client in clients)
             text = serving.ask("GET", "/metrics")[1].decode()
             given_up = re.findall(r'route="/v1/filter",status="(408|503)"} (\d+)', text)
@@ -427,19 +428,24 @@ def test_a_signal_loads_the_filter_anew_and_a_broken_one_keeps_the_old(
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("has_folder", [False, True])
-def test_20000_requests_leave_the_memory_as_it_was(model, tmp_path, has_folder):
+def test_8000_requests_leave_the_memory_as_it_was(model, tmp_path, has_folder):
     options = ["--folder", tmp_path] if has_folder else []
+    few = "import skdcf.service._journal as journal\njournal._MOST_IN_MEMORY = 1000\n"
     used = []
     request = whole_request()
-    with Serving(model, *options) as serving, connected(serving.port) as client:
-        for n in range(1, 32_001):
+    with (
+        Serving(model, *options, before=few) as serving,
+        connected(serving.port) as client,
+    ):
+        for n in range(1, 8001):
             client.sendall(request)
             reply = b""
             while not reply.endswith(b"}"):
                 reply += client.recv(65536)
             assert reply.startswith(b"HTTP/1.1 200")
-            if n % 4000 == 0:
+            if n % 1000 == 0:
                 status = Path(f"/proc/{serving.process.pid}/status").read_text()
                 used.append(int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024)
-    # The newest 10,000 answers are kept; then 20,000 more change nothing.
-    assert np.ptp(used[2:]) < 3, used
+    # An answer that stayed for ever would take 130 bytes, .8 MB in these 6,000. In a
+    # folder as much goes to the pages that SQLite keeps in memory, at most 2 MB in all.
+    assert np.ptp(used[1:]) < (1.5 if has_folder else 0.5), used

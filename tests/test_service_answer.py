@@ -295,7 +295,8 @@ def test_an_answer_may_take_so_many_calls_and_no_more(written, server):
     status, reply, _ = ask(app_of(written, server, max_calls=10), answer=lines)
     assert status == 502 and "no problem may have more" in reply["error"]
     assert "send a shorter one" in reply["error"]
-    assert len(server.requests) - n == 10
+    # A call that was let through may be cancelled before the server hears of it.
+    assert 0 < len(server.requests) - n <= 10
 
 
 @pytest.mark.parametrize("prices", [None, (1e6, 1e6)])

@@ -62,8 +62,8 @@ def test_peoples_answers_calibrate_and_the_models_train():
 @pytest.mark.long
 def test_the_promise_holds_by_what_people_call_false():
     rng = np.random.default_rng(1)
-    by_people, by_model = [], []
-    for _ in range(80):
+    n_fits, by_people, by_model = 40, [], []
+    for _ in range(n_fits):
         people, people_labels, _ = draw(rng, 39, HUMAN)
         judged, judged_labels, _ = draw(rng, 60, MODEL)
         scorer = ClassifierScorer()
@@ -74,9 +74,10 @@ def test_the_promise_holds_by_what_people_call_false():
         with pytest.warns(LabelWarning, match="--people FILE"):
             alone = HardCF(scorer, alpha=0.1, random_state=0).fit(judged, judged_labels)
         by_model.append(missed(alone, rng))
-    error = np.std(by_people, ddof=1) / np.sqrt(80)
+    error = np.std(by_people, ddof=1) / np.sqrt(n_fits)
     assert np.mean(by_people) <= 0.1 + 3 * error
-    assert np.mean(by_model) > 0.15  # the law can tell both apart
+    # The law can tell both apart: by the model's labels some .17 are missed, six errors away.
+    assert np.mean(by_model) > 0.15
 
 
 def test_a_question_that_has_both_calibrates_and_trains_nothing():

@@ -148,13 +148,19 @@ class Adam(Settings):
 
         Parameters
         ----------
-        fun, x, callback
-            As there.
+        fun : callable
+            ``fun(x) -> (value, gradient)``.
+        x : ndarray of shape (n_params,)
+            Where to start.
+        callback : callable
+            ``callback(iteration, x, value)``; True ends the run.
 
         Returns
         -------
-        x, finite
-            As there.
+        x : ndarray of shape (n_params,)
+            The last parameters at which value and gradient were finite.
+        finite : bool
+            Whether they were so to the end.
         """
         mean = np.zeros_like(x)
         square = np.zeros_like(x)

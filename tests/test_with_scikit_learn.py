@@ -165,7 +165,7 @@ def test_labels_of_one_length_are_the_table_that_a_list_is():
 
 
 def test_a_column_of_pandas_takes_them_as_a_list():
-    with pytest.raises(TypeError, match=r"list\(y\) is a list and no more"):
+    with pytest.raises(TypeError, match=r"list\(y\) makes a plain list"):
         pd.Series(LABELS)
     assert equal(pd.Series(list(LABELS)), LABELS)
     assert equal(pd.Series(MASKS), MASKS)

@@ -21,9 +21,8 @@ from ..graphs.ragged import ranges
 #: published code does, which loses the guarantee where scores are tied, or break ties by
 #: a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
-_LOOKED_AT = (
-    20_000  # claims that tell the direction of a score as well as a million would
-)
+# So many claims tell the direction of a score as well as a million would.
+_LOOKED_AT = 20_000
 _FEWEST = 20  # claims of either kind, without which nothing is said
 _LEAST = 0.3  # share of pairs in the right order, below which a score is more than bad
 

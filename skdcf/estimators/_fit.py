@@ -111,9 +111,8 @@ class _Fit:
             questions = questions[~self.aside]
         no_groups = len(self.question_number) == self.question_number.max() + 1
         return Task(
-            alpha=max(
-                filter.alpha, 1e-9
-            ),  # smaller levels could only overflow in training
+            # Smaller levels could only overflow in training.
+            alpha=max(filter.alpha, 1e-9),
             groups=None if no_groups else self.question_number[rows],
             rng=rng,
             relaxation=filter.relaxation,

@@ -145,9 +145,8 @@ def origin_of(filter, batch, labelled):
             if texts is not None and n_claims
         ]
 
-    values: dict[str, dict[Any, Any]] = {
-        name: {} for name in MADE
-    }  # which serve as ordered sets
+    # The inner dictionaries serve as ordered sets.
+    values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
     text_of: dict[int, str | None] = {}  # as one dict often stands for a whole file
     for row in [None] if batch.metadata is None else batch.metadata:
         row = row or {}

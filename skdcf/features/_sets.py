@@ -164,9 +164,8 @@ class _GivenColumns(GraphTransformer):
     """Columns of the input, under names of their own."""
 
     reads_edges = False
-    counts_claims = (
-        False  # whether ``claim_index`` is counted where the data do not have it
-    )
+    # Whether ``claim_index`` is counted where the data do not have it.
+    counts_claims = False
 
     def _sources(self) -> Sequence[str]:
         """Names of the input columns that are taken."""

@@ -174,10 +174,8 @@ class ReasoningGraph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
-        aside = {
-            "metadata": None,
-            "claims": None,
-        }  # a graph without claims has no texts
+        # A graph without claims has no texts.
+        aside = {"metadata": None, "claims": None}
         ours = self.to_dict() | aside
         theirs = other.to_dict() | aside
         return ours == theirs and (self.claims or ()) == (other.claims or ())

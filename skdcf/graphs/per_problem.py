@@ -33,9 +33,9 @@ class LabelList(list[Any]):
             raise TypeError(
                 "labels are one array per problem, of several lengths, and no table. What "
                 "divides problems by classes, as StratifiedKFold does, wants one class of "
-                "each: [min(row) < 1 for row in y]. Masks are compared with labels by "
+                "each: [(row < 1).any() for row in y]. Masks are compared with labels by "
                 "skdcf.metrics, and in a search by scoring=None. Other methods than predict "
-                "are cross-validated by a loop over splits. list(y) is a list and no more"
+                "are cross-validated by a loop over splits. list(y) makes a plain list of them"
             ) from None
 
 

@@ -681,9 +681,8 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
     "share": (
         conformal.share_jumps,
         lambda path_risk, offsets: 1.0,
-        lambda false, kept: (
-            false / np.maximum(kept, 1)
-        ),  # the share is 0 where nothing is kept
+        # The share is 0 where nothing is kept.
+        lambda false, kept: false / np.maximum(kept, 1),
     ),
 }
 

@@ -21,11 +21,8 @@ _PIECE = re.compile(
     r"""(?s)'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[{}\[\]()]|,(?=\s*[}\])])|\b[A-Z]\w+"""
 )
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
-_BRACKETS = {
-    "(": "[",
-    ")": "]",
-    ",": "",
-}  # a tuple becomes a list, and a comma before its end goes
+# A tuple becomes a list, and a comma before its end goes.
+_BRACKETS = {"(": "[", ")": "]", ",": ""}
 _MOST_PIECES = 20_000  # strings and brackets of one literal that are read
 
 

@@ -20,9 +20,8 @@ from ._calls import EndpointError, PassingError, RefusedError
 
 #: Seconds that a server may ask for before a call is given up.
 LONGEST_WAIT = 120.0
-_LONGEST_GUESS = (
-    60.0  # longest wait in seconds where a server only says when all is free
-)
+# The longest wait in seconds where a server only says when all is free.
+_LONGEST_GUESS = 60.0
 _PATIENCE = 600.0  # seconds without any success in which refusals are no attempts
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME = re.compile(r"([\d.]+)\s*(ms|h|m|s)")

@@ -35,9 +35,8 @@ _MOST_ASKS = 3
 _WARMER = 0.3  # the temperature rises by this with each asking, up to 1
 _WARMEST = 1.0  # the highest temperature, unless the first call was warmer
 _MOST_CHARACTERS = 6  # characters of a prompt for each token that its server counts
-_FEWEST_TOKENS = (
-    256  # below this, a server may have counted only what it had not cached
-)
+# Of fewer tokens a server may have counted only those that it had not cached.
+_FEWEST_TOKENS = 256
 CUT_PROMPT = (
     "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
     "the length of its context"

@@ -332,7 +332,7 @@ class ShownDisplay(DisplayOfReports):
         ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="as they are", clip_on=False)
         ax.set_xlabel(PANELS["shown"][1])
         ax.set_ylabel(PANELS["false among shown"][1])
-        ax.set_xlim(0, 1)
+        ax.set_xlim(0, 1.05)  # so that a point at 1 is drawn whole
         _from_zero(ax)
         ax.legend(frameon=False, fontsize=8, loc="upper left")
 

@@ -28,12 +28,10 @@ MOST_KEPT = 1000  # largest number of claims for which a gain is checked
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
 # many of the others, and the trees of all folds together are the forest.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
-DOUBTED = (
-    5  # claims below an error that are added as false ones to those that were judged
-)
-DOUBT = (
-    0.05  # least hazard: a forest that saw no error nearby says 0, which is too sure
-)
+# Claims below an error that are added as false ones to those that were judged.
+DOUBTED = 5
+# The least hazard: a forest that saw no error nearby says 0, which is too sure.
+DOUBT = 0.05
 MOST_CLAIMS = 15_000  # claims of one tree; more would only take longer
 
 #: From numbers of kept claims, an array, to what they are worth together.

@@ -11,9 +11,8 @@ from typing import Any
 _LONGEST = 8 * 2**20  # bytes of one request
 _BODY = 30.0  # seconds for a whole body, and for the first line of a stream
 _IDLE = 600.0  # seconds that may pass between two lines
-_MOST_BODIES = (
-    4000  # bodies that may be on their way at a time, and the bytes of all together
-)
+# Bodies that may be on their way at a time, and below it the bytes of all together.
+_MOST_BODIES = 4000
 _MOST_BYTES = 2**28
 _decoded = json.JSONDecoder(parse_constant=int).decode  # since int refuses NaN
 

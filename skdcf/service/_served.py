@@ -84,9 +84,8 @@ class Served:
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
         self.questions = Questions(filter, key)
-        self.pipeline: Any = (
-            None  # the way from a question to this filter, where models are asked
-        )
+        # The way from a question to this filter, where models are asked.
+        self.pipeline: Any = None
         self.claims = Counter(kept=0, dropped=0)
         origin = getattr(filter, "origin_", None) or {}
         self._knows_extraction = None not in (origin.get("extraction") or [None])

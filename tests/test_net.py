@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.estimators._online import decide
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import claim_level, whole_count
@@ -192,7 +193,7 @@ def test_levels_with_certainty_have_twelve_digits_and_are_never_too_small(n):
 
 @pytest.mark.parametrize(
     ("n", "alpha", "count"),
-    [(1, 0.1, 1), (5, 0.1, 2), (9, 0.1, 3), (10, 0.01, 3), (30, 0.05, 9)],
+    [(1, 0.1, 1), (2, 0.5, 1), (5, 0.1, 2), (9, 0.1, 3), (10, 0.01, 3), (30, 0.05, 9)],
 )
 def test_a_third_calibrates_where_so_few_cannot_reach_the_level(n, alpha, count):
     assert whole_count(n, alpha) == count
@@ -471,3 +472,132 @@ def test_a_fit_that_fails_leaves_nothing_behind():
     with pytest.raises(ValueError, match="finite"):
         cf.fit(one_claim_each([0.1, 0.95, 0.3]), [[0]] * 3)
     assert vars(cf) == before
+
+
+class Noting(Learning):
+    """Notes what it is fitted to."""
+
+    def fit(self, batch, labels, task=None):
+        self.rows_ = batch.features[:, 1].astype(int)
+        self.labels_ = np.array(labels)
+        self.groups_ = task.groups
+        return self
+
+
+def numbered(n):
+    """Random columns and labels of n answers of one claim, with their numbers beside them."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.random(n), np.arange(n)])
+    return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()
+
+
+def test_a_scorer_is_told_which_answers_belong_together():
+    X, y = numbered(60)
+    names = np.arange(60) // 2
+    scorer = HardCF(Noting(), alpha=0.2, random_state=0).fit(X, y, groups=names).scorer_
+    pairs = set(zip(scorer.groups_, names[scorer.rows_], strict=True))
+    assert len(pairs) == len(set(scorer.groups_)) == len(set(names[scorer.rows_]))
+    assert len(pairs) < len(scorer.rows_)
+    alone = HardCF(Noting(), alpha=0.2, random_state=0).fit(X, y).scorer_
+    assert alone.groups_ is None
+
+
+def test_answers_that_nobody_judged_teach_nothing():
+    X, y = numbered(90)
+    y[::5] = [[-1]] * 18
+    scorer = HardCF(Noting(), alpha=0.4, random_state=0).fit(X, y).scorer_
+    assert len(scorer.labels_) > 20
+    assert (scorer.labels_ >= 0).all()
+
+
+@pytest.mark.parametrize(("calibration_size", "n"), [(None, 60), (0.5, 30)])
+def test_what_is_held_out_is_hidden_from_who_learns_nothing(calibration_size, n):
+    X, y = numbered(60)
+    cf = HardCF(Peeping(), alpha=0.2, calibration_size=calibration_size).fit(X, y)
+    assert len(cf.scorer_.labels_) == n
+
+
+class Large(Shaky):
+    """As closely as `Shaky`, with confidences up to 1000."""
+
+    def confidence(self, batch):
+        return 1000 * super().confidence(batch)
+
+
+def test_a_scorer_of_large_numbers_may_differ_by_as_much_more():
+    X = one_claim_each(np.linspace(0, 1, 59))
+    exact = -1000 * np.linspace(1, 0, 59)
+    cf = HardCF(Large(), alpha=0.2).fit(X, [[0]] * 59)
+    lowered = exact - cf.nonconformity_scores_
+    assert (lowered > 1e-3).all()  # ten times what was measured
+    assert (lowered < 1e-2).all()
+
+
+@pytest.mark.parametrize("n_copies", [1, 2, 3])
+def test_scores_that_even_two_problems_share_are_lowered(n_copies):
+    column = np.linspace(0.1234, 0.9876, 59)
+    column[:n_copies] = 0.0314159
+    cf = HardCF(0, alpha=0.2).fit(one_claim_each(column), [[0]] * 59)
+    lowered = np.sort(-column) - cf.nonconformity_scores_
+    assert np.sum(lowered > 1e-7) == (n_copies if n_copies > 1 else 0)
+
+
+def test_what_explains_a_count_of_kept_claims_says_what_is_kept():
+    """The threshold of an answer is the path risk of its first claim that goes."""
+    X = one_claim_each(np.linspace(0, 1, 19))
+    cf = HardCF(0, guarantee=ExpectedFalse("count", 0.1)).fit(X, [[1]] * 19)
+    new = GraphBatch.from_arrays([[0.5], [0.4], [0.3]], [0, 3], NO_EDGES)
+    assert decide(cf, new).kept.tolist() == cf.predict(new)[0].tolist()
+    assert decide(cf, new).kept.sum() == 2
+
+
+def test_levels_of_claims_agree_with_predictions_where_ties_are_kept():
+    column = np.repeat(np.arange(10) / 10, 6)
+    y = (np.arange(60) % 3 > 0).astype(int)[:, None].tolist()
+    X = one_claim_each(column)
+    cf = HardCF(0, alpha=0.2, ties="include").fit(X, y)
+    levels = np.concatenate(list(cf.predict_alpha(X)))
+    for alpha in (0.1, 0.2, 0.3):
+        kept = np.concatenate(list(cf.predict(X, alpha)))
+        assert kept.any()
+        np.testing.assert_array_equal(levels <= alpha, kept)
+
+
+def test_answers_without_edges_are_doubted_beside_answers_of_one_claim():
+    rng = np.random.default_rng(0)
+    offsets = np.append(0, np.cumsum(np.where(np.arange(60) % 10, 2, 1)))
+    table = rng.random((offsets[-1], 1))
+    pairs = [(start, start + 1) for start in offsets[:-1][np.diff(offsets) == 2]]
+    X = GraphBatch.from_arrays(table, offsets, pairs)
+    cf = HardCF(0, alpha=0.2).fit(X, (table[:, 0] > 0.3).astype(int))
+    cf.predict(X)  # a warning would be an error here
+    with pytest.warns(GuaranteeWarning, match="none of 54 problems .* has an edge"):
+        cf.predict(GraphBatch.from_arrays(table, offsets, NO_EDGES))
+
+
+def test_the_text_of_a_question_that_trained_is_doubted_beside_others():
+    rng = np.random.default_rng(0)
+    texts = ["Is it so?"] * 90 + [f"What is {i}?" for i in range(30)]
+    X = one_claim_each(rng.random(120), problems=texts)
+    y = (rng.random((120, 1)) < 0.6).astype(int).tolist()
+    names = np.arange(120)
+    cf = HardCF(Learning(), alpha=0.2, random_state=0)
+    cf.fit(X[:60], y[:60], groups=names[:60])
+    with pytest.warns(GuaranteeWarning, match="30 of 60 problems have the text"):
+        cf.calibrate(X[60:], y[60:], groups=names[60:])
+
+
+def shown_by_weights(scale):
+    rng = np.random.default_rng(0)
+    kinds = [{"kind": "ab"[i % 2]} for i in range(60)]
+    X = one_claim_each(rng.random(60), metadata=kinds)
+    y = (rng.random((60, 1)) < 0.6).astype(int).tolist()
+    guarantee = NoFalseClaim(by="kind", weight=lambda batch: np.full(len(batch), scale))
+    return HardCF(0, alpha=0.3, guarantee=guarantee).fit(X, y).calibration_.shown(0.3)
+
+
+def test_the_share_of_shown_texts_does_not_depend_on_the_size_of_weights():
+    assert shown_by_weights(1e-3) == pytest.approx(shown_by_weights(1.0))
+    assert shown_by_weights(1.0) > 0
+    with pytest.warns(CalibrationWarning, match="weight 0"):
+        assert shown_by_weights(0.0) == 0

@@ -601,3 +601,14 @@ def test_the_share_of_shown_texts_does_not_depend_on_the_size_of_weights():
     assert shown_by_weights(1.0) > 0
     with pytest.warns(CalibrationWarning, match="weight 0"):
         assert shown_by_weights(0.0) == 0
+
+
+@pytest.mark.parametrize("place", ["X but not in fit", "fit but not in X"])
+def test_columns_that_are_named_at_one_door_alone_are_doubted(place):
+    table, y = np.random.default_rng(0).random((40, 2)), [[1], [0]] * 20
+    named = one_claim_each(table, feature_names=["a", "b"])
+    plain = one_claim_each(table)
+    first, second = (plain, named) if place.startswith("X") else (named, plain)
+    cf = HardCF(0, alpha=0.2).fit(first, y)
+    with pytest.warns(GuaranteeWarning, match=f"the features are named in {place}"):
+        cf.predict(second)

@@ -6,11 +6,13 @@ import warnings
 import numpy as np
 import pytest
 from scipy.stats import beta, binom
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph
-from skdcf.estimators._online import decide
+from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.inspection import explain
 from skdcf.ops.conformal import claim_level, whole_count
 from skdcf.ops.hard import last_safe_thresholds
 from skdcf.scorers import Scorer
@@ -547,8 +549,9 @@ def test_what_explains_a_count_of_kept_claims_says_what_is_kept():
     X = one_claim_each(np.linspace(0, 1, 19))
     cf = HardCF(0, guarantee=ExpectedFalse("count", 0.1)).fit(X, [[1]] * 19)
     new = GraphBatch.from_arrays([[0.5], [0.4], [0.3]], [0, 3], NO_EDGES)
-    assert decide(cf, new).kept.tolist() == cf.predict(new)[0].tolist()
-    assert decide(cf, new).kept.sum() == 2
+    (explained,) = explain(cf, new)
+    assert explained.kept.tolist() == cf.predict(new)[0].tolist()
+    assert explained.kept.sum() == 2
 
 
 def test_levels_of_claims_agree_with_predictions_where_ties_are_kept():
@@ -612,3 +615,28 @@ def test_columns_that_are_named_at_one_door_alone_are_doubted(place):
     cf = HardCF(0, alpha=0.2).fit(first, y)
     with pytest.warns(GuaranteeWarning, match=f"the features are named in {place}"):
         cf.predict(second)
+
+
+def test_levels_that_share_a_split_share_the_columns_that_are_learnt_there():
+    X, y = numbered(80)
+    settings = {"features": PCA(1), "calibration_size": 0.5, "random_state": 0}
+    levels = [0.1, 0.3]
+    for alpha, cf in zip(
+        levels, HardCF(0, **settings).fit_levels(X, y, levels), strict=True
+    ):
+        alone = HardCF(0, alpha=alpha, **settings).fit(X, y)
+        assert cf.threshold_ == alone.threshold_
+        np.testing.assert_array_equal(cf.columns(X).features, alone.columns(X).features)
+
+
+def test_parts_calibrate_no_filter_without_a_fit():
+    X, y = numbered(20)
+    part = HardCF(0, alpha=0.2).fit(X, y).calibration_part(X, y)
+    with pytest.raises(NotFittedError):
+        HardCF(0, alpha=0.2).calibrate_parts([part])
+
+
+def test_independent_claims_take_no_edges():
+    assert "edges" not in IndependentFactuality().get_params()
+    with pytest.raises(TypeError, match="edges"):
+        IndependentFactuality(edges="given")

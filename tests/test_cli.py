@@ -627,7 +627,7 @@ def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, cap
             g.replace(metadata={**(g.metadata or {}), "extraction": {"model": model}})
             for g in data.graphs
         ]
-        half = slice(0, 120) if name == "one" else slice(120, 240)
+        half = slice(0, 80) if name == "one" else slice(80, 160)
         write_jsonl(tmp_path / f"{name}.jsonl", graphs[half], data.labels[half])
     model = tmp_path / "m"
     fit = "fit", tmp_path / "one.jsonl", "-o", model, "--scorer", "logistic"

@@ -251,8 +251,20 @@ def read_large(name, data_home, **options):
 @pytest.mark.parametrize(
     ("name", "expected", "unknown", "questions"),
     [
-        ("prmbench", (4744, 77206, 72462, 7119, 1541), 323, 401),
-        ("gsm8k_solutions", (5228, 16681, 12099, 7783, 1994), 0, 1318),
+        pytest.param(
+            "prmbench",
+            (4744, 77206, 72462, 7119, 1541),
+            323,
+            401,
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "gsm8k_solutions",
+            (5228, 16681, 12099, 7783, 1994),
+            0,
+            1318,
+            marks=pytest.mark.long,
+        ),
         ("mr_ben", (918, 7148, 6230, 769, 149), 3783, 303),
         ("mr_ben/biology", (1033, 6287, 5254, 416, 617), 1411, 345),
         ("mr_ben/chemistry", (848, 5518, 4670, 466, 382), 1752, 279),
@@ -296,6 +308,7 @@ def test_large_metadata_survives_json_lines(large, name, tmp_path):
     assert all((a == b).all() for a, b in zip(back.labels, labels, strict=True))
 
 
+@pytest.mark.long
 def test_prmbench_modified_answers(large, data_home):
     """Labels, kinds and changed steps against the records themselves."""
     data = large("prmbench", originals=False)
@@ -324,6 +337,7 @@ def test_prmbench_modified_answers(large, data_home):
     assert (beyond, nothing) == (57, 12)
 
 
+@pytest.mark.long
 def test_prmbench_kinds_and_originals(large, data_home):
     data = fetch_prmbench("train", data_home=data_home)
     kinds = Counter(row["kind"] for row in data.metadata)

@@ -110,6 +110,6 @@ def test_documented_agreement(data_home):
     "piece", ["1", " ", "a_", "step ", "**", "1,", "123,", "{", ".1", "** ", "\0", "٣"]
 )
 def test_hostile_text_takes_linear_time(piece):
-    text = piece * 100_000  # a quadratic pattern would not come back today
+    text = piece * 25_000  # a quadratic pattern would not come back today
     edges = number_flow_edges([text, text], text)
     assert set(edges) <= {(0, 1)}

@@ -146,7 +146,7 @@ def test_a_comparison_is_the_mean_of_ten_draws():
     drawn = np.array(
         [
             leave_one_out(cf, X[test], y[test], alphas, random_state=s, **new).coverage
-            for s in range(300)
+            for s in range(120)
         ]
     )
     found, mean, spread = report.coverage[0, 0], drawn.mean(axis=0), drawn.std(axis=0)

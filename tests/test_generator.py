@@ -16,7 +16,7 @@ MATH_TOPICS = 12
 
 @pytest.mark.parametrize("kind", ["math", "felm"])
 def test_metric_columns_are_those_of_the_generated_graphs(kind):
-    data = make_reasoning_graphs(100, kind, random_state=3)
+    data = make_reasoning_graphs(40, kind, random_state=3)
     columns = [data.feature_names.index(name) for name in PAPER_METRICS]
     for graph in data.graphs:
         found = graph.features[:, columns]

@@ -9,7 +9,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
@@ -105,6 +105,7 @@ def written(folder, rows):
     return write_jsonl(folder / "problems.jsonl", graphs, labels, masks, **more)
 
 
+@settings(max_examples=20)
 @given(files())
 def test_round_trip(tmp_path_factory, rows):
     path = written(tmp_path_factory.mktemp("jsonl"), rows)
@@ -120,6 +121,7 @@ def test_round_trip(tmp_path_factory, rows):
         assert found.metadata == metadata == found.graph.metadata
 
 
+@settings(max_examples=20)
 @given(st.data(), st.integers(0, 3), st.booleans())
 def test_all_at_once_as_one_at_a_time(tmp_path_factory, data, width, features):
     """The whole file holds what its lines hold."""

@@ -185,7 +185,7 @@ def test_steps_may_name_their_own_model():
 
 
 def test_it_is_an_estimator_and_goes_into_pipelines():
-    answers = make_answers(60)
+    answers = make_answers(25)
     labels = []
     with ChatServer(ScriptedModel()) as server:
         extractor = ClaimExtractor("m", ChatClient(server.url), features=[Verify()])

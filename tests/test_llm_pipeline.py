@@ -66,9 +66,9 @@ def server():
 
 @pytest.fixture(scope="module")
 def fitted(server):
-    """A pipeline that was fitted on 80 answers, and those."""
+    """A pipeline that was fitted on 50 answers, and those."""
     pipeline = make_pipeline_for(server.url)
-    asked = questions(80, 1)
+    asked = questions(50, 1)
     graphs = pipeline.extractor.transform(zip(asked, answer_all(asked), strict=True))
     return pipeline.fit(graphs, labels_of(graphs)), graphs
 
@@ -268,7 +268,7 @@ def test_another_extraction_is_noticed(fitted):
     other.set_params(
         extractor__features=[Frequency(), Verify("Is it so? true or false")]
     )
-    with pytest.raises(ValueError, match="80 of 80 problems were extracted with other"):
+    with pytest.raises(ValueError, match="50 of 50 problems were extracted with other"):
         other.fit(graphs, labels_of(graphs))
 
 

@@ -146,8 +146,8 @@ def test_refused():
 )
 def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):
     """Each claim is scored once in `stream`; prefixes come in several blocks in `predict`."""
-    X, y = make_reasoning_graphs(230, random_state=3, return_X_y=True)
-    about = [{"kind": "ab"[i % 2], "no_verdict": [i % 2]} for i in range(230)]
+    X, y = make_reasoning_graphs(215, random_state=3, return_X_y=True)
+    about = [{"kind": "ab"[i % 2], "no_verdict": [i % 2]} for i in range(215)]
     X = GraphBatch.from_arrays(
         X.features,
         X.offsets,

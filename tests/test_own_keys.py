@@ -134,7 +134,13 @@ def instructions(n, **more):
 
 
 @pytest.mark.parametrize(
-    ("by", "n_questions"), [("ticket", 15), ("context", 30), ("none", 60), ("id", 60)]
+    ("by", "n_questions"),
+    [
+        ("context", 30),
+        ("none", 60),
+        pytest.param("ticket", 15, marks=pytest.mark.long),
+        pytest.param("id", 60, marks=pytest.mark.long),
+    ],
 )
 def test_an_instruction_is_fitted_by_what_names_the_question(
     tmp_path, capsys, by, n_questions

@@ -12,7 +12,7 @@ from assertions import (
     assert_permutation_equivariant,
     reorder_claims,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
@@ -135,6 +135,7 @@ def test_no_false_claim_is_kept_from_a_calibration_problem_below_its_score(data)
         assert len(wrong) == n and sum(wrong) <= k - 1
 
 
+@settings(max_examples=20)
 @given(data())
 def test_coherence_off_is_the_independent_preset(data):
     problems, labels = data

@@ -255,6 +255,7 @@ def test_one_instruction_for_all_is_no_question():
         count([asked(None, None, ["the same"])] * 21)
 
 
+@pytest.mark.long
 def test_groups_of_published_data(data_home):
     """As many questions as the authors say, with the key and without."""
     answers = fetch_refchecker(

@@ -127,7 +127,10 @@ def load(name):
     return known, data.graphs[test]
 
 
-@pytest.fixture(scope="module", params=PROBLEMS)
+@pytest.fixture(
+    scope="module",
+    params=[*PROBLEMS[:3], pytest.param(BY_QUESTION, marks=pytest.mark.long)],
+)
 def parts(request):
     """(name, problems to fit on with labels and groups, problems to filter)."""
     if request.param.startswith("perl"):
@@ -149,7 +152,13 @@ def measure(name, label, known, new):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("label", FILTERS)
+@pytest.mark.parametrize(
+    "label",
+    [
+        pytest.param(label, marks=pytest.mark.long if "auto, " in label else ())
+        for label in FILTERS
+    ],
+)
 def test_as_recorded(parts, label):
     name, known, new = parts
     old = [int(part) for part in sklearn.__version__.split(".")[:2]] < [1, 9]

@@ -93,7 +93,7 @@ def assert_equal_to_reference(relaxation, problems, risk, *args, **halves):
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("coherent", [True, False])
 def test_equal_to_the_reference(relaxation, seed, coherent):
     problems = random_problems(seed)
@@ -255,8 +255,10 @@ def test_rank_of_zero_is_raised_to_one_in_training():
     assert sharp.soft_threshold(scores, 0.4) == pytest.approx(0.3)
 
 
-def test_thousand_claims_in_one_problem(relaxation):
+@pytest.mark.parametrize("kind", ["path", "path, smooth", "grid"])
+def test_thousand_claims_in_one_problem(kind):
     """Loss and gradient in well under 2 GB, although 500,000 pairs are ancestors."""
+    relaxation = RELAXATIONS[kind]
     problem = Problems.packed_only([chain(1000)], [1000], np.random.RandomState(0))
     batch, labels, risk = problem
     tracemalloc.start()

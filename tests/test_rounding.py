@@ -364,6 +364,9 @@ def cancelling(X):
     return (1e7 + X) @ (weights - weights.mean(axis=0))
 
 
+TIES = ["exclude", pytest.param("jitter", marks=pytest.mark.long)]
+
+
 def slipped(make, columns=lambda batch: batch.features, n_rows=200):
     """How many of 200 false claims are kept alone after 60 copies have calibrated."""
     kept = 0
@@ -378,7 +381,7 @@ def slipped(make, columns=lambda batch: batch.features, n_rows=200):
     return kept
 
 
-@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+@pytest.mark.parametrize("ties", TIES)
 def test_float32_is_looked_for_in_each_column_by_itself(ties):
     def make():
         return HardCF(0, alpha=0.3, ties=ties, random_state=0)
@@ -387,7 +390,7 @@ def test_float32_is_looked_for_in_each_column_by_itself(ties):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+@pytest.mark.parametrize("ties", TIES)
 def test_products_that_cancel(ties, inside):
     """Before the filter 96 of 200 were kept: what a product is off by is seen nowhere."""
     kept = refused = 0

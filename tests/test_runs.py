@@ -488,6 +488,7 @@ def test_a_stream_that_stops_is_predict_up_to_the_first_doubtful_step():
     assert lengths >= {1, 2, 3}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("alpha", [0.1, 0.2])
 def test_nothing_wrong_is_carried_out_before_the_stop(alpha):
     X, y = chains(700, 1)

@@ -196,11 +196,12 @@ def test_none_is_the_default_spelt_out():
                 alpha=0.2,
                 random_state=0,
             ),
-            {"scorer__hidden_layer_sizes": [(1,), (6, 2)]},
+            {"scorer__hidden_layer_sizes": [(1,), (2,)]},
         ),
-        (
+        pytest.param(
             HardCF(ConformalScorer(MLPScorer()), alpha=0.2, random_state=0),
             {"scorer__model__hidden_layer_sizes": [(1,), (6, 2)]},
+            marks=pytest.mark.long,
         ),
         (
             HardCF(
@@ -214,7 +215,7 @@ def test_none_is_the_default_spelt_out():
             HardCF(LogisticRegression(max_iter=3000), alpha=0.2, random_state=0),
             {"scorer__C": [1e-7, 1.0]},
         ),
-        (
+        pytest.param(
             HardCF(
                 NeymanPearsonScorer(),
                 alpha=0.3,
@@ -222,6 +223,7 @@ def test_none_is_the_default_spelt_out():
                 random_state=0,
             ),
             {"scorer__gain": ["claims", "answers"]},
+            marks=pytest.mark.long,
         ),
         (
             HardCF(

@@ -104,6 +104,7 @@ def law_of(rng):
     return draw, max_false
 
 
+@pytest.mark.long
 def test_no_random_law_with_ties_errs_more_often_than_promised():
     rng = np.random.default_rng(2)
     for _ in range(200):
@@ -360,6 +361,7 @@ def test_parts_know_what_is_shown_as_one_call_does(problems):
     )
 
 
+@pytest.mark.long
 def test_the_interval_holds_for_about_nine_of_ten_calibrations():
     """Claims as in benchmarks/shown.py, with few that are shown: .82 to 1 are expected."""
     rng = np.random.default_rng(3)

@@ -1,6 +1,7 @@
 """Classifiers as plain arrays: what scikit-learn and xgboost say, and no hostile table."""
 
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -187,10 +188,17 @@ def damaged():
     }
 
 
-@pytest.mark.parametrize("name", damaged())
-def test_a_table_that_leads_out_of_itself_is_refused(name):
+@pytest.fixture(scope="module")
+def whole():
+    """Problems, and a scorer with an undamaged table."""
     batch, labels = make_reasoning_graphs(60, random_state=0, return_X_y=True)
-    scorer = NeymanPearsonScorer().fit(batch, np.concatenate(list(labels)).astype(int))
+    flat = np.concatenate(list(labels)).astype(int)
+    return batch, NeymanPearsonScorer().fit(batch, flat)
+
+
+@pytest.mark.parametrize("name", damaged())
+def test_a_table_that_leads_out_of_itself_is_refused(name, whole):
+    batch, scorer = deepcopy(whole)
     table = scorer.table_
     assert "4 classifiers" in repr(table)
     before = pickle.loads(pickle.dumps(scorer)).confidence(batch)

@@ -144,10 +144,12 @@ def below_copies(scores):
     elsewhere once more. How closely a column that was made before the filter repeats itself
     is seen nowhere: a product of numbers near 1e7 that cancels is off by 1e-8.
     """
-    _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
     size = 1 + np.abs(scores)
     with np.errstate(invalid="ignore"):  # scores that are infinite
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
+    if not broken.any():  # which spares whole numbers the search for equal ones
+        return scores
+    _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
     copied = broken & (count[code] > 1)
     scores = scores.copy()
     scores[copied] -= COPIED * size[copied]

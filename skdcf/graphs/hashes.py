@@ -409,5 +409,7 @@ def _sum_of_smallest(hashes):
 
 def _sort_distinct(values):
     """The distinct values, sorted; `numpy.unique` takes several times as long."""
+    if not len(values):
+        return values
     values = np.sort(values)
-    return values[np.append(values[:1] == values[:1], values[1:] != values[:-1])]
+    return values[np.append(True, values[1:] != values[:-1])]

@@ -262,7 +262,8 @@ def choose_one_each(questions, order, group_of):
     -------
     ndarray of int, sorted
     """
-    if (np.diff(questions, prepend=0) < 0).all():  # each stands alone
+    # Negative numbers that fall: each stands alone.
+    if (questions[:1] < 0).all() and (questions[1:] < questions[:-1]).all():
         return np.arange(len(questions))
     by = np.lexsort((order, questions, group_of))
     differs = np.diff(questions[by]).astype(bool) | (np.diff(group_of[by]) > 0)

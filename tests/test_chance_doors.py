@@ -19,16 +19,16 @@ from skdcf.reporting import write_report
 def folder(tmp_path_factory):
     """A filter with chances, one without, and new problems."""
     folder = tmp_path_factory.mktemp("chances")
-    graphs, labels = make_word_problems(500, random_state=0, return_X_y=True)
+    graphs, labels = make_word_problems(360, random_state=0, return_X_y=True)
     for name, scorer in [("auto", "auto"), ("plain", "linear")]:
         cf = CoherentConformalFilter(
             scorer, features=reasoning_features(), alpha=0.05, random_state=0
-        ).fit(graphs[:250], labels[:250])
+        ).fit(graphs[:180], labels[:180])
         save(cf, folder / f"{name}.skops")
         if name == "auto":
-            np.save(folder / "masks.npy", np.array(cf.predict(graphs[250:]), object))
-            np.save(folder / "chances.npy", cf.chance(graphs[250:]))
-    write_jsonl(folder / "new.jsonl", graphs[250:], labels=labels[250:])
+            np.save(folder / "masks.npy", np.array(cf.predict(graphs[180:]), object))
+            np.save(folder / "chances.npy", cf.chance(graphs[180:]))
+    write_jsonl(folder / "new.jsonl", graphs[180:], labels=labels[180:])
     return folder
 
 

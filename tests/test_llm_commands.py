@@ -376,6 +376,7 @@ def fit_on(server, tmp_path, *, written, context=None):
 QUESTION = "Start with 12, add 5. What comes out?"
 
 
+@pytest.mark.long
 def test_the_model_writes_only_where_it_wrote_what_calibrated(server, tmp_path, capsys):
     """Calibrated on a log of one's own, the promise is about other answers than its own."""
     model, graphs = fit_on(server, tmp_path, written=False)

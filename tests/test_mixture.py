@@ -381,7 +381,7 @@ def test_without_edges():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("n", [1, 2, 3, 6, 12])
+@pytest.mark.parametrize("n", [1, 3, 12])
 def test_few_problems(n):
     batch, labels = problems(n, 8)
     for scorer in fit(batch, labels, [0.02, 0.5]):

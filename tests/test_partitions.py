@@ -91,7 +91,7 @@ def test_blank_lines_marks_and_broken_lines(tmp_path):
         jsonl_partitions(path, 0)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("n_jobs", [None, pytest.param(2, marks=pytest.mark.long)])
 def test_parts_are_the_whole(path, n_jobs):
     whole = clone(FITTED).fit(*KNOWN).calibrate(GRAPHS, Y)
     parted = clone(FITTED).fit(*KNOWN)
@@ -106,6 +106,7 @@ def test_parts_are_the_whole(path, n_jobs):
         )
 
 
+@pytest.mark.long
 def test_same_bits_wherever_the_parts_are_scored(path):
     parts, results = jsonl_partitions(path, 64), []
     for backend in ("sequential", "loky", "threading"):

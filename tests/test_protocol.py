@@ -422,7 +422,7 @@ CHANGES = [
         {"scorer__estimator__C": 1e-6, "scorer__estimator__intercept_scaling": 7.0},
     ),
     (LinearScorer(), {"scorer__spread": 5.0}),
-    (MLPScorer((3,)), {"scorer__hidden_layer_sizes": (7, 2)}),
+    (MLPScorer((2,)), {"scorer__hidden_layer_sizes": (3,)}),
     (ConformalScorer(MLPScorer((3,))), {"scorer__model": LinearScorer()}),
     (
         NeymanPearsonScorer(),

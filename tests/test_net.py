@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import beta, binom
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
@@ -554,18 +555,6 @@ def test_what_explains_a_count_of_kept_claims_says_what_is_kept():
     assert explained.kept.sum() == 2
 
 
-def test_levels_of_claims_agree_with_predictions_where_ties_are_kept():
-    column = np.repeat(np.arange(10) / 10, 6)
-    y = (np.arange(60) % 3 > 0).astype(int)[:, None].tolist()
-    X = one_claim_each(column)
-    cf = HardCF(0, alpha=0.2, ties="include").fit(X, y)
-    levels = np.concatenate(list(cf.predict_alpha(X)))
-    for alpha in (0.1, 0.2, 0.3):
-        kept = np.concatenate(list(cf.predict(X, alpha)))
-        assert kept.any()
-        np.testing.assert_array_equal(levels <= alpha, kept)
-
-
 def test_answers_without_edges_are_doubted_beside_answers_of_one_claim():
     rng = np.random.default_rng(0)
     offsets = np.append(0, np.cumsum(np.where(np.arange(60) % 10, 2, 1)))
@@ -576,18 +565,6 @@ def test_answers_without_edges_are_doubted_beside_answers_of_one_claim():
     cf.predict(X)  # a warning would be an error here
     with pytest.warns(GuaranteeWarning, match="none of 54 problems .* has an edge"):
         cf.predict(GraphBatch.from_arrays(table, offsets, NO_EDGES))
-
-
-def test_the_text_of_a_question_that_trained_is_doubted_beside_others():
-    rng = np.random.default_rng(0)
-    texts = ["Is it so?"] * 90 + [f"What is {i}?" for i in range(30)]
-    X = one_claim_each(rng.random(120), problems=texts)
-    y = (rng.random((120, 1)) < 0.6).astype(int).tolist()
-    names = np.arange(120)
-    cf = HardCF(Learning(), alpha=0.2, random_state=0)
-    cf.fit(X[:60], y[:60], groups=names[:60])
-    with pytest.warns(GuaranteeWarning, match="30 of 60 problems have the text"):
-        cf.calibrate(X[60:], y[60:], groups=names[60:])
 
 
 def shown_by_weights(scale):
@@ -621,9 +598,8 @@ def test_levels_that_share_a_split_share_the_columns_that_are_learnt_there():
     X, y = numbered(80)
     settings = {"features": PCA(1), "calibration_size": 0.5, "random_state": 0}
     levels = [0.1, 0.3]
-    for alpha, cf in zip(
-        levels, HardCF(0, **settings).fit_levels(X, y, levels), strict=True
-    ):
+    filters = HardCF(0, **settings).fit_levels(X, y, levels)
+    for alpha, cf in zip(levels, filters, strict=True):
         alone = HardCF(0, alpha=alpha, **settings).fit(X, y)
         assert cf.threshold_ == alone.threshold_
         np.testing.assert_array_equal(cf.columns(X).features, alone.columns(X).features)
@@ -640,3 +616,43 @@ def test_independent_claims_take_no_edges():
     assert "edges" not in IndependentFactuality().get_params()
     with pytest.raises(TypeError, match="edges"):
         IndependentFactuality(edges="given")
+
+
+def test_a_table_takes_labels_in_one_array_per_problem():
+    table = np.random.default_rng(0).random((40, 2))
+    flat = np.tile([1, 0], 20)
+    arrays = np.empty(40, dtype=object)
+    arrays[:] = [np.array([label]) for label in flat]
+    expected = HardCF(0, alpha=0.2).fit(table, flat).threshold_
+    for y in (arrays, [*arrays], flat.reshape(-1, 1).tolist()):
+        assert HardCF(0, alpha=0.2).fit(table, y).threshold_ == expected
+
+
+def test_groups_are_looked_up_in_columns_that_the_filter_makes_alone():
+    X, y = numbered(60)
+    rounded = X.features[:, 0].round()
+    add = FunctionTransformer(
+        lambda table: np.column_stack([table, table[:, 0].round()]),
+        feature_names_out=lambda _, names: [*names, "rounded"],
+    )
+    cf = HardCF(0, features=add, alpha=0.2, guarantee=NoFalseClaim(by="rounded"))
+    named = cf.fit(X, y).calibration_
+    marked = X.replace_metadata([{"kind": value} for value in rounded.tolist()])
+    by_key = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind")).fit(marked, y)
+    assert {*named.names} == {*by_key.calibration_.names} == {0.0, 1.0}
+    for mask, other in zip(cf.predict(X), by_key.predict(marked), strict=True):
+        np.testing.assert_array_equal(mask, other)
+
+
+@pytest.mark.parametrize(
+    ("settings", "end"),
+    [
+        ({}, ", for new answers that are drawn like those that calibrated"),
+        ({"by": "kind"}, ", in every group by 'kind'"),
+        ({"weight": "w"}, ", for answers of the kind that the weights stand for"),
+        ({"by": "kind", "weight": "w"}, ", in every group by 'kind'"),
+    ],
+)
+def test_a_promise_ends_with_the_answers_that_it_is_about(settings, end):
+    assert NoFalseClaim(**settings).describe(0.1).endswith(end)
+    assert ExpectedFalse("share", 0.1, **settings).describe(0.1).endswith(end)

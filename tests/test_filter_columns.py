@@ -211,19 +211,6 @@ def test_a_transformer_that_centres_the_batch_is_refused(numbers):
         HardCF(0, features=centre).fit(*numbers)
 
 
-def test_by_is_looked_up_among_the_scorers_columns_where_it_is_nowhere_else(words):
-    from skdcf.guarantees import NoFalseClaim
-
-    X, y = words
-    sizes = FunctionTransformer(feature_names_out="one-to-one")
-    by = NoFalseClaim(by="sizes")
-    X = X.replace_features(
-        np.minimum(X.sizes, 5)[X.problem_of][:, None] * 1.0, ["sizes"]
-    )
-    inside = HardCF(0, features=sizes, guarantee=by, alpha=0.3).fit(X, y)
-    assert inside.n_calibration_ <= 250
-
-
 def test_rule_of_edges_is_applied_at_every_door(words):
     from skdcf.edges import chain_edges
 

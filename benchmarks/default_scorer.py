@@ -59,6 +59,14 @@ def members(*, names, gain=0.75):
     return MixtureScorer({name: every[name] for name in names}, gain=gain)
 
 
+class WithoutLinear(MixtureScorer):
+    """The default members but the linear one, leaning to each other as they do beside it."""
+
+    def _fresh_members(self, public_prior=None, training=None):
+        members = super()._fresh_members(public_prior, training)
+        return {name: m for name, m in members.items() if name != "linear"}
+
+
 POWERS = (1, 0.75, 0.5, 0)
 VARIANTS = {
     "auto": lambda: "auto",
@@ -66,6 +74,7 @@ VARIANTS = {
     **{f"frailty {p}": partial(FrailMixture, gain=p) for p in POWERS},
     "regression": lambda: ClassifierScorer(label="hazard"),
     "own-label": lambda: ClassifierScorer(label="own"),
+    **{f"without linear {p}": partial(WithoutLinear, gain=p) for p in (1, 0.75)},
     "without linear": lambda: members(names=["neyman-pearson", "regression"]),
     "without regression": lambda: members(names=["linear", "neyman-pearson"]),
 }

@@ -127,6 +127,7 @@ def test_evaluate_prints_and_draws_the_chances(folder, tmp_path, capsys):
     assert not (tmp_path / "no.svg").exists()
 
 
+@pytest.mark.long
 def test_the_report_has_the_chances_and_a_picture_of_them(folder, tmp_path):
     data = read_jsonl(folder / "new.jsonl")
     from skdcf import load

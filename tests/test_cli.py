@@ -620,6 +620,7 @@ def test_the_model_is_saved_before_anything_is_said(files, tmp_path, monkeypatch
     assert saved.exists()
 
 
+@pytest.mark.long
 def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, capsys):
     data = read_jsonl(files / "old.jsonl")
     for name, model in (("one", "a"), ("two", "b")):

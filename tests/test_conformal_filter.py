@@ -199,6 +199,7 @@ def test_one_label_fits(data, scorer):
     assert np.isfinite(filter.nonconformity_scores_).all()
 
 
+@pytest.mark.long
 def test_auto_shares_what_knows_no_alpha(data):
     graphs, y = data
     filter = CoherentConformalFilter(random_state=0)

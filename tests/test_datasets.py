@@ -291,7 +291,16 @@ def test_large_counts(large, name, expected, unknown, questions):
     assert data.graphs.edges_known.all()
 
 
-@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.long if name in ("prmbench", "gsm8k_solutions") else (),
+        )
+        for name in LARGE
+    ],
+)
 def test_large_metadata_survives_json_lines(large, name, tmp_path):
     data = large(name)
     some = np.arange(0, len(data.graphs), 97)

@@ -87,7 +87,13 @@ SCORERS = {
 }
 
 
-@pytest.mark.parametrize("name", SCORERS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name == "perceptron" else ())
+        for name in SCORERS
+    ],
+)
 def test_no_label_of_a_fold_is_in_what_is_said_of_it(name):
     alphas = 0.1, 0.2
     _, before = fit_folds(SCORERS[name], LABELS, tasks(*alphas))
@@ -186,6 +192,7 @@ def test_a_fold_that_holds_all_errors():
     assert np.isfinite(unseen).all() and np.isfinite(fitted.confidence(BATCH)).all()
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_bits():
     for scorer in (NeymanPearsonScorer(), NeymanPearsonScorer(random_state=None)):
         found = [

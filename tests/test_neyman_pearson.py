@@ -263,6 +263,7 @@ def test_keeps_more_than_a_classifier_on_fresh_problems():
     assert kept[0] > kept[1]
 
 
+@pytest.mark.long
 def test_hazards_are_calibrated():
     """Mean predicted and observed share of first errors agree on fresh problems."""
     scorer = NeymanPearsonScorer().fit(*problems(1500, 0))

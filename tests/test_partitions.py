@@ -233,6 +233,7 @@ def test_dask_with_a_killed_worker(path, tmp_path):
     assert run.stdout.strip().endswith("the same"), run.stderr
 
 
+@pytest.mark.long
 def test_same_bits_over_jobs_and_kinds_of_input():
     hard = SingleFeatureCF(ties="jitter", random_state=0)
     packed, reports = GRAPHS[:200], []

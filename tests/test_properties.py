@@ -68,6 +68,7 @@ filters = st.builds(
 alphas = st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4)
 
 
+@settings(max_examples=30)
 @given(data(), filters, alphas)
 def test_kept_sets_are_coherent_and_nested(data, filter, alphas):
     problems, labels = data
@@ -77,6 +78,7 @@ def test_kept_sets_are_coherent_and_nested(data, filter, alphas):
     assert_nested_in_alpha(filter, problems, alphas)
 
 
+@settings(max_examples=30)
 @given(data(), filters, st.integers(0, 12), st.floats(0.01, 0.99))
 def test_predict_is_predict_alpha_thresholded(data, filter, k, alpha):
     problems, labels = data
@@ -91,6 +93,7 @@ def test_predict_is_predict_alpha_thresholded(data, filter, k, alpha):
     np.testing.assert_array_equal(margin > 0, kept)
 
 
+@settings(max_examples=30)
 @given(data(min_size=2), filters)
 def test_order_of_problems_does_not_matter(data, filter):
     problems, labels = data
@@ -101,6 +104,7 @@ def test_order_of_problems_does_not_matter(data, filter):
     assert filter.threshold_ == threshold
 
 
+@settings(max_examples=30)
 @given(data(), filters, st.randoms())
 def test_order_of_claims_does_not_matter(data, filter, random):
     problems, labels = data
@@ -122,6 +126,7 @@ def test_order_of_claims_does_not_matter(data, filter, random):
         np.testing.assert_array_equal(risk, expected[order])
 
 
+@settings(max_examples=30)
 @given(data())
 def test_no_false_claim_is_kept_from_a_calibration_problem_below_its_score(data):
     """The deterministic core of the guarantee: at most k - 1 problems err in sample."""

@@ -551,6 +551,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(
     assert f'is missing: {sys.executable} -m pip install "skdcf[llm]"' in said
 
 
+@pytest.mark.long
 def test_own_keys_other_names_and_compressed_files(files, tmp_path, capsys):
     rows = [json.loads(line) for line in (files / "old.jsonl").read_text().splitlines()]
     theirs = [

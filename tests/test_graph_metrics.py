@@ -139,6 +139,7 @@ def test_size_is_known_before_ancestors_are_listed():
     assert not {"ancestors", "closure"} & set(long.__dict__)
 
 
+@pytest.mark.long
 def test_more_paths_than_a_float_counts():
     with pytest.raises(ValueError, match="leave it out"):
         compute_metrics(GraphBatch.from_graphs([diamonds(1030)]), ["nx_betweenness"])

@@ -164,6 +164,7 @@ def test_separation_out_of_sample():
         score_separation({}, X, Y, [0.1])
 
 
+@pytest.mark.long
 def test_ablation_is_the_comparison_that_it_says():
     full, options = {"all": HardCF(ClassifierScorer())}, {"cv": 2, "random_state": 0}
     features = {"position": "claim_index", "frequency": 0}

@@ -54,6 +54,7 @@ def server(monkeypatch):
         yield server
 
 
+@pytest.mark.long
 def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monkeypatch):
     extract = ["--model", "m", "--base-url", server.url, "--samples", 1]
     extract += ["--features", "frequency", "verify"]

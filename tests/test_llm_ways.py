@@ -39,6 +39,7 @@ def check(rows, expected):
         assert abs(n_calls - calls) <= slack, name
 
 
+@pytest.mark.long
 def test_ways_that_are_quick(checkout):
     check(ways_to_answer.table(QUICK), printed(checkout))
 

@@ -312,6 +312,7 @@ def test_soft_against_hard(data, trained):
     assert (vague.report.soft_scores != soft).any()
 
 
+@pytest.mark.long
 def test_the_case_studies_show_the_claims_that_they_speak_of(checkout):
     from matplotlib.patches import Circle
 

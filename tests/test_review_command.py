@@ -233,6 +233,7 @@ def test_the_page_grows_and_verdicts_are_taken_back(folder, filter, truth, tmp_p
             store.correct_edges(i, [], by="ann")
 
 
+@pytest.mark.long
 def test_two_people_at_once_share_the_work(folder, filter, truth, tmp_path):
     """Each has a program of their own, and both write into one journal."""
     graphs = read_jsonl(folder / "new.jsonl").graphs

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from skdcf.datasets.fetch import SOURCES, Source
-
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -60,6 +58,8 @@ def data_home():
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Put a made-up file in a data directory in the place of a published one."""
+    # Not at the top: the process that hands out the tests loads this file as well.
+    from skdcf.datasets.fetch import SOURCES, Source
 
     def put(name, content, lines=False):
         path = tmp_path / name

@@ -60,8 +60,11 @@ PAPER = CoherentConformalFilter.from_paper(
             LinearScorer(), training=SoftTraining(Adam()), random_state=0
         ),
         CoherentConformalFilter(MLPScorer((2,)), random_state=0, training=FEW_STEPS),
-        CoherentConformalFilter(
-            relaxation=GridRelaxation(), random_state=0, training=FEW_STEPS
+        pytest.param(
+            CoherentConformalFilter(
+                relaxation=GridRelaxation(), random_state=0, training=FEW_STEPS
+            ),
+            marks=pytest.mark.long,
         ),
         linear(edges="none"),
         PAPER,

@@ -363,6 +363,7 @@ def test_prmbench_kinds_and_originals(large, data_home):
     )
 
 
+@pytest.mark.long
 def test_gsm8k_derived_labels_and_operands(large, data_home):
     """Both once more, from the text alone."""
     path = data_home / "gsm8k_solutions/example_model_solutions.jsonl"

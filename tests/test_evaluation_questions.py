@@ -69,6 +69,7 @@ def test_leave_one_out_leaves_a_question_out(n):
     assert abs(np.mean(gap)) < 3 * np.std(gap, ddof=1) / np.sqrt(repeats)
 
 
+@pytest.mark.long
 def test_dropping_the_answer_alone_reports_too_little():
     rng, n, m, repeats, alpha = np.random.default_rng(2), 25, 5, 100, 0.05
     gap = []

@@ -589,18 +589,20 @@ def test_what_looks_at_problems_is_held_out_of_those_that_calibrate(scorer):
     assert np.mean(missed) < 0.1 + 4 * np.std(missed) / 40**0.5
 
 
-def test_a_forest_that_trusts_what_is_usual_is_held_out():
+@pytest.mark.parametrize("n_draws", [1, pytest.param(10, marks=pytest.mark.long)])
+def test_a_forest_that_trusts_what_is_usual_is_held_out(n_draws):
     """Each problem is of a kind of its own, and the forest cuts those off that it saw.
 
     They looked unusual, and .48 of new problems kept a false claim where .1 was promised.
     """
     rng, missed = np.random.default_rng(0), []
-    for _ in range(10):
+    for _ in range(n_draws):
         X, y = rng.permutation(np.eye(140)), rng.random(140) < 0.5
         cf = HardCF(Forest(), random_state=0).fit(X[:40], y[:40])
         assert cf.n_calibration_ == 19
         missed.append(np.mean(cf.predict(X[40:]) & ~y[40:]))
-    assert np.mean(missed) < 0.1 + 4 * np.std(missed) / 10**0.5
+    deviation = np.std(missed) if n_draws > 1 else (0.1 * 0.9) ** 0.5
+    assert np.mean(missed) < 0.1 + 4 * deviation / n_draws**0.5
 
 
 class ColumnOfDensity(FunctionTransformer):

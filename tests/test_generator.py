@@ -86,6 +86,7 @@ def retention(risks, labels, alpha):
     return kept / len(scores)
 
 
+@pytest.mark.long
 def test_retention_of_coherent_filtering_by_frequency():
     """Against the study's numbers; the mean of 6 sets has a deviation of 7 to 14 %."""
     found = []

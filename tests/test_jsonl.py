@@ -105,7 +105,7 @@ def written(folder, rows):
     return write_jsonl(folder / "problems.jsonl", graphs, labels, masks, **more)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(files())
 def test_round_trip(tmp_path_factory, rows):
     path = written(tmp_path_factory.mktemp("jsonl"), rows)

@@ -153,7 +153,7 @@ def test_chances_and_causes_are_those_of_the_filter(server, fitted):
 
 def test_it_keeps_what_the_filter_alone_keeps(fitted):
     pipeline, _ = fitted
-    asked = questions(12, 3)
+    asked = questions(6, 3)
     answers = answer_all(asked)
     graphs = pipeline.extractor.transform(zip(asked, answers, strict=True))
     for alpha in (None, 0.1, 0.5):

@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,10 @@ def text_of(argument):
     return argument.value if is_text else ""
 
 
-ALL = sorted(set(messages()))
+@cache
+def all_messages():
+    """Read once, by the process that runs these tests."""
+    return sorted(set(messages()))
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row["python"][:40])
@@ -148,13 +152,13 @@ def test_each_wording_is_that_of_a_message(row):
     """So that a message that changes takes its row of the table with it."""
     parts = [re.escape(part) for part in re.split(r"<\w+>", row["python"])]
     pattern = re.compile(r"[^ ]*(?:\{[^}]*\})?.*?".join(parts), re.DOTALL)
-    said = [re.sub(r"\{key_shown\}", "key", text) for _, text in ALL]
+    said = [re.sub(r"\{key_shown\}", "key", text) for _, text in all_messages()]
     assert any(pattern.search(text) for text in said), row["python"]
 
 
 def test_no_message_that_a_command_can_cause_holds_python():
     found = []
-    for place, text in ALL:
+    for place, text in all_messages():
         if place.startswith(tuple(NO_COMMAND)) or any(p in text for p in NOT_REACHED):
             continue
         said = OPTION.sub("", reworded(text, "program"))

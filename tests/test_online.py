@@ -94,6 +94,7 @@ def test_a_prefix_decides_like_the_whole():
             np.testing.assert_array_equal(cf.predict([part])[0], whole[:k])
 
 
+@pytest.mark.long
 def test_coverage_is_kept():
     missed = []
     for seed in range(30):

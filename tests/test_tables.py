@@ -11,6 +11,7 @@ from sklearn.ensemble import (
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -21,6 +22,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
+from skdcf.scorers._tables import as_table
 
 
 def table_of_floats(n, seed):
@@ -88,6 +90,27 @@ def test_arrays_say_what_the_classifier_says(name):
         expected = said_by(classifier, rows)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
     assert scorer.confidence(alone(X)[:0]).shape == (0,)
+
+
+def test_a_forest_that_regresses_on_0_and_1_says_a_chance():
+    forest = RandomForestRegressor(20, min_samples_leaf=3, random_state=0).fit(X, Y)
+    table = as_table(forest, doubt=0.2)
+    assert table is not None
+    thresholds = [
+        (column, threshold)
+        for tree in (member.tree_ for member in forest.estimators_)
+        for column, threshold in zip(tree.feature, tree.threshold, strict=True)
+        if column >= 0
+    ]
+    for rows in (X, table_of_floats(700, 1)[0], on_the_edge(X, thresholds[:100])):
+        log_odds, [chance] = table.read(rows)
+        assert not log_odds.any()
+        np.testing.assert_allclose(chance, forest.predict(rows), rtol=1e-12, atol=1e-14)
+        doubted = 0.8 * chance + 0.2 * 0.3
+        expected = np.log(doubted / (1 - doubted))
+        np.testing.assert_allclose(
+            table.log_odds(rows, chance=0.3), expected, rtol=1e-9, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", ["forest", "extra trees", "boosted", "histogram"])

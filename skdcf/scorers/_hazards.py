@@ -88,7 +88,7 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
 
     Two of them see the claim alone, the others also the means of its problem and its size.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
     from sklearn.linear_model import LogisticRegression
 
     boosted = HistGradientBoostingClassifier(
@@ -101,7 +101,9 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
         early_stopping=False,
         random_state=random_state,
     )
-    forest = RandomForestClassifier(
+    # On 0 and 1 it splits as a classifier does, which looks for the classes once more in
+    # each tree: a fit of the default takes 5 % less time.
+    forest = RandomForestRegressor(
         trees,
         min_samples_leaf=8,
         max_features=0.3,

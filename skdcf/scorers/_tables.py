@@ -192,15 +192,16 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
 
     Parameters
     ----------
-    estimator : fitted classifier
+    estimator : fitted estimator
         Logistic regression, a random forest, boosted trees of scikit-learn or xgboost,
-        or a pipeline of a StandardScaler and one of these.
+        or a pipeline of a StandardScaler and one of these. A random forest may be a
+        regression on 0 and 1.
     doubt : float, default=0.0
         Share of the overall chance of an error in what a forest says.
 
     Returns
     -------
-    HazardTable, or None for any other classifier
+    HazardTable, or None for any other estimator
     """
     package = type(estimator).__module__.split(".")[0]
     name = type(estimator).__name__
@@ -211,7 +212,7 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
     if name == "Pipeline":
         return _scaled(*estimator.steps)
     reader = _READERS.get(name)
-    if reader is None or len(estimator.classes_) != 2:
+    if reader is None or len(getattr(estimator, "classes_", [0, 1])) != 2:
         return None
     table = reader(estimator)
     return table and replace(table, doubt=np.full(len(table.doubt), float(doubt)))
@@ -239,8 +240,12 @@ def _forest(estimator):
     n = len(estimator.estimators_)
     nodes = []
     for tree in (e.tree_ for e in estimator.estimators_):
-        counts = tree.value[:, 0]
-        nodes.append(_nodes_of(tree, counts[:, 1] / counts.sum(axis=1) / n))
+        values = tree.value[:, 0]
+        if hasattr(estimator, "classes_"):
+            chance = values[:, 1] / values.sum(axis=1)
+        else:  # a regression on 0 and 1, whose mean is the chance
+            chance = values[:, 0]
+        nodes.append(_nodes_of(tree, chance / n))
     table = _trees(estimator.n_features_in_, nodes)
     return replace(table, forest=np.zeros_like(table.root), doubt=np.zeros(1))
 
@@ -351,5 +356,6 @@ _READERS: dict[str, Callable] = {
     "HistGradientBoostingClassifier": _histogram_boosted,
     "LogisticRegression": _linear,
     "RandomForestClassifier": _forest,
+    "RandomForestRegressor": _forest,
     "XGBClassifier": _xgboosted,
 }

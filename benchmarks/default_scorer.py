@@ -5,12 +5,12 @@
     python benchmarks/default_scorer.py table NAME.npz
 
 "keep" fits each variant on half of the questions and evaluates it leave-one-out on the
-others, the same halves for all, as means over which answer to a question calibrates: on a
-set of several answers to a question that choice alone moves what is kept at .02 by half. Run it with each of two versions of the package on the
-path, in any folder; "compare" prints true claims kept, the share of answers shown, and the
-share of these with a false claim, before and after, with the naive error of the paired
-difference over the halves. Errors that hold for other questions are three to four times as
-large. "table" writes benchmarks/results/gain.csv, the powers of the gain over all sets.
+others, the same halves for all, as means over which answer to a question calibrates: where
+there are several, that choice alone moves what is kept at .02 by half. Run it with each of
+two versions of the package on the path, in any folder; "compare" prints true claims kept,
+the share of answers shown, and the share of these with a false claim, before and after, with
+the naive error of the paired difference over the halves. Errors that hold for other questions
+are three to four times as large. "table" writes benchmarks/results/gain.csv, the powers of the gain over all sets.
 """
 
 import argparse

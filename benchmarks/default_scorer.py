@@ -10,7 +10,8 @@ there are several, that choice alone moves what is kept at .02 by half. Run it w
 two versions of the package on the path, in any folder; "compare" prints true claims kept,
 the share of answers shown, and the share of these with a false claim, before and after, with
 the naive error of the paired difference over the halves. Errors that hold for other questions
-are three to four times as large. "table" writes benchmarks/results/gain.csv, the powers of the gain over all sets.
+are three to four times as large. "table" writes benchmarks/results/gain.csv, the powers of
+the gain over all sets.
 """
 
 import argparse

@@ -92,6 +92,7 @@ OF_THE_ROOM = {
     "test_prior.py": "weights of a blend against another minimiser",
     "test_service_runs.py": "bounds that are soon reached, and a step that takes long",
     "test_rounding.py": "the size of the noise, which masks do not show",
+    "test_tables.py": "a forest that regresses, which is a part of the default alone",
     "ways_to_answer.py": "clocks that run a hundred times as fast",
 }
 

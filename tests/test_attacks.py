@@ -19,6 +19,7 @@ from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning, LabelWarning
+from skdcf.graphs import as_batch
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
@@ -205,6 +206,25 @@ def test_problems_without_claims_unknown_labels_and_small_samples(data, name):
         cf.fit(graphs[:2], y[:2])
     assert not cf.masks(graphs[:2], [0.2]).any()
     assert np.all(cf.thresholds(graphs[:2]) == -np.inf)
+
+
+@pytest.mark.parametrize("names", [None, ["p", "q"]])
+@pytest.mark.parametrize("ties", ["exclude", "jitter"])
+def test_answers_without_claims_alone(data, names, ties):
+    """They name no columns, as they do among others."""
+    graphs, y = data
+    known = as_batch(graphs[:60])
+    known = known.replace_features(known.features[:, :2], names)
+    cf = HardCF(0, ties=ties, alpha=0.2, random_state=0).fit(known, y[:60])
+    empty = [ReasoningGraph(None, claims=[]) for _ in range(2)]
+    for method in (cf.predict, cf.predict_alpha, cf.path_risk):
+        assert [len(row) for row in method(empty)] == [0, 0]
+    assert cf.confidence(empty).shape == (0,)
+    assert cf.score([*empty], [[], []]) == 0
+    mixed = cf.predict([known[0], empty[0]])
+    np.testing.assert_array_equal(mixed[0], cf.predict(known[:1])[0])
+    with pytest.raises(ValueError, match="X has 0 features"):
+        cf.predict([ReasoningGraph(None, claims=["a claim"])])
 
 
 def test_a_report_and_leave_one_out_of_unknown_labels(data):

@@ -340,6 +340,24 @@ def test_an_answer_without_claims_has_the_columns_of_the_others(tmp_path, capsys
     capsys.readouterr()
 
 
+def test_the_last_answers_of_a_file_may_all_be_without_claims(tmp_path, capsys):
+    """They are decided about 500 at a time, and those after the 500th name no columns."""
+    labelled = [
+        columns(2, features=[[i / 40, 0], [i / 80, 0]], problem=f"q {i}")
+        for i in range(40)
+    ]
+    judged = write_lines(tmp_path / "judged.jsonl", labelled)
+    model, kept = str(tmp_path / "m.skops"), tmp_path / "kept.jsonl"
+    assert (
+        main(["fit", str(judged), "-o", model, "--scorer", "p", "--alpha", "0.2"]) == 0
+    )
+    rows = [columns(i < 500, problem=f"new {i}") for i in range(503)]
+    path = write_lines(tmp_path / "new.jsonl", rows)
+    assert main(["filter", model, str(path), "-o", str(kept)]) == 0
+    assert "in 3 of them nothing is left" in capsys.readouterr().err
+    assert [len(mask) for mask in read_jsonl(kept).masks] == 500 * [1] + 3 * [0]
+
+
 def test_an_error_of_filter_names_the_problem_of_the_file(tmp_path, capsys):
     labelled = [
         columns(2, features=[[i / 40, 0], [i / 80, 0]], problem=f"q {i}")

@@ -82,6 +82,12 @@ def admit(estimator, X, *, reset, carry=True):
     elif reset:
         _remember_features(estimator, batch)
         _doubt_direction(batch)
+    elif estimator.n_features_in_ and not batch.n_claims and batch.features is None:
+        # Answers without claims name no columns. A part of a file may hold no others.
+        batch = batch.replace_features(
+            np.zeros((0, estimator.n_features_in_)),
+            getattr(estimator, "feature_names_in_", None),
+        )
     else:
         _compare_features(estimator, batch)
     if callable(estimator.edges) and not is_table:

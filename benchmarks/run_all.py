@@ -38,17 +38,28 @@ def printed(name, program):
     return out.stdout
 
 
+def print_programs(names, chosen, n_jobs):
+    """Save what programs print."""
+    cells = {}
+    for name in names:
+        program = (HERE / f"{name}.py").read_text(encoding="utf-8")
+        cells[name] = printed, (name, program)
+    for name, text in compute(chosen.output, "printed", cells, n_jobs).items():
+        (chosen.output / f"{name}.txt").write_text(text, encoding="utf-8")
+
+
 def main(chosen):
     """Run, save and report."""
     start = time.perf_counter()
     chosen.output.mkdir(parents=True, exist_ok=True)
     for experiment in (real_results, evidence, small_samples, controls):
         experiment.main(chosen)
-    for name in filter(lambda name: wanted(name, chosen), report.PRINTED):
-        program = (HERE / f"{name}.py").read_text(encoding="utf-8")
-        cells = {name: (printed, (name, program))}
-        text = compute(chosen.output, "printed", cells, n_jobs=1)[name]
-        (chosen.output / f"{name}.txt").write_text(text, encoding="utf-8")
+    names = [name for name in report.PRINTED if wanted(name, chosen)]
+    timed = [
+        name for name in names if name.endswith("_speed") or name == "large_problems"
+    ]
+    print_programs([name for name in names if name not in timed], chosen, chosen.jobs)
+    print_programs(timed, chosen, n_jobs=1)  # one after the other
     guide = HERE.parent / "docs" / "guide"
     if not chosen.only or chosen.output == RESULTS:  # the pages need all results
         report.main(chosen.output, guide if chosen.output == RESULTS else chosen.output)

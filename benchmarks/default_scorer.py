@@ -63,10 +63,15 @@ def members(*, names, gain=0.75):
 
 
 class WithoutLinear(MixtureScorer):
-    """The default members but the linear one, leaning to each other as they do beside it."""
+    """The default members but the linear one, leaning to each other as they do beside it.
+
+    Beside a public prior the default has no linear one either.
+    """
 
     def _fresh_members(self, public_prior=None, training=None):
         members = super()._fresh_members(public_prior, training)
+        if public_prior is not None:
+            return members
         return {name: m for name, m in members.items() if name != "linear"}
 
 

@@ -32,7 +32,7 @@ test: $(VENV)/with-test
 
 # What takes long and tells little while one works.
 long-tests: $(VENV)/with-test
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m long $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 2 -m long $(TEST_ARGS)
 
 # Fails below the share of lines and branches that pyproject.toml asks for.
 coverage: $(VENV)/with-test

@@ -25,6 +25,7 @@ class Browser:
     """A context manager; `open` makes tabs."""
 
     def __init__(self, folder):
+        program = find_browser()
         commands, self._write = os.pipe()
         self._read, answers = os.pipe()
         options = [
@@ -44,7 +45,7 @@ class Browser:
         # Chromium reads commands from descriptor 3 and writes answers to 4.
         shell = f'exec "$@" 3<&{commands} 4>&{answers} {commands}<&- {answers}>&-'
         self.process = subprocess.Popen(
-            ["bash", "-c", shell, "bash", find_browser(), *options, "about:blank"],
+            ["bash", "-c", shell, "bash", program, *options, "about:blank"],
             pass_fds=(commands, answers),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -134,8 +134,9 @@ def test_a_review_by_keyboard_with_the_program_and_the_browser_killed(
     command += ["--journal", tmp_path / "j", "--annotator", "ann"]
     asked = []
     for n, is_killed in ((15, True), (25, False)):
-        program = Program(*command)
+        # The browser comes first: without one the test is skipped, and no program is left.
         with Browser(tmp_path / f"profile {n}") as browser:
+            program = Program(*command)
             tab = browser.open(program.url)
             ready(tab)
             before = tab.run(SHOWN)
@@ -408,8 +409,8 @@ def test_an_audit_by_keyboard_with_a_kill(folder, filter, truth, tmp_path):
     command += ["--annotator", "ann"]
     wrong = None
     for n_texts in (5, 12):
-        program = Program(*command)
         with Browser(tmp_path / f"profile {n_texts}") as browser:
+            program = Program(*command)
             tab = browser.open(program.url)
             ready(tab)
             while f"{n_texts} of 12 texts judged" not in tab.run(

@@ -106,22 +106,21 @@ def price(log_odds, batch, q, worth, frailty):
 class FrailScorer(NeymanPearsonScorer):
     """The second member of the default mixture with frailty."""
 
-    def fit_folds(self, batch, labels, tasks, fold_of):
+    def fit_folds(self, folded, labels, tasks):
+        batch = folded.batch
+        fold_of_claim = folded.fold_of[batch.problem_of]
         log_odds = np.empty(batch.n_claims)
-        for fold in range(fold_of.max() + 1):
-            inside = fold_of == fold
-            rows = inside[batch.problem_of]
-            part = NeymanPearsonScorer().fit(batch[~inside], labels[~rows])
-            log_odds[rows] = part.hazard(batch[inside])
-        fitted, _ = super().fit_folds(batch, labels, tasks, fold_of)
+        for fold, (others, own) in enumerate(folded.parts):
+            rows = fold_of_claim == fold
+            part = NeymanPearsonScorer().fit(others, labels[~rows])
+            log_odds[rows] = part.hazard(own)
+        fitted, _ = super().fit_folds(folded, labels, tasks)
         unseen = np.empty(batch.n_claims)
-        for fold in range(
-            fold_of.max() + 1
-        ):  # no label of a fold in what is said of it
-            inside = fold_of == fold
-            rows = inside[batch.problem_of]
-            self.frailty_ = fit_frailty(log_odds[~rows], labels[~rows], batch[~inside])
-            unseen[rows] = -self._cost(log_odds[rows], batch[inside])
+        # No label of a fold is in what is said of it.
+        for fold, (others, own) in enumerate(folded.parts):
+            rows = fold_of_claim == fold
+            self.frailty_ = fit_frailty(log_odds[~rows], labels[~rows], others)
+            unseen[rows] = -self._cost(log_odds[rows], own)
         self.frailty_ = fit_frailty(log_odds, labels, batch)
         return fitted, np.tile(unseen, (len(tasks), 1))
 

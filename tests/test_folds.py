@@ -20,12 +20,14 @@ from skdcf.scorers import (
     _hazards,
     _scorer,
 )
+from skdcf.scorers._scorer import Folded
 from skdcf.scorers._tables import as_table, join
 from skdcf.training import LBFGS, SoftTraining
 
 BATCH, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
 LABELS = pack_labels(Y, BATCH)
 FOLD_OF = np.random.RandomState(3).permutation(90) % 3
+FOLDED = Folded(BATCH, FOLD_OF)
 
 
 def tasks(*alphas):
@@ -39,8 +41,8 @@ def tasks(*alphas):
 def fit_folds(scorer, labels, tasks):
     """As a mixture does it with a member."""
     if isinstance(scorer, NeymanPearsonScorer):
-        return scorer.fit_folds(BATCH, labels, tasks, FOLD_OF)
-    return _scorer.fit_folds(scorer, BATCH, labels, tasks, FOLD_OF)
+        return scorer.fit_folds(FOLDED, labels, tasks)
+    return _scorer.fit_folds(scorer, FOLDED, labels, tasks)
 
 
 def with_other_labels(fold, fold_of, seed=0):
@@ -71,9 +73,9 @@ class Folds(NeymanPearsonScorer):
 
     seen = []
 
-    def fit_folds(self, batch, labels, tasks, fold_of):
-        self.seen.append(fold_of)
-        return super().fit_folds(batch, labels, tasks, fold_of)
+    def fit_folds(self, folded, labels, tasks):
+        self.seen.append(folded.fold_of)
+        return super().fit_folds(folded, labels, tasks)
 
 
 SCORERS = {
@@ -131,7 +133,7 @@ def test_what_the_mixture_weighs_is_out_of_fold(monkeypatch):
 def test_a_problem_may_be_asked_about_alone():
     """What is said of a held-out problem does not hang on what is held out with it."""
     scorer = NeymanPearsonScorer()
-    _, [unseen] = scorer.fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
+    _, [unseen] = scorer.fit_folds(FOLDED, LABELS, tasks(0.1))
     [fitted], _ = fit_folds(ConformalScorer(), LABELS, tasks(0.1))
     rest = FOLD_OF != 0
     rows = rest[BATCH.problem_of]
@@ -162,7 +164,7 @@ def test_hazards_of_the_folds_are_averaged(monkeypatch):
 
     monkeypatch.setattr(_hazards, "learn_hazards", one)
     scorer = NeymanPearsonScorer(gain=1)
-    [fitted], [unseen] = scorer.fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
+    [fitted], [unseen] = scorer.fit_folds(FOLDED, LABELS, tasks(0.1))
     everything = np.ones(BATCH.n_claims, dtype=bool)
     log_odds = []
     for fold in range(3):
@@ -186,7 +188,7 @@ def test_a_fold_that_holds_all_errors():
     first = np.minimum.reduceat(LABELS, BATCH.offsets[:-1]) == 0
     fold_of = np.where(first, 0, 1 + np.arange(90) % 2)
     [fitted], [unseen] = NeymanPearsonScorer().fit_folds(
-        BATCH, LABELS, tasks(0.1), fold_of
+        Folded(BATCH, fold_of), LABELS, tasks(0.1)
     )
     assert fitted.table_.n_hazards == 8  # of the two folds that leave out no error
     assert np.isfinite(unseen).all() and np.isfinite(fitted.confidence(BATCH)).all()
@@ -195,16 +197,14 @@ def test_a_fold_that_holds_all_errors():
 @pytest.mark.long
 def test_the_same_seed_gives_the_same_bits():
     for scorer in (NeymanPearsonScorer(), NeymanPearsonScorer(random_state=None)):
-        found = [
-            scorer.fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)[1] for _ in range(2)
-        ]
+        found = [scorer.fit_folds(FOLDED, LABELS, tasks(0.1))[1] for _ in range(2)]
         np.testing.assert_array_equal(*found)
     several = [MixtureScorer().fit(BATCH, LABELS, tasks(0.1)[0]) for _ in range(2)]
     np.testing.assert_array_equal(*[s.confidence(BATCH) for s in several])
 
 
 def test_forests_of_the_folds_share_the_trees():
-    [fitted], _ = NeymanPearsonScorer().fit_folds(BATCH, LABELS, tasks(0.1), FOLD_OF)
+    [fitted], _ = NeymanPearsonScorer().fit_folds(FOLDED, LABELS, tasks(0.1))
     table = fitted.table_
     assert np.bincount(table.forest + 1).tolist() == [3 * 50, 15, 15, 15]
     assert table.doubt.tolist() == [0.05] * 3

@@ -324,9 +324,9 @@ class Folds(NeymanPearsonScorer):
 
     folds = []
 
-    def fit_folds(self, batch, labels, tasks, fold_of):
-        self.folds.append(fold_of)
-        return super().fit_folds(batch, labels, tasks, fold_of)
+    def fit_folds(self, folded, labels, tasks):
+        self.folds.append(folded.fold_of)
+        return super().fit_folds(folded, labels, tasks)
 
 
 def folds_of(n, groups):

@@ -30,6 +30,7 @@ from skdcf.scorers import (
     Task,
 )
 from skdcf.scorers._prior import blend, digest
+from skdcf.scorers._scorer import Folded
 from skdcf.training import SoftTraining
 
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
@@ -163,8 +164,8 @@ def test_log_odds_are_blended():
     b, w1, *weights = scorer.blend_
     assert w1 + sum(weights) == pytest.approx(1.6)
     task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
-    order = task.rng.permutation(60) % 3
-    own = NeymanPearsonScorer().fit_folds(batch, labels, [task], order)[0][0]
+    folded = Folded(batch, task.rng.permutation(60) % 3)
+    own = NeymanPearsonScorer().fit_folds(folded, labels, [task])[0][0]
     expected = b + w1 * own.hazard(batch) + weights @ by_hand(batch)
     np.testing.assert_allclose(scorer.hazard(batch), expected, rtol=1e-9, atol=1e-9)
     assert len(weights) == len(prior.fit(batch).card_["sources"])

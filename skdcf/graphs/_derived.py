@@ -30,7 +30,15 @@ from scipy.sparse.csgraph import breadth_first_order
 from .._checks import printable
 from . import ragged
 from .bit_rows import Lineage
-from .ragged import Layer, Sweep, find_layers, find_sweep, offsets_of, ranges
+from .ragged import (
+    Layer,
+    Sweep,
+    find_layers,
+    find_sweep,
+    offsets_of,
+    ranges,
+    starts_run,
+)
 
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
 # the lists of all problems at once.
@@ -460,13 +468,13 @@ def find_closure(layers, n_claims):
     pool = np.arange(n_claims)
     used = n_claims  # at first, each claim has itself alone
     for parents, children, starts in layers:
-        degree = np.diff(starts, append=len(parents))
+        degree = np.append(starts[1:], len(parents)) - starts
         inherited = pool[ranges(start[parents], length[parents])]
         owner = np.repeat(np.repeat(np.arange(len(children)), degree), length[parents])
         key = np.concatenate([owner, np.arange(len(children))]) * np.int64(n_claims)
         key += np.concatenate([inherited, children])
         key.sort(kind="stable")
-        owner, members = np.divmod(key[np.diff(key, prepend=-1) > 0], n_claims)
+        owner, members = np.divmod(key[starts_run(key)], n_claims)
         length[children] = np.bincount(owner, minlength=len(children))
         start[children] = used + offsets_of(length[children])[:-1]
         if used + members.size > pool.size:

@@ -38,6 +38,13 @@ def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
+def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether each value differs from the one before it; the first one does."""
+    starts = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=starts[1:])
+    return starts
+
+
 def reduce_segments(
     ufunc: np.ufunc, values: NDArray[Any], offsets: NDArray[np.int64], empty: Any
 ) -> NDArray[Any]:
@@ -222,13 +229,20 @@ def _cut_narrow(parents, children, offsets):
 
 def make_layer(parents: Any, children: Any) -> Any:
     """The layer of edges that are sorted by child."""
-    new = np.flatnonzero(np.append(True, children[1:] != children[:-1]))
+    new = np.flatnonzero(starts_run(children))
     return Layer(parents, children[new], new)
 
 
 def _make_walk(parents, children):
-    claims, place = np.unique(np.stack([parents, children]), return_inverse=True)
-    return Walk(claims, *place.reshape(2, -1).tolist())
+    parents = parents.tolist()
+    children = children.tolist()
+    claims = sorted({*parents, *children})
+    place = {claim: position for position, claim in enumerate(claims)}
+    return Walk(
+        np.array(claims),
+        parents=[place[claim] for claim in parents],
+        children=[place[claim] for claim in children],
+    )
 
 
 def _make_chain(parents, children):

@@ -116,12 +116,18 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
     head = np.ones(len(log_rise), dtype=bool)
     slope = np.empty(len(log_rise))
     at = np.arange(len(log_rise))
+    n_curves = segment.max(initial=-1) + 1
     for _ in range(_TOGETHER):
-        slope[at] = log_rise - log_run
-        falls = np.append(False, slope[at[1:]] < slope[at[:-1]])
-        falls &= np.append(False, segment[at[1:]] == segment[at[:-1]])
+        slope_now = log_rise - log_run
+        slope[at] = slope_now
+        curve = segment[at]
+        falls = np.zeros(len(at), dtype=bool)
+        falls[1:] = (slope_now[1:] < slope_now[:-1]) & (curve[1:] == curve[:-1])
         head[at[falls]] = False
-        open_ = np.isin(segment[at], segment[at[falls]])
+        # Only curves in which something falls go into the next round.
+        is_open = np.zeros(n_curves, dtype=bool)
+        is_open[curve[falls]] = True
+        open_ = is_open[curve]
         falls = falls[open_]
         at = at[open_]
         log_rise = log_rise[open_]

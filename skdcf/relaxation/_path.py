@@ -483,7 +483,7 @@ class PathLoss:
             return loss, np.full(len(risk), np.nan)
         deciding, g = self.errors.hits(-g_true.sum() * slope, of_false, scores)
         g_false = np.bincount(deciding, g, len(of_false))
-        hits, g = self.rows.hits(np.append(g_true, g_false), above, path_risk)
+        hits, g = self.rows.hits(np.concatenate([g_true, g_false]), above, path_risk)
         return loss, np.bincount(listed[hits], g, len(risk))
 
     def _listed(self, risk):

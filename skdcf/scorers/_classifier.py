@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
@@ -118,8 +119,10 @@ class ClassifierScorer(Scorer):
                 "1 for claims that are true and 0 for false ones"
             )
         if self.learns and len(target) and target.min() != target.max():
-            estimator = logistic() if self.estimator is None else clone(self.estimator)
-            self.estimator_ = estimator.fit(X, target.astype(int))
+            if self.estimator is None:
+                self.estimator_ = _fit_logistic(X, target)
+            else:
+                self.estimator_ = clone(self.estimator).fit(X, target.astype(int))
         self._says_odds = hasattr(self.estimator_, "decision_function")
         self.table_ = as_table(self.estimator_)
         return self
@@ -210,10 +213,13 @@ def _targets(label, labels, batch):
     ) if label == "hazard" else judged
 
 
-def logistic():
-    """Logistic regression on standardised features."""
+def _fit_logistic(X, target):
+    """Fit a logistic regression on standardised features."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    # All numbers are finite and all settings right: to look again takes a tenth of the time.
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        return pipeline.fit(X, target.astype(int))

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -20,7 +21,7 @@ from ..ops.hard import below_true_claims
 from ..ops.price import log_price
 from ..training.preparing import Standardizer
 from ._prior import PublicPrior, blend
-from ._scorer import Scorer, Task, folds, need_features
+from ._scorer import Folded, Scorer, Task, folds, need_features
 from ._tables import as_table, design, join
 
 N_FOLDS = 3  # folds for the own hazards that a public prior is weighed against
@@ -46,33 +47,29 @@ POWERS = {"claims": 1.0, "answers": 0.0}
 def worth_of(gain: Gain) -> Worth:
     """Return the function that a power or a name stands for, or the function itself.
 
-    A gain has to grow with every claim, and the less the more there are. Otherwise no
-    common price per claim exists, and kept sets would not be nested in alpha.
-
-    Parameters
-    ----------
-    gain : float in [0, 1], {"claims", "answers"} or callable
-
-    Returns
-    -------
-    callable
-
     Raises
     ------
     ValueError
-        If it is no such function, or no such power.
+        If it is no function, and no such power.
     """
     power = POWERS.get(gain, gain) if isinstance(gain, str) else gain
     if isinstance(power, Real) and not isinstance(power, bool) and 0 <= power <= 1:
         # The power 0 would not grow beyond one claim; the logarithm grows as little.
-        worth = (lambda kept: kept**power) if power > 0 else np.log1p
-    elif callable(power):
-        worth = power
-    else:
-        raise ValueError(
-            f"gain is {gain!r}, but must be a power from 0 to 1, one of {list(POWERS)}, or "
-            "a function of the number of kept claims, such as numpy.sqrt"
-        )
+        return (lambda kept: kept**power) if power > 0 else np.log1p
+    if callable(power):
+        return power
+    raise ValueError(
+        f"gain is {gain!r}, but must be a power from 0 to 1, one of {list(POWERS)}, or "
+        "a function of the number of kept claims, such as numpy.sqrt"
+    )
+
+
+def check_gain(gain: Gain) -> None:
+    """Raise ValueError unless a gain grows with every claim, and the less the more there are.
+
+    Otherwise no common price per claim exists, and kept sets would not be nested in alpha.
+    """
+    worth = worth_of(gain)
     gains = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
     grows = np.isfinite(gains).all() and (gains > 0).all()
     if not (grows and (np.diff(gains) <= 1e-9 * gains[:-1]).all()):
@@ -80,7 +77,6 @@ def worth_of(gain: Gain) -> Worth:
             "gain must grow with every claim that is kept, and be concave: no claim may be "
             "worth more than the one before it"
         )
-    return worth
 
 
 def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
@@ -115,7 +111,9 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
     )
     features = X[:, :n_features]
     inputs = (linear, features), (wide, X), (boosted, features), (forest, X)
-    tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in inputs]
+    # All numbers are finite and all settings right: to look again would take 2 % of a fit.
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in inputs]
     return join([table for table in tables if table is not None], X.shape[1])
 
 
@@ -203,7 +201,7 @@ class NeymanPearsonScorer(Scorer):
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared."""
         super().validate()
-        worth_of(self.gain)
+        check_gain(self.gain)
 
     def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
         """Learn the hazards.
@@ -231,27 +229,26 @@ class NeymanPearsonScorer(Scorer):
         task = task or Task()
         if self.public_prior is not None:
             fold_of = folds(len(batch), task.groups, N_FOLDS, task.rng)
-            return self.fit_folds(batch, labels, [task], fold_of)[0][0]
+            return self.fit_folds(Folded(batch, fold_of), labels, [task])[0][0]
         self.frailty_: NDArray[np.float64] | None = None
         evidence = self._read(batch, labels, task)
         self._learn(evidence, batch.n_features, self._seed(task))
         return self
 
     def fit_folds(
-        self, batch: GraphBatch, labels: NDArray, tasks: list[Task], fold_of: NDArray
+        self, folded: Folded, labels: NDArray, tasks: list[Task]
     ) -> tuple[list[Self], NDArray[np.float64]]:
         """Learn without each fold in turn; the hazards of all folds are the scorer's.
 
         Parameters
         ----------
-        batch : GraphBatch
-            The problems.
+        folded : Folded
+            The problems, ``folded.batch``, and the number of the fold of each,
+            ``folded.fold_of``.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
         tasks : list of Task
             One for each level.
-        fold_of : ndarray of int, shape (n_problems,)
-            Number of the fold of each problem.
 
         Returns
         -------
@@ -260,11 +257,13 @@ class NeymanPearsonScorer(Scorer):
         unseen : ndarray of shape (n_tasks, n_claims)
             Confidences from hazards that were learnt without the claim's fold.
         """
+        batch = folded.batch
+        fold_of = folded.fold_of
         evidence = self._read(batch, labels, tasks[0])
         self._count(evidence)
         log_odds = np.empty(batch.n_claims)
         unseen = np.empty(batch.n_claims)
-        members = [clone(self) for _ in range(int(fold_of.max()) + 1)]
+        members = [clone(self) for _ in folded.parts]
         rng = check_random_state(self._seed(tasks[0]))
         of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(members))]
         for member, rows in zip(members, of_fold, strict=True):
@@ -280,8 +279,8 @@ class NeymanPearsonScorer(Scorer):
                 log_odds[at_risk], public[:, at_risk], false, self.prior_.weights_
             )
         mixed = self._mixed(log_odds, batch)
-        for fold, (member, rows) in enumerate(zip(members, of_fold, strict=True)):
-            unseen[rows] = member._price(mixed[rows], batch[fold_of == fold])
+        for member, rows, (_, own) in zip(members, of_fold, folded.parts, strict=True):
+            unseen[rows] = member._price(mixed[rows], own)
         self.frailty_ = fit_frailty(mixed, labels, batch, unseen)
         tables = [member.table_ for member in members if member.table_ is not None]
         self.table_ = join(tables, evidence.X.shape[1]) if tables else None

@@ -17,10 +17,11 @@ from ..graphs import GraphBatch
 from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from ._classifier import ClassifierScorer
-from ._hazards import Gain, NeymanPearsonScorer, worth_of
+from ._hazards import Gain, NeymanPearsonScorer, check_gain, worth_of
 from ._models import ConformalScorer, LinearScorer
 from ._prior import PublicPrior, unasked
 from ._scorer import (
+    Folded,
     Scorer,
     Task,
     confidence_of_each,
@@ -140,7 +141,7 @@ class MixtureScorer(Scorer):
     def validate(self) -> None:
         """Raise ValueError unless members, prior and numbers fit together."""
         super().validate()
-        worth_of(self.gain)
+        check_gain(self.gain)
         if isinstance(self.public_prior, PublicPrior) and self.members is not None:
             raise ValueError(
                 "public_prior is set with members of your own: pass it to the "
@@ -179,6 +180,7 @@ class MixtureScorer(Scorer):
         # All are of one fold where there are too few groups to make folds of.
         fold_of = folds(len(batch), first_task.groups, self.n_folds, rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
+        folded = Folded(batch, fold_of)
 
         fresh = self._fresh_members(prior, first_task.training)
         if prior is not None:
@@ -194,9 +196,7 @@ class MixtureScorer(Scorer):
         for row, (name, member) in enumerate(fresh.items()):
             seed = rng.randint(2**31 - 1)
             seeded = [replace(t, rng=np.random.RandomState(seed)) for t in tasks]
-            fitted[name], confidences[row] = _fit_member(
-                member, batch, labels, tasks=seeded, fold_of=fold_of
-            )
+            fitted[name], confidences[row] = _fit_member(member, folded, labels, seeded)
 
         for level, (mixture, task) in enumerate(zip(mixtures, tasks, strict=True)):
             mixture.members_ = {name: fitted[name][level] for name in fresh}
@@ -353,14 +353,14 @@ def _reason_against(prior, batch, task):
     return unasked(task.questions) or prior.reason_against(batch)
 
 
-def _fit_member(member, batch, labels, tasks, fold_of):
+def _fit_member(member, folded, labels, tasks):
     """One fitted member per level, and its confidences out of fold where there are any."""
-    if not fold_of.any():
-        levels = member.fit_levels(batch, labels, tasks)
-        return levels, confidence_of_each(levels, batch)
+    if not folded.fold_of.any():
+        levels = member.fit_levels(folded.batch, labels, tasks)
+        return levels, confidence_of_each(levels, folded.batch)
     if isinstance(member, NeymanPearsonScorer):  # its hazards are those of all folds
-        return member.fit_folds(batch, labels, tasks, fold_of)
-    return fit_folds(member, batch, labels, tasks=tasks, fold_of=fold_of)
+        return member.fit_folds(folded, labels, tasks)
+    return fit_folds(member, folded, labels, tasks)
 
 
 def _retention(confidence, batch, labels, alpha, worth=np.positive):

@@ -297,8 +297,8 @@ def start_coherent(
     and its ancestors, and no false one.
     """
     target = coherent_labels(labels, batch)
-    judged = target | ~coherent_labels(labels != 0, batch)
-    if not judged.all():
+    if (labels < 0).any():
+        judged = target | ~coherent_labels(labels != 0, batch)
         X = X[judged]
         target = target[judged]
     return fit_logistic(model, X, target, x=x, unflatten=unflatten)
@@ -342,9 +342,13 @@ def fit_logistic(
         scores, back = confidence(flat[:-1])
         x = -sign * (scores + flat[-1])
         slope = -sign * expit(x)
-        weights = np.append(flat[:-1], 0.0)
+        weights = flat.copy()
+        weights[-1] = 0.0
         value = C * np.logaddexp(0, x).sum() + weights @ weights / 2
-        return value, C * np.append(back(slope), slope.sum()) + weights
+        gradient = np.empty_like(flat)
+        gradient[:-1] = back(slope)
+        gradient[-1] = slope.sum()
+        return value, C * gradient + weights
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
     best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)
@@ -411,7 +415,7 @@ def flatten_params(params: Any) -> Any:
 
 def standardised(scores: NDArray[Any]) -> Any:
     """Standardise scores, shape (n,), and return their former deviation as well."""
-    centred = scores - scores.mean()
+    centred = scores - scores.sum() / len(scores)
     deviation = np.sqrt(centred @ centred / len(scores))
     return centred / deviation, deviation
 
@@ -464,4 +468,4 @@ class Objective:
 
 
 def _through_unit(g, unit, deviation):
-    return (g - g.mean() - unit * (g @ unit / len(unit))) / deviation
+    return (g - g.sum() / len(g) - unit * (g @ unit / len(unit))) / deviation

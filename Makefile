@@ -64,7 +64,7 @@ lint: $(VENV)/with-all,lint,types
 docs: $(VENV)/with-docs
 	rm -rf docs/generated
 	$(BIN)/python -m pytest -n 2 --doctest-glob='*.rst' docs/index.rst docs/guide docs/development
-	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -j 2 -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python .ci/check_pages.py docs/_build/html
 
 bench: $(VENV)/with-all

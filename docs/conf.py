@@ -68,6 +68,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "ignore_repr_types": r"matplotlib|skdcf\.plots|'list'",  # the picture is there already
     "show_memory": False,
+    "parallel": 2,  # examples at once, as `make docs` reads two pages at once
     "download_all_examples": False,
     "write_computation_times": False,  # its table would load scripts from other sites
 }

@@ -331,7 +331,7 @@ class ConformalFilter(Settings):
             view = replace(view, labels=labels).take(np.flatnonzero(people))
             hashes = hashes[people]
             rows = rows[people]
-        aside = _fit.known_to_priors(self.scorer_, view.scored, hashes.question)
+        aside = _fit.known_to_priors(self.scorer_, view.scored, hashes)
         if aside.all():
             raise ValueError(
                 f"all {len(aside)} problems have questions that the public prior in the "
@@ -690,7 +690,7 @@ class ConformalFilter(Settings):
             same_question, _ = hashes.among(kept)
             known.append(same_question | np.isin(hashes.content, kept["content"]))
         trained, calibrated = known
-        trained |= _fit.known_to_priors(self.scorer_, batch, hashes.question)
+        trained |= _fit.known_to_priors(self.scorer_, batch, hashes)
         return trained, calibrated
 
     # ------------------------------------------------------------------ filter problems

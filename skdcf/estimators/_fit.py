@@ -175,15 +175,15 @@ def _unlabelled(view):
     return replace(view, labels=np.full_like(view.labels, -1))
 
 
-def known_to_priors(scorer, problems, question):
+def known_to_priors(scorer, problems, hashes):
     """Find the problems with questions that a public prior in a scorer was learnt from.
 
     It knows them by their texts; answers to the same question in other words go with them.
     """
     known = np.zeros(len(problems), dtype=bool)
     for prior in scorer.priors:
-        known |= prior.saw(problems)
-    return np.isin(question, question[known])
+        known |= prior.saw(problems, hashes.text)
+    return np.isin(hashes.question, hashes.question[known])
 
 
 def _known_to_prior(fit, rows=None):
@@ -194,7 +194,7 @@ def _known_to_prior(fit, rows=None):
     """
     if not fit.scorer.priors:
         return None
-    known = known_to_priors(fit.scorer, fit.view.scored, fit.hashes.question)
+    known = known_to_priors(fit.scorer, fit.view.scored, fit.hashes)
     counted = known if rows is None else known[rows]
     if not known.any() or counted.mean() > MOST_ASIDE:
         return None

@@ -28,7 +28,7 @@ def shown_masks(
     batch = view.passed
     hashes = hashes_of(batch, groups)
     refuse_trained(batch, hashes, filter._trained)
-    known = known_to_priors(filter.scorer_, view.scored, hashes.question)
+    known = known_to_priors(filter.scorer_, view.scored, hashes)
     if known.any():
         raise ValueError(
             f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "

@@ -187,13 +187,17 @@ class PublicPrior(Scorer):
         """The prior itself."""
         return (self,)
 
-    def saw(self, batch: GraphBatch) -> NDArray[np.bool_]:
+    def saw(
+        self, batch: GraphBatch, asked: NDArray[np.int64] | None = None
+    ) -> NDArray[np.bool_]:
         """Find the problems with a question that the prior was learnt from.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
+        asked : ndarray of int64, shape (n_problems,), optional
+            Hashes of their questions' texts, where these are known already.
 
         Returns
         -------
@@ -206,7 +210,7 @@ class PublicPrior(Scorer):
         GuaranteeWarning
             After `fit`, if problems have no question, by which they would be known.
         """
-        asked = question_hashes(batch)
+        asked = question_hashes(batch) if asked is None else asked
         if hasattr(self, "questions_"):
             _warn_of_unasked(asked)
             return np.isin(asked, self.questions_)

@@ -575,9 +575,10 @@ def permutation_importance(
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.inspection import permutation_importance
-    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
-    >>> cf = HardCF("frequency-score", ties="jitter").fit(graphs[:100], y[:100])
-    >>> report = permutation_importance(cf, graphs[100:], y[100:], random_state=0)
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF("frequency-score", ties="jitter", random_state=0)
+    >>> cf = cf.fit(graphs[:150], y[:150])
+    >>> report = permutation_importance(cf, graphs[150:], y[150:], random_state=0)
     >>> report.feature_names[report.ranking[0]]
     'frequency-score'
     """

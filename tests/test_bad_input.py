@@ -21,6 +21,7 @@ from skdcf import (
     SingleFeatureCF,
 )
 from skdcf.adapters import from_lm_polygraph, from_verdicts
+from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import GuaranteeWarning, SettingWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs import as_batch, pack_labels
@@ -29,6 +30,7 @@ from skdcf.metrics import (
     evaluate_filter,
     leave_one_out,
 )
+from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
 
 ONE = np.zeros((3, 1))
 
@@ -671,3 +673,17 @@ def test_problems_without_labels_among_others():
     graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(3)]
     with pytest.raises(ValueError, match=r"problem 1 has no labels \(they are None\)"):
         HardCF(0).fit(graphs, [[1, 0], None, [1, 1]])
+
+
+@pytest.mark.parametrize("scorer", [NeymanPearsonScorer(), ClassifierScorer()], ids=str)
+def test_columns_too_large_to_standardise_are_refused(scorer):
+    """Their deviation is infinite, and no score could come of that."""
+    graphs, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    batch = as_batch(graphs)
+    table = batch.features.copy()
+    table[:, 0] = 1e308 * np.where(np.arange(len(table)) % 2, 1.0, -1.0)
+    large = batch.replace_features(table, batch.feature_names)
+    filter = HardCF(scorer, random_state=0)
+    quiet = np.errstate(over="ignore", invalid="ignore")
+    with quiet, pytest.raises(ValueError, match="contains NaN"):
+        filter.fit(large, y)

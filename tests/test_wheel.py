@@ -60,9 +60,10 @@ def wheel(checkout, tmp_path_factory):
 def installed(wheel, tmp_path_factory):
     """The programs of an environment with the wheel and what it requires, no extras."""
     folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    run(programs / "python", "-m", "pip", "install", "--quiet", wheel, cwd=folder)
+    pip = (sys.executable, "-m", "pip", "--python", programs / "python")
+    run(*pip, "install", "--quiet", "--no-compile", wheel, cwd=folder)
     return programs
 
 

@@ -3,6 +3,7 @@
 python .ci/check_pages.py docs/_build/html
 """
 
+import functools
 import re
 import sys
 from html.parser import HTMLParser
@@ -78,15 +79,22 @@ def missing(path, address, pages):
     parts = urlsplit(address)
     if parts.scheme or parts.netloc:
         return None
-    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-    target = target / "index.html" if target.is_dir() else target
-    if not target.exists():
+    target = file_at(path.parent, unquote(parts.path)) if parts.path else path
+    if target is None:
         return "file"
     name = unquote(
         parts.fragment.partition(":~:")[0]
     )  # what follows is text to look for
     known = target not in pages or name in pages[target].names
     return None if known else "anchor"
+
+
+@functools.cache
+def file_at(folder, address):
+    """The file that an address leads to, or None. Cached: most pages have the same links."""
+    target = (folder / address).resolve()
+    target = target / "index.html" if target.is_dir() else target
+    return target if target.exists() else None
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ ax = draw_band()
 # %%
 # The same, observed
 # ------------------
-# A filter calibrated 300 times on n random problems each, and its coverage on 1,000 others:
+# A filter calibrated 100 times on n random problems each, and its coverage on 1,000 others:
 # the points lie in the band, the more tightly the larger n is. Ties and problems without
 # an error can only raise them.
 
@@ -67,11 +67,11 @@ rng = np.random.default_rng(0)
 ax = draw_band()
 for n in (20, 60, 200, 600):
     observed = []
-    for _ in range(300):
+    for _ in range(100):
         rows = rng.permutation(2000)[:n]
         cf.calibrate(pool[rows], labels[1000 + rows])
         report = evaluate_filter(cf, test, labels[:1000], [0.1])
         observed.append(report.coverage[0])
-    shift = n * np.exp(rng.normal(scale=0.03, size=300))
+    shift = n * np.exp(rng.normal(scale=0.03, size=100))
     ax.plot(shift, observed, ".", color="C1", ms=2)
     print(f"n = {n:3d}: mean coverage {np.mean(observed):.3f}")

@@ -33,16 +33,16 @@ print(f"{free.sum()} of {len(free)} are released; of these {truth[free].mean():.
 # On average over draws
 # ---------------------
 # The promise is one on average: over draws of the problems that calibrate and of the
-# answers to choose from. Here the filter is calibrated 200 times on 300 random problems,
+# answers to choose from. Here the filter is calibrated 100 times on 300 random problems,
 # and chooses among 200 others.
 
 rng = np.random.default_rng(0)
 pool = np.arange(800, 2400)
 levels = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3])
-rate = np.zeros((200, len(levels)))
+rate = np.zeros((100, len(levels)))
 share = np.zeros_like(rate)
 part = cf.calibration_part(graphs[800:], [labels[i] for i in pool])
-for draw in range(200):
+for draw in range(100):
     rows = rng.permutation(len(pool))[:500]
     cf.calibrate_parts([part[rows[:300]]])
     new = graphs[pool[rows[300:]]]

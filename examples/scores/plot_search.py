@@ -9,7 +9,7 @@ cannot calibrate any more: they make what was chosen look better than it is.
 # %%
 # What goes wrong
 # ---------------
-# An extreme case shows it best: problems with one claim each, and 40 features of which
+# An extreme case shows it best: problems with one claim each, and 20 features of which
 # none knows anything. Whichever one is chosen, it was chosen for the luck that it had on
 # these very problems. ``search.fit`` calibrates on the same problems, and its threshold
 # takes the luck for skill.
@@ -26,10 +26,10 @@ rng = np.random.default_rng(0)
 
 def draw(n):
     """Features and labels that have nothing to do with each other."""
-    return rng.normal(size=(n, 40)), rng.random(n) < 0.5
+    return rng.normal(size=(n, 20)), rng.random(n) < 0.5
 
 
-search = GridSearchCV(HardCF(alpha=0.1), {"scorer": list(range(40))}, cv=3)
+search = GridSearchCV(HardCF(alpha=0.1), {"scorer": list(range(20))}, cv=3)
 coverage = {"GridSearchCV": [], "CalibratedSearch": []}
 for seed in range(20):
     X, y = draw(60)

@@ -97,7 +97,7 @@ ablation = single_feature_ablation(
     labels[:400],
     [0.03, 0.06, 0.1],
     features,
-    beta_mix=[0, 0.3, 0.6, 1],
+    beta_mix=[0, 0.5, 1],
     cv=3,
     random_state=0,
 )

@@ -355,6 +355,35 @@ def test_leave_one_out_is_refused_without_a_closed_form(data, name):
         leave_one_out(cf, graphs, y)
 
 
+@pytest.mark.parametrize("scorer", ["neyman-pearson", "linear", "auto"])
+def test_a_bound_says_how_many_calibrate_and_what_is_trained_for(data, scorer):
+    """Sized for alpha = 0.1, 39 of 100 calibrated, and a bound of 0.02 needs 49."""
+    graphs, y = data
+    filters = [
+        CoherentConformalFilter(scorer, alpha=alpha, guarantee=promise, random_state=0)
+        for alpha, promise in (
+            (0.1, ExpectedFalse(bound=0.02)),
+            (0.02, ExpectedFalse()),
+        )
+    ]
+    by_bound, by_alpha = (cf.fit(graphs[:100], y[:100]) for cf in filters)
+    assert by_bound.n_calibration_ == by_alpha.n_calibration_ == 49
+    assert by_bound.threshold_ == by_alpha.threshold_
+    kept = by_bound.predict(graphs[100:])
+    assert all(map(np.array_equal, kept, by_alpha.predict(graphs[100:])))
+    assert sum(mask.sum() for mask in kept) > 0
+
+
+def test_a_bound_that_no_rank_is_needed_for_leaves_problems_to_train(data):
+    graphs, y = data
+    promise = ExpectedFalse("count", bound=2.0)
+    cf = CoherentConformalFilter("linear", guarantee=promise, random_state=0)
+    assert 30 <= cf.fit(graphs[:100], y[:100]).n_calibration_ <= 45
+    grid = {"scorer": [0, 1]}
+    search = CalibratedSearch(GridSearchCV(HardCF(0, guarantee=promise), grid, cv=2))
+    assert search.fit(graphs[:100], y[:100]).best_estimator_.n_calibration_ <= 45
+
+
 def test_bound_is_the_level_where_it_is_given(data):
     graphs, y = data
     fixed = HardCF(0, guarantee=ExpectedFalse("share", 0.03)).fit(graphs[:300], y[:300])

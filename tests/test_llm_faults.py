@@ -838,7 +838,7 @@ def test_a_function_cannot_wait_for_its_own_client():
         return Decompose().apply(["y"], [None], model="m", client=client)[0][0]
 
     client.set_params(complete=complete)
-    with pytest.raises(ValueError, match="the same client"):
+    with pytest.raises(ValueError, match="cannot wait for this client"):
         Decompose().apply(["x"], [None], model="m", client=client)
 
 

@@ -140,10 +140,10 @@ def test_people_calibrate_alone_where_nothing_is_trained():
     X, y = [*judged, *people], [*judged_labels, *people_labels]
     cf = HardCF(0, alpha=0.1).fit(*draw(rng, 30, HUMAN, first=500)[:2])
     expected = cf.calibrate(people, people_labels).nonconformity_scores_
-    with pytest.warns(LabelWarning, match="the 39 answers that people judged calib"):
+    with pytest.warns(LabelWarning, match="people judged 39 of these answers"):
         cf.calibrate(X, y)
     assert np.array_equal(cf.nonconformity_scores_, expected)
-    with pytest.warns(LabelWarning, match="a model judged 60 of these answers"):
+    with pytest.warns(LabelWarning, match="the verdicts of a model on the other 60"):
         part = cf.calibration_part(X, y)
     assert np.array_equal(part.rows, np.arange(60, 99))
     cf.calibrate_parts([part])
@@ -152,7 +152,7 @@ def test_people_calibrate_alone_where_nothing_is_trained():
 
     # Who asks which answers to judge next is told rows of all of them.
     begun = [np.array([*row[:2], -1]) for row in people_labels]
-    with pytest.warns(LabelWarning, match="people judged calibrate alone"):
+    with pytest.warns(LabelWarning, match="which calibrate alone"):
         asked = next_to_label(cf, X, [*judged_labels, *begun])
     assert asked and all(problem.problem >= 60 for problem in asked)
 

@@ -30,7 +30,7 @@ def test_mlp_by_hand():
     assert scorer([(w, b), (v, c)], X)[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("sizes", [(0,), (2, -1), (1.5,), 0])
+@pytest.mark.parametrize("sizes", [(0,), (2, -1), (1.5,), 0, 8.0, None, "8"])
 def test_mlp_with_impossible_layers(sizes):
     with pytest.raises(ValueError, match="hidden_layer_sizes"):
         MLPScorer(sizes).init(3, np.random.RandomState(0))

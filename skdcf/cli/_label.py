@@ -236,8 +236,8 @@ def _refuse_seen(filter, graphs):
     seen = trained | calibrated
     if seen.any():
         raise ValueError(
-            f"{graphs.name_of(int(np.argmax(seen)))} and {int(seen.sum()) - 1} other answers "
-            "are to questions that trained or calibrated the filter, which does better on "
+            f"{int(seen.sum())} answers, {graphs.name_of(int(np.argmax(seen)))} first, are to "
+            "questions that trained or calibrated the filter, which does better on "
             "them than on new ones: leave them out of the audit"
         )
 

@@ -6,7 +6,7 @@ they need to know of the problems.
 
 Columns that learn wait for the split, so that they see training problems alone. All others
 are computed before it, since whether problems are held out, and how many, may depend on the
-scorer, which is known by its columns.
+scorer, which the columns decide.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ NOT_BLIND = ("review", "audit")
 class _Fit:
     """The problems of a fit, and what is to be done with them.
 
-    All positions but ``places`` count the problems of this fit.
+    All positions but ``places`` are among the problems of this fit.
 
     Attributes
     ----------
     view : View
         The problems, their labels, and the columns where these do not learn.
     hashes : Hashes
-        By which the problems, and their questions, are known again.
+        They identify the problems and their questions.
     places : ndarray of int
         Positions of these problems among those that the caller passed.
     scorer : unfitted Scorer or None
@@ -66,7 +66,7 @@ class _Fit:
     learning : bool
         Whether columns or scorer learn, so that problems are held out for calibration.
     people : ndarray of bool, shape (n_problems,), or None
-        The problems that people judged, where a model judged others: these calibrate.
+        The problems that people judged, which calibrate, where a model judged others.
     reviewed : ndarray of bool, shape (n_problems,), or None
         The problems of a review or an audit, which train and never calibrate.
     aside : ndarray of bool, shape (n_problems,), or None
@@ -105,14 +105,17 @@ class _Fit:
 
     def task(self, filter, rows, rng):
         """The task of a scorer for the problems in some rows."""
-        # A prior is compared with the questions of all problems, but of those set aside.
+        # A prior is compared with the questions of all problems except those set aside.
         questions = self.hashes.text
         if self.aside is not None:
             questions = questions[~self.aside]
         no_groups = len(self.question_number) == self.question_number.max() + 1
+        level = level_in_force(filter)
+        # An expected number of false claims may be 1 or more, for which nothing can train.
+        alpha = level if level < 1 else filter.alpha
         return Task(
             # Smaller levels could only overflow in training.
-            alpha=max(filter.alpha, 1e-9),
+            alpha=max(alpha, 1e-9),
             groups=None if no_groups else self.question_number[rows],
             rng=rng,
             relaxation=filter.relaxation,
@@ -147,9 +150,7 @@ def fit_together(filters, X, y, groups):
         hashes = hashes[places]
 
     # Verdicts of a model among labels of people train, and do not calibrate.
-    people = None
-    if batch.metadata is not None:
-        people = judged_by_people(view.passed)
+    people = judged_by_people(view.passed)
     if people is not None:
         _refuse_size(first, people)
         assert view.labels is not None
@@ -168,6 +169,11 @@ def fit_together(filters, X, y, groups):
         for filters_of_split, fit_of_split in _share_split(filters, fit):
             _take_over(filters_of_split, first)
             _fit_split(filters_of_split, fit_of_split)
+
+
+def level_in_force(filter):
+    """The level that a filter calibrates at: its alpha, or the bound of its guarantee."""
+    return filter._resolved().level(None, filter.alpha)
 
 
 def _unlabelled(view):
@@ -190,7 +196,8 @@ def _known_to_prior(fit, rows=None):
     """The problems to set aside, since a public prior was learnt from their questions.
 
     None where there are none, and where they are more than a fifth of the problems (or of
-    those in some rows): the prior then refuses the fit, or is left out of a mixture.
+    those in some rows): the prior then refuses the fit, or is left out of a mixture. Warns
+    where there are some.
     """
     if not fit.scorer.priors:
         return None
@@ -220,6 +227,12 @@ def _drop_known_before_split(fit):
     if known is None:
         return fit
     rest = np.flatnonzero(~known)
+    if fit.reviewed is not None and fit.reviewed[rest].all():
+        raise ValueError(
+            "a public prior was learnt from the questions of all answers that were drawn "
+            "blindly, so that nothing is left to calibrate on: the others are those of a "
+            "review or an audit. Draw answers to other questions, or leave the prior out"
+        )
     return replace(
         fit,
         view=fit.view.take(rest),
@@ -263,8 +276,8 @@ def _warn_of_no_errors(fit):
     n_true = int(np.sum(fit.view.labels == 1))
     if trains and n_true and not (fit.view.labels == 0).any():
         warn(
-            f"none of the {n_true} judged claims is labelled false, so that nothing tells "
-            "how errors look. See that 1 stands for true and 0 for false",
+            f"none of the {n_true} judged claims is labelled false, so that they tell "
+            "nothing of how errors look. See that 1 stands for true and 0 for false",
             LabelWarning,
         )
 
@@ -294,17 +307,19 @@ def _untrained(filter, fit, n_held):
     The same fit where nothing can stand in for the scorer, or a setting says how large
     calibration is or how to train.
     """
-    needed = filter._resolved().problems_needed(filter.alpha)
+    level = level_in_force(filter)
+    needed = filter._resolved().problems_needed(level)
     n_questions = int(fit.question_number_of(fit.blind_rows).max()) + 1
     only_all_suffice = n_held < needed <= n_questions
-    is_set = filter.calibration_size, filter.training, filter.relaxation
-    if fit.scorer is None or not only_all_suffice or is_set != (None, None, None):
+    own_settings = (filter.calibration_size, filter.training, filter.relaxation)
+    any_is_set = own_settings != (None, None, None)
+    if fit.scorer is None or not only_all_suffice or any_is_set:
         return fit
-    scorer = without_training(fit.scorer, fit.view.scored, filter.alpha)
+    scorer = without_training(fit.scorer, fit.view.scored, level)
     if scorer is None:
         return fit
     warn(
-        f"alpha = {filter.alpha:g} needs {needed} of these {n_questions} problems to "
+        f"a level of {level:g} needs {needed} of these {n_questions} problems to "
         f"calibrate, so that nothing trains: {scorer!r} takes the place of {fit.scorer!r}. "
         "More labels let it train",
         SettingWarning,
@@ -315,11 +330,11 @@ def _untrained(filter, fit, n_held):
 def _n_held(filter, question_number):
     """How many questions a filter holds out for calibration."""
     n_questions = int(question_number.max()) + 1
-    if n_questions == 1 < len(question_number):
+    if n_questions == 1 and len(question_number) > 1:
         raise ValueError("all problems are in one group: nothing can be held out")
     size = filter.calibration_size
     if size is None:
-        size = filter._resolved().calibration_count(n_questions, filter.alpha)
+        size = filter._resolved().calibration_count(n_questions, level_in_force(filter))
     return holdout_count("calibration_size", size, n_questions)
 
 
@@ -368,9 +383,9 @@ def _fit_split(filters, fit):
         train = fit.view.take(training_rows)
         trained = fit.hashes[training_rows]
     else:
-        # It may look at these problems, which calibrate where nothing was split off, but at
-        # no label. None of them counts as trained.
-        train = _unlabelled(fit.view.take(training_rows) if split else fit.view)
+        # A scorer that learns nothing may look at these problems, which calibrate where
+        # nothing was split off, but at no label. None of them counts as trained on.
+        train = _unlabelled(fit.view.take(training_rows))
         trained = Hashes.unknown(0)
     hashes_of_trained = trained.kept()
 
@@ -382,7 +397,7 @@ def _fit_split(filters, fit):
         calibration_hashes = fit.hashes[calibration_rows]
     warn_of_labels(filters, calibration_view)
 
-    # A scorer that knows no alpha is fitted once, by the first task; of the others each
+    # A scorer that uses no alpha is fitted once, by the first task. With one that does, each
     # level draws the random numbers that it would draw alone.
     tasks = [fit.task(filter, training_rows, rng) for filter in filters]
     if fit.scorer.uses_alpha:
@@ -398,17 +413,18 @@ def _fit_split(filters, fit):
             parts[id(scorer)] = filter._part(
                 calibration_view, calibration_hashes, fit.places[calibration_rows]
             )
-        # What is held out is sized for its rank, asked for, or all that people judged.
+        # Of what is held out no question is left over: their number suits the rank, was
+        # asked for, or is that of the answers that people judged.
         filter._store(parts[id(scorer)], fewest=not split)
         if scorer.priors and not does_learn(scorer):
             _warn_of_prior(filter, fit, calibration_rows)
 
 
 def _divide(filter, fit, rng, *, split):
-    """Positions of the problems that train, and of those that calibrate and were drawn blindly.
+    """Positions of the problems that train, and of those that calibrate, all drawn blindly.
 
     Questions are split, and all answers to one are on the same side. What was reviewed
-    trains, unless its question calibrates.
+    trains, unless its question calibrates. Where nothing is split off, all are on both sides.
     """
     if fit.reviewed is not None and not fit.learning:
         warn(
@@ -444,7 +460,10 @@ def _warn_of_prior(filter, fit, calibration_rows):
 
 
 def _judged(view, rows):
-    """The rows of problems of which some claim was judged, as others have nothing to teach."""
+    """The rows of problems with a judged claim, as others teach nothing, and of empty ones.
+
+    All rows where nothing was judged.
+    """
     train = view.take(rows)
     judged = judged_problems(train.passed, train.labels)
     empty = train.passed.sizes == 0
@@ -454,7 +473,7 @@ def _judged(view, rows):
 
 
 def refuse_without_theory(filter):
-    """ValueError where nothing is known that a filter with these settings could promise."""
+    """ValueError for settings with which a filter could promise nothing."""
     guarantee = filter.guarantee
     if guarantee is None:
         return
@@ -492,10 +511,10 @@ def _refuse_unused(filter, scorer):
 
 
 def judged_problems(batch, labels):
-    """Whether a claim of each problem was judged.
+    """Whether any claim of each problem was judged.
 
-    Unsure counts as judged where the metadata say who looked at a claim: leaving hard claims
-    out would make the error rate look too low.
+    Unsure counts as judged where the metadata say that a person looked at the claim: leaving
+    hard claims out would make the error rate look too low.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     if batch.metadata is None:
@@ -507,12 +526,12 @@ def judged_problems(batch, labels):
 
 
 def rows_that_count(batch, labels, *, to_train=False):
-    """Problems that count: all, but where people judged some that were drawn blindly.
+    """Problems that count: all, or only the judged ones where these were drawn at random.
 
-    What was not judged then says nothing, and would count as false. Neither does an answer
-    without claims, unless the order of who judged had come to it: all of them beside few that
-    were judged would pass for answers without errors. ``to_train`` takes those of a review,
-    too, and a mask says which they are.
+    The others say nothing then, and would count as false. Nor does an answer without claims
+    count, unless judging in random order had come to it: beside few judged answers, all
+    the empty ones would pass for answers without errors. With ``to_train`` those of a review
+    count, too, and a mask says which they are.
     """
     sizes = batch.sizes
     rows = np.arange(len(sizes))
@@ -523,15 +542,15 @@ def rows_that_count(batch, labels, *, to_train=False):
     reviewed = np.isin(drawn, NOT_BLIND)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
-            f"{batch.name_of(int(np.argmax(reviewed)))} and {int(reviewed.sum()) - 1} other "
-            "problems have the verdicts of a review or an audit, in which a filter chose what "
+            f"{int(reviewed.sum())} problems, {batch.name_of(int(np.argmax(reviewed)))} "
+            "first, have the verdicts of a review or an audit, in which a filter chose what "
             "is asked about. What calibrates has to be drawn blindly: leave them out, or fit "
-            "on them together with answers that were, so that they train"
+            "on them together with answers that were drawn so, so that they train"
         )
     judged = judged_problems(batch, labels) & ~reviewed
     has_claims = (sizes > 0) & ~reviewed
-    was_begun = judged.any() and not judged[has_claims].all()
-    if was_begun and (drawn[judged] == "random").all():
+    partly_judged = judged.any() and not judged[has_claims].all()
+    if partly_judged and (drawn[judged] == "random").all():
         reached = (sizes == 0) & (drawn == "reached")
         rows = rows[judged | reached | reviewed]
     return rows, reviewed[rows]
@@ -547,9 +566,9 @@ def warn_of_labels(filters, view):
     note_judges(filters, batch, labels)
     if len(labels) == 0 or labels.min() >= 0:
         return
-    level = min(f._resolved().level(None, f.alpha) for f in filters)
-    n_judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch))
-    n_unjudged = int(np.sum((n_judged == 0) & (batch.sizes > 0)))
+    level = min(level_in_force(filter) for filter in filters)
+    n_judged_claims = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch))
+    n_unjudged = int(np.sum((n_judged_claims == 0) & (batch.sizes > 0)))
     if n_unjudged > level * (len(batch) + 1):
         warn(
             f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged true "

@@ -398,8 +398,8 @@ def refuse_trained(batch, hashes, trained):
     proven = same_question | (same_content & hashes.asked)
     if proven.any():
         raise ValueError(
-            f"{batch.name_of(int(np.argmax(proven)))} and {int(proven.sum()) - 1} other "
-            "problems trained the filter, or are answers to a question that did. The "
+            f"{int(proven.sum())} problems, {batch.name_of(int(np.argmax(proven)))} "
+            "first, trained the filter, or are answers to a question that did. The "
             "promise needs problems that are new to it: calibrate on others, or fit again"
         )
     if doubtful.any():

@@ -81,9 +81,8 @@ def warn_of_verdicts(people: NDArray[np.bool_]) -> None:
         The problems that people judged.
     """
     warn(
-        f"a model judged {int((~people).sum())} of these answers, and nothing here learns "
-        f"from its verdicts: the {int(people.sum())} answers that people judged calibrate "
-        "alone",
+        f"people judged {int(people.sum())} of these answers, which calibrate alone: nothing "
+        f"here learns from the verdicts of a model on the other {int((~people).sum())}",
         LabelWarning,
     )
 

@@ -31,8 +31,8 @@ def shown_masks(
     known = known_to_priors(filter.scorer_, view.scored, hashes)
     if known.any():
         raise ValueError(
-            f"{batch.name_of(int(np.argmax(known)))} and {int(known.sum()) - 1} other "
-            "problems have questions that the public prior in the scorer was learnt from. "
+            f"{int(known.sum())} problems, {batch.name_of(int(np.argmax(known)))} first, "
+            "have questions that the public prior in the scorer was learnt from. "
             "The promise needs new problems: leave them out"
         )
     _refuse_calibrated(batch, hashes, filter._calibrated)

@@ -140,7 +140,7 @@ class CalibratedSearch(BaseEstimator):
             raise ValueError("all problems answer one question: none can be held out")
         if size is None:
             guarantee = filter.guarantee or NoFalseClaim()
-            size = guarantee.calibration_count(n, filter.alpha)
+            size = guarantee.calibration_count(n, guarantee.level(None, filter.alpha))
         count = holdout_count("calibration_size", size, n)
         rng = check_random_state(self.random_state)
         is_held = np.isin(codes, hold_out(n, count, None, rng)[1])

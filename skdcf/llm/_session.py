@@ -1,10 +1,10 @@
 """Calls in flight: how many at once, each of them once, and what they cost.
 
-Replies are on disk as soon as they have been read with success, in one SQLite table from
+With a cache, replies are on disk as soon as they could be read, in one SQLite table from
 the digest of a call to the reply as JSON: what a killed program had is not asked for
 again. Unreadable replies are not stored, so they are asked for again.
 
-A client keeps an `Engine` as long as it lives: one loop in a thread of its own, with warm
+Each client has one `Engine`: one loop in a thread of its own, with warm
 connections, one bound of calls and one cache for whoever calls, from whatever thread. A
 `Session` is one run in it, and a `Chat` what one problem of the run asks.
 """
@@ -35,7 +35,7 @@ _MOST_ASKS = 3
 _WARMER = 0.3  # the temperature rises by this with each asking, up to 1
 _WARMEST = 1.0  # the highest temperature, unless the first call was warmer
 _MOST_CHARACTERS = 6  # characters of a prompt for each token that its server counts
-# Of fewer tokens a server may have counted only those that it had not cached.
+# A smaller count may be only of the tokens that the server had not cached.
 _FEWEST_TOKENS = 256
 CUT_PROMPT = (
     "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
@@ -54,17 +54,17 @@ prompt TEXT NOT NULL, time REAL NOT NULL)"""
 class ReplyCache:
     """Replies by the digest of their call, in a file.
 
-    Several programs may use a file at once. Nobody but its owner may read it: texts of
-    users stand in it, though never the key of an API.
+    Several programs may use a file at once. Only its owner may read it: it holds texts of
+    users, though never the key of an API.
     """
 
     def __init__(self, path):
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(0o600)  # SQLite's other files follow it
+        path.touch(0o600)  # SQLite gives its other files the same mode
         path.open("ab").close()  # a folder is refused here, before its mode is changed
         path.chmod(0o600)
-        # SQLite does not wait while another program changes the kind of journal.
+        # SQLite does not wait while another program changes the journal mode.
         end = time.monotonic() + _BUSY_SECONDS
         while True:
             self._db = sqlite3.connect(
@@ -83,7 +83,7 @@ class ReplyCache:
                 if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                     raise ValueError(
                         f"cache {os.fspath(path)!r} cannot be used ({error}): name another "
-                        "file, or remove it"
+                        "file, or remove it if no other program uses it"
                     ) from error
             time.sleep(0.02)
 
@@ -97,7 +97,7 @@ class ReplyCache:
         self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def purge(self, seconds: float) -> int:
-        """Remove older replies, from the disk as well, and count them."""
+        """Remove replies at least that old, from the disk as well, and count them."""
         query = "DELETE FROM replies WHERE time <= ?"
         count = self._db.execute(query, (time.time() - seconds,)).rowcount
         self._db.execute("VACUUM")
@@ -109,7 +109,7 @@ class ReplyCache:
 class _Conversation:
     """A call that is on its way, with what it takes to get a readable reply to it.
 
-    ``usage`` is what it has cost since one of those who wait for it counted the cost last.
+    ``usage`` is what it has cost, without what one of those who wait for it has counted.
     """
 
     task: asyncio.Task[Reply]
@@ -126,9 +126,8 @@ class Engine:
         self.in_flight = in_flight
         self.slots = Slots(in_flight)
         self.transport.slots = self.slots
-        self.conversations: dict[
-            str, _Conversation
-        ] = {}  # each by the digest of its call
+        # Each by the digest of its call.
+        self.conversations: dict[str, _Conversation] = {}
         self.usage = Usage()  # sum over all runs
         self._warned = set()
         self.process = os.getpid()
@@ -150,7 +149,9 @@ class Engine:
         """Start work in the loop, and return a future of `concurrent.futures`."""
         if threading.current_thread() is self._thread:
             work.close()
-            raise ValueError("a client's function cannot wait for the same client")
+            raise ValueError(
+                "a function that a client calls cannot wait for this client"
+            )
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
@@ -174,7 +175,7 @@ class Engine:
 
 
 class Session:
-    """One run: it remembers, counts, and gives up in time."""
+    """One run: its replies, what they cost, and when to give up."""
 
     def __init__(self, engine, settings, dry):
         self.engine = engine
@@ -188,7 +189,7 @@ class Session:
     async def ask(self, call, read, again, *, usage, allowance):
         """What ``read`` makes of the reply to a call, from the cache where it is known.
 
-        Where ``read`` raises ValueError, ``again(call, reply, problem)`` gives the next call,
+        Where ``read`` raises ValueError, ``again(call, reply, fault)`` gives the next call,
         always made from the first one; the reply that is read at last is kept under the
         digest of the first call. An equal call that is on its way is not made again: all who
         wait for it read its reply, and the first of them to hear of it counts what it cost.
@@ -206,7 +207,7 @@ class Session:
         if self._dry:
             raise CallError("there is no readable reply in the cache")
 
-        # A task of its own, so that the call goes on where the one who began it gives up.
+        # A task of its own, so that the call goes on for others where who began it gives up.
         if key not in engine.conversations:
             cost = Usage()
             work = self._converse(
@@ -230,18 +231,21 @@ class Session:
     async def _converse(self, key, call, read, again, usage, allowance):
         """The first reply to a call that can be read, of as many as may be asked for."""
         first = call
-        for number in range(1, _MOST_ASKS + 1):
+        reply: Any = None
+        fault = ""
+        for number in range(_MOST_ASKS):
+            if number:
+                call = _vary(again(first, reply, fault), first, number)
             reply = await self._fetch(call, usage, allowance)
             try:
                 read(reply)
             except ValueError as error:
-                problem = str(error)
-                call = _vary(again(first, reply, problem), first, number)
+                fault = str(error)
             else:
                 self._store(key, reply, call.prompt)
                 return reply
         raise UnreadableError(
-            f"{call.prompt}: the reply of {call.model!r} cannot be used: {problem}",
+            f"{call.prompt}: the reply of {call.model!r} cannot be used: {fault}",
             reply.text,
         )
 
@@ -297,8 +301,8 @@ class Allowance:
         """Count a call; CallError if no more are allowed."""
         if self.most is not None and self.n_begun >= self.most:
             raise CallError(
-                f"{self.n_begun} calls were made for it, and no problem may have more: raise "
-                "max_calls of the ChatClient, or shorten the answer"
+                f"{self.n_begun} calls were made for this problem, and none may have more: "
+                "raise max_calls of the ChatClient, or shorten the answer"
             )
         self.n_begun += 1
 
@@ -354,8 +358,8 @@ class Chat:
 
 
 def _vary(call, first, number):
-    """The call once more, with another seed or temperature, as some models ignore a complaint."""
-    if call.seed != first.seed:  # as whoever made the call has varied it
+    """The call once more, with another seed and warmer, as some models ignore a complaint."""
+    if call.seed != first.seed:  # as who made the call has varied it
         return call
     seed = None if call.seed is None else call.seed + number
     warmest = max(call.temperature, _WARMEST)
@@ -363,11 +367,11 @@ def _vary(call, first, number):
     return replace(call, seed=seed, temperature=warmer)
 
 
-def _complain(call, reply, problem):
-    """The call with what is wrong with its reply: never with an empty turn of the model."""
+def _complain(call, reply, fault):
+    """The call with a complaint about its reply; an empty reply is not shown back."""
     if reply.finish_reason == "length":
-        problem += "; it was cut off, so be brief"
-    complaint = f"This reply cannot be used: {problem}. Reply again, as you were told."
+        fault += "; it was cut off, so be brief"
+    complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."
     system, (_, content) = call.messages
     if not reply.text.strip():
         return replace(call, messages=(system, ("user", f"{content}\n\n{complaint}")))
@@ -381,8 +385,8 @@ async def gather_all(session, items, work, model, show=False):
     Returns
     -------
     results : list
-        A result per item, or the CallError that it ended with. Any other error ends all
-        of them, an EndpointError included.
+        A result per item, or the CallError that it ended with. An EndpointError, and any
+        error that is no CallError, ends all of them.
     usage : Usage
         What they cost.
     """
@@ -402,14 +406,15 @@ async def gather_all(session, items, work, model, show=False):
                 session.usage += chat.usage
             bar.update()
 
-    n = min(len(items), 2 * session.engine.in_flight)  # so that no slot waits for work
+    # So many that no slot waits for work.
+    n_workers = min(len(items), 2 * session.engine.in_flight)
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
-        await gather_coroutines(*(worker() for _ in range(n)))
+        await gather_coroutines(*(worker() for _ in range(n_workers)))
     return results, session.usage
 
 
 async def gather_coroutines(*work):
-    """Results of several things at once; the first error ends the others."""
+    """Results of several coroutines at once; the first error ends the others."""
     tasks = [asyncio.ensure_future(w) for w in work]
     try:
         return list(await asyncio.gather(*tasks))

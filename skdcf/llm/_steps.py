@@ -350,9 +350,9 @@ class SampleAnswers(Step):
 
     async def _one(self, chat, question, seed, flag=None):
         how = {"temperature": float(self.temperature), "max_tokens": self.max_tokens}
-        seeds = iter((seed + self.n, seed + 2 * self.n, seed))
+        seeds = iter((seed + self.n, seed + 2 * self.n))
 
-        def again(call, reply, problem):
+        def again(call, reply, fault):
             return replace(call, seed=next(seeds))
 
         def read(reply):

@@ -92,7 +92,7 @@ class ClassifierScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown. Claims whose label is unknown are left out.
         task : Task, optional
-            What the filter tells about the fit.
+            What the filter says about the fit.
 
         Returns
         -------

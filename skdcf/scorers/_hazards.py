@@ -214,7 +214,7 @@ class NeymanPearsonScorer(Scorer):
             1 true, 0 false, -1 unknown. Claims with an unknown label, or with one above
             them, are left out.
         task : Task, optional
-            What the filter tells about the fit.
+            What the filter says about the fit.
 
         Returns
         -------

@@ -36,7 +36,10 @@ FEW_FOR_WEIGHTS = 120  # problems up to which folds tell little of what a member
 # whole number of problems. Where there are few, the range is wider and lies higher.
 N_LEVELS = 9
 LOWEST, HIGHEST = 0.6, 1.6  # levels, as multiples of alpha
-LOWEST_RANK, HIGHEST_RANK = 1.5, 6.5  # and as problems, where alpha stands for few
+LOWEST_RANK, HIGHEST_RANK = (
+    1.5,
+    6.5,
+)  # and as numbers of problems, where alpha n is small
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
 # Log weights of the default members where they keep the same. On eight published sets
 # other leanings keep the same within their errors (benchmarks/default_scorer.py).
@@ -57,9 +60,9 @@ class Selection:
     retention : ndarray of shape (n_members,)
         What each member alone keeps per problem around ``alpha``, on training problems that
         it had not seen: true claims, or what they are worth where ``gain`` is not 1. NaN
-        where there were too few problems to tell.
+        where all problems were of one group.
     n_folds : int
-        Of that cross-validation; 0 where there was none.
+        Of the cross-validation behind ``retention``; 0 where there was none.
     prior : str, default=""
         What the public prior did, why it was left out, or why nothing was trained or
         learnt; empty with members of your own that learn.
@@ -82,9 +85,9 @@ class MixtureScorer(Scorer):
     little about that, they stay closer together where ``alpha * n`` is below 20. Folds
     share no group.
 
-    Where so few problems are there that all must calibrate, a filter trains nothing: with
-    the default members it takes a `PublicPrior` that was passed, or else the column
-    ``context_trigrams`` where there is one. ``selection_`` of that scorer says so.
+    Where so few problems are there that all must calibrate, a filter with the default
+    members trains nothing if it can: it takes a `PublicPrior` that was passed, or else the
+    column ``context_trigrams`` where there is one. ``selection_`` of that scorer says so.
 
     Parameters
     ----------
@@ -98,10 +101,10 @@ class MixtureScorer(Scorer):
     public_prior : bool or PublicPrior, default=True
         Whether the second of the default members blends in hazards learnt on public
         labels. True does so where it may help: the columns of
-        `skdcf.features.reasoning_features` are there, at most 1,000 problems train, none
-        of their questions is among those that it was learnt from, and they are not too
-        far from these. ``selection_.prior`` says what came of it. A `PublicPrior` is used
-        or refused.
+        `skdcf.features.reasoning_features` are there, at most 1,000 problems train, all of
+        them have a question, none of which is among those that it was learnt from, and
+        they are not too far from these. ``selection_.prior`` says what came of it. A
+        `PublicPrior` is used or refused.
     n_folds : int, default=3
         Of the cross-validation; no more are made than there are groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.75
@@ -167,7 +170,7 @@ class MixtureScorer(Scorer):
         return self._fit_into(fresh, batch, labels, tasks)
 
     def _fit_into(self, mixtures, batch, labels, tasks):
-        """Fit the members once for all levels, and weigh them for each.
+        """Fit the members for all levels together, and weigh them for each.
 
         Which members there are depends on the prior, so that it is admitted first.
         """
@@ -177,7 +180,7 @@ class MixtureScorer(Scorer):
         rng = first_task.rng
         prior, prior_note = self._admit_prior(batch, first_task)
 
-        # All are of one fold where there are too few groups to make folds of.
+        # All are of one fold where there is only one group.
         fold_of = folds(len(batch), first_task.groups, self.n_folds, rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
         folded = Folded(batch, fold_of)
@@ -198,10 +201,10 @@ class MixtureScorer(Scorer):
             seeded = [replace(t, rng=np.random.RandomState(seed)) for t in tasks]
             fitted[name], confidences[row] = _fit_member(member, folded, labels, seeded)
 
-        for level, (mixture, task) in enumerate(zip(mixtures, tasks, strict=True)):
-            mixture.members_ = {name: fitted[name][level] for name in fresh}
+        for i, (mixture, task) in enumerate(zip(mixtures, tasks, strict=True)):
+            mixture.members_ = {name: fitted[name][i] for name in fresh}
             mixture._weigh(
-                confidences[:, level],
+                confidences[:, i],
                 task,
                 batch=batch,
                 labels=labels,
@@ -238,9 +241,10 @@ class MixtureScorer(Scorer):
         self._scale = np.where(deviation > 0, deviation, 1.0)
         weights = self._weights(retention, task.alpha, len(batch))
         if prior is not None:
-            b, own_weight, *public = self.members_["neyman-pearson"].blend_
+            intercept, own_weight, *public = self.members_["neyman-pearson"].blend_
             prior_note = (
-                f"log odds {b:.2f} + {own_weight:.2f} own + {sum(public):.2f} public"
+                f"log odds {intercept:.2f} + {own_weight:.2f} own + "
+                f"{sum(public):.2f} public"
             )
         if one_kind := _one_kind(labels):
             prior_note = f"{one_kind}; {prior_note}" if prior_note else one_kind
@@ -306,7 +310,7 @@ class MixtureScorer(Scorer):
 
     @available_if(lambda self: any(hasattr(m, "chance") for m in self._members()))
     def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """What the first member says that states chances.
+        """What the first member that states chances says.
 
         Parameters
         ----------
@@ -330,7 +334,7 @@ class MixtureScorer(Scorer):
 
 
 def _one_kind(labels):
-    """Say that there is nothing to learn, where all judged claims have one label."""
+    """Say that nothing is learnt: no claim was judged, or all have one label."""
     judged = labels[labels >= 0]
     if not len(judged):
         return "nothing is learnt, as no claim that trains was judged"
@@ -356,15 +360,15 @@ def _reason_against(prior, batch, task):
 def _fit_member(member, folded, labels, tasks):
     """One fitted member per level, and its confidences out of fold where there are any."""
     if not folded.fold_of.any():
-        levels = member.fit_levels(folded.batch, labels, tasks)
-        return levels, confidence_of_each(levels, folded.batch)
+        scorers = member.fit_levels(folded.batch, labels, tasks)
+        return scorers, confidence_of_each(scorers, folded.batch)
     if isinstance(member, NeymanPearsonScorer):  # its hazards are those of all folds
         return member.fit_folds(folded, labels, tasks)
     return fit_folds(member, folded, labels, tasks)
 
 
-def _retention(confidence, batch, labels, alpha, worth=np.positive):
-    """Worth of the claims kept per problem, by leave-one-out, averaged over levels."""
+def _retention(confidence, batch, labels, alpha, worth):
+    """Worth of the true claims kept per problem, by leave-one-out, averaged over levels."""
     n = len(batch)
     true = labels == 1
     risk = path_risk(-confidence, batch)
@@ -373,7 +377,7 @@ def _retention(confidence, batch, labels, alpha, worth=np.positive):
     lowest_level = max(LOWEST * alpha, LOWEST_RANK / n)
     highest_level = max(HIGHEST * alpha, HIGHEST_RANK / n)
     levels = np.geomspace(lowest_level, highest_level, N_LEVELS)
-    levels = np.minimum(levels, 1 - 0.5 / n)
+    levels = np.minimum(levels, 1 - 0.5 / n)  # as claims of level 1 are never kept
     counts = [
         segment_sum(true & (smallest_alpha_that_keeps <= level), batch.offsets)
         for level in levels

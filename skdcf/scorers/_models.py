@@ -103,18 +103,18 @@ class MLPScorer(Settings):
 
     Parameters
     ----------
-    hidden_layer_sizes : tuple of int, default=(8,)
+    hidden_layer_sizes : int or tuple of int, default=(8,)
         Units of each hidden layer. There are few, as training sets of this kind are small.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skdcf.scorers import MLPScorer
-    >>> scorer = MLPScorer((4, 2))
-    >>> params = scorer.init(3, np.random.RandomState(0))
+    >>> model = MLPScorer((4, 2))
+    >>> params = model.init(3, np.random.RandomState(0))
     >>> [(w.shape, b.shape) for w, b in params]
     [((3, 4), (4,)), ((4, 2), (2,)), ((2, 1), (1,))]
-    >>> scorer(params, np.zeros((5, 3))).shape
+    >>> model(params, np.zeros((5, 3))).shape
     (5,)
     """
 
@@ -138,12 +138,15 @@ class MLPScorer(Settings):
         Raises
         ------
         ValueError
-            If a layer has no units.
+            If a layer has no units, or their numbers are no whole ones.
         """
-        hidden = self.hidden_layer_sizes
+        sizes = self.hidden_layer_sizes
         # An int is an Integral, which type checkers do not know.
-        hidden = (hidden,) if isinstance(hidden, (int, Integral)) else tuple(hidden)
-        if not all(isinstance(n, Integral) and n > 0 for n in hidden):
+        hidden = (sizes,) if isinstance(sizes, (int, Integral)) else sizes
+        is_sequence = isinstance(hidden, (tuple, list, np.ndarray))
+        if not is_sequence or not all(
+            isinstance(n, Integral) and n > 0 for n in hidden
+        ):
             raise ValueError(
                 f"hidden_layer_sizes is {self.hidden_layer_sizes!r}: whole numbers of at "
                 "least 1 are needed"
@@ -159,10 +162,10 @@ class MLPScorer(Settings):
 
     def __call__(self, params: Any, X: Any) -> Any:
         """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
-        *hidden, (weights, bias) = params
-        for w, b in hidden:
-            X = _tanh(X @ w + b)
-        return (X @ weights + bias)[:, 0]
+        *hidden, (last_weights, last_bias) = params
+        for weights, bias in hidden:
+            X = _tanh(X @ weights + bias)
+        return (X @ last_weights + last_bias)[:, 0]
 
 
 def _tanh(x):
@@ -192,8 +195,9 @@ class ConformalScorer(Scorer):
     standardizer_ : Standardizer
         Of the training problems.
     scale_ : float
-        Deviation of the scores over the claims that were trained on (those of validation
-        problems are none of them), by which confidences are divided.
+        Deviation of what the model says of the claims that were trained on (those of
+        validation problems are none of them), by which confidences are divided. 1 without
+        unit variance.
     loss_curve_ : list of float
         Training objective per iteration.
 
@@ -228,7 +232,7 @@ class ConformalScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
         task : Task, optional
-            What the filter tells about the fit.
+            What the filter says about the fit.
 
         Returns
         -------
@@ -272,7 +276,7 @@ class ConformalScorer(Scorer):
         return LinearScorer() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
-        # `train` had one copy for all levels. Each level's scorer has one of its own.
+        # `train` used one copy of the model for all levels. Each scorer has its own.
         self.model_ = self._fresh_model()
         self.params_ = result.params
         self.scale_ = result.scale
@@ -287,14 +291,14 @@ class ConformalScorer(Scorer):
         """Weights of a linear model, per unit of the features as passed."""
         # A subclass may compute something else.
         if type(self.model_) is not LinearScorer:
-            raise AttributeError("coef_: the model is not linear")
+            raise AttributeError("coef_: the model is not a plain LinearScorer")
         return self.standardizer_.raw_weights(self.params_) / self.scale_
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         if type(self.model_) is not LinearScorer:
             return None
         weights = self.coef_
-        # Of a constant column the scale is infinite, and so are the bounds; its weight is 0.
+        # For a constant column the scale is infinite, and so are the bounds; its weight is 0.
         mean = self.standardizer_.mean
         reach = self.standardizer_.clip * self.standardizer_.scale
         return LinearForm(

@@ -118,7 +118,7 @@ class PublicPrior(Scorer):
         labels : object, optional
             Not looked at.
         task : Task, optional
-            What the filter tells about the fit.
+            What the filter says about the fit.
 
         Returns
         -------

@@ -204,7 +204,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of int, shape (n_claims,)
             1 true, 0 false, -1 unknown.
         task : Task, optional
-            What the filter tells about the fit.
+            What the filter says about the fit.
 
         Returns
         -------

@@ -36,10 +36,8 @@ FEW_FOR_WEIGHTS = 120  # problems up to which folds tell little of what a member
 # whole number of problems. Where there are few, the range is wider and lies higher.
 N_LEVELS = 9
 LOWEST, HIGHEST = 0.6, 1.6  # levels, as multiples of alpha
-LOWEST_RANK, HIGHEST_RANK = (
-    1.5,
-    6.5,
-)  # and as numbers of problems, where alpha n is small
+# And as numbers of problems, where alpha times their number is small.
+LOWEST_RANK, HIGHEST_RANK = 1.5, 6.5
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
 # Log weights of the default members where they keep the same. On eight published sets
 # other leanings keep the same within their errors (benchmarks/default_scorer.py).

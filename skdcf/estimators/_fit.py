@@ -150,7 +150,9 @@ def fit_together(filters, X, y, groups):
         hashes = hashes[places]
 
     # Verdicts of a model among labels of people train, and do not calibrate.
-    people = judged_by_people(view.passed)
+    people = None
+    if batch.metadata is not None:
+        people = judged_by_people(view.passed)
     if people is not None:
         _refuse_size(first, people)
         assert view.labels is not None
@@ -173,7 +175,9 @@ def fit_together(filters, X, y, groups):
 
 def level_in_force(filter):
     """The level that a filter calibrates at: its alpha, or the bound of its guarantee."""
-    return filter._resolved().level(None, filter.alpha)
+    if filter.guarantee is None:
+        return filter.alpha
+    return filter.guarantee.level(None, filter.alpha)
 
 
 def _unlabelled(view):

@@ -476,6 +476,66 @@ def test_another_guarantee_needs_another_calibration(data):
     cf.calibrate(graphs, y).predict(graphs)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"edges": "none"},
+        {"ties": "jitter"},
+        {"guarantee": ExpectedFalse(bound=0.5)},
+        {"guarantee": NoFalseClaim(2)},
+    ],
+    ids=repr,
+)
+def test_no_door_to_a_threshold_of_other_settings(data, change, tmp_path):
+    """A file that said edges="none" of a threshold along edges let .69 through for .1."""
+    graphs, y = data
+    cf = HardCF(0).fit(graphs, y).set_params(**change)
+    doors = {
+        "threshold": lambda: cf.threshold(0.1),
+        "threshold_": lambda: cf.threshold_,
+        "describe": lambda: cf.describe(0.1),
+        "with_alpha": lambda: cf.with_alpha(0.2),
+        "file": lambda: skdcf.persistence.save_threshold(cf, tmp_path / "t.json"),
+    }
+    for door in doors.values():
+        with pytest.raises(ValueError, match="call calibrate or fit again"):
+            door()
+    assert not (tmp_path / "t.json").exists()
+    assert cf.calibrate(graphs, y).threshold(0.2) > -np.inf
+
+
+def test_a_scorer_trained_for_a_bound_is_not_asked_for_another(data):
+    graphs, y = data
+    promise = ExpectedFalse(bound=0.05)
+    cf = CoherentConformalFilter("linear", guarantee=promise, random_state=0)
+    cf.fit(graphs[:300], y[:300])
+    kept = flat(cf.predict(graphs[300:]))
+    np.testing.assert_array_equal(
+        flat(cf.set_params(alpha=0.3).predict(graphs[300:])), kept
+    )
+    cf.set_params(guarantee=ExpectedFalse(bound=0.2))
+    with pytest.raises(ValueError, match=r"level is 0\.2, but .* trained for 0\.05"):
+        cf.calibrate(graphs[300:], y[300:])
+
+
+def test_a_level_of_ones_own_takes_the_place_of_the_bound(data):
+    """A filter in a dict kept its bound, and what was filed under 0.1 kept at 0.3."""
+    graphs, y = data
+    cf = HardCF(0, guarantee=ExpectedFalse(bound=0.3))
+    plain = fit_levels(cf, graphs, y, [0.1])[0.1]
+    by_level = fit_levels({0.1: cf}, graphs, y, [0.1])[0.1]
+    assert repr(by_level.guarantee) == repr(plain.guarantee)
+    assert by_level.threshold_ == plain.threshold_ < np.inf
+    trained = CoherentConformalFilter(
+        "linear", guarantee=ExpectedFalse(bound=0.02), random_state=0
+    )
+    search = GridSearchCV(trained, {"training": [None]}, cv=2)
+    for one in ({0.1: trained}, search):
+        both = {"one": one, "plain": trained}
+        report = compare_filters(both, graphs[:150], y[:150], [0.1], cv=2)
+        assert np.array_equal(*report.retention)
+
+
 class TrueConclusion(Guarantee):
     def scores(self, path_risk, labels, offsets):
         last = offsets[1:] - 1

@@ -108,7 +108,7 @@ TAKEN = {
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
-        "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_origin "
+        "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_origin at_level "
         "calibrated_masks compare_origin count_as_trained decide largest_risks origin_of "
         "reason_in_force reason_sent_with refuse_without_hazards shown_masks"
     ),

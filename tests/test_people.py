@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
 from skdcf.cli import main
@@ -116,6 +117,44 @@ def test_a_claim_that_only_the_model_judged_counts_as_false_among_peoples():
     assert np.isfinite(fit(ones).nonconformity_scores_).all()
 
 
+@pytest.mark.parametrize("kind", ["of a model", "reviewed"])
+def test_an_answer_without_a_question_that_is_there_twice_calibrates_alone(kind):
+    """It trained too, and a tree that learns by heart missed .44 and .49 for .1."""
+    rng = np.random.default_rng(0)
+
+    def answers(numbers, source, drawn):
+        metadata = {"label_sources": [source] * 3}
+        if drawn is not None:
+            metadata["drawn"] = drawn
+        return [
+            ReasoningGraph(
+                features[i],
+                (),
+                claims=[f"claim {j} of answer {i}" for j in range(3)],
+                metadata=metadata,
+            )
+            for i in numbers
+        ]
+
+    features = rng.random((2100, 3, 2))
+    labels = (rng.random((2100, 3)) < 0.75).astype(int)
+    source, drawn = (MODEL, None) if kind == "of a model" else (HUMAN, "review")
+    every, blind = np.arange(100), np.arange(40)
+    cf = HardCF(ClassifierScorer(DecisionTreeClassifier(random_state=0)), alpha=0.1)
+    cf.set_params(random_state=0).fit(
+        [*answers(every, source, drawn), *answers(blind, HUMAN, "random")],
+        [*labels[every], *labels[blind]],
+    )
+    trained, calibrated = cf.seen(answers(every, None, None))
+    assert not (trained & calibrated).any() and calibrated[:40].any()
+    assert trained[40:].all()
+    masks = cf.predict(list(answers(range(100, 2100), None, None)))
+    wrong = [
+        (row[mask] == 0).any() for row, mask in zip(labels[100:], masks, strict=True)
+    ]
+    assert np.mean(wrong) < 0.2
+
+
 def test_answers_that_nobody_began_do_not_calibrate():
     rng = np.random.default_rng(4)
     people, people_labels, _ = draw(rng, 60, HUMAN)
@@ -143,7 +182,7 @@ def test_people_calibrate_alone_where_nothing_is_trained():
     with pytest.warns(LabelWarning, match="people judged 39 of these answers"):
         cf.calibrate(X, y)
     assert np.array_equal(cf.nonconformity_scores_, expected)
-    with pytest.warns(LabelWarning, match="the verdicts of a model on the other 60"):
+    with pytest.warns(LabelWarning, match="the other 60 answers are left out"):
         part = cf.calibration_part(X, y)
     assert np.array_equal(part.rows, np.arange(60, 99))
     cf.calibrate_parts([part])

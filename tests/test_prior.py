@@ -293,7 +293,7 @@ def test_some_of_what_was_drawn_blindly_has_to_be_new_to_it(every_prior_has_seen
     ]
     with (
         pytest.warns(SettingWarning, match="10 of 100 problems"),
-        pytest.raises(ValueError, match="nothing is left to calibrate on: the others"),
+        pytest.raises(ValueError, match="nothing is left to calibrate on"),
     ):
         HardCF("auto", random_state=0).fit(marked, batch.split(labels))
 

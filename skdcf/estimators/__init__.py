@@ -3,6 +3,7 @@
 from ._chance import refuse_without_hazards as refuse_without_hazards
 from ._filter import PROMISED as PROMISED
 from ._filter import calibrated_masks as calibrated_masks
+from ._fit import at_level as at_level
 from ._online import decide as decide
 from ._online import largest_risks as largest_risks
 from ._origin import accept_origin as accept_origin

@@ -526,7 +526,8 @@ class ConformalFilter(Settings):
         """Take over the results of a fit, except for the calibration."""
         self.scorer_: Any = scorer
         self._trained = trained
-        self._alpha_of_fit = self.alpha if scorer.uses_alpha else None
+        level = _fit.level_in_force(self)
+        self._alpha_of_fit = level if scorer.uses_alpha else None
 
     # ------------------------------------------------------------------------ the door
 
@@ -978,12 +979,7 @@ class ConformalFilter(Settings):
     def _claims(self, X, y=None):
         """Return what the calibration looks at, and the problems."""
         check_is_fitted(self, "nonconformity_scores_")
-        settings = self._settings()
-        if settings != self._calibrated_as:
-            raise ValueError(
-                "(edges, online, ties, guarantee, whether edges are read) was "
-                f"{self._calibrated_as} and is {settings} now: call calibrate or fit again"
-            )
+        self._refuse_changed()
         view = self._look(X, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
@@ -1059,6 +1055,8 @@ class ConformalFilter(Settings):
         >>> HardCF(0).fit(graphs, y).describe(0.2)
         'with a probability of at least 0.8, nothing false is kept, for new answers...'
         """
+        check_is_fitted(self, "nonconformity_scores_")
+        self._refuse_changed()
         level = self._level(alpha)
         promise = name_errors(self.calibration_.describe(level), self.origin_)
         if self.calibration_.keeps_nothing(level):
@@ -1069,7 +1067,9 @@ class ConformalFilter(Settings):
     @property
     def threshold_(self) -> float:
         """The threshold at ``alpha``; NaN where problems have thresholds of their own."""
-        return self.calibration_.threshold(self._level(None))
+        calibration = self.calibration_
+        self._refuse_changed()
+        return calibration.threshold(self._level(None))
 
     def threshold(self, alpha: Level = None) -> float:
         """The conformal threshold: claims with a smaller path risk are kept.
@@ -1099,6 +1099,7 @@ class ConformalFilter(Settings):
             If alpha is above 0.5.
         """
         check_is_fitted(self, "nonconformity_scores_")
+        self._refuse_changed()
         level = self._level(alpha)
         self._warn(self.calibration_, level)
         threshold = self.calibration_.threshold(level)
@@ -1122,6 +1123,8 @@ class ConformalFilter(Settings):
         fitted filter
             A copy, whose calibration is that of this one.
         """
+        check_is_fitted(self, "nonconformity_scores_")
+        self._refuse_changed()
         copied = self._copy_at(alpha)
         copied.calibration_ = copy(self.calibration_)
         copied.calibration_.guarantee = deepcopy(copied._resolved())
@@ -1136,13 +1139,23 @@ class ConformalFilter(Settings):
         return copied
 
     def _level(self, alpha):
+        level = self._resolved().level(alpha, self.alpha)
         trained_at = self._alpha_of_fit
-        if alpha is None and trained_at not in (None, self.alpha):
+        if alpha is None and trained_at not in (None, level):
             raise ValueError(
-                f"alpha is {self.alpha:g}, but the scorer was trained for {trained_at:g}: "
-                f"fit again, or ask for a level, as in predict(X, alpha={self.alpha:g})"
+                f"the level is {level:g}, but the scorer was trained for {trained_at:g}: "
+                f"fit again, or ask for a level, as in predict(X, alpha={level:g})"
             )
-        return self._resolved().level(alpha, self.alpha)
+        return level
+
+    def _refuse_changed(self):
+        """ValueError where a setting was changed that the threshold depends on."""
+        settings = self._settings()
+        if settings != self._calibrated_as:
+            raise ValueError(
+                "(edges, online, ties, guarantee, whether edges are read) was "
+                f"{self._calibrated_as} and is {settings} now: call calibrate or fit again"
+            )
 
     def _settings(self):
         """The settings that have to be as they were at calibration."""

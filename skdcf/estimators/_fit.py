@@ -231,12 +231,8 @@ def _drop_known_before_split(fit):
     if known is None:
         return fit
     rest = np.flatnonzero(~known)
-    if fit.reviewed is not None and fit.reviewed[rest].all():
-        raise ValueError(
-            "a public prior was learnt from the questions of all answers that were drawn "
-            "blindly, so that nothing is left to calibrate on: the others are those of a "
-            "review or an audit. Draw answers to other questions, or leave the prior out"
-        )
+    calibrating = fit.blind_rows if fit.people is None else np.flatnonzero(fit.people)
+    _refuse_all_known(known[calibrating])
     return replace(
         fit,
         view=fit.view.take(rest),
@@ -245,6 +241,16 @@ def _drop_known_before_split(fit):
         people=None if fit.people is None else fit.people[rest],
         reviewed=None if fit.reviewed is None else fit.reviewed[rest],
     )
+
+
+def _refuse_all_known(known):
+    """ValueError where a prior was learnt from all problems that could calibrate."""
+    if known.all():
+        raise ValueError(
+            "a public prior was learnt from the questions of all answers that could "
+            "calibrate, so that nothing is left to calibrate on. Draw answers to other "
+            "questions, or leave the prior out"
+        )
 
 
 def _learn_columns(filter, fit, training_rows, calibration_rows):
@@ -258,6 +264,7 @@ def _learn_columns(filter, fit, training_rows, calibration_rows):
     if fit.aside is None:
         return training_rows, calibration_rows
     training_rows = training_rows[~fit.aside[training_rows]]
+    _refuse_all_known(fit.aside[calibration_rows])
     # Once more, since the problems that are set aside train nothing, columns included.
     _fit_columns(filter, fit, fit.view.take(training_rows))
     return training_rows, calibration_rows[~fit.aside[calibration_rows]]
@@ -437,7 +444,8 @@ def _divide(filter, fit, rng, *, split):
             LabelWarning,
         )
     if fit.people is not None:
-        return divide(fit.people, fit.question_number, fit.learning)
+        content = fit.hashes.content
+        return divide(fit.people, fit.question_number, content, fit.learning)
     blind = fit.blind_rows
     if not split:
         return np.arange(len(fit.places)), blind
@@ -446,6 +454,8 @@ def _divide(filter, fit, rng, *, split):
     if fit.reviewed is None:
         return rest, held
     calibrates = np.isin(fit.question_number, fit.question_number[blind[held]])
+    # An answer without a question may stand there twice: as drawn blindly, and as reviewed.
+    calibrates |= np.isin(fit.hashes.content, fit.hashes.content[blind[held]])
     trains = fit.reviewed & ~calibrates
     trains[blind[rest]] = True
     return np.flatnonzero(trains), blind[held]

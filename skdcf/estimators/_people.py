@@ -82,13 +82,17 @@ def warn_of_verdicts(people: NDArray[np.bool_]) -> None:
     """
     warn(
         f"people judged {int(people.sum())} of these answers, which calibrate alone: nothing "
-        f"here learns from the verdicts of a model on the other {int((~people).sum())}",
+        f"here learns from a model's verdicts, and the other {int((~people).sum())} answers "
+        "are left out",
         LabelWarning,
     )
 
 
 def divide(
-    people: NDArray[np.bool_], question: NDArray[np.int64], learning: bool
+    people: NDArray[np.bool_],
+    question: NDArray[np.int64],
+    content: NDArray[np.uint64],
+    learning: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Problems that train, and problems that calibrate.
 
@@ -98,6 +102,9 @@ def divide(
         The problems that people judged: all of these calibrate.
     question : ndarray of int, shape (n_problems,)
         The question of each problem. One that people judged an answer to trains nothing.
+    content : ndarray of uint64, shape (n_problems,)
+        A hash of each answer. One without a question may stand there twice, as a model and
+        a person judged it, and then it trains nothing either.
     learning : bool
         Whether columns or scorer learn.
 
@@ -112,7 +119,8 @@ def divide(
         If nothing is left to train.
     """
     calibrate = np.flatnonzero(people)
-    train = np.flatnonzero(~people & ~np.isin(question, question[calibrate]))
+    calibrates = np.isin(question, question[people]) | np.isin(content, content[people])
+    train = np.flatnonzero(~calibrates)
     if not learning:
         warn_of_verdicts(people)
     elif not len(train):

@@ -39,7 +39,7 @@ class CoherentConformalFilter(ConformalFilter):
         only; it is applied wherever problems come in. None is the problems' own columns.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim; also the level that
-        is trained for.
+        is trained for, unless ``guarantee`` has a bound.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
         How the procedure is softened; None is ``PathRelaxation()``. Refused where the
         scorer is not trained through it.

@@ -20,7 +20,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 
 from .._checks import check_alpha
 from .._parameters import settings
-from ..estimators import PROMISED, count_as_trained, reason_sent_with
+from ..estimators import PROMISED, at_level, count_as_trained, reason_sent_with
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
@@ -197,6 +197,12 @@ def check_search(search):
                 f"the search tries values of {key!r}: set it in CalibratedSearch itself"
             )
     _check_scoring(search.scoring)
+    many_scores = isinstance(search.scoring, (Mapping, list, tuple, set))
+    if many_scores and search.refit is True:
+        raise ValueError(
+            f"the search has several scores, {list(search.scoring)}: say by which one it "
+            'chooses, as in refit="<name>"'
+        )
 
 
 def _keys(search):
@@ -301,7 +307,7 @@ def fit_levels(
             "for each level"
         )
     if isinstance(filter, Mapping):
-        fresh = (clone(filter[a]).set_params(alpha=a).fit(X, y, groups) for a in alphas)
+        fresh = (at_level(filter[a], a).fit(X, y, groups) for a in alphas)
     else:
         fresh = clone(filter).fit_levels(X, y, alphas, groups)
     return dict(zip(alphas, fresh, strict=True))
@@ -326,11 +332,12 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
         return
     for i, alpha in enumerate(alphas):
         if isinstance(filter, Mapping):
-            best = clone(filter[alpha]).set_params(alpha=alpha)
+            best = at_level(filter[alpha], alpha)
             chosen = {}
         else:
-            at_level = clone(search_in(filter)).set_params(estimator__alpha=alpha)
+            search = clone(search_in(filter))
+            search.estimator = at_level(search.estimator, alpha)
             questions = -1 - np.arange(len(X)) if groups is False else groups
-            best, fitted_search = choose(at_level, X, y, questions)
+            best, fitted_search = choose(search, X, y, questions)
             chosen = fitted_search.best_params_
         yield best.set_params(**changes).fit(X, y, groups), [i], chosen

@@ -261,7 +261,7 @@ def test_difficult_problems_fit_or_say_why_not(data, optimizer, relaxation):
 
 
 def test_features_are_needed():
-    texts = [ReasoningGraph(None, [], claims=["a", "b"])] * 4
+    texts = [ReasoningGraph(None, [], claims=["a", f"b {i}"]) for i in range(4)]
     with pytest.raises(ValueError, match="the problems have no features yet"):
         CoherentConformalFilter().fit(texts, [[1, 0]] * 4)
 

@@ -699,7 +699,7 @@ def test_the_level_in_force_is_clear():
         lambda: trained.predict(X),
         lambda: trained.threshold_,
     ):
-        with pytest.raises(ValueError, match=r"alpha is 0.3, but .* trained for 0.1"):
+        with pytest.raises(ValueError, match=r"level is 0.3, but .* trained for 0.1"):
             act()
     assert trained.threshold(0.3) == before
 

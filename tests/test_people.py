@@ -9,7 +9,7 @@ from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
 from skdcf.cli import main
 from skdcf.datasets import write_jsonl
 from skdcf.evaluation import CalibratedSearch, compare_filters
-from skdcf.exceptions import CalibrationWarning, LabelWarning
+from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
 from skdcf.labelling import next_to_label
 from skdcf.scorers import ClassifierScorer
 
@@ -153,6 +153,28 @@ def test_an_answer_without_a_question_that_is_there_twice_calibrates_alone(kind)
         (row[mask] == 0).any() for row, mask in zip(labels[100:], masks, strict=True)
     ]
     assert np.mean(wrong) < 0.2
+
+
+def test_copies_without_a_question_are_noticed_where_they_train_and_calibrate():
+    rng = np.random.default_rng(0)
+    graphs = [
+        ReasoningGraph(
+            rng.random((2, 1)), (), claims=[f"claim {j} of {i}" for j in "ab"]
+        )
+        for i in range(60)
+    ]
+    labels = list((rng.random((60, 2)) < 0.7).astype(int))
+    cf = HardCF(ClassifierScorer(), random_state=0)
+    with pytest.warns(
+        GuaranteeWarning, match="exact copies of answers that train, and"
+    ):
+        cf.fit([*graphs, *graphs], [*labels, *labels])
+    # None of these leaves a doubt, so that nothing is said.
+    cf.fit(graphs, labels)
+    cf.fit([*graphs, *graphs], [*labels, *labels], groups=np.tile(np.arange(60), 2))
+    cf.fit([*graphs, *graphs], [*labels, *labels], groups=False)
+    asked = [g.replace(problem=f"question {i}") for i, g in enumerate(graphs)]
+    cf.fit([*asked, *asked], [*labels, *labels])
 
 
 def test_answers_that_nobody_began_do_not_calibrate():

@@ -22,7 +22,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._checks import warn
-from ..exceptions import LabelWarning, SettingWarning
+from ..exceptions import GuaranteeWarning, LabelWarning, SettingWarning
 from ..features.columns import fit_columns, learns
 from ..graphs.hashes import Hashes
 from ..graphs.problems import hashes_of
@@ -391,6 +391,7 @@ def _fit_split(filters, fit):
                 first, fit, training_rows, calibration_rows
             )
             _take_over(filters, first)
+        _warn_of_copies(fit, training_rows, calibration_rows)
         train = fit.view.take(training_rows)
         trained = fit.hashes[training_rows]
     else:
@@ -459,6 +460,25 @@ def _divide(filter, fit, rng, *, split):
     trains = fit.reviewed & ~calibrates
     trains[blind[rest]] = True
     return np.flatnonzero(trains), blind[held]
+
+
+def _warn_of_copies(fit, training_rows, calibration_rows):
+    """Warn of texts on both sides that no question tells to be the same answer or not."""
+    batch = fit.view.passed
+    if batch.claims is None:
+        return
+    trained = fit.hashes.content[training_rows]
+    hashes = fit.hashes[calibration_rows]
+    no_question = (hashes.question < 0) & ~hashes.alone & ~hashes.asked
+    is_text = no_question & (batch.sizes[calibration_rows] > 0)
+    n_copies = int(np.sum(is_text & np.isin(hashes.content, trained)))
+    if n_copies:
+        warn(
+            f"{n_copies} of {len(calibration_rows)} answers that calibrate are exact copies of "
+            "answers that train, and have no question: if they are the same ones, the promise "
+            "does not hold. Leave copies out, or pass groups, which are the same for copies",
+            GuaranteeWarning,
+        )
 
 
 def _warn_of_prior(filter, fit, calibration_rows):

@@ -52,13 +52,14 @@ matrix: $(VENV)/with-matrix
 release-check: $(VENV)/with-release
 	$(BIN)/python .ci/release_check.py $(RELEASE_ARGS)
 
-# A `type: ignore` that hides nothing is an error where tests/typing holds wrong programs.
+# A `type: ignore` that hides nothing is an error where tests/typing holds wrong programs. mypy
+# runs beside the other checker of types.
 lint: $(VENV)/with-all,lint,types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m mypy skdcf tests/typing
-	$(BIN)/basedpyright --level error tests/typing/all_rooms.py tests/typing/user_program.py
-	PATH="$(BIN):$$PATH" $(BIN)/python .ci/type_completeness.py
+	$(BIN)/python -m mypy skdcf tests/typing & mypy=$$!; \
+	  $(BIN)/basedpyright --level error tests/typing/all_rooms.py tests/typing/user_program.py && \
+	  PATH="$(BIN):$$PATH" $(BIN)/python .ci/type_completeness.py && wait $$mypy
 	$(BIN)/codespell
 
 # The pages made from docstrings are made anew, so that none outlives its object. At the end,

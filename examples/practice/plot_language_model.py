@@ -27,7 +27,7 @@ from scripted_model import ScriptedModel, is_right, make_question
 
 server = ChatServer(ScriptedModel(mislabelled=0.05)).__enter__()
 rng = random.Random(0)
-questions = [make_question(rng) for _ in range(190)]
+questions = [make_question(rng) for _ in range(140)]
 print(questions[0])
 
 # %%
@@ -57,7 +57,7 @@ drawn = SampleAnswers(1, temperature=0.7).apply(
     questions, model="scripted", client=client
 )
 answers = [answer for [answer] in drawn]
-known = list(zip(questions[:140], answers[:140], strict=True))
+known = list(zip(questions[:100], answers[:100], strict=True))
 print(textwrap.fill(str(extractor.estimate(known)), 88))
 graphs = extractor.transform(known)
 print(textwrap.fill(str(extractor.usage_), 88))
@@ -90,7 +90,7 @@ from skdcf.llm import ConformalFactualityPipeline
 filter = HardCF("judge_log_odds", alpha=0.1, ties="jitter", random_state=0)
 pipeline = ConformalFactualityPipeline(extractor, filter)
 pipeline.fit(labelled.graphs, labelled.labels)
-out = pipeline.answer(questions[140:], answers[140:])
+out = pipeline.answer(questions[100:], answers[100:])
 
 shown = max(out, key=lambda a: (len(a.dropped) > 0, a.graph.n_claims))
 print(f"{shown.original.problem}\n")

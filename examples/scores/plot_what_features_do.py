@@ -75,7 +75,8 @@ ImportanceDisplay.from_report(shap_values(models, some[0]))
 # shuffling it among the claims: how many true claims fewer are kept, at the same promise?
 
 auto = CoherentConformalFilter(alpha=0.05, random_state=0).fit(*train)
-ImportanceDisplay.from_estimator(auto, *new, n_repeats=2, random_state=0)
+part = graphs[350:500], labels[350:500]
+ImportanceDisplay.from_estimator(auto, *part, n_repeats=2, random_state=0)
 
 # %%
 # One feature alone

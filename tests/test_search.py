@@ -406,6 +406,22 @@ def test_too_few_for_the_level_are_told():
     assert fitted.best_estimator_.n_calibration_ == 3
 
 
+def test_of_several_scores_one_has_to_choose():
+    """The choice is ours to refit, so that scikit-learn did not ask for it."""
+
+    def kept(filter, X, y):
+        return np.mean([mask.sum() for mask in filter.predict(X)])
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.random(60) < 0.7
+    scores = {"kept": kept, "again": kept}
+    search = GridSearchCV(HardCF(alpha=0.2), {"scorer": [0, 1]}, scoring=scores, cv=2)
+    with pytest.raises(ValueError, match=r"several scores.*refit="):
+        CalibratedSearch(search, random_state=0).fit(X, y)
+    chosen = CalibratedSearch(search.set_params(refit="kept"), random_state=0).fit(X, y)
+    assert chosen.best_params_["scorer"] in (0, 1)
+
+
 # --- the guarantee
 
 

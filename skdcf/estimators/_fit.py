@@ -391,7 +391,7 @@ def _fit_split(filters, fit):
                 first, fit, training_rows, calibration_rows
             )
             _take_over(filters, first)
-        _warn_of_copies(fit, training_rows, calibration_rows)
+        _look_for_copies(fit, training_rows, calibration_rows)
         train = fit.view.take(training_rows)
         trained = fit.hashes[training_rows]
     else:
@@ -445,8 +445,7 @@ def _divide(filter, fit, rng, *, split):
             LabelWarning,
         )
     if fit.people is not None:
-        content = fit.hashes.content
-        return divide(fit.people, fit.question_number, content, fit.learning)
+        return divide(fit.people, fit.question_number, fit.learning)
     blind = fit.blind_rows
     if not split:
         return np.arange(len(fit.places)), blind
@@ -455,24 +454,38 @@ def _divide(filter, fit, rng, *, split):
     if fit.reviewed is None:
         return rest, held
     calibrates = np.isin(fit.question_number, fit.question_number[blind[held]])
-    # An answer without a question may stand there twice: as drawn blindly, and as reviewed.
-    calibrates |= np.isin(fit.hashes.content, fit.hashes.content[blind[held]])
     trains = fit.reviewed & ~calibrates
     trains[blind[rest]] = True
     return np.flatnonzero(trains), blind[held]
 
 
-def _warn_of_copies(fit, training_rows, calibration_rows):
-    """Warn of texts on both sides that no question tells to be the same answer or not."""
+def _look_for_copies(fit, training_rows, calibration_rows):
+    """Notice exact copies on both sides that no question tells to be the same answer or not.
+
+    ValueError where answers are likely to stand there twice, as a model and a person judged
+    them or as they were reviewed; else a warning, if they are texts. To leave copies out of
+    training is no way out: where they are other answers, what calibrates would be rarer
+    than what is to come, and a scorer that trusts what is usual would keep too much.
+    """
     batch = fit.view.passed
-    if batch.claims is None:
-        return
-    trained = fit.hashes.content[training_rows]
+    content = fit.hashes.content
     hashes = fit.hashes[calibration_rows]
-    no_question = (hashes.question < 0) & ~hashes.alone & ~hashes.asked
-    is_text = no_question & (batch.sizes[calibration_rows] > 0)
-    n_copies = int(np.sum(is_text & np.isin(hashes.content, trained)))
-    if n_copies:
+    is_empty = batch.sizes[calibration_rows] == 0
+    unknown = (hashes.question < 0) & ~hashes.alone & ~hashes.asked & ~is_empty
+    judged_twice = training_rows
+    if fit.reviewed is not None:
+        judged_twice = training_rows[fit.reviewed[training_rows]]
+    if fit.people is not None or fit.reviewed is not None:
+        n_copies = int(np.sum(unknown & np.isin(hashes.content, content[judged_twice])))
+        if n_copies:
+            raise ValueError(
+                f"{n_copies} of {len(calibration_rows)} answers that calibrate are exact "
+                "copies of answers that train, and have no question: judged twice, an answer "
+                "cannot do both. Pass groups, which are the same for copies, or groups=False "
+                "if all are different answers"
+            )
+    n_copies = int(np.sum(unknown & np.isin(hashes.content, content[training_rows])))
+    if n_copies and batch.claims is not None:
         warn(
             f"{n_copies} of {len(calibration_rows)} answers that calibrate are exact copies of "
             "answers that train, and have no question: if they are the same ones, the promise "

@@ -89,10 +89,7 @@ def warn_of_verdicts(people: NDArray[np.bool_]) -> None:
 
 
 def divide(
-    people: NDArray[np.bool_],
-    question: NDArray[np.int64],
-    content: NDArray[np.uint64],
-    learning: bool,
+    people: NDArray[np.bool_], question: NDArray[np.int64], learning: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Problems that train, and problems that calibrate.
 
@@ -102,9 +99,6 @@ def divide(
         The problems that people judged: all of these calibrate.
     question : ndarray of int, shape (n_problems,)
         The question of each problem. One that people judged an answer to trains nothing.
-    content : ndarray of uint64, shape (n_problems,)
-        A hash of each answer. One without a question may stand there twice, as a model and
-        a person judged it, and then it trains nothing either.
     learning : bool
         Whether columns or scorer learn.
 
@@ -119,8 +113,7 @@ def divide(
         If nothing is left to train.
     """
     calibrate = np.flatnonzero(people)
-    calibrates = np.isin(question, question[people]) | np.isin(content, content[people])
-    train = np.flatnonzero(~calibrates)
+    train = np.flatnonzero(~people & ~np.isin(question, question[calibrate]))
     if not learning:
         warn_of_verdicts(people)
     elif not len(train):

@@ -214,7 +214,7 @@ def test_answers_that_look_alike_are_no_copies_where_that_is_said():
         X, y = [*people[0], *judged[0]], [*people[1], *judged[1]]
         cf = HardCF(ClassifierScorer(Usual()), alpha=0.1, random_state=0)
         if seed == 0:
-            with pytest.raises(ValueError, match="groups=False if all are different"):
+            with pytest.raises(ValueError, match="others for different answers"):
                 cf.fit(X, y)
         cf.fit(X, y, groups=False)
         masks = cf.predict(new[0])

@@ -481,8 +481,8 @@ def _look_for_copies(fit, training_rows, calibration_rows):
             raise ValueError(
                 f"{n_copies} of {len(calibration_rows)} answers that calibrate are exact "
                 "copies of answers that train, and have no question: judged twice, an answer "
-                "cannot do both. Pass groups, which are the same for copies, or groups=False "
-                "if all are different answers"
+                "cannot do both. Give each answer its question, or a group: the same for "
+                "copies, and others for different answers"
             )
     n_copies = int(np.sum(unknown & np.isin(hashes.content, content[training_rows])))
     if n_copies and batch.claims is not None:
